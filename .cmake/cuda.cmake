@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# Finds the CUDA toolkit, or leaves it out; sets WARPGAUGE_WITH_CUDA.
+set(WARPGAUGE_WITH_CUDA OFF)
+if(NOT WARPGAUGE_CUDA)
+  return()
+endif()
+set(requested_architectures "${CMAKE_CUDA_ARCHITECTURES}")
+include(CheckLanguage)
+check_language(CUDA)
+if(NOT CMAKE_CUDA_COMPILER)
+  return()
+endif()
+enable_language(CUDA)
+if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.4)
+  message(FATAL_ERROR "warpgauge needs CUDA 12.4 or newer, found ${CMAKE_CUDA_COMPILER_VERSION} "
+    "(${CMAKE_CUDA_COMPILER}): install a newer toolkit, or pass -DWARPGAUGE_CUDA=OFF for the host parts")
+endif()
+# CMake 3.25.1 (Debian 12) does not know that nvcc 13 speaks C++20.
+foreach(kind IN ITEMS STANDARD EXTENSION)
+  if(NOT CMAKE_CUDA20_${kind}_COMPILE_OPTION)
+    set(CMAKE_CUDA20_${kind}_COMPILE_OPTION "-std=c++20")
+  endif()
+endforeach()
+find_package(CUDAToolkit REQUIRED)
+
+# The GPU's own architecture where there is one, so that the compiler may use all of it.
+if(requested_architectures)
+  set(CMAKE_CUDA_ARCHITECTURES "${requested_architectures}")
+else()
+  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+    OUTPUT_VARIABLE capabilities RESULT_VARIABLE failed ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(NOT failed AND capabilities MATCHES "^[0-9]+\\.[0-9]+")
+    string(REPLACE "." "" capabilities "${capabilities}")
+    string(REPLACE "\n" ";" capabilities "${capabilities}")
+    list(REMOVE_DUPLICATES capabilities)
+    list(TRANSFORM capabilities REPLACE "^90$" "90a") # Hopper's own instructions need the 'a'
+    list(TRANSFORM capabilities APPEND "-real")
+    set(CMAKE_CUDA_ARCHITECTURES "${capabilities}")
+  else()
+    # 80 carries PTX, which the driver compiles for anything newer.
+    set(CMAKE_CUDA_ARCHITECTURES "80;90a-real")
+  endif()
+endif()
+set(WARPGAUGE_WITH_CUDA ON)

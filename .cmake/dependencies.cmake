@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# An installed package where there is one, else these exact sources.
+include(FetchContent)
+set(BENCHMARK_ENABLE_TESTING OFF)
+set(BENCHMARK_ENABLE_INSTALL OFF)
+set(BENCHMARK_ENABLE_WERROR OFF)
+set(INSTALL_GTEST OFF)
+set(CMAKE_POLICY_DEFAULT_CMP0077 NEW) # the options above reach the fetched projects
+# FetchContent_Declare knows SYSTEM since 3.25; no warning of theirs may fail this build.
+FetchContent_Declare(benchmark
+  URL https://github.com/google/benchmark/archive/refs/tags/v1.8.3.tar.gz
+  URL_HASH SHA256=6bc180a57d23d4d9515519f92b0c83d61b05b5bab188961f36ac7b06b0d9e9ce
+  SYSTEM DOWNLOAD_EXTRACT_TIMESTAMP FALSE
+  FIND_PACKAGE_ARGS 1.7)
+FetchContent_MakeAvailable(benchmark)
+if(WARPGAUGE_TESTS)
+  FetchContent_Declare(googletest
+    URL https://github.com/google/googletest/archive/refs/tags/v1.14.0.tar.gz
+    URL_HASH SHA256=8ad598c73ad796e0d8280b082cebd82a630d73e73cd3c70057938a6501bba5d7
+    SYSTEM DOWNLOAD_EXTRACT_TIMESTAMP FALSE
+    FIND_PACKAGE_ARGS NAMES GTest)
+  FetchContent_MakeAvailable(googletest)
+endif()
+if(NOT TARGET benchmark::benchmark)
+  message(FATAL_ERROR "Google Benchmark was found but has no target benchmark::benchmark: "
+    "install libbenchmark-dev, or pass -DFETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER")
+endif()

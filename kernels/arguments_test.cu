@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the launchers refuse, or have nothing to do for, before any CUDA call: needs no GPU.
+#include "kernels/arguments.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "kernels/elementwise.hpp"
+#include "kernels/empty.hpp"
+#include "kernels/gemm.hpp"
+
+namespace warpgauge::kernels {
+namespace {
+
+// Never read or written: every call below ends before a launch.
+alignas(16) float memory[8];
+float* const aligned = memory;
+float* const between_vectors = memory + 1;
+float* const between_floats = reinterpret_cast<float*>(reinterpret_cast<char*>(memory) + 2);
+double* const doubles = reinterpret_cast<double*>(memory);
+double* const between_doubles = reinterpret_cast<double*>(memory + 1);
+
+constexpr std::size_t huge = std::numeric_limits<std::size_t>::max();
+
+/// The message of the std::invalid_argument that call throws, "" when it throws none.
+template <class Call>
+std::string refusal(const Call& call) {
+  try {
+    call();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Elementwise, NoElementsDoNothing) {
+  EXPECT_NO_THROW(transform_scalar<Square>(nullptr, nullptr, 0, nullptr));
+  EXPECT_NO_THROW(transform_vec4<Square>(nullptr, nullptr, 0, nullptr));
+  EXPECT_NO_THROW(transform_thrust<Square>(nullptr, nullptr, 0, nullptr));
+  EXPECT_NO_THROW(transform_reference<Square>(nullptr, nullptr, 0, nullptr));
+}
+
+TEST(Elementwise, NullIsRefused) {
+  EXPECT_EQ(refusal([] { transform_scalar<Copy>(nullptr, aligned, 1, nullptr); }),
+            "transform_scalar: in is null");
+  EXPECT_EQ(refusal([] { transform_scalar<Copy>(aligned, nullptr, 1, nullptr); }),
+            "transform_scalar: out is null");
+  EXPECT_EQ(refusal([] { transform_vec4<Copy>(nullptr, aligned, 1, nullptr); }),
+            "transform_vec4: in is null");
+  EXPECT_EQ(refusal([] { transform_vec4<Copy>(aligned, nullptr, 1, nullptr); }),
+            "transform_vec4: out is null");
+  EXPECT_EQ(refusal([] { transform_thrust<Copy>(nullptr, aligned, 1, nullptr); }),
+            "transform_thrust: in is null");
+  EXPECT_EQ(refusal([] { transform_thrust<Copy>(aligned, nullptr, 1, nullptr); }),
+            "transform_thrust: out is null");
+  EXPECT_EQ(refusal([] { transform_reference<Copy>(nullptr, doubles, 1, nullptr); }),
+            "transform_reference: in is null");
+  EXPECT_EQ(refusal([] { transform_reference<Copy>(aligned, nullptr, 1, nullptr); }),
+            "transform_reference: expected is null");
+}
+
+TEST(Elementwise, MisalignedIsRefused) {
+  EXPECT_EQ(refusal([] { transform_vec4<Copy>(between_vectors, aligned, 1, nullptr); }),
+            "transform_vec4: in is not aligned to 16 bytes");
+  EXPECT_EQ(refusal([] { transform_vec4<Copy>(aligned, between_vectors, 1, nullptr); }),
+            "transform_vec4: out is not aligned to 16 bytes");
+  EXPECT_EQ(refusal([] { transform_scalar<Copy>(between_floats, aligned, 1, nullptr); }),
+            "transform_scalar: in is not aligned to 4 bytes");
+  EXPECT_EQ(refusal([] { transform_thrust<Copy>(aligned, between_floats, 1, nullptr); }),
+            "transform_thrust: out is not aligned to 4 bytes");
+  EXPECT_EQ(refusal([] { transform_reference<Copy>(aligned, between_doubles, 1, nullptr); }),
+            "transform_reference: expected is not aligned to 8 bytes");
+}
+
+TEST(Elementwise, MoreThanTheGridHoldsIsRefused) {
+  constexpr std::size_t past_scalar = 256 * max_grid_blocks + 1;
+  EXPECT_EQ(refusal([] { transform_scalar<Copy>(aligned, aligned, past_scalar, nullptr); }),
+            "transform_scalar: 549755813633 elements need more than 2147483647 blocks of 256");
+  EXPECT_NE(refusal([] { transform_reference<Copy>(aligned, doubles, past_scalar, nullptr); }), "");
+  EXPECT_NE(refusal([] { transform_vec4<Copy>(aligned, aligned, huge, nullptr); }), "");
+  EXPECT_EQ(refusal([] { transform_thrust<Copy>(aligned, aligned, huge, nullptr); }),
+            "transform_thrust: 18446744073709551615 elements are more than 2305843009213693951");
+}
+
+TEST(BlocksFor, RoundsUpAndReachesTheLimit) {
+  EXPECT_EQ(blocks_for("f", 1, 256), 1U);
+  EXPECT_EQ(blocks_for("f", 256, 256), 1U);
+  EXPECT_EQ(blocks_for("f", 257, 256), 2U);
+  EXPECT_EQ(blocks_for("f", 256 * max_grid_blocks, 256), max_grid_blocks);
+}
+
+template <class Launcher>
+void expect_refuses_bad_gemm(Launcher launch) {
+  const auto message = [&](const float* a, const float* b, float* c, GemmShape shape) {
+    return refusal([&] { launch(a, b, c, shape, nullptr); });
+  };
+  const auto names = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  EXPECT_EQ(message(nullptr, nullptr, nullptr, {0, 1, 1}), "");
+  EXPECT_EQ(message(nullptr, nullptr, nullptr, {1, 0, 1}), "");
+  EXPECT_PRED2(names, message(aligned, aligned, aligned, {1, 1, 0}), "k must be at least 1");
+  EXPECT_PRED2(names, message(nullptr, aligned, aligned, {1, 1, 1}), "a is null");
+  EXPECT_PRED2(names, message(aligned, nullptr, aligned, {1, 1, 1}), "b is null");
+  EXPECT_PRED2(names, message(aligned, aligned, nullptr, {1, 1, 1}), "c is null");
+  EXPECT_PRED2(names, message(between_floats, aligned, aligned, {1, 1, 1}), "aligned to 4");
+  EXPECT_PRED2(names, message(aligned, aligned, aligned, {huge, 1, 2}), "64-bit size");
+  EXPECT_PRED2(names, message(aligned, aligned, aligned, {1, huge, 2}), "64-bit size");
+  EXPECT_PRED2(names, message(aligned, aligned, aligned, {huge / 4, 8, 1}), "64-bit size");
+  EXPECT_PRED2(names, message(aligned, aligned, aligned, {std::size_t{1} << 36, 33, 1}),
+               "more than 2147483647 output tiles");
+}
+
+TEST(Gemm, NaiveRefusesBadArguments) {
+  expect_refuses_bad_gemm(gemm_naive);
+}
+
+TEST(Gemm, TiledRefusesBadArguments) {
+  expect_refuses_bad_gemm(gemm_tiled);
+}
+
+TEST(Gemm, ReferenceRefusesAPartPastTheEnd) {
+  const auto reference = [](std::size_t first, std::size_t count) {
+    return refusal([=] {
+      gemm_reference(aligned, aligned, doubles, {2, 3, 4}, first, count, nullptr);
+    });
+  };
+  EXPECT_EQ(reference(5, 2), "gemm_reference: 2 elements from 5 end past the 6 of C");
+  EXPECT_EQ(reference(7, 1), "gemm_reference: 1 elements from 7 end past the 6 of C");
+  EXPECT_NE(reference(1, huge), "");  // first + count wraps to 0
+  EXPECT_EQ(reference(7, 0), "");     // nothing to do
+}
+
+TEST(Gemm, CublasRefusesAnEmptyWorkspace) {
+  EXPECT_EQ(refusal([] { CublasGemm(0); }),
+            "CublasGemm: a workspace of 0 bytes, at least 1 is needed");
+}
+
+TEST(Empty, UnknownArgumentSizesAreRefused) {
+  for (const std::size_t bytes : {std::size_t{1}, std::size_t{63}, std::size_t{4095}, huge}) {
+    EXPECT_NE(refusal([=] { launch_empty(bytes, nullptr); }), "") << bytes;
+  }
+}
+
+TEST(Empty, EverySizeHasItsOwnKernel) {
+  for (const std::size_t bytes : empty_argument_bytes) {
+    const auto same = [=](std::size_t other) { return empty_kernel(other) == empty_kernel(bytes); };
+    EXPECT_EQ(std::count_if(empty_argument_bytes.begin(), empty_argument_bytes.end(), same), 1);
+  }
+}
+
+}  // namespace
+}  // namespace warpgauge::kernels

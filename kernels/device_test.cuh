@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests that need a GPU share.
+#pragma once
+
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+#include <thrust/device_vector.h>
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <random>
+#include <type_traits>
+#include <vector>
+
+namespace warpgauge::kernels {
+
+/// Skips the test, with the reason, where there is no usable GPU; else gives it a stream.
+class DeviceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    int devices = 0;
+    const cudaError_t status = cudaGetDeviceCount(&devices);
+    if (status != cudaSuccess) {
+      static_cast<void>(cudaGetLastError());
+      GTEST_SKIP() << "no usable GPU: " << cudaGetErrorString(status);
+    }
+    if (devices == 0) {
+      GTEST_SKIP() << "no GPU in this machine";
+    }
+    // Not blocking: work sent to the default stream by mistake is then not ordered with ours.
+    cudaStream_t created = nullptr;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&created, cudaStreamNonBlocking), cudaSuccess);
+    stream_.reset(created);
+  }
+
+  cudaStream_t stream() const { return stream_.get(); }
+
+  void synchronize() const { ASSERT_EQ(cudaStreamSynchronize(stream()), cudaSuccess); }
+
+ private:
+  struct DestroyStream {
+    void operator()(cudaStream_t stream) const {
+      EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+    }
+  };
+  std::unique_ptr<std::remove_pointer_t<cudaStream_t>, DestroyStream> stream_;
+};
+
+/// n finite values of either sign, 0.5 <= |x| <= 1: none is small enough for its loss to hide.
+inline std::vector<float> random_values(std::size_t n, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<float> magnitude(0.5F, 1.0F);
+  std::vector<float> values(n);
+  for (float& value : values) {
+    value = magnitude(generator) * ((generator() & 1U) != 0 ? 1.0F : -1.0F);
+  }
+  return values;
+}
+
+/// n outputs on the device, NaN until a kernel writes them, and a guard behind that none may touch.
+template <class T>
+class GuardedOutput {
+ public:
+  explicit GuardedOutput(std::size_t n) : n_(n), memory_(poisoned(n)) {}
+
+  T* data() { return thrust::raw_pointer_cast(memory_.data()); }
+
+  /// The outputs, once the guard is found whole. The stream must be synchronised.
+  std::vector<T> values() const {
+    std::vector<T> all(memory_.size());
+    thrust::copy(memory_.begin(), memory_.end(), all.begin());
+    for (std::size_t i = n_; i < all.size(); ++i) {
+      EXPECT_EQ(std::bit_cast<Bits>(all[i]), guard_bits) << "written " << i - n_ << " past the end";
+    }
+    all.resize(n_);
+    return all;
+  }
+
+ private:
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  // A NaN that no arithmetic makes: its payload tells it from the poison.
+  static constexpr Bits guard_bits =
+      sizeof(T) == 4 ? Bits{0x7fc0cafe} : static_cast<Bits>(0x7ff8cafecafecafe);
+  static constexpr std::size_t guard_elements = 64;
+
+  static std::vector<T> poisoned(std::size_t n) {
+    std::vector<T> values(n, std::numeric_limits<T>::quiet_NaN());
+    values.resize(n + guard_elements, std::bit_cast<T>(guard_bits));
+    return values;
+  }
+
+  std::size_t n_;
+  thrust::device_vector<T> memory_;
+};
+
+/// Captures what launch() sends to the stream and replays it once. Global mode, so that an
+/// allocation or a synchronisation on the way fails the capture.
+template <class Launch>
+void capture_and_replay(cudaStream_t stream, const Launch& launch) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+  EXPECT_NO_THROW(launch());
+  ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+  EXPECT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+}
+
+}  // namespace warpgauge::kernels

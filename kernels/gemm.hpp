@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// C[m,n] = A[m,k] * B[k,n], all row-major, contiguous, on the device: 2mnk flops.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <memory>
+
+struct cublasContext;  // what cublasHandle_t points to; spares every reader cuBLAS's headers
+
+namespace warpgauge::kernels {
+
+/// Rows of A and C, columns of B and C, terms of each sum.
+struct GemmShape {
+  std::size_t m, n, k;
+};
+
+// All launchers below: a has m*k floats, b k*n, c m*n (expected: count doubles); c overlaps neither
+// input. Asynchronous on stream, can be captured into a graph. m = 0 or n = 0 does nothing. Throw
+// std::invalid_argument for k = 0, a null or misaligned pointer, or a shape past the limit named;
+// std::runtime_error for a refused launch.
+
+/// One output a thread, and neighbouring threads in different rows, so that every load of A is a
+/// cache line for 4 bytes: the first rung of the ladder, not a fast kernel.
+/// At most 2^31 - 1 output tiles of 32 x 32.
+void gemm_naive(const float* a, const float* b, float* c, GemmShape shape, cudaStream_t stream);
+
+/// One output a thread; blocks share 32 x 32 tiles of A and B through shared memory, so that each
+/// input is read from L2 once per 32 outputs. At most 2^31 - 1 output tiles of 32 x 32.
+void gemm_tiled(const float* a, const float* b, float* c, GemmShape shape, cudaStream_t stream);
+
+/// cuBLAS fp32 without tensor cores (CUBLAS_COMPUTE_32F, CUBLAS_DEFAULT_MATH: no TF32).
+/// Holds a handle and a workspace on the device that is current at construction. The workspace is
+/// explicit because cuBLAS otherwise allocates while a graph is captured; a graph made from this
+/// object's calls uses the workspace and must not outlive it. One stream and one thread at a time.
+class CublasGemm {
+ public:
+  /// What cuBLAS itself recommends for Hopper, and more than it asks of older ones
+  /// (cuBLAS documentation, "cublasSetWorkspace").
+  static constexpr std::size_t default_workspace_bytes = std::size_t{32} << 20;
+
+  /// Throws std::invalid_argument for 0 bytes, std::runtime_error when CUDA or cuBLAS fails.
+  explicit CublasGemm(std::size_t workspace_bytes = default_workspace_bytes);
+
+  /// m, n and k are at most 2^31 - 1 (cuBLAS counts in int). Throws as the launchers above.
+  void operator()(const float* a, const float* b, float* c, GemmShape shape, cudaStream_t stream);
+
+  /// cublasGetVersion(): 10000 * major + 100 * minor + patch.
+  int version() const;
+
+ private:
+  // Both log a failure to stderr: a destructor must not throw.
+  struct DestroyHandle {
+    void operator()(cublasContext* handle) const noexcept;
+  };
+  struct FreeDevice {
+    void operator()(void* memory) const noexcept;
+  };
+
+  std::size_t workspace_bytes_;
+  std::unique_ptr<void, FreeDevice> workspace_;  // before handle_: freed after it
+  std::unique_ptr<cublasContext, DestroyHandle> handle_;
+};
+
+/// expected[i] = element first + i of C, flattened, for i < count, summed in double precision, in
+/// order of k; float products are exact in double. A part of C is enough to verify a large one.
+/// count = 0 does nothing. Also throws std::invalid_argument when first + count > m*n or
+/// count > 256 * (2^31 - 1).
+void gemm_reference(const float* a, const float* b, double* expected, GemmShape shape,
+                    std::size_t first, std::size_t count, cudaStream_t stream);
+
+}  // namespace warpgauge::kernels

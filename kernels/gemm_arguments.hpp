@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/gemm.hpp"
+
+namespace warpgauge::kernels {
+
+/// Edge of the square of outputs that one block of gemm_naive and gemm_tiled makes.
+inline constexpr unsigned gemm_tile = 32;
+inline constexpr unsigned gemm_tile_threads = gemm_tile * gemm_tile;
+
+/// The outputs cut into gemm_tile squares: block i makes tile (i / columns, i % columns).
+/// One flat x axis, since y ends at 65535 blocks.
+struct GemmTiles {
+  unsigned blocks;
+  unsigned columns;
+};
+
+/// Throws std::invalid_argument when there are more than max_grid_blocks tiles.
+GemmTiles gemm_tiles(const char* launcher, GemmShape shape);
+
+/// Throws std::invalid_argument for k = 0, a null or misaligned input, or a matrix whose bytes do
+/// not fit a size_t. For shapes with m and n > 0.
+void require_gemm(const char* launcher, const float* a, const float* b, GemmShape shape);
+
+}  // namespace warpgauge::kernels
