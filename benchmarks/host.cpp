@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Controls without a GPU: when these move, the machine is noisy, not the GPU slow. Bound by the
+// host's memory, its clock source and its scheduler.
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+
+#include "fixtures/host_benchmark.hpp"
+#include "fixtures/pageable_memory.hpp"
+
+namespace {
+
+using namespace warpgauge;
+
+void memory_copy(HostCase& host) {
+  const std::size_t bytes = host.param("bytes");
+  const PageableMemory source = allocate_pageable(bytes);
+  const PageableMemory target = allocate_pageable(bytes);
+  std::memset(source.get(), 0x5a, bytes);
+  host.moves_bytes(2 * bytes);
+  host.host_calls({.call = [&] { std::memcpy(target.get(), source.get(), bytes); }});
+  if (std::memcmp(target.get(), source.get(), bytes) != 0) {
+    throw std::runtime_error("wrong result: the copy differs from its source");
+  }
+}
+
+void clock_read(HostCase& host) {
+  auto last = std::chrono::steady_clock::now();
+  host.host_calls({.call = [&] {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < last) {
+      throw std::runtime_error("wrong result: the steady clock went backwards");
+    }
+    last = now;
+  }});
+}
+
+/// Two event counters that two threads pass a token through; closes them at the end.
+class Token {
+ public:
+  Token() : there_(eventfd(0, 0)), back_(eventfd(0, 0)) {
+    if (there_ < 0 || back_ < 0) {
+      throw std::runtime_error("cannot create an eventfd: too many open files");
+    }
+  }
+  ~Token() {
+    close(there_);
+    close(back_);
+  }
+  Token(const Token&) = delete;
+  Token& operator=(const Token&) = delete;
+
+  static constexpr std::uint64_t kPass = 1;
+  static constexpr std::uint64_t kStop = 2;
+  void send(std::uint64_t value) const { post(there_, value); }
+  std::uint64_t receive() const { return take(there_); }
+  void answer() const { post(back_, kPass); }
+  void wait_for_answer() const { take(back_); }
+
+ private:
+  static void post(int file, std::uint64_t value) {
+    if (write(file, &value, sizeof(value)) != sizeof(value)) {
+      throw std::runtime_error("cannot write to an eventfd");
+    }
+  }
+  static std::uint64_t take(int file) {
+    std::uint64_t value = 0;
+    if (read(file, &value, sizeof(value)) != sizeof(value)) {
+      throw std::runtime_error("cannot read from an eventfd");
+    }
+    return value;
+  }
+  int there_;
+  int back_;
+};
+
+/// A sleeping thread is woken and wakes the caller: two wake-ups an operation.
+void thread_wakeup(HostCase& host) {
+  const Token token;
+  std::thread sleeper([&] {
+    while (token.receive() == Token::kPass) {
+      token.answer();
+    }
+  });
+  host.host_calls({.call = [&] {
+    token.send(Token::kPass);
+    token.wait_for_answer();
+  }});
+  token.send(Token::kStop);
+  sleeper.join();
+}
+
+const HostBenchmark benchmarks[] = {
+    {"host/memory_copy", {{"bytes", {64 << 10, 64 << 20}}}, memory_copy},
+    {"host/clock_read", {}, clock_read},
+    {"host/thread_wakeup", {}, thread_wakeup},
+};
+
+}  // namespace
