@@ -10,7 +10,7 @@ using namespace warpgauge;
 using Launcher = void (*)(const float*, float*, std::size_t, cudaStream_t);
 
 // One rounding of the exact result, and one more where the compiler did not fuse.
-constexpr Tolerance kRounding{.relative = 0x1p-23};
+constexpr Tolerance rounding{.relative = 0x1p-23};
 
 template <class Op>
 void transform(GpuCase& gpu, Launcher launch) {
@@ -18,18 +18,18 @@ void transform(GpuCase& gpu, Launcher launch) {
   const auto in = gpu.input<float>(n);
   const auto out = gpu.output<float>(n);
   gpu.moves_bytes(2 * n * sizeof(float));
-  gpu.verify(out, kRounding, [=](const Turn& at, Window window, double* expected) {
+  gpu.verify(out, rounding, [=](const Turn& at, Window window, double* expected) {
     kernels::transform_reference<Op>(in[at] + window.first, expected, window.count, at.stream);
   });
   gpu.replay([=](const Turn& at) { launch(in[at], out[at], n, at.stream); });
 }
 
-template <class Op, Launcher kLaunch>
+template <class Op, Launcher launch>
 GpuBenchmark elementwise(const std::string& variant) {
   // From latency-bound through one L2 of data to well past it.
   return {"elementwise/" + variant + "/f32",
           {{"n", {4 << 10, 256 << 10, 16 << 20, 256 << 20}}},
-          [](GpuCase& gpu) { transform<Op>(gpu, kLaunch); }};
+          [](GpuCase& gpu) { transform<Op>(gpu, launch); }};
 }
 
 using kernels::Affine;

@@ -30,12 +30,13 @@ void multiply(GpuCase& gpu, const Gemm& gemm) {
   gpu.replay([=](const Turn& at) { gemm(a[at], b[at], c[at], shape, at.stream); });
 }
 
-const Axes kSizes{{"n", {256, 1024, 2048}}};
-
-const GpuBenchmark naive{"gemm/naive/f32", kSizes,
-                         [](GpuCase& gpu) { multiply(gpu, kernels::gemm_naive); }};
-const GpuBenchmark tiled{"gemm/tiled/f32", kSizes,
-                         [](GpuCase& gpu) { multiply(gpu, kernels::gemm_tiled); }};
+// The slower the kernel, the smaller its largest size: naive takes 35 ms at 2048.
+const GpuBenchmark naive{"gemm/naive/f32", {{"n", {256, 1024}}}, [](GpuCase& gpu) {
+                           multiply(gpu, kernels::gemm_naive);
+                         }};
+const GpuBenchmark tiled{"gemm/tiled/f32", {{"n", {256, 1024, 2048}}}, [](GpuCase& gpu) {
+                           multiply(gpu, kernels::gemm_tiled);
+                         }};
 const GpuBenchmark cublas{
     "gemm/cublas/f32", {{"n", {256, 1024, 2048, 4096}}}, [](GpuCase& gpu) {
       const auto gemm = std::make_shared<kernels::CublasGemm>();

@@ -55,11 +55,11 @@ class Token {
   Token(const Token&) = delete;
   Token& operator=(const Token&) = delete;
 
-  static constexpr std::uint64_t kPass = 1;
-  static constexpr std::uint64_t kStop = 2;
+  static constexpr std::uint64_t pass = 1;
+  static constexpr std::uint64_t stop = 2;
   void send(std::uint64_t value) const { post(there_, value); }
   std::uint64_t receive() const { return take(there_); }
-  void answer() const { post(back_, kPass); }
+  void answer() const { post(back_, pass); }
   void wait_for_answer() const { take(back_); }
 
  private:
@@ -83,15 +83,15 @@ class Token {
 void thread_wakeup(HostCase& host) {
   const Token token;
   std::thread sleeper([&] {
-    while (token.receive() == Token::kPass) {
+    while (token.receive() == Token::pass) {
       token.answer();
     }
   });
   host.host_calls({.call = [&] {
-    token.send(Token::kPass);
+    token.send(Token::pass);
     token.wait_for_answer();
   }});
-  token.send(Token::kStop);
+  token.send(Token::stop);
   sleeper.join();
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using namespace warpgauge;
 
-const Axes kArguments{
+const Axes arguments{
     {"argument_bytes",
      {kernels::empty_argument_bytes.begin(), kernels::empty_argument_bytes.end()}}};
 
@@ -31,15 +31,15 @@ Work launch_empty_graph(GpuCase& gpu) {
 }
 
 // Host time of the call; the device keeps up, so nothing waits.
-const GpuBenchmark stream_empty{"launch/stream_empty", kArguments,
+const GpuBenchmark stream_empty{"launch/stream_empty", arguments,
                                 [](GpuCase& gpu) { gpu.host_calls(launch_empty(gpu)); }};
-const GpuBenchmark graph_empty{"launch/graph_empty", kArguments,
+const GpuBenchmark graph_empty{"launch/graph_empty", arguments,
                                [](GpuCase& gpu) { gpu.host_calls(launch_empty_graph(gpu)); }};
 
 // Device time from one kernel to the next: queued on a stream, and as nodes of one graph.
-const GpuBenchmark stream_empty_device{"launch/stream_empty_device", kArguments,
+const GpuBenchmark stream_empty_device{"launch/stream_empty_device", arguments,
                                        [](GpuCase& gpu) { gpu.stream_period(launch_empty(gpu)); }};
-const GpuBenchmark graph_empty_device{"launch/graph_empty_device", kArguments,
+const GpuBenchmark graph_empty_device{"launch/graph_empty_device", arguments,
                                       [](GpuCase& gpu) { gpu.replay(launch_empty(gpu)); }};
 
 }  // namespace

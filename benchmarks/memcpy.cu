@@ -13,22 +13,22 @@ struct Direction {
   Memory to;
 };
 
-constexpr Direction kDirections[] = {
-    {"h2d_pageable", Memory::kPageable, Memory::kDevice},
-    {"d2h_pageable", Memory::kDevice, Memory::kPageable},
-    {"h2d_pinned", Memory::kPinned, Memory::kDevice},
-    {"d2h_pinned", Memory::kDevice, Memory::kPinned},
-    {"d2d", Memory::kDevice, Memory::kDevice},
+constexpr Direction directions[] = {
+    {"h2d_pageable", Memory::pageable, Memory::device},
+    {"d2h_pageable", Memory::device, Memory::pageable},
+    {"h2d_pinned", Memory::pinned, Memory::device},
+    {"d2h_pinned", Memory::device, Memory::pinned},
+    {"d2d", Memory::device, Memory::device},
 };
 
 void copy(GpuCase& gpu, const Direction& direction) {
   const std::size_t bytes = gpu.param("bytes");
   const auto source = gpu.input<float>(bytes / sizeof(float), direction.from);
   const auto target = gpu.output<float>(bytes / sizeof(float), direction.to);
-  const bool on_device = direction.from == Memory::kDevice && direction.to == Memory::kDevice;
+  const bool on_device = direction.from == Memory::device && direction.to == Memory::device;
   gpu.moves_bytes(on_device ? 2 * bytes : bytes);
   gpu.verify_copy(target, source);
-  if (direction.from == Memory::kPageable || direction.to == Memory::kPageable) {
+  if (direction.from == Memory::pageable || direction.to == Memory::pageable) {
     // Cannot be captured: the driver stages it through memory of its own while the caller waits.
     gpu.host_calls([=](const Turn& at) {
       WARPGAUGE_CHECK(cudaMemcpyAsync(target[at], source[at], bytes, cudaMemcpyDefault, at.stream));
@@ -48,9 +48,9 @@ GpuBenchmark memcpy_benchmark(const Direction& direction) {
 }
 
 const GpuBenchmark benchmarks[] = {
-    memcpy_benchmark(kDirections[0]), memcpy_benchmark(kDirections[1]),
-    memcpy_benchmark(kDirections[2]), memcpy_benchmark(kDirections[3]),
-    memcpy_benchmark(kDirections[4]),
+    memcpy_benchmark(directions[0]), memcpy_benchmark(directions[1]),
+    memcpy_benchmark(directions[2]), memcpy_benchmark(directions[3]),
+    memcpy_benchmark(directions[4]),
 };
 
 }  // namespace
