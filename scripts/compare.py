@@ -1,0 +1,22 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compare two benchmark results: compare.py BASELINE CANDIDATE (--help tells more).
+
+This file holds nothing that an old Python cannot parse, so that it can say what it needs.
+"""
+
+import sys
+
+if sys.version_info < (3, 10):  # noqa: UP036
+    sys.stderr.write(
+        "compare.py: this is Python %d.%d; run it with Python 3.10 or newer.\n"  # noqa: UP031
+        % sys.version_info[:2]
+    )
+    sys.exit(2)
+
+from warpgauge.compare import main
+
+__all__ = ["main"]
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

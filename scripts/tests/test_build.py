@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A build is quiet, kept in a log, and says why it failed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from warpgauge import build
+from warpgauge.errors import UserError
+
+
+def fake_cmake(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    folder.joinpath("cmake").write_text(f"#!/bin/sh\n{script}\n")
+    folder.joinpath("cmake").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/bin")
+    monkeypatch.delenv("CUDACXX", raising=False)
+
+
+def test_it_builds_the_preset_and_shows_its_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_cmake(tmp_path, monkeypatch, 'echo "[1/2] Building $1"; echo "[2/2] Linking $2"')
+    said: list[str] = []
+    echoed: list[str] = []
+    folder = build.build(tmp_path, "release", said.append, echoed.append)
+    assert folder == tmp_path / "build" / "release"
+    assert said == ["configuring", "building", "building, step 1 of 2", "building, step 2 of 2"]
+    assert len(echoed) == 4
+    log = (tmp_path / "build" / "bench-build.log").read_text()
+    assert "$ cmake --preset release" in log
+    assert "$ cmake --build --preset release -j" in log
+
+
+def test_a_refusal_of_cmake_is_shown_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sentence = "warpgauge needs CUDA 12.4 or newer, found 11.8"
+    script = f'echo "-- noise"; echo "CMake Error at x:3:"; echo "  {sentence}"; exit 1'
+    fake_cmake(tmp_path, monkeypatch, script)
+    with pytest.raises(UserError, match="--preset release") as caught:
+        build.build(tmp_path, "release", print, print)
+    assert sentence in str(caught.value)
+    assert "noise" not in str(caught.value)
+
+
+def test_a_failed_compile_shows_from_its_first_failure_on() -> None:
+    output = ["[1/3] a", "FAILED: b.o", "error: no", "[2/3] c"]
+    assert build.telling(output) == output[1:]
+
+
+def test_any_other_failure_shows_its_last_lines() -> None:
+    output = [str(number) for number in range(100)]
+    assert build.telling(output)[-1] == "99"
+    assert len(build.telling(output)) == build.SHOWN_LINES
+
+
+def test_a_missing_cmake_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="cannot run cmake"):
+        build.build(tmp_path, "release", print, print)
+
+
+def test_the_compiler_on_path_or_named_is_told_to_cmake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nvcc = tmp_path / "nvcc"
+    nvcc.touch(mode=0o755)
+    monkeypatch.delenv("CUDACXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert f"-DCMAKE_CUDA_COMPILER={nvcc}" in build.configure_command("release")
+    monkeypatch.setenv("CUDACXX", "/opt/nvcc")
+    assert "-DCMAKE_CUDA_COMPILER=/opt/nvcc" in build.configure_command("release")

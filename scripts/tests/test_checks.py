@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/test runs everything, hides no failure, and ends on the runners' own lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from warpgauge import check_runner, checks
+from warpgauge.check_runner import Check
+
+CTEST = """\
+1/2 Test #1: statistics_test ....   Passed    0.01 sec
+50% tests passed, 1 tests failed out of 2
+
+Total Test time (real) =   0.02 sec
+"""
+PYTEST = """\
+..s [100%]
+=========================== short test summary info ============================
+SKIPPED [1] tests/test_x.py:1: no such tool
+========================= 2 passed, 1 skipped in 0.1s ==========================
+"""
+
+
+def check(name: str, command: str, folder: Path, *, tool: str = "sh", after: str = "") -> Check:
+    return Check(name, lambda: [["sh", "-c", command]], folder, tool, after, lambda text: text[-4:])
+
+
+def test_a_failure_is_shown_and_the_rest_still_runs(tmp_path: Path) -> None:
+    said: list[str] = []
+    two = [check("one", "echo why; exit 1", tmp_path), check("two", "echo end", tmp_path)]
+    assert not check_runner.run(two, False, said.append)
+    text = "\n".join(said)
+    assert "one            FAILED" in text
+    assert "why" in text
+    assert "two            ok" in text
+    assert "failed: one" in text
+    assert said[-1] == "\nend\n"
+
+
+def test_all_good_is_true(tmp_path: Path) -> None:
+    assert check_runner.run([check("one", "true", tmp_path)], False, print)
+
+
+def test_what_builds_on_a_failure_is_not_run(tmp_path: Path) -> None:
+    said: list[str] = []
+    two = [check("a", "exit 1", tmp_path), check("b", "touch ran", tmp_path, after="a")]
+    assert not check_runner.run(two, False, said.append)
+    assert not (tmp_path / "ran").exists()
+    assert "not run, for a did not succeed" in said
+
+
+def test_a_missing_tool_is_a_failure_unless_it_is_allowed(tmp_path: Path) -> None:
+    said: list[str] = []
+    one = [check("lint", "true", tmp_path, tool="python:no_such_tool")]
+    assert not check_runner.run(one, False, said.append)
+    assert check_runner.run(one, True, said.append)
+    assert said[-1].startswith("lint           skipped: no_such_tool is not installed")
+
+
+def test_a_check_that_finds_nothing_to_check_fails(tmp_path: Path) -> None:
+    assert not check_runner.run([Check("tidy", list, tmp_path, "sh")], False, print)
+
+
+def test_the_closing_lines_are_the_runners_own() -> None:
+    assert (
+        checks.ctest_summary(CTEST).splitlines()[0] == "50% tests passed, 1 tests failed out of 2"
+    )
+    assert checks.ctest_summary("no tests") == ""
+    assert checks.pytest_summary(PYTEST).splitlines()[1].startswith("SKIPPED")
+    assert checks.pytest_summary("...\n=== 3 passed ===\n") == "=== 3 passed ==="
+    assert checks.pytest_summary("crashed") == ""
+
+
+def test_skips_are_told_by_reason(tmp_path: Path) -> None:
+    log = tmp_path / "Testing" / "Temporary" / "LastTest.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("a.cpp:3: Skipped\nno GPU here\n\nb.cpp:9: Skipped\nno GPU here\n\n")
+    assert checks.skip_reasons(tmp_path) == ["2 skipped: no GPU here"]
+    assert checks.skip_reasons(tmp_path / "gone") == []
+
+
+def test_only_our_own_host_sources_are_linted(tmp_path: Path) -> None:
+    files = ["../fixtures/a.cpp", "../kernels/b.cu", "_deps/benchmark/c.cpp", "../fixtures/a.cpp"]
+    build = tmp_path / "build"
+    build.mkdir()
+    entries = [{"directory": str(build), "file": file, "command": "c++"} for file in files]
+    (build / "compile_commands.json").write_text(json.dumps(entries))
+    assert checks.host_sources(tmp_path, build) == [str(tmp_path / "fixtures" / "a.cpp")]
+
+
+def test_bad_usage_exits_with_2() -> None:
+    with pytest.raises(SystemExit) as caught:
+        checks.main(["--no-such-option"], Path())
+    assert caught.value.code == 2

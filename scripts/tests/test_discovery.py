@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be measured here is found out without measuring it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import fake_binary
+from warpgauge import discovery
+from warpgauge.errors import UserError
+
+
+def test_programs_are_found_by_name_and_know_their_benchmarks(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "memcpy")
+    fake_binary.make(tmp_path, "host")
+    (tmp_path / "bench_notes.txt").write_text("no program")
+    host, memcpy = discovery.find(tmp_path, tmp_path)
+    assert (host.family, host.needs_gpu) == ("host", False)
+    assert (memcpy.names, memcpy.needs_gpu) == (("memcpy/one", "memcpy/two"), True)
+
+
+def test_an_empty_folder_says_to_build(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="build first"):
+        discovery.find(tmp_path, tmp_path)
+
+
+def test_a_filter_drops_binaries_without_a_match(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "memcpy")
+    fake_binary.make(tmp_path, "sync")
+    found = discovery.find(tmp_path, tmp_path)
+    (chosen,) = discovery.select(found, "sync/t", tmp_path)
+    assert chosen.names == ("sync/two",)
+    assert len(discovery.select(found, "-sync", tmp_path)) == 1
+
+
+def test_a_binary_that_cannot_list_stays_with_its_fault(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "gemm", listing_fault="libcublas.so.13: cannot open")
+    (found,) = discovery.select(discovery.find(tmp_path, tmp_path), "sync", tmp_path)
+    assert found.fault is not None
+    assert "status 127: libcublas.so.13: cannot open" in found.fault
+
+
+def test_the_probe_learns_the_gpu(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "sync")
+    probe = discovery.probe(discovery.find(tmp_path, tmp_path), (), tmp_path)
+    assert probe.no_gpu is None
+    assert probe.context["gpu_name"] == "NVIDIA Fake"
+
+
+def test_the_probe_learns_why_there_is_no_gpu(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "sync", no_gpu="the driver is older than CUDA 13.0")
+    probe = discovery.probe(discovery.find(tmp_path, tmp_path), (), tmp_path)
+    assert probe.no_gpu == "the driver is older than CUDA 13.0"
+
+
+def test_an_unknown_device_is_bad_usage(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "sync")
+    with pytest.raises(UserError, match=r"^there is no device 7$"):
+        discovery.probe(discovery.find(tmp_path, tmp_path), ["--device=7"], tmp_path)
+
+
+def test_a_crashing_binary_leaves_the_probe_to_the_next(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "launch", {"launch/one": 1.0}, faults={"always": "crash"})
+    fake_binary.make(tmp_path, "sync")
+    probe = discovery.probe(discovery.find(tmp_path, tmp_path), (), tmp_path)
+    assert probe.context["gpu_name"] == "NVIDIA Fake"

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several processes become one row: medians of what was measured, never of what was not."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from warpgauge import merge
+from warpgauge.discovery import Binary
+from warpgauge.runner import Outcome
+
+SYNC = Binary(Path("bench_sync"), ("sync/a",))
+
+
+def row(time: object, **more: object) -> dict[str, Any]:
+    base = {"name": "sync/a", "run_type": "iteration", "iterations": 10, "time_unit": "ns"}
+    return {**base, "real_time": time, "cpu_time": 1.0, **more}
+
+
+def outcome(*rows: dict[str, Any], suspect: bool = False) -> Outcome:
+    return Outcome(SYNC, 1, {"context": {}, "benchmarks": list(rows)}, "it broke", 1.0, suspect)
+
+
+def merged(*outcomes: Outcome) -> dict[str, Any]:
+    (only,) = merge.rows([SYNC], outcomes)
+    return only
+
+
+def test_the_time_is_the_median_of_the_processes() -> None:
+    found = merged(outcome(row(3.0)), outcome(row(1.0)), outcome(row(2.5)))
+    assert found["real_time"] == 2.5
+    assert found["process_medians"] == [3.0, 1.0, 2.5]
+    assert found["iterations"] == 30
+    assert (found["repetitions"], found["run_type"]) == (1, "iteration")
+
+
+def test_repetitions_of_one_process_count_as_one_process() -> None:
+    aggregate = row(99.0, name="sync/a_mean", run_type="aggregate")
+    found = merged(outcome(row(1.0), row(9.0), row(2.0), aggregate), outcome(row(4.0)))
+    assert found["process_medians"] == [2.0, 4.0]
+    assert found["iterations"] == 40
+
+
+def test_times_are_written_in_nanoseconds() -> None:
+    found = merged(outcome(row(1.5, time_unit="us")), outcome(row(1400.0)))
+    assert (found["process_medians"], found["time_unit"]) == ([1500.0, 1400.0], "ns")
+
+
+def test_counters_are_medians_without_what_is_not_finite() -> None:
+    counters = [{"x": 1.0, "y": math.nan}, {"x": 3.0, "y": math.inf}, {"x": 2.0, "y": 5}]
+    found = merged(*(outcome(row(1.0, **one)) for one in counters))
+    assert (found["x"], found["y"]) == (2.0, 5.0)
+
+
+def test_a_counter_that_is_never_finite_is_left_out() -> None:
+    assert "x" not in merged(outcome(row(1.0, x=math.nan)))
+
+
+def test_the_label_is_the_newest() -> None:
+    assert merged(outcome(row(1.0, label="old")), outcome(row(1.0, label="new")))["label"] == "new"
+
+
+@pytest.mark.parametrize("time", [math.nan, math.inf, -1.0, 0.0, "fast", None])
+def test_what_is_no_time_is_an_error(time: object) -> None:
+    found = merged(outcome(row(1.0)), outcome(row(time)))
+    assert found["error_occurred"] is True
+    assert found["error_message"].startswith("in 1 of 2 processes: its time is ")
+    assert found["real_time"] == 0
+    assert "process_medians" not in found
+
+
+def test_an_unknown_unit_is_an_error() -> None:
+    assert "'weeks'" in merged(outcome(row(1.0, time_unit="weeks")))["error_message"]
+
+
+def test_a_skipped_row_is_an_error() -> None:
+    found = merged(outcome(row(0.0, skipped=True, skip_message="no tensor cores")))
+    assert found["error_message"] == "in 1 of 1 processes: skipped: no tensor cores"
+
+
+def test_a_missing_row_is_an_error_with_the_reason_of_its_process() -> None:
+    found = merged(outcome(row(1.0)), outcome(), outcome())
+    assert found["error_message"] == "in 2 of 3 processes: it broke"
+
+
+def test_nothing_of_a_suspect_process_counts() -> None:
+    found = merged(outcome(row(1.0)), outcome(row(1.0), suspect=True))
+    assert found["error_message"] == "in 1 of 2 processes: it broke"
+
+
+def test_a_row_nobody_listed_is_kept() -> None:
+    rows = merge.rows([SYNC], [outcome(row(1.0), row(2.0, name="sync/surprise"))])
+    assert [one["name"] for one in rows] == ["sync/a", "sync/surprise"]
+
+
+def test_rows_stand_in_the_order_of_binaries_and_of_registration() -> None:
+    zoo = Binary(Path("bench_a"), ("a/z", "a/y"))
+    rows = merge.rows([zoo, SYNC], [outcome(row(1.0))])
+    assert [one["name"] for one in rows] == ["a/z", "a/y", "sync/a"]
+    places = [(one["family_index"], one["per_family_instance_index"]) for one in rows]
+    assert places == [(0, 0), (0, 1), (1, 0)]
+
+
+@given(st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=9))
+def test_the_median_lies_among_the_processes(times: list[float]) -> None:
+    found = merged(*(outcome(row(time)) for time in times))
+    assert min(found["process_medians"]) <= found["real_time"] <= max(found["process_medians"])
+    assert found["process_medians"] == pytest.approx(times, rel=1e-6)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of bench refuses what it cannot mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from warpgauge.errors import ExitStatus, UserError
+from warpgauge.options import parse
+
+
+def test_the_defaults_are_seven_processes_in_an_order_of_their_own() -> None:
+    options = parse([])
+    assert (options.processes, options.filter, options.build) == (7, "", True)
+    assert options.seed != parse([]).seed
+
+
+def test_quick_is_three_processes_unless_told_otherwise() -> None:
+    assert parse(["--quick"]).processes == 3
+    assert parse(["--quick", "--processes", "5"]).processes == 5
+
+
+def test_the_injected_regex_ends_at_the_last_equals_sign() -> None:
+    assert parse(["--inject", "n=4=1.05"]).injected_regex == "n=4"
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--processes", "0"],
+        ["--processes", "many"],
+        ["--device", "-1"],
+        ["--timeout", "nan"],
+        ["--timeout", "0"],
+        ["--inject", "gemm"],
+        ["--inject", "=1.05"],
+        ["--inject", "gemm=half"],
+        ["--inject", "gemm=0.5"],
+        ["--inject", "gemm=inf"],
+        ["--filt", "x"],
+        ["stray"],
+    ],
+)
+def test_bad_usage_exits_with_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parse(argv)
+    assert caught.value.code == ExitStatus.BAD_USAGE
+    assert "bench: error:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        ["--filter", "gemm"],
+        ["--inject", "gemm=1.05"],
+        ["--baseline", str(Path("x"))],
+        ["--processes", "4"],
+        ["--quick"],
+    ],
+)
+def test_only_a_whole_untouched_run_is_recorded(spoiled: list[str]) -> None:
+    with pytest.raises(UserError, match="--record does not go with"):
+        parse(["--record", *spoiled])

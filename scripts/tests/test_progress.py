@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The time left is a guess from what was seen; plain output stays readable in a log."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from warpgauge import progress
+from warpgauge.discovery import Binary
+from warpgauge.runner import Outcome, Plan
+
+SMALL, LARGE = Binary(Path("bench_a"), ("a/1",)), Binary(Path("bench_b"), ("b/1", "b/2", "b/3"))
+PLAN = Plan((SMALL, LARGE), 2, 1, Path())
+
+
+def test_the_time_left_counts_every_binary_by_what_it_took() -> None:
+    left = progress.TimeLeft(PLAN)
+    assert left.seconds() is None
+    left.ended(SMALL, 2.0)
+    assert left.seconds() == pytest.approx(2.0 + 2 * 3 * 2.0)  # three benchmarks of 2 s, twice
+    left.ended(LARGE, 4.0)
+    assert left.seconds() == pytest.approx(2.0 + 4.0)
+    left.ended(SMALL, 2.0)
+    left.ended(LARGE, 4.0)
+    assert left.seconds() == 0
+
+
+def outcome(binary: Binary, fault: str, *names: str) -> Outcome:
+    report = {"context": {}, "benchmarks": [{"name": name} for name in names]}
+    return Outcome(binary, 1, report, fault, 30.0)
+
+
+def test_plain_output_is_one_line_a_round_and_one_a_fault() -> None:
+    text = io.StringIO()
+    with progress.RunProgress(PLAN, Console(file=text, width=40)) as shown:
+        shown.begins(1, SMALL)
+        shown.ended(outcome(SMALL, "", "a/1"))
+        shown.begins(1, LARGE)
+        shown.ended(outcome(LARGE, "bench_b was killed by SIGSEGV: [red]\x1b[2J", "b/1"))
+        shown.begins(2, SMALL)
+    assert text.getvalue().splitlines() == [
+        "round 1 of 2: 0:00 elapsed",
+        "round 1: bench_b was killed by SIGSEGV: [red]\\x1b[2J",
+        "round 2 of 2: 0:00 elapsed, about 1:00 left",
+    ]
+
+
+def test_a_terminal_sees_what_runs() -> None:
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=True, width=100)
+    with progress.RunProgress(PLAN, console) as shown:
+        shown.begins(2, LARGE)
+    assert "round 2 of 2, b" in text.getvalue()
+
+
+def test_a_build_is_one_plain_line_a_stage() -> None:
+    text = io.StringIO()
+    with progress.status(Console(file=text)) as say:
+        for line in ("configuring", "building, step 1 of 9", "building, step 2 of 9"):
+            say(line)
+    assert text.getvalue().splitlines() == ["configuring ...", "building ..."]

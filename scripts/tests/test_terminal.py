@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a person reads: the verdict first, the worst named, nothing hidden, nothing executed."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from builders import Json, baseline, context, failed, google, google_row, row, run, scaled
+from conftest import Loader
+from warpgauge.layout import wrapped_name
+from warpgauge.model import Record
+from warpgauge.terminal import render, render_values
+from warpgauge.verdict import judge
+
+
+def shown(
+    base: Record, cand: Record, width: int = 80, show_all: bool = False, filter: str | None = None
+) -> str:
+    stream = io.StringIO()
+    render(judge(base, cand, filter=filter), Console(file=stream, width=width), show_all=show_all)
+    return stream.getvalue()
+
+
+@pytest.fixture
+def text(loaded: Loader) -> str:
+    """A comparison with some of everything, 80 columns wide."""
+    names = ("gemm/tiled/f32/n:1024", "gemm/naive/f32/n:1024", "gemm/cublas/f32/n:1024")
+    base = [row(name, registers=40) for name in names]
+    base += [row(f"memcpy/d2d/bytes:{2**i}") for i in range(12, 20)] + [row("sync/gone")]
+    cand = [row(names[0], scaled(1.02)), row(names[1], scaled(1.3), registers=72)]
+    cand += [row(names[2], scaled(0.5)), *base[3:-1], failed("sync/idle", "wrong result")]
+    return shown(loaded(run(base, driver_version="580")), loaded(run(cand, driver_version="590")))
+
+
+def line_of(text: str, word: str) -> int:
+    return next(number for number, line in enumerate(text.splitlines()) if word in line)
+
+
+def test_the_verdict_comes_first_and_names_the_worst(text: str) -> None:
+    first = " ".join(text.split("\n\n", maxsplit=1)[0].split())
+    assert first == (
+        "2 regressions, 1 improvement; 8 of 13 unchanged, 1 failed, 1 missing. "
+        "Worst: gemm/naive/f32/n:1024 (+30.0 %)."
+    )
+
+
+def test_the_largest_regression_leads_its_family(text: str) -> None:
+    order = [line_of(text, name) for name in ("  naive/f32", "  tiled/f32", "  cublas/f32")]
+    assert order == sorted(order)
+
+
+def test_unchanged_benchmarks_fold_into_a_count_with_their_span(text: str) -> None:
+    assert "memcpy · 8 unchanged (0.00 %)" in text
+    assert "d2d/bytes" not in text
+
+
+def test_what_was_not_measured_is_shown_with_its_reason(text: str) -> None:
+    lines = text.splitlines()
+    assert lines[line_of(text, "  gone")].endswith("MISSING")
+    assert lines[line_of(text, "  idle")].endswith("ERROR")
+    assert lines[line_of(text, "  idle") + 1].strip() == "wrong result"
+
+
+def test_likely_causes_stand_below_their_benchmark(text: str) -> None:
+    below = text.splitlines()[line_of(text, "  naive/f32") + 1]
+    assert below.strip() == "registers 40 → 72"
+
+
+def test_differences_of_the_context_are_told(text: str) -> None:
+    assert "driver_version  580 → 590" in text
+
+
+def test_all_lists_the_unchanged_too(loaded: Loader) -> None:
+    same = loaded(run([row("a/b"), row("a/c")]))
+    assert "  c " not in shown(same, same)
+    assert "  c " in shown(same, same, show_all=True)
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_no_line_is_wider_than_the_terminal(loaded: Loader, width: int) -> None:
+    names = [f"elementwise/thrust_square_with_a_long_name/f32/n:{n}" for n in (4096, 268435456)]
+    base = loaded(run([row(name, bytes_per_second=4.2e12) for name in names]))
+    cand = loaded(run([row(name, scaled(2), bytes_per_second=2.1e12) for name in names]))
+    text = shown(base, cand, width)
+    assert max(map(cell_len, text.splitlines())) <= width
+    assert "REGRESSION" in text
+
+
+def test_rates_appear_where_there_is_room(loaded: Loader) -> None:
+    base = loaded(run([row("a/b", flops_per_second=51.3e12)]))
+    cand = loaded(run([row("a/b", scaled(2), flops_per_second=25.65e12)]))
+    assert "25.65 TFLOP/s" in shown(base, cand, 120)
+    assert "FLOP/s" not in shown(base, cand, 80)
+
+
+def test_names_are_text_and_nothing_else(loaded: Loader) -> None:
+    names = ("a/[bold]x[/bold]", "a/\x1b[31mred", "a/:smile:")
+    base = loaded(run([row(name) for name in names]))
+    text = shown(base, loaded(run([row(name, scaled(2)) for name in names])), 120)
+    assert "[bold]x[/bold]" in text
+    assert "\\x1b[31mred" in text
+    assert "\x1b" not in text
+    assert ":smile:" in text
+
+
+def test_a_command_to_paste_never_holds_a_foreign_name(loaded: Loader) -> None:
+    name = "a/$(reboot)'"
+    text = shown(loaded(run([row(name)])), loaded(run([row(name, scaled(2))])))
+    advice = text[text.index("Next") :]
+    assert "reboot" not in advice
+
+
+def test_a_vanished_family_does_not_fill_the_screen(loaded: Loader) -> None:
+    base = loaded(run([row("a/b")] + [row(f"gone/{i}") for i in range(200)]))
+    cand = loaded(run([row("a/b")]))
+    text = shown(base, cand)
+    assert "… and 192 more MISSING (--all lists them)" in text
+    assert text.count("MISSING") == 9
+    assert shown(base, cand, show_all=True).count("MISSING") == 200
+
+
+def test_a_refused_comparison_is_one_sentence_and_no_table(loaded: Loader) -> None:
+    rows = [row("a/b")]
+    text = shown(loaded(run(rows)), loaded(run(rows, gpu_name="NVIDIA Other")))
+    assert text.startswith("Not compared. The candidate was measured on NVIDIA Other")
+    assert "INVALID" not in text
+
+
+def test_plain_files_are_not_told_to_use_the_bench(loaded: Loader) -> None:
+    base, cand = (loaded(google([google_row("a", time)])) for time in (1.0, 3.0))
+    text = shown(base, cand)
+    assert "10 % of the time" in text
+    assert "scripts/bench" not in text
+
+
+def test_recorded_sessions_come_without_advice(loaded: Loader) -> None:
+    sides = [
+        loaded(baseline([row("a/b", process_medians={"s": scaled(factor)})], {"s": context()}))
+        for factor in (1.0, 2.0)
+    ]
+    text = shown(sides[0], sides[1])
+    assert "1 regression" in text
+    assert "scripts/bench" not in text
+
+
+def values(record: Record) -> str:
+    stream = io.StringIO()
+    render_values(record, Console(file=stream, width=80))
+    return stream.getvalue()
+
+
+def columns(text: str, word: str) -> Sequence[str]:
+    return text.splitlines()[line_of(text, word)].split("  ")
+
+
+def test_values_alone_show_time_rate_and_spread(loaded: Loader) -> None:
+    rows: list[Json] = [
+        row("memcpy/d2d", [9.9, 10.0, 10.1], bytes_per_second=4.287e12),
+        row("sync/idle", [5.0]),
+        failed("sync/[x]", "boom"),
+    ]
+    text = values(loaded(run(rows)))
+    assert [cell.strip() for cell in columns(text, "d2d") if cell] == [
+        "d2d",
+        "10.00 µs",
+        "4287 GB/s",
+        "1.00 %",
+    ]
+    assert text.splitlines()[line_of(text, "idle")].endswith("\N{EN DASH}")
+    assert text.splitlines()[line_of(text, "[x]") + 1].strip() == "boom"
+
+
+def test_long_names_break_after_their_slashes() -> None:
+    assert wrapped_name("  thrust_square/f32/n:268435456", 24) == [
+        "  thrust_square/f32/",
+        "    n:268435456",
+    ]
+    assert wrapped_name("short", 24) == ["short"]
+    assert len(wrapped_name("x" * 1_000_000, 24)) < 30
+    assert len(wrapped_name(" " * 60 + "x", 24)) < 5
+    assert "".join(part.strip() for part in wrapped_name("x" * 100, 24)) == "x" * 100

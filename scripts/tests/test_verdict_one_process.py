@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be said where a side is a single process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from builders import STEADY, google, google_row, row, run
+from builders import scaled as times
+from conftest import Loader
+from warpgauge.verdict import Comparison, Outcome, judge
+
+
+def outcome(comparison: Comparison) -> Outcome:
+    (verdict,) = comparison.verdicts
+    return verdict.outcome
+
+
+def plain(loaded: Loader, base: Sequence[float], cand: Sequence[float]) -> Comparison:
+    return judge(
+        loaded(google([google_row("a/b", time) for time in base])),
+        loaded(google([google_row("a/b", time) for time in cand])),
+    )
+
+
+def test_plain_files_of_one_value_each_are_compared(loaded: Loader) -> None:
+    assert outcome(plain(loaded, [100.0], [300.0])) is Outcome.REGRESSION
+    assert outcome(plain(loaded, [300.0], [100.0])) is Outcome.IMPROVED
+    assert outcome(plain(loaded, [100.0], [100.0])) is Outcome.PASS
+
+
+def test_tight_repetitions_in_one_process_prove_nothing(loaded: Loader) -> None:
+    comparison = plain(loaded, times(100.0), times(109.0))
+    assert outcome(comparison) is Outcome.PASS
+    (note,) = comparison.notes
+    assert "The baseline and the candidate side has a single process" in note
+
+
+def test_a_run_of_one_process_is_said_to_be_one(loaded: Loader) -> None:
+    comparison = judge(loaded(run([row("a/b")])), loaded(run([row("a/b", [1.0])])))
+    assert outcome(comparison) is Outcome.PASS
+    assert any(note.startswith("The candidate side has a single") for note in comparison.notes)
+
+
+def test_a_plain_file_may_meet_a_run(loaded: Loader) -> None:
+    base = loaded(run([row("a/b", STEADY)]))
+    cand = loaded(google([google_row("a/b", 1500.0)]))
+    assert outcome(judge(base, cand)) is Outcome.REGRESSION

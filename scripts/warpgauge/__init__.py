@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""warpgauge: run GPU benchmarks in fresh processes, keep baselines, and judge what got slower."""

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The text of a baseline's file: stable, so that a refreshed baseline reads well in a diff."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+
+from warpgauge.document import TIME_UNITS, Object
+from warpgauge.load import BASELINE_FORMAT
+from warpgauge.model import Session
+
+# Seven digits lie a hundred times below what any benchmark repeats to.
+_DIGITS = 7
+
+# What a context says about the place and the minute of a run, and not about its times.
+_NOT_KEPT = frozenset(
+    ("warpgauge_format", "host_name", "executable", "json_schema_version", "order_seed")
+)
+
+Times = Mapping[str, Sequence[float]]
+
+
+def family_text(
+    gpu_name: str, sessions: Sequence[Session], rows: Sequence[tuple[Object, Times]]
+) -> str:
+    """A file of `rows`, each a run file's row and its process medians (seconds) by session.
+
+    One session a line, oldest first; one row a line, in the order given.
+    """
+    context = {"warpgauge_format": BASELINE_FORMAT, "gpu_name": gpu_name}
+    told = [
+        f"{_json(session.key)}: {_json(_kept(session.context))}"
+        for session in sessions
+        if any(session.key in times for _, times in rows)
+    ]
+    order = {session.key: index for index, session in enumerate(sessions)}
+    lines = [_json(_row(row, times, order)) for row, times in rows]
+    return (
+        f'{{\n"context": {_json(context)},\n'
+        f'"sessions": {{\n{_lines(told)}\n}},\n'
+        f'"benchmarks": [\n{_lines(lines)}\n]\n}}\n'
+    )
+
+
+def _row(row: Object, times: Times, order: Mapping[str, int]) -> Object:
+    unit = TIME_UNITS[str(row["time_unit"])]
+    medians = {
+        key: [_rounded(time / unit) for time in times[key]]
+        for key in sorted(times, key=order.__getitem__)
+    }
+    middle = statistics.median(statistics.median(times[key]) for key in medians)
+    replaced: Object = {"real_time": _rounded(middle / unit), "process_medians": medians}
+    kept = {key: _number(value) for key, value in row.items() if _is_kept(value)}
+    return {**kept, **replaced}
+
+
+def _is_kept(value: object) -> bool:
+    """Whether JSON can say it: an absent counter may be a bare NaN in Google Benchmark's files."""
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _number(value: object) -> object:
+    return _rounded(value) if isinstance(value, float) else value
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def _kept(context: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in context.items() if value and key not in _NOT_KEPT}
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, allow_nan=False)
+
+
+def _lines(items: Sequence[str]) -> str:
+    return ",\n".join(items)

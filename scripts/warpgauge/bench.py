@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/bench: build, measure in fresh processes, write the run file, compare, exit truly."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from warpgauge import (
+    baseline,
+    build,
+    conclusion,
+    discovery,
+    load,
+    machine_context,
+    merge,
+    progress,
+    request,
+    runfile,
+    runner,
+    system_packages,
+)
+from warpgauge.discovery import Binary, Probe
+from warpgauge.errors import ExitStatus, UserError
+from warpgauge.model import Record
+from warpgauge.options import Options, parse
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One invocation: what was asked for, where the repository is, and where output goes."""
+
+    options: Options
+    root: Path
+    results: Console
+    notes: Console  # standard error: progress and remarks
+
+    def run(self) -> ExitStatus:
+        """The whole way; everything that can be refused is refused before the minutes of it."""
+        options, now = self.options, datetime.now()
+        request.matches(options.filter, "")  # the verdict must be able to read it, too
+        chosen = load.load(options.baseline) if options.baseline else None
+        source = machine_context.source(self.root)
+        if options.record:
+            machine_context.require_committed(source)
+        out = options.out or runfile.default_path(self.root, now)
+        runfile.check_writable(out)
+        folder = self._built()
+        with tempfile.TemporaryDirectory(prefix="warpgauge-") as name:
+            scratch = Path(name)
+            everything = discovery.find(folder, scratch)
+            wanted = self._wanted(everything, scratch)
+            probe = self._probe(everything, scratch)
+            left_out = [b for b in wanted if b.needs_gpu] if probe.no_gpu else []
+            binaries = [b for b in wanted if b not in left_out]
+            if probe.no_gpu:
+                self._without_gpu(probe.no_gpu, binaries)
+            base = chosen or self._own_baseline(probe)
+            outcomes = self._measure(binaries, scratch)
+            facts = self._facts(source)
+            known = {**machine_context.machine(), **probe.context}
+            known |= machine_context.gpu(probe.context.get("gpu_uuid", ""))
+            context = runfile.context(binaries, outcomes, facts, known)
+        runfile.write(out, context, merge.rows(binaries, outcomes))
+        self._note(f"run file: {os.path.relpath(out)}")
+        return self._concluded(base, load.load(out), probe, measured_all=not probe.no_gpu)
+
+    def _built(self) -> Path:
+        if self.options.build:
+            system_packages.provide(system_packages.BUILD, self._note)
+            with progress.status(self.notes) as say:
+                build.build(self.root, "release", say, self._echo)
+        return self.root / "build" / "release" / "benchmarks"
+
+    def _wanted(self, everything: Sequence[Binary], scratch: Path) -> list[Binary]:
+        wanted = list(everything)
+        for option, regex in (
+            ("--filter", self.options.filter),
+            ("--inject", self.options.injected_regex),
+        ):
+            matching = discovery.select(wanted, regex, scratch) if regex else wanted
+            if not any(b.names for b in matching):
+                raise UserError(f"no benchmark matches {option} {regex!r}")
+            wanted = matching if option == "--filter" else wanted
+        return wanted
+
+    def _probe(self, everything: Sequence[Binary], scratch: Path) -> Probe:
+        if not any(binary.needs_gpu for binary in everything):
+            return Probe({}, "the GPU benchmarks are not built, for want of nvcc")
+        return discovery.probe(everything, self._gpu_arguments, scratch)
+
+    @property
+    def _gpu_arguments(self) -> tuple[str, ...]:
+        device = self.options.device
+        return () if device is None else (f"--device={device}",)
+
+    def _without_gpu(self, why: str, binaries: Sequence[Binary]) -> None:
+        if self.options.record:
+            raise UserError(f"nothing to record: {why}", ExitStatus.NOT_MEASURED)
+        if not binaries:
+            raise UserError(
+                f"nothing that --filter leaves can be measured here: {why}",
+                ExitStatus.NOT_MEASURED,
+            )
+        self._note(f"No GPU is measured here: {why}. Only the host family runs.")
+
+    def _own_baseline(self, probe: Probe) -> Record | None:
+        name = probe.context.get("gpu_name")
+        path = baseline.find(self.root / "baselines", name) if name else None
+        return load.load(path) if path else None
+
+    def _measure(self, binaries: Sequence[Binary], scratch: Path) -> list[runner.Outcome]:
+        options = self.options
+        arguments = [f"--benchmark_filter={options.filter}"] if options.filter else []
+        arguments += [f"--inject={options.inject}"] if options.inject else []
+        plan = runner.Plan(
+            binaries=tuple(binaries),
+            processes=options.processes,
+            seed=options.seed,
+            folder=scratch,
+            arguments=tuple(arguments),
+            gpu_arguments=self._gpu_arguments,
+            deadline_s=options.timeout_s,
+        )
+        for binary in binaries:
+            self._echo(f"$ {shlex.join(runner.command(plan, binary))}")
+            if binary.fault:
+                self._note(f"{binary.path.name}: {binary.fault}")
+        with progress.RunProgress(plan, self.notes) as observer:
+            return runner.run(plan, observer)
+
+    def _facts(self, source: dict[str, str]) -> dict[str, str]:
+        options = self.options
+        facts = {
+            **source,
+            "processes": str(options.processes),
+            "order_seed": str(options.seed),
+            "filter": options.filter,
+        }
+        return facts | ({"inject": options.inject} if options.inject else {})
+
+    def _concluded(
+        self, base: Record | None, run: Record, probe: Probe, measured_all: bool
+    ) -> ExitStatus:
+        """Show the result; with --record keep it too."""
+        show = conclusion.Conclusion(self.results, self.options.filter or None)
+        status = show.compared(base, run) if base else show.values(run)
+        if self.options.record:
+            changed = baseline.record(run.path, self.root / "baselines")
+            for path in changed:
+                line = f"recorded: {os.path.relpath(path)}"
+                self.results.print(line, markup=False, highlight=False, soft_wrap=True)
+            return ExitStatus.OK
+        if base is None:
+            self._note(self._how_to_get_a_baseline(probe))
+        if not measured_all:
+            show.recorded(self.root / "baselines")
+        if status is ExitStatus.OK and not measured_all:
+            return ExitStatus.NOT_MEASURED
+        return status
+
+    def _how_to_get_a_baseline(self, probe: Probe) -> str:
+        if probe.no_gpu:
+            return "Nothing to compare with: baselines belong to a GPU model."
+        name = probe.context.get("gpu_name")
+        if name is None:
+            return "Nothing to compare with: no benchmark lived long enough to name its GPU."
+        return f"There is no baseline for {name} yet: record one with scripts/bench --record"
+
+    def _note(self, line: str) -> None:
+        self.notes.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def _echo(self, line: str) -> None:
+        if self.options.verbose:
+            self._note(line.rstrip())
+
+
+def main(argv: Sequence[str], root: Path) -> ExitStatus:
+    """Raises UserError for what the user can mend, a full disk included."""
+    options = parse(argv)
+    # An exit and not a sudden death: the running benchmark is ended, too.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        return Bench(options, root, Console(), Console(stderr=True)).run()
+    except OSError as fault:
+        raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/test: everything that proves the project sound, in one command."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from warpgauge import build, check_runner, system_packages
+from warpgauge.check_runner import Check, Command
+
+CPP_FOLDERS = ("kernels", "fixtures", "benchmarks")
+CPP_SUFFIXES = (".cpp", ".hpp", ".cu", ".cuh")
+
+
+def main(argv: Sequence[str], root: Path) -> int:
+    """Exit status 0 when nothing failed, else 1."""
+    parser = argparse.ArgumentParser(
+        prog="test", description="Builds and runs every test and every static check.",
+        allow_abbrev=False,
+    )  # fmt: skip
+    parser.add_argument("--no-cuda", action="store_true", help="build as if there were no nvcc")
+    parser.add_argument(
+        "--allow-missing-tools",
+        action="store_true",
+        help="skip a check whose tool is not installed, as on a machine without a network",
+    )
+    given = parser.parse_args(argv)
+    system_packages.provide(system_packages.TEST, _say)
+    checks = [*_cpp(root, given.no_cuda), *_python(root / "scripts")]
+    good = check_runner.run(checks, given.allow_missing_tools, _say)
+    return 0 if good else 1
+
+
+def _cpp(root: Path, no_cuda: bool) -> list[Check]:
+    folder = root / "build" / ("ci-no-cuda" if no_cuda else "ci")
+    configure = build.configure_command("ci")
+    if no_cuda:
+        configure = ["cmake", "--preset", "ci", "-DWARPGAUGE_CUDA=OFF"]
+    jobs = str(build.jobs())
+    ctest = ["ctest", "--test-dir", str(folder), "--output-on-failure", "--no-tests=error"]
+    sources = sorted(
+        str(path.relative_to(root))
+        for part in CPP_FOLDERS
+        for path in (root / part).rglob("*")
+        if path.suffix in CPP_SUFFIXES
+    )
+
+    def closing(output: str) -> str:
+        return "\n".join([*skip_reasons(folder), ctest_summary(output)])
+
+    def tidy() -> Sequence[Command]:
+        return [
+            ["clang-tidy", "--quiet", "-p", str(folder), source]
+            for source in host_sources(root, folder)
+        ]
+
+    return [
+        Check("configure", _one([*configure, "-B", str(folder)]), root, "cmake"),
+        Check("build", _one(["cmake", "--build", str(folder), "-j", jobs]), root, "cmake",
+              after="configure"),
+        Check("ctest", _one(ctest), root, "ctest", after="build", closing=closing),
+        Check("clang-format", _one(["clang-format", "--dry-run", "-Werror", *sources]), root,
+              "clang-format"),
+        Check("clang-tidy", tidy, root, "clang-tidy", after="configure", at_once=int(jobs)),
+    ]  # fmt: skip
+
+
+def _python(scripts: Path) -> list[Check]:
+    def module(*arguments: str) -> Callable[[], Sequence[Command]]:
+        return _one([sys.executable, "-m", *arguments])
+
+    return [
+        Check("ruff", module("ruff", "check", "."), scripts, "python:ruff"),
+        Check("ruff format", module("ruff", "format", "--check", "."), scripts, "python:ruff"),
+        Check("mypy", module("mypy"), scripts, "python:mypy"),
+        Check("pytest", module("pytest"), scripts, "python:pytest", closing=pytest_summary),
+    ]
+
+
+def _one(command: Command) -> Callable[[], Sequence[Command]]:
+    return lambda: [command]
+
+
+def host_sources(root: Path, folder: Path) -> list[str]:
+    """The project's own C++ sources that were compiled without nvcc; raises OSError, ValueError."""
+    entries = json.loads((folder / "compile_commands.json").read_text())
+    files = {Path(entry["directory"], entry["file"]).resolve() for entry in entries}
+    own = [root / part for part in CPP_FOLDERS]
+    return sorted(
+        str(file)
+        for file in files
+        if file.suffix == ".cpp" and any(part in file.parents for part in own)
+    )
+
+
+def ctest_summary(output: str) -> str:
+    """ctest's own closing lines, from `100% tests passed` on."""
+    found = re.search(r"^\d+% tests passed", output, re.MULTILINE)
+    return output[found.start() :].rstrip() if found else ""
+
+
+def skip_reasons(folder: Path) -> list[str]:
+    """Why GoogleTest cases were skipped, each reason once with how many gave it."""
+    try:
+        log = (folder / "Testing" / "Temporary" / "LastTest.log").read_text(errors="replace")
+    except OSError:
+        return []
+    given = re.findall(r": Skipped\n(.*)\n", log)
+    return [f"{given.count(why)} skipped: {why.strip()}" for why in dict.fromkeys(given)]
+
+
+def pytest_summary(output: str) -> str:
+    """pytest's own closing lines: its summary of skips and failures, and the count."""
+    begin = output.rfind("= short test summary info =")
+    if begin >= 0:
+        return output[output.rfind("\n", 0, begin) + 1 :].rstrip()
+    lines = output.rstrip().splitlines()
+    return lines[-1] if lines and lines[-1].startswith("=") else ""
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a comparison found, for every format of output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from warpgauge.errors import ExitStatus
+from warpgauge.model import Clock, Record
+from warpgauge.stats import ALPHA
+
+
+class Outcome(Enum):
+    """What is said of one benchmark."""
+
+    REGRESSION = "REGRESSION"
+    IMPROVED = "IMPROVED"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    INVALID = "INVALID"
+    ERROR = "ERROR"
+    MISSING = "MISSING"
+    NEW = "NEW"
+    PASS = "PASS"
+
+
+# Outcomes that leave a benchmark unmeasured or not comparable: never a pass.
+UNMEASURED = (Outcome.INCONCLUSIVE, Outcome.INVALID, Outcome.ERROR, Outcome.MISSING)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A relative change of time, 0.05 for 5 % slower, and the interval that holds the true one."""
+
+    ratio: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One benchmark's outcome. Times are seconds an operation; None where there was none."""
+
+    name: str
+    outcome: Outcome
+    clock: Clock
+    baseline_seconds: float | None = None
+    candidate_seconds: float | None = None
+    change: Change | None = None
+    p: float | None = None
+    minimum_effect: float | None = None
+    detectable: float | None = None
+    reason: str = ""
+    causes: tuple[str, ...] = ()
+    counters: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def family(self) -> str:
+        return self.name.split("/", 1)[0]
+
+
+@dataclass(frozen=True)
+class ContextDifference:
+    """One thing that the two sides' contexts say differently."""
+
+    key: str
+    baseline: str
+    candidate: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two records, compared. `refusal` says why nothing could be, if so."""
+
+    baseline: Record
+    candidate: Record
+    verdicts: tuple[Verdict, ...]
+    notes: tuple[str, ...] = ()
+    differences: tuple[ContextDifference, ...] = ()
+    refusal: str | None = None
+    alpha: float = ALPHA
+
+    def count(self, *outcomes: Outcome) -> int:
+        return sum(verdict.outcome in outcomes for verdict in self.verdicts)
+
+    @property
+    def exit_status(self) -> ExitStatus:
+        """A regression outranks whatever else was not measured."""
+        if self.count(Outcome.REGRESSION):
+            return ExitStatus.REGRESSION
+        if self.refusal is not None or self.count(*UNMEASURED):
+            return ExitStatus.NOT_MEASURED
+        return ExitStatus.OK

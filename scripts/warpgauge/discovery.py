@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be measured here: the built binaries, the benchmarks in them, and the GPU they see."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpgauge import process
+from warpgauge.errors import UserError
+
+HOST_FAMILY = "host"  # the one family that needs no GPU
+LISTING_DEADLINE_S = 60.0
+BAD_USAGE, NOT_MEASURABLE = 2, 3  # exit statuses of a binary
+
+
+@dataclass(frozen=True)
+class Binary:
+    """One built family: its benchmarks in the order they are registered in."""
+
+    path: Path
+    names: tuple[str, ...]
+    fault: str | None = None  # why its benchmarks could not be listed
+
+    @property
+    def family(self) -> str:
+        return self.path.name.removeprefix("bench_")
+
+    @property
+    def needs_gpu(self) -> bool:
+        return self.family != HOST_FAMILY
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a first short process found: the context of a GPU run, or why there is none."""
+
+    context: Mapping[str, str]
+    no_gpu: str | None = None
+
+
+def find(folder: Path, scratch: Path) -> list[Binary]:
+    """Every bench_* program in `folder`, sorted by name, with all its benchmarks."""
+    paths = [p for p in sorted(folder.glob("bench_*")) if p.is_file() and os.access(p, os.X_OK)]
+    if not paths:
+        raise UserError(f"no benchmark program in {folder}: build first (leave out --no-build)")
+    return [_listed(path, scratch) for path in paths]
+
+
+def select(binaries: Sequence[Binary], regex: str, scratch: Path) -> list[Binary]:
+    """`binaries` with only the benchmarks Google Benchmark's own filter leaves.
+
+    One left with none is dropped; one that cannot list stays, for nobody knows what it holds.
+    """
+    chosen = []
+    for binary in binaries:
+        if binary.fault is None:
+            ending = _list(binary.path, scratch, f"--benchmark_filter={regex}")
+            names = tuple(n for n in ending.stdout.splitlines() if n in binary.names)
+            if ending.status in (0, BAD_USAGE) and not names:
+                continue
+            fault = None if ending.status == 0 else f"cannot list: {ending.description}"
+            binary = Binary(binary.path, names, fault)
+        chosen.append(binary)
+    return chosen
+
+
+def probe(binaries: Sequence[Binary], arguments: Sequence[str], scratch: Path) -> Probe:
+    """Run one benchmark once to learn which GPU the arguments (--device N) lead to.
+
+    Takes the GPU binary with the fewest benchmarks; a crash moves on to the next one, and when
+    all crash the context is empty. Raises UserError when a binary calls the arguments wrong.
+    """
+    candidates = [b for b in binaries if b.needs_gpu and b.names]
+    for binary in sorted(candidates, key=lambda b: len(b.names)):
+        out = scratch / "probe.json"
+        out.unlink(missing_ok=True)
+        ending = process.run(
+            [
+                str(binary.path),
+                f"--benchmark_filter=^{re.escape(binary.names[0])}$",
+                f"--benchmark_out={out}",
+                "--benchmark_out_format=json",
+                *arguments,
+            ],
+            LISTING_DEADLINE_S,
+            scratch,
+        )
+        if ending.status == BAD_USAGE:
+            raise UserError(ending.last_words or ending.description)
+        if ending.status == NOT_MEASURABLE:
+            return Probe({}, ending.last_words or ending.description)
+        try:
+            context = json.loads(out.read_text())["context"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        return Probe({key: value for key, value in context.items() if isinstance(value, str)})
+    return Probe({})
+
+
+def _listed(path: Path, scratch: Path) -> Binary:
+    ending = _list(path, scratch)
+    names = tuple(line for line in ending.stdout.splitlines() if line.strip())
+    if ending.status:
+        return Binary(path, (), f"cannot list its benchmarks: {ending.description}")
+    return Binary(path, names)
+
+
+def _list(path: Path, scratch: Path, *arguments: str) -> process.Ending:
+    command = [str(path), "--benchmark_list_tests", *arguments]
+    return process.run(command, LISTING_DEADLINE_S, scratch)

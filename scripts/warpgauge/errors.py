@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one error a user may see, and what the exit statuses mean."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitStatus(IntEnum):
+    """Exit status of every command of the project."""
+
+    OK = 0
+    REGRESSION = 1
+    BAD_USAGE = 2
+    NOT_MEASURED = 3
+
+
+class UserError(Exception):
+    """A fault the user can mend: one sentence saying what, where, and what to do.
+
+    The commands print it as ``<command>: <sentence>`` on standard error and exit with `status`.
+    """
+
+    def __init__(self, sentence: str, status: ExitStatus = ExitStatus.BAD_USAGE) -> None:
+        super().__init__(sentence)
+        self.status = status

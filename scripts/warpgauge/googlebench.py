@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plain Google Benchmark JSON of any version: one process, one or more repetitions a benchmark."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from warpgauge.document import Document, Object, Place, error_of, rows_of
+from warpgauge.fields import context_strings, counters_of, label_of, name_of, seconds, unit_of
+from warpgauge.model import Clock, Record, Row, Session, Source
+
+# Before version 1.5 a row does not say what it is: an aggregate is known by the end of its name.
+_OLD_SUFFIXES = ("mean", "median", "stddev", "cv", "BigO", "RMS")
+
+# Stand-ins for a benchmark's own times where only aggregates were written, best first.
+_USABLE_AGGREGATES = ("median", "mean")
+
+
+@dataclass
+class _Benchmark:
+    """What the rows of one benchmark add up to."""
+
+    times: list[float] = field(default_factory=list)
+    counters: list[Mapping[str, float]] = field(default_factory=list)
+    aggregates: dict[str, tuple[float, Mapping[str, float]]] = field(default_factory=dict)
+    label: str = ""
+    error: str | None = None
+    repetitions: set[int] = field(default_factory=set)
+
+
+def load_google_benchmark(document: Document) -> Record:
+    """All repetitions of a benchmark become its values, in the one session of this file."""
+    key = document.place.path.name
+    found: dict[str, _Benchmark] = {}
+    for place, row in rows_of(document):
+        name, aggregate = _identity(row, place)
+        _add(found.setdefault(name, _Benchmark()), row, aggregate, place)
+    made = [_row(name, key, benchmark) for name, benchmark in found.items()]
+    rows = {row.name: row for row in made if row is not None}
+    if not rows:
+        raise document.place.error("holds no measured time, only derived rows")
+    session = Session(key, context_strings(document.top, document.place))
+    return Record(document.place.path, Source.GOOGLE_BENCHMARK, {key: session}, rows)
+
+
+def _identity(row: Object, place: Place) -> tuple[str, str | None]:
+    """The benchmark a row belongs to, and the aggregate it is, if it is one."""
+    name = name_of(row, place)
+    if "run_type" not in row:
+        base, _, suffix = name.rpartition("_")
+        return (base, suffix) if base and suffix in _OLD_SUFFIXES else (name, None)
+    run_name = name_of(row, place, "run_name") if "run_name" in row else name
+    if row["run_type"] == "iteration":
+        return run_name, None
+    if row["run_type"] == "aggregate":
+        aggregate = row.get("aggregate_name")
+        return run_name, aggregate if isinstance(aggregate, str) else ""
+    raise place.error("'run_type' is neither iteration nor aggregate")
+
+
+def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place) -> None:
+    if (error := error_of(row)) is not None:
+        benchmark.error = benchmark.error or error
+        return
+    if aggregate is not None and aggregate not in _USABLE_AGGREGATES:
+        return
+    time = seconds(row.get("real_time"), unit_of(row, place), "real_time", place)
+    benchmark.label = benchmark.label or label_of(row)
+    if aggregate is not None:
+        benchmark.aggregates[aggregate] = (time, counters_of(row))
+        return
+    repetition = row.get("repetition_index")
+    if isinstance(repetition, int):
+        if repetition in benchmark.repetitions:
+            raise place.error("this benchmark is in the file twice", "give each its own name")
+        benchmark.repetitions.add(repetition)
+    benchmark.times.append(time)
+    benchmark.counters.append(counters_of(row))
+
+
+def _row(name: str, session: str, benchmark: _Benchmark) -> Row | None:
+    if benchmark.error is not None:
+        return Row(name, {}, Clock.HOST, label=benchmark.label, error=benchmark.error)
+    if benchmark.times:
+        times, counters = tuple(benchmark.times), _middle(benchmark.counters)
+        return Row(name, {session: times}, Clock.HOST, counters, benchmark.label)
+    for aggregate in _USABLE_AGGREGATES:
+        if aggregate in benchmark.aggregates:
+            time, counters = benchmark.aggregates[aggregate]
+            return Row(name, {session: (time,)}, Clock.HOST, counters, benchmark.label)
+    return None  # BigO and RMS: fitted over a family, no benchmark of their own
+
+
+def _middle(counters: list[Mapping[str, float]]) -> Mapping[str, float]:
+    if len(counters) == 1:
+        return counters[0]
+    names = {name: None for one in counters for name in one}
+    return {
+        name: statistics.median_low([one[name] for one in counters if name in one])
+        for name in names
+    }

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How near a reference lies to what it is compared with, and the change that counts from there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+from warpgauge.model import Clock, Session
+
+
+class Kin(IntEnum):
+    """What two sessions share, nearest first."""
+
+    SAME_BOOT = 0
+    SAME_GPU = 1
+    SIBLING = 2
+    UNKNOWN = 3
+
+
+# The minimum effect: a change below it fails nobody, however significant it is, for that much
+# moves between these two kinds of session without a cause. Fractions; measured on H200s.
+MINIMUM_EFFECT: dict[tuple[Clock, Kin], float] = {
+    # One GPU repeats to 0.01 to 0.3 % from process to process, over boots too.
+    (Clock.DEVICE, Kin.SAME_BOOT): 0.01,
+    (Clock.DEVICE, Kin.SAME_GPU): 0.01,
+    # Two GPUs of one model differ by up to 2.1 %, each benchmark by its own amount.
+    (Clock.DEVICE, Kin.SIBLING): 0.03,
+    # A host-side cost repeats to 0.4 to 1.6 % on an undisturbed machine.
+    (Clock.HOST, Kin.SAME_BOOT): 0.03,
+    # One boot of the machine moves pageable copies by up to 16 % against the next.
+    (Clock.HOST, Kin.SAME_GPU): 0.20,
+    (Clock.HOST, Kin.SIBLING): 0.20,
+    # A plain file is one process of unknown origin: repetitions within it prove nothing about the
+    # next, and event-timed processes alone differ by 2 to 8 %.
+    (Clock.DEVICE, Kin.UNKNOWN): 0.10,
+    (Clock.HOST, Kin.UNKNOWN): 0.10,
+}
+
+
+def kin(reference: Session, candidate: Session) -> Kin:
+    """What two sessions of one GPU model, or of two machines without a GPU, share."""
+    if reference.gpu_uuid != candidate.gpu_uuid:
+        return Kin.SIBLING
+    if reference.boot_id is not None and reference.boot_id == candidate.boot_id:
+        return Kin.SAME_BOOT
+    # Without a GPU to tell machines apart, only the boot can say that this is the same one.
+    return Kin.SAME_GPU if reference.gpu_uuid is not None else Kin.SIBLING
+
+
+def references(sessions: Iterable[Session], candidate: Session) -> tuple[list[Session], Kin]:
+    """The sessions to judge `candidate` by, and the nearest kinship among them.
+
+    Sessions of this very GPU where there are any; else those of its siblings, all of them.
+    """
+    near = [(kin(session, candidate), session) for session in sessions]
+    own = [session for kinship, session in near if kinship < Kin.SIBLING]
+    chosen = own or [session for _, session in near]
+    return chosen, min((kinship for kinship, _ in near), default=Kin.UNKNOWN)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lines in aligned columns that still read well where a terminal is narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+# A name column narrower than this helps nobody; longer names wrap at their slashes instead.
+_NARROWEST_NAME = 24
+
+# No name that somebody chose is longer; one that is longer must not fill the screen.
+_LONGEST_NAME = 400
+
+
+@dataclass(frozen=True)
+class Cells:
+    """One line of a table: a name, then cells, with a style for the last of them."""
+
+    name: str
+    cells: tuple[str, ...]
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Widths of a table's columns, the name's first, and the gap between two."""
+
+    name: int
+    widths: tuple[int, ...]
+    gap: int
+
+    @staticmethod
+    def fitting(rows: Sequence[Cells], width: int) -> Columns:
+        """Columns as wide as `rows` need, the name giving way where `width` does not suffice."""
+        widths = tuple(
+            max(map(cell_len, column)) for column in zip(*(r.cells for r in rows), strict=True)
+        )
+        wanted = max(cell_len(row.name) for row in rows)
+        for gap in (2, 1):
+            room = width - sum(widths) - gap * len(widths)
+            if room >= wanted:
+                return Columns(wanted, widths, gap)
+        return Columns(max(room, _NARROWEST_NAME), widths, gap)
+
+    def line(self, row: Cells, left: Sequence[int] = ()) -> Text:
+        """`row` as text; its cells to the right, but those numbered in `left` to the left."""
+        *head, tail = wrapped_name(row.name, self.name)
+        text = Text("".join(part + "\n" for part in head))
+        line = tail + " " * (self.name - cell_len(tail))
+        for index, (cell, width) in enumerate(zip(row.cells, self.widths, strict=True)):
+            fill = " " * (width - cell_len(cell))
+            line += " " * self.gap + (cell + fill if index in left else fill + cell)
+        text.append(line.rstrip())
+        if row.style and row.cells[-1]:
+            text.stylize(row.style, len(text) - len(row.cells[-1]))
+        return text
+
+
+def wrapped_name(name: str, width: int) -> list[str]:
+    """A benchmark's name in lines of at most `width` cells, broken after a slash if it can be."""
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[:_LONGEST_NAME]}…"
+    lines, line, lead = [], "", " " * min(4, width // 2)
+    for part in _after_slashes(name):
+        if line.strip() and cell_len(line + part) > width:
+            lines.append(line)
+            line = lead
+        line += part
+        while cell_len(line) > width:
+            end = next(n for n in range(width, 0, -1) if cell_len(line[:n]) <= width)
+            lines.append(line[:end])
+            line = lead + line[end:]
+    return [*lines, line]
+
+
+def _after_slashes(name: str) -> list[str]:
+    parts = name.split("/")
+    return [part + "/" for part in parts[:-1]] + parts[-1:]
+
+
+def print_text(console: Console, text: Text | str, indent: int = 0, style: str = "") -> None:
+    """A paragraph, wrapped at words; nothing in it is taken for markup, nothing is cut."""
+    _print_indented(console, Text(" " * indent), text, style)
+
+
+def print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
+    """``key  value`` lines with the values aligned, long ones wrapped under themselves."""
+    width = max((cell_len(key) for key, _ in facts), default=0)
+    for key, value in facts:
+        fill = " " * (width - cell_len(key) + 2)
+        _print_indented(console, Text(f"  {key}{fill}", "dim"), value)
+
+
+def _print_indented(console: Console, lead: Text, text: Text | str, style: str = "") -> None:
+    body = Text(text) if isinstance(text, str) else text
+    if style:
+        body.stylize(style)
+    room = max(console.width - lead.cell_len, 1)
+    for line in body.wrap(console, room, overflow="fold"):
+        line.rstrip()
+        console.print(lead + line, soft_wrap=True)
+        lead = Text(" " * lead.cell_len)

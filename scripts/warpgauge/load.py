@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run files, baselines and plain Google Benchmark JSON, from a file or a folder, into a Record."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from warpgauge.document import Document, Object, Place, as_object, error_of, kind, read, rows_of
+from warpgauge.errors import UserError
+from warpgauge.fields import context_strings, counters_of, label_of, name_of, seconds, unit_of
+from warpgauge.googlebench import load_google_benchmark
+from warpgauge.model import Clock, Record, Row, Session, Source
+from warpgauge.sessions import session_key
+from warpgauge.text import quoted
+
+RUN_FORMAT = "run/1"
+BASELINE_FORMAT = "baseline/1"
+
+# A row's times by session, given the row, the seconds in its unit, and its place.
+_Medians = Callable[[Object, float, Place], Mapping[str, tuple[float, ...]]]
+
+
+def load(path: Path) -> Record:
+    """The record in a file, or in all ``*.json`` of a folder. Raises UserError, nothing else."""
+    files = json_files(path)
+    records = [load_document(read(file)) for file in files]
+    return records[0] if len(records) == 1 else _merged(path, records)
+
+
+def json_files(path: Path) -> list[Path]:
+    """`path` itself, or the result files of the folder that it is."""
+    try:
+        if not path.is_dir():
+            return [path]
+        entries = sorted(path.iterdir())
+        files = [e for e in entries if e.suffix == ".json" and not e.name.startswith(".")]
+        folders = [e for e in entries if e.is_dir() and any(e.glob("*.json"))]
+    except (OSError, ValueError) as error:
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else ""
+        fault = f"cannot be read ({reason})" if reason else "cannot be read"
+        raise Place(path).error(fault, "check the path") from None
+    if not files:
+        remedy = f"did you mean {folders[0]}?" if folders else "give a file or another folder"
+        raise UserError(f"{path}: the folder holds no *.json file; {remedy}")
+    return files
+
+
+def load_document(document: Document) -> Record:
+    """The record in a parsed file, by the format that its context names."""
+    version = context_strings(document.top, document.place).get("warpgauge_format")
+    if version is None:
+        return load_google_benchmark(document)
+    if version not in (RUN_FORMAT, BASELINE_FORMAT):
+        raise document.place.error(
+            f"has the format {quoted(version)}; this warpgauge reads {RUN_FORMAT} and "
+            f"{BASELINE_FORMAT}",
+            "update the older of the two",
+        )
+    if document.repeated_keys:
+        raise document.place.error(
+            f"holds the key {quoted(document.repeated_keys[0])} twice in one object",
+            "remove one of them",
+        )
+    return _run(document) if version == RUN_FORMAT else _baseline(document)
+
+
+def _run(document: Document) -> Record:
+    context = context_strings(document.top, document.place)
+    session = Session(session_key(context, context.get("date", "")), context)
+    sessions = {session.key: session}
+
+    def medians(row: Object, unit: float, place: Place) -> Mapping[str, tuple[float, ...]]:
+        times = _times(row.get("process_medians"), unit, "process_medians", place)
+        return {session.key: times}
+
+    return Record(document.place.path, Source.RUN, sessions, _rows(document, medians))
+
+
+def _baseline(document: Document) -> Record:
+    listed = as_object(document.top.get("sessions"), "sessions", document.place)
+    if not listed:
+        raise document.place.error("'sessions' is empty", "record it again")
+    gpu_name = context_strings(document.top, document.place).get("gpu_name", "")
+    sessions: dict[str, Session] = {}
+    for key in listed:
+        context = context_strings(listed, document.place, key)
+        context.setdefault("gpu_name", gpu_name)
+        sessions[key] = Session(key, context)
+
+    def medians(row: Object, unit: float, place: Place) -> Mapping[str, tuple[float, ...]]:
+        by_session = as_object(row.get("process_medians"), "process_medians", place)
+        if not by_session:
+            raise place.error("'process_medians' is empty", "record it again")
+        for key in by_session:
+            if key not in sessions:
+                raise place.error(f"names the session {quoted(key)}, which 'sessions' lacks")
+        return {
+            key: _times(times, unit, f"process_medians of {key}", place)
+            for key, times in by_session.items()
+        }
+
+    return Record(document.place.path, Source.BASELINE, sessions, _rows(document, medians))
+
+
+def _times(value: object, unit: float, key: str, place: Place) -> tuple[float, ...]:
+    if not isinstance(value, list):
+        fault = f"'{key}' is {kind(value)}, not a list" if value is not None else f"has no '{key}'"
+        raise place.error(fault)
+    if not value:
+        raise place.error(f"'{key}' is empty")
+    return tuple([seconds(time, unit, key, place) for time in value])
+
+
+def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
+    rows: dict[str, Row] = {}
+    for place, row in rows_of(document):
+        name = name_of(row, place)
+        if name in rows:
+            raise place.error("this benchmark is in the file twice", "remove one of them")
+        counters, label = counters_of(row), label_of(row)
+        clock = Clock.HOST if counters.get("host_clock") else Clock.DEVICE
+        error = error_of(row)
+        if error is not None:
+            rows[name] = Row(name, {}, clock, counters, label, error)
+            continue
+        unit = unit_of(row, place)
+        seconds(row.get("real_time"), unit, "real_time", place)
+        rows[name] = Row(name, medians(row, unit, place), clock, counters, label)
+    return rows
+
+
+def _merged(path: Path, records: list[Record]) -> Record:
+    sessions: dict[str, Session] = {}
+    rows: dict[str, Row] = {}
+    owners: dict[str, Path] = {}
+    for record in records:
+        if record.source is not records[0].source:
+            raise UserError(
+                f"{path}: {records[0].path.name} is a {records[0].source.value} and "
+                f"{record.path.name} is a {record.source.value}; keep one kind in a folder"
+            )
+        for name, row in record.rows.items():
+            if name in owners:
+                raise UserError(
+                    f"{path}: benchmark {quoted(name)} is in {owners[name].name} and in "
+                    f"{record.path.name}; keep one of them"
+                )
+            owners[name], rows[name] = record.path, row
+        for key, session in record.sessions.items():
+            known = sessions.get(key)
+            sessions[key] = session if known is None else _agreed(known, session)
+    return Record(path, records[0].source, sessions, rows)
+
+
+def _agreed(one: Session, other: Session) -> Session:
+    """One session told by two files: what either says, without what they contradict each other in.
+
+    A binary knows keys that another lacks (cuBLAS's version); a contradicted filter must not hide
+    what the other file was asked for.
+    """
+    both = {**one.context, **other.context}
+    agreed = {
+        key: value
+        for key, value in both.items()
+        if one.context.get(key, value) == other.context.get(key, value)
+    }
+    return Session(one.key, agreed)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Merges what the processes of a run delivered into one row a benchmark. Pure functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from warpgauge.discovery import Binary
+from warpgauge.document import TIME_UNITS, error_of
+from warpgauge.fields import counters_of, label_of
+from warpgauge.runner import Outcome
+
+JsonRow = dict[str, Any]
+
+SIGNIFICANT_DIGITS = 7  # far below any noise, and short in a diff
+
+
+def rows(binaries: Sequence[Binary], outcomes: Iterable[Outcome]) -> list[JsonRow]:
+    """One row a benchmark: binaries in the given order, benchmarks in order of registration.
+
+    A benchmark that any process failed to deliver becomes an errored row: never a silent pass.
+    """
+    by_binary: dict[str, list[Outcome]] = {binary.family: [] for binary in binaries}
+    for outcome in outcomes:
+        by_binary[outcome.binary.family].append(outcome)
+    merged = []
+    for family_index, binary in enumerate(binaries):
+        places = {"family_index": family_index, "per_family_instance_index": 0}
+        if binary.fault is not None:
+            fault = f"{binary.path.name}: {binary.fault}"
+            merged.append(_errored({"name": binary.family, **places}, fault))
+            continue
+        processes = by_binary[binary.family]
+        for index, name in enumerate(_names(binary, processes)):
+            places = {"family_index": family_index, "per_family_instance_index": index}
+            merged.append(_row({"name": name, **places}, processes))
+    return merged
+
+
+def _names(binary: Binary, processes: Iterable[Outcome]) -> Iterable[str]:
+    """The listed benchmarks, then any that only showed up in a report."""
+    seen = [row["name"] for outcome in processes for row in _measured_rows(outcome)]
+    return dict.fromkeys([*binary.names, *seen])
+
+
+def _measured_rows(outcome: Outcome) -> list[JsonRow]:
+    reported: list[JsonRow] = outcome.report.get("benchmarks", [])
+    return [row for row in reported if row.get("run_type", "iteration") == "iteration"]
+
+
+def _row(identity: JsonRow, processes: Sequence[Outcome]) -> JsonRow:
+    faults, measured = [], []
+    for outcome in processes:
+        found = [row for row in _measured_rows(outcome) if row["name"] == identity["name"]]
+        fault = _fault(found, outcome)
+        if fault is None:
+            measured.append(_process_row(found))
+        else:
+            faults.append(fault)
+    if not processes:
+        return _errored(identity, "it was not run")
+    if faults:
+        where = f"in {len(faults)} of {len(processes)} processes: "
+        return _errored(identity, where + faults[0])
+    times = [row["real_time"] for row in measured]
+    label = {"label": measured[-1]["label"]} if measured[-1]["label"] else {}
+    return {
+        **_fixed(identity),
+        "iterations": sum(row["iterations"] for row in measured),
+        "real_time": _short(median(times)),
+        "cpu_time": _short(median(row["cpu_time"] for row in measured)),
+        "time_unit": "ns",
+        "process_medians": [_short(time) for time in times],
+        **_medians([row["counters"] for row in measured]),
+        **label,
+    }
+
+
+def _fault(found: Sequence[JsonRow], outcome: Outcome) -> str | None:
+    """Why a process does not count for a benchmark; None when it does."""
+    for row in found:
+        if (error := error_of(row)) is not None:
+            return error
+        time = row.get("real_time")
+        if not (isinstance(time, int | float) and math.isfinite(time) and time > 0):
+            return f"its time is {time!r}, which is no measurement"
+        if row.get("time_unit", "ns") not in TIME_UNITS:
+            return f"its time unit is {row['time_unit']!r}"
+    return outcome.fault if outcome.suspect or not found else None
+
+
+def _process_row(repetitions: Sequence[JsonRow]) -> JsonRow:
+    """One process's measurement of one benchmark: the median over its repetitions, in ns."""
+    scales = [TIME_UNITS[row.get("time_unit", "ns")] * 1e9 for row in repetitions]
+    pairs = list(zip(repetitions, scales, strict=True))
+    return {
+        "iterations": sum(int(row.get("iterations", 0)) for row in repetitions),
+        "real_time": median(float(row["real_time"]) * scale for row, scale in pairs),
+        "cpu_time": median(_number(row.get("cpu_time")) * scale for row, scale in pairs),
+        "label": label_of(repetitions[-1]),
+        "counters": _medians([counters_of(row) for row in repetitions]),
+    }
+
+
+def _medians(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    keys = dict.fromkeys(key for counters in several for key in counters)
+    return {k: _short(median(c[k] for c in several if k in c)) for k in keys}
+
+
+def _errored(identity: JsonRow, message: str) -> JsonRow:
+    nothing = {"iterations": 0, "real_time": 0.0, "cpu_time": 0.0, "time_unit": "ns"}
+    return {**_fixed(identity), **nothing, "error_occurred": True, "error_message": message}
+
+
+def _fixed(identity: JsonRow) -> JsonRow:
+    run = {"run_name": identity["name"], "run_type": "iteration"}
+    return {**identity, **run, "repetitions": 1, "repetition_index": 0, "threads": 1}
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else 0.0
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{SIGNIFICANT_DIGITS}g}")

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The typed data every other module works on. Times are seconds an operation, everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+
+class Clock(Enum):
+    """What a row was timed with; it decides how far the time may move without a cause."""
+
+    DEVICE = "device"
+    HOST = "host"
+
+
+class Source(Enum):
+    """Where a record came from; a plain Google Benchmark file knows one process only."""
+
+    RUN = "run file"
+    BASELINE = "baseline"
+    GOOGLE_BENCHMARK = "Google Benchmark JSON"
+
+
+@dataclass(frozen=True)
+class Session:
+    """One boot of one GPU instance, with the context it was measured in."""
+
+    key: str
+    context: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def gpu_uuid(self) -> str | None:
+        return self.context.get("gpu_uuid") or None
+
+    @property
+    def gpu_name(self) -> str | None:
+        return self.context.get("gpu_name") or None
+
+    @property
+    def boot_id(self) -> str | None:
+        return self.context.get("boot_id") or None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One benchmark: for each session the central time of every process, in seconds."""
+
+    name: str
+    process_medians: Mapping[str, tuple[float, ...]]
+    clock: Clock
+    counters: Mapping[str, float] = field(default_factory=dict)
+    label: str = ""
+    error: str | None = None
+
+    @property
+    def family(self) -> str:
+        return self.name.split("/", 1)[0]
+
+
+@dataclass(frozen=True)
+class Record:
+    """One side of a comparison: rows by name, in file order, and the sessions they came from."""
+
+    path: Path
+    source: Source
+    sessions: Mapping[str, Session]
+    rows: Mapping[str, Row]

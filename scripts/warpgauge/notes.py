@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a reader must know to weigh a comparison, one sentence each."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from warpgauge.comparison import Verdict
+from warpgauge.kinship import Kin
+from warpgauge.model import Clock, Record, Source
+from warpgauge.pairing import Pairing
+from warpgauge.request import Request
+from warpgauge.stats import ASSUMED_PROCESS_SD
+from warpgauge.text import inert, percent, plural
+
+
+def of(
+    baseline: Record,
+    candidate: Record,
+    judged: Sequence[tuple[Pairing, Verdict]],
+    request: Request,
+    unasked: int,
+) -> tuple[str, ...]:
+    """The notes of a comparison, the weightiest first."""
+    notes = [
+        *_injection(candidate),
+        *_siblings(judged),
+        *_single_process(baseline, candidate, judged),
+        *_several_sessions(candidate),
+    ]
+    if unasked:
+        them = "was" if unasked == 1 else "were"
+        notes.append(f"{plural(unasked, 'benchmark')} {them} not asked for ({request.filters}).")
+    return tuple(notes)
+
+
+def _injection(candidate: Record) -> list[str]:
+    given = {s.context["inject"] for s in candidate.sessions.values() if s.context.get("inject")}
+    return [
+        f"The candidate was measured with injected extra work ({inert(one)})."
+        for one in sorted(given)
+    ]
+
+
+def _siblings(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
+    met = [
+        (one, verdict.minimum_effect or 0.0)
+        for one, verdict in judged
+        if one.kin is Kin.SIBLING
+        and one.candidate.clock is Clock.DEVICE
+        and one.session.gpu_name is not None
+    ]
+    if not met:
+        return []
+    gpu = inert(met[0][0].session.gpu_name or "GPU")
+    sessions = {session.key for one, _ in met for session in one.references}
+    effect = percent(max(effect for _, effect in met), sign=False)
+    return [
+        f"This very {gpu} is not in the baseline: compared with {plural(len(sessions), 'session')} "
+        f"of its siblings, which differ without a cause, so only a change of device time of "
+        f"{effect} or more could be seen."
+    ]
+
+
+def _single_process(
+    baseline: Record, candidate: Record, judged: Sequence[tuple[Pairing, Verdict]]
+) -> list[str]:
+    alone = {"baseline": False, "candidate": False}
+    seen = []
+    for one, verdict in judged:
+        base, cand = _alone(baseline, one, False), _alone(candidate, one, True)
+        alone["baseline"] |= base
+        alone["candidate"] |= cand
+        if base or cand:
+            seen.append(verdict.detectable or 0.0)
+    if not seen:
+        return []
+    sides = " and the ".join(side for side, is_alone in alone.items() if is_alone)
+    return [
+        f"The {sides} side has a single process, which cannot tell how far the next would lie; a "
+        f"spread of {percent(ASSUMED_PROCESS_SD, sign=False)} is assumed, and only a change of "
+        f"about {percent(statistics.median(seen), sign=False)} or more is sure to be seen."
+    ]
+
+
+def _alone(record: Record, one: Pairing, ours: bool) -> bool:
+    if record.source is Source.GOOGLE_BENCHMARK:
+        return True
+    if ours:
+        return len(one.candidate.process_medians[one.session.key]) < 2
+    return any(len(one.baseline.process_medians[session.key]) < 2 for session in one.references)
+
+
+def _several_sessions(candidate: Record) -> list[str]:
+    if len(candidate.sessions) < 2 or candidate.source is Source.GOOGLE_BENCHMARK:
+        return []
+    count = plural(len(candidate.sessions), "session")
+    return [f"The candidate holds {count}; the newest of each benchmark is judged."]

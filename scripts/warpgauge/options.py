@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of scripts/bench."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpgauge.baseline import FEWEST_PROCESSES
+from warpgauge.errors import UserError
+from warpgauge.runner import DEADLINE_S
+
+# Seven process medians a side let a t test see 0.3 % of device time; a quick look needs three.
+PROCESSES = 7
+QUICK_PROCESSES = 3
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for."""
+
+    filter: str
+    processes: int
+    out: Path | None
+    baseline: Path | None
+    device: int | None
+    record: bool
+    inject: str
+    seed: int
+    timeout_s: float
+    build: bool
+    verbose: bool
+
+    @property
+    def injected_regex(self) -> str:
+        return self.inject.rpartition("=")[0]
+
+
+def parse(argv: Sequence[str]) -> Options:
+    """Raises UserError for what contradicts itself; argparse exits with 2 for the rest."""
+    given = _parser().parse_args(argv)
+    options = Options(
+        filter=given.filter,
+        processes=given.processes or (QUICK_PROCESSES if given.quick else PROCESSES),
+        out=given.out,
+        baseline=given.baseline,
+        device=given.device,
+        record=given.record,
+        inject=given.inject or "",
+        seed=random.SystemRandom().getrandbits(32) if given.seed is None else given.seed,
+        timeout_s=given.timeout,
+        build=not given.no_build,
+        verbose=given.verbose,
+    )
+    if options.record:
+        _check_recordable(options)
+    return options
+
+
+def _check_recordable(options: Options) -> None:
+    """A baseline is the whole suite, as it is, measured often enough."""
+    spoiled = {
+        "--filter": options.filter,
+        "--inject": options.inject,
+        "--baseline": options.baseline,
+        f"fewer than {FEWEST_PROCESSES} processes": options.processes < FEWEST_PROCESSES,
+    }
+    for what, given in spoiled.items():
+        if given:
+            raise UserError(f"--record does not go with {what}: leave one of the two out")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="bench",
+        description="Builds and runs the benchmarks in fresh processes, writes a run file, and "
+        "compares it with the baseline of this GPU model.",
+        epilog="Exit status: 0 nothing regressed and everything was measured; 1 a regression; "
+        "2 bad usage or unreadable input; 3 nothing regressed, but something was not measured "
+        "or not comparable.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--filter", metavar="REGEX", default="", help="only benchmarks whose name matches")
+    add("--quick", action="store_true", help=f"{QUICK_PROCESSES} processes, for a first look")
+    add("--processes", metavar="N", type=_positive, help=f"default {PROCESSES}")
+    add("--out", metavar="FILE", type=Path, help="run file; default build/runs/<time>.json")
+    add("--baseline", metavar="PATH", type=Path, help="default baselines/<this GPU model>")
+    add("--device", metavar="N", type=_index, help="index of the GPU; default 0")
+    add("--record", action="store_true", help="add this run to the baseline of this GPU model")
+    add("--inject", metavar="REGEX=FACTOR", type=_injection, help="real extra work in "
+        "the matching benchmarks, to prove that it is found")  # fmt: skip
+    add("--seed", metavar="N", type=_index, help="of the order; default random, and recorded")
+    add("--timeout", metavar="SECONDS", type=_seconds, default=DEADLINE_S,
+        help=f"for one process; default {DEADLINE_S:g}")  # fmt: skip
+    add("--no-build", action="store_true", help="run what build/release holds")
+    add("--verbose", action="store_true", help="show the build's output and every command")
+    return parser
+
+
+def _positive(text: str) -> int:
+    if (number := _index(text)) == 0:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def _index(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no positive number of seconds")
+    return seconds
+
+
+def _injection(text: str) -> str:
+    regex, _, factor = text.rpartition("=")
+    try:
+        good = bool(regex) and 1 <= float(factor) < math.inf
+    except ValueError:
+        good = False
+    if not good:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not REGEX=FACTOR with a factor of 1 or more, as in gemm=1.05"
+        )
+    return text

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which times of the two sides meet; what is said of a benchmark whose times cannot."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from warpgauge.comparison import Outcome, Verdict
+from warpgauge.context import same_model
+from warpgauge.kinship import Kin, references
+from warpgauge.model import Record, Row, Session, Source
+from warpgauge.sessions import newest_last
+from warpgauge.text import inert
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """A benchmark that both sides measured, and the sessions of it to compare.
+
+    `session` is the candidate's; `kin` the nearest kinship among `references` to it.
+    """
+
+    baseline: Row
+    candidate: Row
+    references: tuple[Session, ...]
+    session: Session
+    kin: Kin
+
+
+def pair(
+    baseline: Record, candidate: Record, names: Iterable[str]
+) -> tuple[list[Pairing], list[Verdict]]:
+    """Pairings of `names`, and verdicts of those that cannot be paired."""
+    pairings: list[Pairing] = []
+    unpaired: list[Verdict] = []
+    matches = _Matches(baseline, candidate)
+    for name in names:
+        base, cand = baseline.rows.get(name), candidate.rows.get(name)
+        if cand is not None and base is None and cand.error is None:
+            unpaired.append(matches.new(cand))
+            continue
+        if base is None or cand is None or base.error is not None or cand.error is not None:
+            unpaired.append(_one_sided(name, base, cand))
+            continue
+        if base.clock is not cand.clock and not matches.plain:
+            reason = f"timed by the {cand.clock.value} clock, in the baseline by the "
+            unpaired.append(_invalid(cand, f"{reason}{base.clock.value} clock"))
+            continue
+        found, session, kinship = matches.of(base, cand)
+        if found:
+            pairings.append(Pairing(base, cand, found, session, kinship))
+        else:
+            unpaired.append(_invalid(cand, "the baseline has it from other GPU models only"))
+    return pairings, unpaired
+
+
+def _invalid(row: Row, reason: str) -> Verdict:
+    return Verdict(row.name, Outcome.INVALID, row.clock, reason=reason, counters=row.counters)
+
+
+def _one_sided(name: str, base: Row | None, cand: Row | None) -> Verdict:
+    """The verdict of a benchmark that lacks a time on at least one side."""
+    if cand is not None and cand.error is not None:
+        return Verdict(name, Outcome.ERROR, cand.clock, reason=inert(cand.error))
+    if base is not None and base.error is not None:
+        reason = f"failed in the baseline: {inert(base.error)}"
+        return Verdict(name, Outcome.ERROR, base.clock, reason=reason)
+    if base is not None:
+        reason = "in the baseline, but the candidate does not have it"
+        return Verdict(name, Outcome.MISSING, base.clock, reason=reason)
+    raise KeyError(name)
+
+
+class _Matches:
+    """Finds the sessions to compare; rows of one file share few combinations, so it remembers."""
+
+    def __init__(self, baseline: Record, candidate: Record) -> None:
+        self.plain = Source.GOOGLE_BENCHMARK in (baseline.source, candidate.source)
+        self._newest = {s.key: i for i, s in enumerate(newest_last(candidate.sessions.values()))}
+        self._candidate = candidate
+        self._comparable = {
+            key: {session.key: session for session in same_model(baseline, cand)}
+            for key, cand in candidate.sessions.items()
+        }
+        self._known: dict[
+            tuple[tuple[str, ...], tuple[str, ...]], tuple[tuple[Session, ...], Session, Kin]
+        ] = {}
+
+    def new(self, row: Row) -> Verdict:
+        """The verdict of a benchmark that the baseline does not know."""
+        times = row.process_medians[max(row.process_medians, key=self._newest.__getitem__)]
+        seconds = statistics.median(times)
+        return Verdict(
+            row.name, Outcome.NEW, row.clock, candidate_seconds=seconds, counters=row.counters
+        )
+
+    def of(self, base: Row, cand: Row) -> tuple[tuple[Session, ...], Session, Kin]:
+        """References of a row, the candidate's session of it (its newest), nearest kinship."""
+        combination = (tuple(base.process_medians), tuple(cand.process_medians))
+        if combination not in self._known:
+            key = max(combination[1], key=self._newest.__getitem__)
+            session, comparable = self._candidate.sessions[key], self._comparable[key]
+            eligible = [comparable[one] for one in combination[0] if one in comparable]
+            chosen, kinship = references(eligible, session)
+            self._known[combination] = (
+                tuple(chosen),
+                session,
+                Kin.UNKNOWN if self.plain else kinship,
+            )
+        return self._known[combination]

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the run file: Google Benchmark JSON with one row, on one line, a benchmark."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from warpgauge.discovery import Binary
+from warpgauge.errors import UserError
+from warpgauge.files import replace_all
+from warpgauge.merge import JsonRow
+from warpgauge.runner import Outcome, Report
+
+FORMAT = "run/1"
+
+
+def default_path(root: Path, now: datetime) -> Path:
+    """Where a run goes when the user names no file; its folder is made."""
+    folder = root / "build" / "runs"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{now:%Y-%m-%d-%H%M%S}.json"
+
+
+def check_writable(path: Path) -> None:
+    """Raise UserError if `path` could not be written, before the minutes of work for it."""
+    target = path.resolve()
+    if target.is_dir():
+        raise UserError(f"cannot write {path}: it is a folder")
+    if target.exists() and not target.is_file():
+        raise UserError(f"cannot write {path}: it is no regular file")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise UserError(f"cannot write {path}: it is read-only")
+    try:
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except OSError as fault:
+        raise UserError(f"cannot write {path}: {fault.strerror}") from fault
+
+
+def context(
+    binaries: Sequence[Binary],
+    outcomes: Iterable[Outcome],
+    facts: Mapping[str, str],
+    fallbacks: Mapping[str, str],
+) -> Report:
+    """Google Benchmark's context of the first report, and what else is known of the run.
+
+    The other reports fill in what the first lacks, in the order of `binaries` and not in the
+    shuffled one they were made in; then `fallbacks` do. `facts` hold over all of them.
+    """
+    place = {binary.family: index for index, binary in enumerate(binaries)}
+    merged: dict[str, object] = {}
+    for outcome in sorted(outcomes, key=lambda o: (o.round, place[o.binary.family])):
+        merged = {**outcome.report.get("context", {}), **merged}
+    missing = {key: value for key, value in fallbacks.items() if key not in merged}
+    return {**merged, **missing, **facts, "warpgauge_format": FORMAT}
+
+
+def write(path: Path, run_context: Report, rows: Sequence[JsonRow]) -> None:
+    """Write the file whole or not at all; raises UserError."""
+    told = ",\n".join(f"{json.dumps(key)}: {_json(value)}" for key, value in run_context.items())
+    lines = ",\n".join(_json(row) for row in rows)
+    text = f'{{\n"context": {{\n{told}\n}},\n"benchmarks": [\n{lines}\n]\n}}\n'
+    replace_all({path.resolve(): text})  # resolved: a link stays a link
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, allow_nan=False)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs every binary in several fresh processes, in shuffled order, and survives each of them."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from warpgauge import process
+from warpgauge.discovery import Binary
+
+# One process of the slowest family takes about 10 s; only a hang takes this long.
+DEADLINE_S = 300.0
+
+Report = Mapping[str, Any]  # Google Benchmark's JSON, as it was read
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run. `seed` alone decides the order of the binaries within the rounds."""
+
+    binaries: tuple[Binary, ...]
+    processes: int
+    seed: int
+    folder: Path  # gets every process's JSON
+    arguments: tuple[str, ...] = ()
+    gpu_arguments: tuple[str, ...] = ()  # only for the binaries that need a GPU
+    deadline_s: float = DEADLINE_S
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one process delivered; `fault` holds for every benchmark that `report` lacks."""
+
+    binary: Binary
+    round: int
+    report: Report
+    fault: str
+    seconds: float
+    suspect: bool = False  # it ended badly after a complete report: nothing of it counts
+
+
+class Observer(Protocol):
+    """Sees the run go on."""
+
+    def begins(self, round_number: int, binary: Binary) -> None: ...
+
+    def ended(self, outcome: Outcome) -> None: ...
+
+
+def order(plan: Plan) -> list[list[Binary]]:
+    """For each round its binaries, shuffled; the same seed gives the same order everywhere."""
+    generator = random.Random(plan.seed)
+    runnable = [binary for binary in plan.binaries if binary.fault is None]
+    return [generator.sample(runnable, len(runnable)) for _ in range(plan.processes)]
+
+
+def run(plan: Plan, observer: Observer) -> list[Outcome]:
+    """One outcome for each process; its JSON is on disk before the next process begins."""
+    outcomes = []
+    for number, binaries in enumerate(order(plan), start=1):
+        for binary in binaries:
+            observer.begins(number, binary)
+            outcome = _run_once(plan, number, binary)
+            observer.ended(outcome)
+            outcomes.append(outcome)
+    return outcomes
+
+
+def command(plan: Plan, binary: Binary) -> list[str]:
+    """The command of one process but for its output file: it can be repeated by hand."""
+    return [str(binary.path), *plan.arguments, *(plan.gpu_arguments if binary.needs_gpu else ())]
+
+
+def _run_once(plan: Plan, number: int, binary: Binary) -> Outcome:
+    folder = plan.folder / f"round{number}" / binary.family
+    folder.mkdir(parents=True, exist_ok=True)
+    out = folder / "out.json"
+    output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
+    ending = process.run([*command(plan, binary), *output], plan.deadline_s, folder)
+    report, complete = read(out)
+    rows = report.get("benchmarks", [])
+    errored = any(row.get("error_occurred") for row in rows)
+    # Status 1 tells of errored rows, and those speak for themselves.
+    good = ending.deadline_s is None and (ending.status == 0 or (ending.status == 1 and errored))
+    fault = ending.description
+    if good:
+        fault = f"{ending.program} " + ("did not report it" if complete else "left no valid JSON")
+    missing = set(binary.names) - {row["name"] for row in rows}
+    return Outcome(binary, number, report, fault, ending.seconds, suspect=not good and not missing)
+
+
+def read(path: Path) -> tuple[Report, bool]:
+    """A process's JSON and whether it is complete.
+
+    A crash leaves it without its end; the rows before it were flushed one by one and still count.
+    """
+    try:
+        text = path.read_text(errors="replace")
+    except OSError:
+        return {}, False
+    # Google Benchmark indents a row's closing brace by exactly four spaces.
+    mended = text[: text.rfind("\n    }") + 6] + "]}"
+    for candidate, complete in ((text, True), (mended, False)):
+        try:
+            document = json.loads(candidate)
+        except ValueError:
+            continue
+        if _is_report(document):
+            return document, complete
+    return {}, False
+
+
+def _is_report(document: object) -> bool:
+    return (
+        isinstance(document, dict)
+        and isinstance(document.get("context"), dict)
+        and isinstance(document.get("benchmarks"), list)
+        and all(isinstance(row, dict) and "name" in row for row in document["benchmarks"])
+    )

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measured values of a run, for when there is no baseline yet to hold them against."""
+
+from __future__ import annotations
+
+import math
+
+from rich.console import Console
+from rich.text import Text
+
+from warpgauge.layout import Cells, Columns, print_text
+from warpgauge.model import Record, Row, Source
+from warpgauge.sessions import newest_last
+from warpgauge.stats import center_of_processes
+from warpgauge.text import duration, inert, rate
+
+_ONE_PROCESS = "–"
+
+
+def render_values(record: Record, console: Console) -> None:
+    """Print every benchmark's time, rate and spread over processes, a family a block."""
+    order = {s.key: index for index, s in enumerate(newest_last(record.sessions.values()))}
+    heading = Cells("benchmark", ("time", "rate", "spread"))
+    cells = {row.name: _cells(row, order, record.source) for row in record.rows.values()}
+    columns = Columns.fitting([heading, *cells.values()], console.width)
+    print_text(console, columns.line(heading), style="dim")
+    families: dict[str, list[Row]] = {}
+    for row in record.rows.values():
+        families.setdefault(row.family, []).append(row)
+    for family, rows in families.items():
+        print_text(console, Text(inert(family), "bold"))
+        for row in rows:
+            print_text(console, columns.line(cells[row.name]))
+            if row.error is not None:
+                print_text(console, inert(row.error), indent=6, style="yellow")
+    spread = "standard deviation from process to process"
+    print_text(console, f"\nspread: {spread}, relative to the time", style="dim")
+
+
+def _cells(row: Row, order: dict[str, int], source: Source) -> Cells:
+    name = f"  {inert(row.name.partition('/')[2] or row.name)}"
+    if row.error is not None:
+        return Cells(name, ("", "", "ERROR"), "yellow")
+    times = row.process_medians[max(row.process_medians, key=order.__getitem__)]
+    center = center_of_processes(times)
+    known = center.processes > 1 and source is not Source.GOOGLE_BENCHMARK
+    spread = math.sqrt(center.variance * center.processes)
+    speed = rate(row.counters.get("bytes_per_second"), row.counters.get("flops_per_second"))
+    return Cells(
+        name,
+        (
+            duration(math.exp(center.log_seconds)),
+            speed,
+            f"{100 * spread:.2f} %" if known else _ONE_PROCESS,
+        ),
+    )

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How quantities and foreign text are written for people."""
+
+from __future__ import annotations
+
+import math
+
+_TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+
+_LARGEST_QUANTITY = 1e18
+_LARGEST_PERCENT = 9999
+_MINUS = "\N{MINUS SIGN}"
+
+
+def inert(text: str) -> str:
+    """`text` with control characters, ANSI sequences and direction marks written as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )
+
+
+def quoted(value: str, limit: int = 60) -> str:
+    """A string out of a file, safe and short enough for the sentence of an error."""
+    text = f"{value!r}"
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def digits(value: float) -> str:
+    """Four significant digits or more, never in exponent form: 0.6130, 32.80, 1092, 12345."""
+    if value == 0.0:
+        return "0"
+    rounded = round(value, _decimals(value))
+    # What rounds up to 10.000 has one digit more before the point.
+    return f"{rounded:.{_decimals(rounded or value)}f}"
+
+
+def _decimals(value: float) -> int:
+    return min(max(3 - math.floor(math.log10(abs(value))), 0), 12)
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the unit a person would choose: ``32.80 µs``."""
+    if not 1e-12 <= seconds < 1e6:
+        return f"{seconds:.3g} s"
+    for size, unit in _TIME_UNITS:
+        if seconds >= size * 0.99995:  # what rounds up to 1000 µs is written 1.000 ms
+            return f"{digits(seconds / size)} {unit}"
+    size, unit = _TIME_UNITS[-1]
+    return f"{digits(seconds / size)} {unit}"
+
+
+def quantity(value: float, unit: str) -> str:
+    """A rate with a decimal prefix: ``51.30 TFLOP/s``; bandwidth stays in GB/s up to 9999."""
+    for size, prefix in _PREFIXES:
+        least = 10 * size if (prefix, unit) == ("T", "B/s") else size
+        if least <= value < _LARGEST_QUANTITY:
+            return f"{digits(value / size)} {prefix}{unit}"
+    return f"{value:.3g} {unit}"
+
+
+def rate(counters_bytes: float | None, counters_flops: float | None) -> str:
+    """Arithmetic rate where a row has one, else bandwidth, else nothing."""
+    if counters_flops:
+        return quantity(counters_flops, "FLOP/s")
+    if counters_bytes:
+        return quantity(counters_bytes, "B/s")
+    return ""
+
+
+def percent(fraction: float, sign: bool = True) -> str:
+    """A change as a person writes it: ``+5.1 %``, ``+0.03 %``; a size without `sign`: ``3 %``."""
+    return f"{percent_number(fraction, sign)} %"
+
+
+def percent_number(fraction: float, sign: bool = True) -> str:
+    """`percent` without its unit, for columns whose heading carries it."""
+    value = 100.0 * fraction
+    if abs(value) >= _LARGEST_PERCENT:
+        return f">{'+' if sign else ''}{_LARGEST_PERCENT}"
+    if not sign:
+        return f"{value:.2g}" if abs(value) < 99.5 else f"{value:.0f}"
+    places = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 0.995 else 2
+    text = f"{abs(value):.{places}f}"
+    if float(text) == 0.0:
+        return text
+    return f"{_MINUS if value < 0 else '+'}{text}"
+
+
+def plural(count: int, noun: str, plural_noun: str = "") -> str:
+    """``1 row``, ``2 rows``."""
+    return f"{count} {noun if count == 1 else plural_noun or noun + 's'}"

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rule that turns two records into a verdict a benchmark. Pure; scripts/README.md explains it.
+
+The unit is the median of one process, on a log scale. A benchmark has regressed when it is slower
+than every accepted session of the baseline: by Welch's test and by the minimum effect. Accepted
+sessions are accepted times, so the session that lies nearest decides.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from warpgauge import context, notes
+from warpgauge.batch import Tests, all_tests
+from warpgauge.causes import likely_causes
+from warpgauge.comparison import Change, Comparison, ContextDifference, Outcome, Verdict
+from warpgauge.kinship import MINIMUM_EFFECT
+from warpgauge.model import Record
+from warpgauge.pairing import Pairing, pair
+from warpgauge.request import Request
+from warpgauge.sessions import newest_last
+from warpgauge.stats import ALPHA
+from warpgauge.text import percent
+
+__all__ = ["Change", "Comparison", "ContextDifference", "Outcome", "Verdict", "judge"]
+
+# INCONCLUSIVE: the interval leaves room for a change of this many minimum effects.
+_HIDING_ROOM = 2.0
+
+# exp() of more overflows; no two times of a benchmark differ by e^700.
+_LARGEST_LOG = 700.0
+
+
+def judge(
+    baseline: Record,
+    candidate: Record,
+    *,
+    filter: str | None = None,
+    minimum_effect: float | None = None,
+    alpha: float = ALPHA,
+) -> Comparison:
+    """Compare two records.
+
+    `filter` is a regular expression as `Request` reads it; `minimum_effect` (a fraction) replaces
+    the table in `kinship`. Raises UserError for a `filter` that is no regular expression.
+    """
+    request = Request(filter, candidate)
+    everything = list({**baseline.rows, **candidate.rows})
+    names = [name for name in everything if request.covers(name)]
+    refusal = context.refusal(baseline, candidate)
+    if refusal is not None:
+        refused = tuple(_refused(baseline, candidate, name, refusal) for name in names)
+        return Comparison(baseline, candidate, refused, refusal=refusal)
+
+    pairings, unpaired = pair(baseline, candidate, names)
+    judged = _judged(baseline, candidate, pairings, minimum_effect, alpha)
+    verdicts = {verdict.name: verdict for verdict in (*unpaired, *judged)}
+    met, unasked = list(zip(pairings, judged, strict=True)), len(everything) - len(names)
+    return Comparison(
+        baseline,
+        candidate,
+        tuple(verdicts[name] for name in names),
+        notes=notes.of(baseline, candidate, met, request, unasked),
+        differences=_differences(pairings),
+        refusal=_nothing_in_common(baseline, candidate, names, request),
+        alpha=alpha,
+    )
+
+
+def _refused(baseline: Record, candidate: Record, name: str, reason: str) -> Verdict:
+    row = candidate.rows.get(name) or baseline.rows[name]
+    return Verdict(name, Outcome.INVALID, row.clock, reason=reason)
+
+
+def _nothing_in_common(
+    baseline: Record, candidate: Record, names: Sequence[str], request: Request
+) -> str | None:
+    if any(name in baseline.rows and name in candidate.rows for name in names):
+        return None
+    asked = f" among those that the filter {request.filters} asks for" if request.filters else ""
+    return f"The two sides have no benchmark in common{asked}, so nothing was compared."
+
+
+def _differences(pairings: Sequence[Pairing]) -> tuple[ContextDifference, ...]:
+    """Against the newest session that the candidate was compared with."""
+    if not pairings:
+        return ()
+    used = {session.key: session for one in pairings for session in one.references}
+    return context.differences(newest_last(used.values())[-1], pairings[-1].session)
+
+
+def _judged(
+    baseline: Record,
+    candidate: Record,
+    pairings: Sequence[Pairing],
+    minimum_effect: float | None,
+    alpha: float,
+) -> list[Verdict]:
+    verdicts = []
+    for one, tests in zip(pairings, all_tests(baseline, candidate, pairings, alpha), strict=True):
+        least = MINIMUM_EFFECT[one.candidate.clock, one.kin]
+        least = least if minimum_effect is None else minimum_effect
+        verdicts.append(_verdict(one, tests, least, alpha))
+    return verdicts
+
+
+def _verdict(one: Pairing, tests: Tests, minimum_effect: float, alpha: float) -> Verdict:
+    middle = statistics.median(center.log_seconds for center in tests.references)
+    detectable = max(minimum_effect, _fraction(max(tests.detectable)))
+    outcome = _outcome(tests, minimum_effect, alpha)
+    changed = outcome in (Outcome.REGRESSION, Outcome.IMPROVED)
+    reason = ""
+    if outcome is Outcome.INCONCLUSIVE:
+        reason = f"too noisy: only a change of {percent(detectable, sign=False)} would be seen"
+    return Verdict(
+        one.candidate.name,
+        outcome,
+        one.candidate.clock,
+        baseline_seconds=math.exp(middle),
+        candidate_seconds=math.exp(tests.candidate.log_seconds),
+        change=Change(
+            _fraction(tests.candidate.log_seconds - middle),
+            _fraction(min(tests.low)),
+            _fraction(max(tests.high)),
+        ),
+        p=max(tests.p),
+        minimum_effect=minimum_effect,
+        detectable=detectable,
+        reason=reason,
+        causes=likely_causes(one.baseline, one.candidate) if changed else (),
+        counters=one.candidate.counters,
+    )
+
+
+def _outcome(tests: Tests, minimum_effect: float, alpha: float) -> Outcome:
+    """Slower than every reference, faster than every reference, unable to tell, or neither."""
+    if max(tests.p) < alpha:
+        if _fraction(min(tests.log_ratio)) >= minimum_effect:
+            return Outcome.REGRESSION
+        if _fraction(max(tests.log_ratio)) <= -minimum_effect:
+            return Outcome.IMPROVED
+    room = _HIDING_ROOM * minimum_effect
+    hides = _fraction(min(tests.high)) > room or _fraction(max(tests.low)) < -room
+    known = min(center.processes for center in (*tests.references, tests.candidate)) >= 2
+    return Outcome.INCONCLUSIVE if hides and known else Outcome.PASS
+
+
+def _fraction(log_ratio: float) -> float:
+    return math.expm1(min(log_ratio, _LARGEST_LOG))
