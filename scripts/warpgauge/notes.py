@@ -6,7 +6,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from warpgauge.comparison import Verdict
+from warpgauge.comparison import Outcome, Verdict
+from warpgauge.controls import Movement
 from warpgauge.kinship import Kin
 from warpgauge.model import Clock, Record, Source
 from warpgauge.pairing import Pairing
@@ -21,6 +22,7 @@ def of(
     judged: Sequence[tuple[Pairing, Verdict]],
     request: Request,
     unasked: int,
+    moved: Movement | None,
 ) -> tuple[str, ...]:
     """The notes of a comparison, the weightiest first."""
     notes = [
@@ -28,11 +30,42 @@ def of(
         *_siblings(judged),
         *_single_process(baseline, candidate, judged),
         *_several_sessions(candidate),
+        *_host(judged, moved),
+        *_noisy(judged),
     ]
     if unasked:
         them = "was" if unasked == 1 else "were"
         notes.append(f"{plural(unasked, 'benchmark')} {them} not asked for ({request.filters}).")
     return tuple(notes)
+
+
+def _host(judged: Sequence[tuple[Pairing, Verdict]], moved: Movement | None) -> list[str]:
+    mine = [(one, verdict) for one, verdict in judged if one.candidate.clock is Clock.HOST]
+    effects = [verdict.minimum_effect or 0.0 for one, verdict in mine if one.kin < Kin.UNKNOWN]
+    if moved is None or not effects or min(effects) > moved.fraction:
+        return []
+    return [
+        f"The host itself moved by {percent(moved.fraction, sign=False)} ({inert(moved.name)}): "
+        "smaller changes of times that the host's clock takes are not told from it."
+    ]
+
+
+def _noisy(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
+    """Benchmarks that pass although a change of several minimum effects could not be seen."""
+    blind = [
+        verdict
+        for _, verdict in judged
+        if verdict.outcome is Outcome.PASS
+        and (verdict.detectable or 0.0) > 4.0 * (verdict.minimum_effect or 0.0)
+    ]
+    if not blind:
+        return []
+    worst = max(blind, key=lambda verdict: verdict.detectable or 0.0)
+    return [
+        f"{plural(len(blind), 'benchmark')} scatter between processes as much as in the baseline; "
+        f"the widest, {inert(worst.name)}, shows a change of "
+        f"{percent(worst.detectable or 0.0, sign=False)} or more only."
+    ]
 
 
 def _injection(candidate: Record) -> list[str]:

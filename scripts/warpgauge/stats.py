@@ -85,6 +85,20 @@ def center_of_one_process(repetitions: Sequence[float]) -> Center:
     return Center(statistics.median(logs), total, freedom, 1)
 
 
+def noise_floor(references: Sequence[Center], candidate: Center) -> float:
+    """Log ratio that the references' own spread between processes makes without a cause.
+
+    Three standard errors of the difference of two centers whose processes scatter as those of
+    the references do. Zero where no reference has the two processes that it takes to know.
+    """
+    known = [center for center in references if center.processes >= 2]
+    if not known:
+        return 0.0
+    between = statistics.fmean(center.variance * center.processes for center in known)
+    fewest = min(center.processes for center in known)
+    return 3.0 * math.sqrt(between * (1.0 / fewest + 1.0 / candidate.processes))
+
+
 @dataclass(frozen=True)
 class Differences:
     """Log ratios candidate / baseline, one a pair of centers, positive where it got slower.

@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from warpgauge import context, notes
+from warpgauge import context, controls, notes
 from warpgauge.batch import Tests, all_tests
 from warpgauge.causes import likely_causes
 from warpgauge.comparison import Change, Comparison, ContextDifference, Outcome, Verdict
@@ -21,12 +22,13 @@ from warpgauge.model import Record
 from warpgauge.pairing import Pairing, pair
 from warpgauge.request import Request
 from warpgauge.sessions import newest_last
-from warpgauge.stats import ALPHA
+from warpgauge.stats import ALPHA, noise_floor
 from warpgauge.text import percent
 
 __all__ = ["Change", "Comparison", "ContextDifference", "Outcome", "Verdict", "judge"]
 
-# INCONCLUSIVE: the interval leaves room for a change of this many minimum effects.
+# INCONCLUSIVE: the interval leaves room for this many times the minimum effect, or the baseline's
+# own noise where that is more: a benchmark as noisy as it was accepted is no news.
 _HIDING_ROOM = 2.0
 
 # exp() of more overflows; no two times of a benchmark differ by e^700.
@@ -55,14 +57,15 @@ def judge(
         return Comparison(baseline, candidate, refused, refusal=refusal)
 
     pairings, unpaired = pair(baseline, candidate, names)
-    judged = _judged(baseline, candidate, pairings, minimum_effect, alpha)
+    moved = controls.movement(pairings)
+    judged = _judged(baseline, candidate, pairings, _Least(minimum_effect, moved), alpha)
     verdicts = {verdict.name: verdict for verdict in (*unpaired, *judged)}
     met, unasked = list(zip(pairings, judged, strict=True)), len(everything) - len(names)
     return Comparison(
         baseline,
         candidate,
         tuple(verdicts[name] for name in names),
-        notes=notes.of(baseline, candidate, met, request, unasked),
+        notes=notes.of(baseline, candidate, met, request, unasked, moved),
         differences=_differences(pairings),
         refusal=_nothing_in_common(baseline, candidate, names, request),
         alpha=alpha,
@@ -95,15 +98,28 @@ def _judged(
     baseline: Record,
     candidate: Record,
     pairings: Sequence[Pairing],
-    minimum_effect: float | None,
+    least: _Least,
     alpha: float,
 ) -> list[Verdict]:
-    verdicts = []
-    for one, tests in zip(pairings, all_tests(baseline, candidate, pairings, alpha), strict=True):
-        least = MINIMUM_EFFECT[one.candidate.clock, one.kin]
-        least = least if minimum_effect is None else minimum_effect
-        verdicts.append(_verdict(one, tests, least, alpha))
-    return verdicts
+    tests = all_tests(baseline, candidate, pairings, alpha)
+    return [
+        _verdict(one, tested, least.effect(one), alpha)
+        for one, tested in zip(pairings, tests, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class _Least:
+    """The minimum effect of each pairing: asked for, or by kinship and the host's controls."""
+
+    asked: float | None
+    moved: controls.Movement | None
+
+    def effect(self, one: Pairing) -> float:
+        if self.asked is not None:
+            return self.asked
+        by_kin = MINIMUM_EFFECT[one.candidate.clock, one.kin]
+        return controls.at_least(by_kin, one, self.moved)
 
 
 def _verdict(one: Pairing, tests: Tests, minimum_effect: float, alpha: float) -> Verdict:
@@ -141,10 +157,14 @@ def _outcome(tests: Tests, minimum_effect: float, alpha: float) -> Outcome:
             return Outcome.REGRESSION
         if _fraction(max(tests.log_ratio)) <= -minimum_effect:
             return Outcome.IMPROVED
-    room = _HIDING_ROOM * minimum_effect
+    room = _HIDING_ROOM * max(minimum_effect, _fraction(_floor(tests)))
     hides = _fraction(min(tests.high)) > room or _fraction(max(tests.low)) < -room
     known = min(center.processes for center in (*tests.references, tests.candidate)) >= 2
     return Outcome.INCONCLUSIVE if hides and known else Outcome.PASS
+
+
+def _floor(tests: Tests) -> float:
+    return noise_floor(tests.references, tests.candidate)
 
 
 def _fraction(log_ratio: float) -> float:

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine that moved is not a slower program: what the host's controls forbid to say."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders import Json, row, run
+from builders import scaled as times
+from conftest import Loader
+from warpgauge.comparison import Comparison
+from warpgauge.verdict import Outcome, judge
+
+HOST: Json = {"host_clock": 1.0}
+UNSTEADY = (1.0, 1.0, 1.0, 1.1, 1.2, 1.3, 1.4)
+
+
+def compared(loaded: Loader, factor: float, control: tuple[float, ...]) -> Comparison:
+    """A host-side row that takes `factor` times as long, beside a control with these times."""
+    base = run([row("host/clock_read", **HOST), row("launch/x", **HOST), row("square/x")])
+    cand = run(
+        [
+            row("host/clock_read", control, **HOST),
+            row("launch/x", times(factor), **HOST),
+            row("square/x", times(factor)),
+        ]
+    )
+    return judge(loaded(base), loaded(cand))
+
+
+def outcomes(comparison: Comparison) -> dict[str, Outcome]:
+    return {verdict.name: verdict.outcome for verdict in comparison.verdicts}
+
+
+def steady() -> tuple[float, ...]:
+    return tuple(times(1.0))
+
+
+def test_a_quiet_host_lets_a_small_change_be_seen(loaded: Loader) -> None:
+    assert outcomes(compared(loaded, 1.05, steady()))["launch/x"] is Outcome.REGRESSION
+
+
+@pytest.mark.parametrize(("factor", "outcome"), [(1.35, Outcome.PASS), (1.5, Outcome.REGRESSION)])
+def test_a_host_side_change_must_exceed_what_the_controls_moved(
+    loaded: Loader, factor: float, outcome: Outcome
+) -> None:
+    comparison = compared(loaded, factor, UNSTEADY)
+    assert outcomes(comparison)["launch/x"] is outcome
+    assert any("The host itself moved by 40" in note for note in comparison.notes)
+
+
+def test_device_time_does_not_depend_on_the_controls(loaded: Loader) -> None:
+    assert outcomes(compared(loaded, 1.02, UNSTEADY))["square/x"] is Outcome.REGRESSION
+
+
+def test_a_control_never_regresses(loaded: Loader) -> None:
+    slow = tuple(times(3.0))
+    assert outcomes(compared(loaded, 1.0, slow))["host/clock_read"] is Outcome.PASS
+
+
+def test_without_controls_one_boot_counts_as_another(loaded: Loader) -> None:
+    base, cand = run([row("launch/x", **HOST)]), run([row("launch/x", times(1.15), **HOST)])
+    assert outcomes(judge(loaded(base), loaded(cand)))["launch/x"] is Outcome.PASS
