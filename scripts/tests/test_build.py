@@ -36,7 +36,7 @@ def test_it_builds_the_preset_and_shows_its_steps(
 def test_a_refusal_of_cmake_is_shown_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sentence = "warpgauge needs CUDA 12.4 or newer, found 11.8"
+    sentence = "warpgauge needs CUDA 12.5 or newer, found 11.8"
     script = f'echo "-- noise"; echo "CMake Error at x:3:"; echo "  {sentence}"; exit 1'
     fake_cmake(tmp_path, monkeypatch, script)
     with pytest.raises(UserError, match="--preset release") as caught:

@@ -61,3 +61,20 @@ def test_a_control_never_regresses(loaded: Loader) -> None:
 def test_without_controls_one_boot_counts_as_another(loaded: Loader) -> None:
     base, cand = run([row("launch/x", **HOST)]), run([row("launch/x", times(1.15), **HOST)])
     assert outcomes(judge(loaded(base), loaded(cand)))["launch/x"] is Outcome.PASS
+
+
+def test_copies_are_held_against_copies_and_calls_against_calls(loaded: Loader) -> None:
+    copy: Json = {**HOST, "bytes_per_second": 1e9}
+    rows = [row("host/clock_read", **HOST), row("host/memory_copy", **copy)]
+    base = run([*rows, row("launch/x", **HOST), row("memcpy/x", **copy)])
+    cand = run(
+        [
+            row("host/clock_read", **HOST),
+            row("host/memory_copy", UNSTEADY, **copy),
+            row("launch/x", times(1.1), **HOST),
+            row("memcpy/x", times(1.1), **copy),
+        ]
+    )
+    found = outcomes(judge(loaded(base), loaded(cand)))
+    assert found["launch/x"] is Outcome.REGRESSION
+    assert found["memcpy/x"] is Outcome.PASS

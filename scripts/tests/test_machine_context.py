@@ -68,9 +68,13 @@ def test_nvidia_smi_is_asked_for_this_gpu_and_blanks_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     smi = tmp_path / "nvidia-smi"
-    smi.write_text('#!/bin/sh\n[ "$4" = GPU-1 ] && echo "700.00, 3201, [N/A]"\n')
+    smi.write_text('#!/bin/sh\n[ "$4" = GPU-1 ] && echo "580.1, 700.00, 3201, [N/A]"\n')
     smi.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     found = machine_context.gpu("GPU-1")
-    assert found == {"power_limit_w": "700.00", "max_memory_clock_mhz": "3201"}
+    assert found == {
+        "driver_version": "580.1",
+        "power_limit_w": "700.00",
+        "max_memory_clock_mhz": "3201",
+    }
     assert machine_context.gpu("GPU-2") == {}

@@ -15,6 +15,9 @@ _RESOURCES = {
     "kernels": "kernels per operation",
 }
 
+# Characters of a kernel's name shown before and behind the first difference.
+_BEFORE, _AFTER = 16, 30
+
 
 def likely_causes(baseline: Row, candidate: Row) -> tuple[str, ...]:
     """Each differing resource as ``registers 40 → 72``."""
@@ -26,5 +29,18 @@ def likely_causes(baseline: Row, candidate: Row) -> tuple[str, ...]:
         and baseline.counters[key] != candidate.counters[key]
     ]
     if baseline.label and candidate.label and baseline.label != candidate.label:
-        causes.append(inert(f"kernel {baseline.label} → {candidate.label}"))
+        causes.append(inert(_kernels(baseline.label, candidate.label)))
     return tuple(causes)
+
+
+def _kernels(baseline: str, candidate: str) -> str:
+    """Two kernel names, each cut to what surrounds the first difference: CUB's fill a page."""
+    longest = min(len(baseline), len(candidate))
+    common = next((i for i in range(longest) if baseline[i] != candidate[i]), longest)
+    start = common - _BEFORE if common > _BEFORE + _AFTER else 0
+    cut = [_cut(name, start, common + _AFTER) for name in (baseline, candidate)]
+    return f"kernel {cut[0]} → {cut[1]}"
+
+
+def _cut(name: str, start: int, end: int) -> str:
+    return ("…" if start else "") + name[start:end] + ("…" if end < len(name) else "")

@@ -12,6 +12,7 @@ from warpgauge.text import quoted
 # What may explain a change, in the order it is shown in; it is told, not judged.
 TOLD_KEYS = (
     "driver_version",
+    "cuda_driver_version",
     "runtime_version",
     "cublas_version",
     "nvcc_version",

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 
 from warpgauge.comparison import Outcome, Verdict
-from warpgauge.controls import Movement
+from warpgauge.controls import Controls
 from warpgauge.kinship import Kin
 from warpgauge.model import Clock, Record, Source
 from warpgauge.pairing import Pairing
@@ -22,7 +22,7 @@ def of(
     judged: Sequence[tuple[Pairing, Verdict]],
     request: Request,
     unasked: int,
-    moved: Movement | None,
+    moved: Controls,
 ) -> tuple[str, ...]:
     """The notes of a comparison, the weightiest first."""
     notes = [
@@ -39,14 +39,17 @@ def of(
     return tuple(notes)
 
 
-def _host(judged: Sequence[tuple[Pairing, Verdict]], moved: Movement | None) -> list[str]:
-    mine = [(one, verdict) for one, verdict in judged if one.candidate.clock is Clock.HOST]
-    effects = [verdict.minimum_effect or 0.0 for one, verdict in mine if one.kin < Kin.UNKNOWN]
-    if moved is None or not effects or min(effects) > moved.fraction:
-        return []
+def _host(judged: Sequence[tuple[Pairing, Verdict]], moved: Controls) -> list[str]:
+    """Which control of the host raised a minimum effect."""
+    raised = {}
+    for one, verdict in judged:
+        control = moved.of(one.candidate) if one.candidate.clock is Clock.HOST else None
+        if control is not None and verdict.minimum_effect == control.fraction:
+            raised[control.name] = control.fraction
     return [
-        f"The host itself moved by {percent(moved.fraction, sign=False)} ({inert(moved.name)}): "
-        "smaller changes of times that the host's clock takes are not told from it."
+        f"The host itself moved by {percent(fraction, sign=False)} ({inert(name)}): smaller "
+        "changes of such times of the host are not told from it."
+        for name, fraction in raised.items()
     ]
 
 
@@ -62,7 +65,7 @@ def _noisy(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
         return []
     worst = max(blind, key=lambda verdict: verdict.detectable or 0.0)
     return [
-        f"{plural(len(blind), 'benchmark')} scatter between processes as much as in the baseline; "
+        f"As noisy between processes as in the baseline: {plural(len(blind), 'benchmark')}; "
         f"the widest, {inert(worst.name)}, shows a change of "
         f"{percent(worst.detectable or 0.0, sign=False)} or more only."
     ]

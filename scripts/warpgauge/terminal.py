@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -14,7 +15,7 @@ from warpgauge.model import Clock, Record, Source
 from warpgauge.sessions import newest_last
 from warpgauge.terminal_table import print_table
 from warpgauge.terminal_values import render_values
-from warpgauge.text import inert, percent, plural
+from warpgauge.text import inert, percent, percent_number, plural
 
 __all__ = ["render", "render_values"]
 
@@ -125,12 +126,17 @@ def _minimum_effects(comparison: Comparison) -> str:
     words = {Clock.DEVICE: "of device time", Clock.HOST: "of host time"}
     if Source.GOOGLE_BENCHMARK in (comparison.baseline.source, comparison.candidate.source):
         words = dict.fromkeys(Clock, "of the time")
-    effects = {
-        f"{100 * verdict.minimum_effect:g} % {words[verdict.clock]}": None
-        for verdict in comparison.verdicts
-        if verdict.minimum_effect is not None
-    }
-    return ", ".join(effects)
+    effects: dict[str, list[float]] = {}
+    for verdict in comparison.verdicts:
+        if verdict.minimum_effect is not None:
+            effects.setdefault(words[verdict.clock], []).append(verdict.minimum_effect)
+    return ", ".join(f"{_range(sizes)} {what}" for what, sizes in effects.items())
+
+
+def _range(fractions: Sequence[float]) -> str:
+    """``1 %``, or ``20 to 69 %`` where benchmarks differ."""
+    least, most = (percent_number(one, sign=False) for one in (min(fractions), max(fractions)))
+    return f"{least} %" if least == most else f"{least} to {most} %"
 
 
 def _next(comparison: Comparison) -> str:

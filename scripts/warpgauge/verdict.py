@@ -57,7 +57,7 @@ def judge(
         return Comparison(baseline, candidate, refused, refusal=refusal)
 
     pairings, unpaired = pair(baseline, candidate, names)
-    moved = controls.movement(pairings)
+    moved = controls.controls(pairings)
     judged = _judged(baseline, candidate, pairings, _Least(minimum_effect, moved), alpha)
     verdicts = {verdict.name: verdict for verdict in (*unpaired, *judged)}
     met, unasked = list(zip(pairings, judged, strict=True)), len(everything) - len(names)
@@ -113,7 +113,7 @@ class _Least:
     """The minimum effect of each pairing: asked for, or by kinship and the host's controls."""
 
     asked: float | None
-    moved: controls.Movement | None
+    moved: controls.Controls
 
     def effect(self, one: Pairing) -> float:
         if self.asked is not None:
