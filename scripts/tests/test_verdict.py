@@ -24,8 +24,9 @@ def outcome(comparison: Comparison, name: str = "a/b") -> Outcome:
 def one_row(loaded: Loader, factor: float, host: bool = False, **candidate: str) -> Outcome:
     """The outcome of a steady benchmark that takes `factor` times its baseline."""
     keys: Json = {"host_clock": 1.0} if host else {}
-    base = loaded(run([row("a/b", **keys)]))
-    cand = loaded(run([row("a/b", times(factor), **keys)], **candidate))
+    # Long enough that the latency by which siblings differ is nothing to it.
+    base = loaded(run([row("a/b", times(1000), **keys)]))
+    cand = loaded(run([row("a/b", times(1000 * factor), **keys)], **candidate))
     return outcome(judge(base, cand))
 
 
@@ -51,6 +52,18 @@ def test_the_minimum_effect_follows_clock_and_kinship(
     assert one_row(loaded, 1 + least - 0.002, host, **candidate) is Outcome.PASS
     assert one_row(loaded, 1 - least - 0.002, host, **candidate) is Outcome.IMPROVED
     assert one_row(loaded, 1 - least + 0.002, host, **candidate) is Outcome.PASS
+
+
+def test_siblings_differ_by_a_fixed_latency_too(loaded: Loader) -> None:
+    half = times(0.5)  # half a microsecond
+    base = loaded(run([row("a/b", half)]))
+    assert outcome(judge(base, loaded(run([row("a/b", times(1.28, half))], **OTHER_GPU)))) is (
+        Outcome.PASS
+    )
+    assert outcome(judge(base, loaded(run([row("a/b", times(1.32, half))], **OTHER_GPU)))) is (
+        Outcome.REGRESSION
+    )
+    assert outcome(judge(base, loaded(run([row("a/b", times(1.02, half))])))) is Outcome.REGRESSION
 
 
 def test_the_minimum_effect_can_be_given(loaded: Loader) -> None:
@@ -136,7 +149,7 @@ def test_with_siblings_only_the_notes_say_so(loaded: Loader) -> None:
     base = loaded(run([row("a/b")], **OTHER_GPU))
     (note,) = judge(base, loaded(run([row("a/b")]))).notes
     assert "1 session of its siblings" in note
-    assert "3 % or more" in note
+    assert "a change of device time of 15 %, and of 150.0 ns, or more" in note
 
 
 def test_a_vanished_benchmark_is_missing_and_a_new_one_new(loaded: Loader) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from warpgauge.comparison import Outcome, Verdict
 from warpgauge.controls import Controls
-from warpgauge.kinship import Kin
+from warpgauge.kinship import SIBLING_LATENCY, Kin
 from warpgauge.model import Clock, Record, Source
 from warpgauge.pairing import Pairing
 from warpgauge.request import Request
 from warpgauge.stats import ASSUMED_PROCESS_SD
-from warpgauge.text import inert, percent, plural
+from warpgauge.text import duration, inert, percent, plural
 
 
 def of(
@@ -91,11 +91,12 @@ def _siblings(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
         return []
     gpu = inert(met[0][0].session.gpu_name or "GPU")
     sessions = {session.key for one, _ in met for session in one.references}
-    effect = percent(max(effect for _, effect in met), sign=False)
+    effect = percent(min(effect for _, effect in met), sign=False)
+    latency = duration(SIBLING_LATENCY)
     return [
         f"This very {gpu} is not in the baseline: compared with {plural(len(sessions), 'session')} "
         f"of its siblings, which differ without a cause, so only a change of device time of "
-        f"{effect} or more could be seen."
+        f"{effect}, and of {latency}, or more could be seen."
     ]
 
 

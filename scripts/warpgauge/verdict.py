@@ -13,11 +13,10 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from warpgauge import context, controls, notes
+from warpgauge import context, controls, kinship, notes
 from warpgauge.batch import Tests, all_tests
 from warpgauge.causes import likely_causes
 from warpgauge.comparison import Change, Comparison, ContextDifference, Outcome, Verdict
-from warpgauge.kinship import MINIMUM_EFFECT
 from warpgauge.model import Record
 from warpgauge.pairing import Pairing, pair
 from warpgauge.request import Request
@@ -118,7 +117,9 @@ class _Least:
     def effect(self, one: Pairing) -> float:
         if self.asked is not None:
             return self.asked
-        by_kin = MINIMUM_EFFECT[one.candidate.clock, one.kin]
+        times = [one.baseline.process_medians[session.key] for session in one.references]
+        typical = min(statistics.median(medians) for medians in times)
+        by_kin = kinship.minimum_effect(one.candidate.clock, one.kin, typical)
         return controls.at_least(by_kin, one, self.moved)
 
 
