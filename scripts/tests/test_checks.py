@@ -84,7 +84,13 @@ def test_skips_are_told_by_reason(tmp_path: Path) -> None:
 
 
 def test_only_our_own_host_sources_are_linted(tmp_path: Path) -> None:
-    files = ["../fixtures/a.cpp", "../kernels/b.cu", "_deps/benchmark/c.cpp", "../fixtures/a.cpp"]
+    files = [
+        "../fixtures/a.cpp",
+        "../fixtures/a_test.cpp",
+        "../kernels/b.cu",
+        "_deps/benchmark/c.cpp",
+        "../fixtures/a.cpp",
+    ]
     build = tmp_path / "build"
     build.mkdir()
     entries = [{"directory": str(build), "file": file, "command": "c++"} for file in files]

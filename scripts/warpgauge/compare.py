@@ -48,7 +48,9 @@ def main(argv: Sequence[str]) -> int:
 def _compare(options: argparse.Namespace) -> int:
     from rich.console import Console
 
+    from warpgauge.files import replace_all
     from warpgauge.load import load
+    from warpgauge.picture import svg
     from warpgauge.stats import ALPHA
     from warpgauge.terminal import render
     from warpgauge.verdict import judge
@@ -69,6 +71,8 @@ def _compare(options: argparse.Namespace) -> int:
     with console.capture() as output:
         render(comparison, console, show_all=options.all)
     _write(output.get())
+    if options.svg is not None:
+        replace_all({options.svg: svg(comparison, options.svg.stem)})
     return comparison.exit_status
 
 
@@ -110,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
         help="chance of calling noise a change, a benchmark; default: 0.001",
     )
     parser.add_argument("--all", action="store_true", help="list unchanged benchmarks too")
+    parser.add_argument("--svg", type=Path, metavar="FILE", help="write the same as a picture")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto")
     return parser
 
