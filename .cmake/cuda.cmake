@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Finds the CUDA toolkit, or leaves it out; sets WARPGAUGE_WITH_CUDA.
 set(WARPGAUGE_WITH_CUDA OFF)
+set(WARPGAUGE_WHY_NO_CUDA "WARPGAUGE_CUDA is off")
 if(NOT WARPGAUGE_CUDA)
   return()
 endif()
 include(CheckLanguage)
 check_language(CUDA)
 if(NOT CMAKE_CUDA_COMPILER)
+  set(WARPGAUGE_WHY_NO_CUDA "no nvcc was found that works with ${CMAKE_CXX_COMPILER}")
   return()
 endif()
 # The GPU's own architecture where there is one, so that the compiler may use all of it. Decided
@@ -38,4 +40,8 @@ foreach(kind IN ITEMS STANDARD EXTENSION)
   endif()
 endforeach()
 find_package(CUDAToolkit REQUIRED)
+if(NOT TARGET CUDA::cublas)
+  message(FATAL_ERROR "the CUDA toolkit in ${CUDAToolkit_LIBRARY_DIR} has no cuBLAS, which the gemm "
+    "family needs: install it (libcublas-dev-13-0 and the like), or pass -DWARPGAUGE_CUDA=OFF")
+endif()
 set(WARPGAUGE_WITH_CUDA ON)

@@ -21,8 +21,9 @@ void multiply(GpuCase& gpu, const Gemm& gemm) {
   gpu.moves_bytes(3 * n * n * sizeof(float));
   gpu.computes_flops(2.0 * static_cast<double>(n) * static_cast<double>(n) *
                      static_cast<double>(n));
-  // Error of a dot product of n terms, |a||b| < 2.25: at most n u sum|a b| (Higham 2002, 3.1), and
-  // about sqrt(n) of it when the roundings are random; one wrong term would be 0.25 or more.
+  // A dot product of n terms below 2.25 errs by at most n u sum|a b| (u = 2^-24; Higham 2002,
+  // "Accuracy and Stability of Numerical Algorithms", 3.1), typically by u sqrt(n) |c| or about
+  // u n: eight times 2.25 u n is far above that and far below one wrong term, 0.25 or more.
   const Tolerance tolerance{.absolute = 0x1p-24 * 2.25 * 8 * static_cast<double>(n)};
   gpu.verify(c, tolerance, [=](const Turn& at, Window window, double* expected) {
     kernels::gemm_reference(a[at], b[at], expected, shape, window.first, window.count, at.stream);
@@ -37,6 +38,8 @@ const GpuBenchmark naive{"gemm/naive/f32", {{"n", {256, 1024}}}, [](GpuCase& gpu
 const GpuBenchmark tiled{"gemm/tiled/f32", {{"n", {256, 1024, 2048}}}, [](GpuCase& gpu) {
                            multiply(gpu, kernels::gemm_tiled);
                          }};
+const ContextRegistration version{"cublas_version", kernels::cublas_version};
+
 const GpuBenchmark cublas{
     "gemm/cublas/f32", {{"n", {256, 1024, 2048, 4096}}}, [](GpuCase& gpu) {
       const auto gemm = std::make_shared<kernels::CublasGemm>();

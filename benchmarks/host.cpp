@@ -22,11 +22,17 @@ void memory_copy(HostCase& host) {
   const PageableMemory source = allocate_pageable(bytes);
   const PageableMemory target = allocate_pageable(bytes);
   std::memset(source.get(), 0x5a, bytes);
+  const auto copy = [&] { std::memcpy(target.get(), source.get(), bytes); };
+  const auto require_copied = [&] {
+    if (std::memcmp(target.get(), source.get(), bytes) != 0) {
+      throw std::runtime_error("wrong result: the copy differs from its source");
+    }
+  };
+  copy();
+  require_copied();
   host.moves_bytes(2 * bytes);
-  host.host_calls({.call = [&] { std::memcpy(target.get(), source.get(), bytes); }});
-  if (std::memcmp(target.get(), source.get(), bytes) != 0) {
-    throw std::runtime_error("wrong result: the copy differs from its source");
-  }
+  host.host_calls({.call = copy});
+  require_copied();
 }
 
 void clock_read(HostCase& host) {
@@ -79,20 +85,36 @@ class Token {
   int back_;
 };
 
-/// A sleeping thread is woken and wakes the caller: two wake-ups an operation.
+/// A thread that sleeps until the token comes and passes it back; ends with this object.
+class Sleeper {
+ public:
+  Sleeper()
+      : thread_([this] {
+          while (token_.receive() == Token::pass) {
+            token_.answer();
+          }
+        }) {}
+  ~Sleeper() {
+    token_.send(Token::stop);
+    thread_.join();
+  }
+  Sleeper(const Sleeper&) = delete;
+  Sleeper& operator=(const Sleeper&) = delete;
+
+  /// Two wake-ups: the sleeper's and then the caller's.
+  void there_and_back() const {
+    token_.send(Token::pass);
+    token_.wait_for_answer();
+  }
+
+ private:
+  Token token_;
+  std::thread thread_;
+};
+
 void thread_wakeup(HostCase& host) {
-  const Token token;
-  std::thread sleeper([&] {
-    while (token.receive() == Token::pass) {
-      token.answer();
-    }
-  });
-  host.host_calls({.call = [&] {
-    token.send(Token::pass);
-    token.wait_for_answer();
-  }});
-  token.send(Token::stop);
-  sleeper.join();
+  const Sleeper sleeper;
+  host.host_calls({.call = [&] { sleeper.there_and_back(); }});
 }
 
 const HostBenchmark benchmarks[] = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What it costs to wait: each way to synchronise, with nothing to wait for and behind one empty
-// kernel (then launch, run and wake-up together). Bound by the driver and the host's polling.
+// kernel (then launch, run and wake-up together, and for an event its recording). Bound by the
+// driver and the host's polling.
 #include <memory>
 #include <stdexcept>
 
@@ -12,54 +13,61 @@ namespace {
 
 using namespace warpgauge;
 
-/// A way to wait for everything on a stream.
-using Wait = std::function<void(cudaStream_t)>;
+/// A way to wait for everything on a stream, and what has to happen before the work is there.
+struct Wait {
+  std::function<void(cudaStream_t)> wait;
+  std::function<void(cudaStream_t)> prepare = [](cudaStream_t) {};
+};
 
-void wait_for_stream(cudaStream_t stream) {
-  WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
+Wait for_stream() {
+  return {[](cudaStream_t stream) { WARPGAUGE_CHECK(cudaStreamSynchronize(stream)); }};
 }
 
-void wait_for_device(cudaStream_t /*stream*/) {
-  WARPGAUGE_CHECK(cudaDeviceSynchronize());
+Wait for_device() {
+  return {[](cudaStream_t) { WARPGAUGE_CHECK(cudaDeviceSynchronize()); }};
 }
 
-Wait wait_for_event() {
+Wait for_event() {
   const auto event = std::make_shared<const Event>();
-  return [event](cudaStream_t stream) {
-    event->record(stream);
-    event->synchronize();
-  };
+  return {[event](cudaStream_t) { event->synchronize(); },
+          [event](cudaStream_t stream) { event->record(stream); }};
 }
 
-void idle(GpuCase& gpu, const Wait& wait) {
-  gpu.host_calls([=](const Turn& at) { wait(at.stream); });
+/// With nothing to wait for: the call alone.
+void idle(GpuCase& gpu, const Wait& way) {
+  const Stream done;
+  way.prepare(done.get());
+  done.synchronize();
+  gpu.host_calls([=](const Turn& at) { way.wait(at.stream); });
 }
 
-void behind_kernel(GpuCase& gpu, const Wait& wait) {
-  const auto launch_and_wait = [=](const Turn& at) {
-    kernels::launch_empty(0, at.stream);
-    wait(at.stream);
-  };
+void behind_kernel(GpuCase& gpu, const Wait& way) {
+  // Behind work of 200 us, a wait that does not wait is found out.
   gpu.verify([=](const Turn& at) {
-    launch_and_wait(at);
+    delay(200'000, at.stream);
+    way.prepare(at.stream);
+    way.wait(at.stream);
     if (cudaStreamQuery(at.stream) != cudaSuccess) {
       throw WrongResult("the call returned before the work it waits for had ended");
     }
   });
-  gpu.host_calls(launch_and_wait);
+  gpu.host_calls([=](const Turn& at) {
+    kernels::launch_empty(0, at.stream);
+    way.prepare(at.stream);
+    way.wait(at.stream);
+  });
 }
 
 const GpuBenchmark stream_idle{
-    "sync/stream_idle", {}, [](GpuCase& gpu) { idle(gpu, wait_for_stream); }};
+    "sync/stream_idle", {}, [](GpuCase& gpu) { idle(gpu, for_stream()); }};
 const GpuBenchmark device_idle{
-    "sync/device_idle", {}, [](GpuCase& gpu) { idle(gpu, wait_for_device); }};
-const GpuBenchmark event_idle{
-    "sync/event_idle", {}, [](GpuCase& gpu) { idle(gpu, wait_for_event()); }};
+    "sync/device_idle", {}, [](GpuCase& gpu) { idle(gpu, for_device()); }};
+const GpuBenchmark event_idle{"sync/event_idle", {}, [](GpuCase& gpu) { idle(gpu, for_event()); }};
 const GpuBenchmark stream_busy{
-    "sync/stream_behind_kernel", {}, [](GpuCase& gpu) { behind_kernel(gpu, wait_for_stream); }};
+    "sync/stream_behind_kernel", {}, [](GpuCase& gpu) { behind_kernel(gpu, for_stream()); }};
 const GpuBenchmark device_busy{
-    "sync/device_behind_kernel", {}, [](GpuCase& gpu) { behind_kernel(gpu, wait_for_device); }};
+    "sync/device_behind_kernel", {}, [](GpuCase& gpu) { behind_kernel(gpu, for_device()); }};
 const GpuBenchmark event_busy{
-    "sync/event_behind_kernel", {}, [](GpuCase& gpu) { behind_kernel(gpu, wait_for_event()); }};
+    "sync/event_behind_kernel", {}, [](GpuCase& gpu) { behind_kernel(gpu, for_event()); }};
 
 }  // namespace

@@ -125,9 +125,8 @@ TEST(Gemm, TiledRefusesBadArguments) {
 
 TEST(Gemm, ReferenceRefusesAPartPastTheEnd) {
   const auto reference = [](std::size_t first, std::size_t count) {
-    return refusal([=] {
-      gemm_reference(aligned, aligned, doubles, {2, 3, 4}, first, count, nullptr);
-    });
+    return refusal(
+        [=] { gemm_reference(aligned, aligned, doubles, {2, 3, 4}, first, count, nullptr); });
   };
   EXPECT_EQ(reference(5, 2), "gemm_reference: 2 elements from 5 end past the 6 of C");
   EXPECT_EQ(reference(7, 1), "gemm_reference: 1 elements from 7 end past the 6 of C");

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 struct cublasContext;  // what cublasHandle_t points to; spares every reader cuBLAS's headers
 
@@ -46,9 +47,6 @@ class CublasGemm {
   /// m, n and k are at most 2^31 - 1 (cuBLAS counts in int). Throws as the launchers above.
   void operator()(const float* a, const float* b, float* c, GemmShape shape, cudaStream_t stream);
 
-  /// cublasGetVersion(): 10000 * major + 100 * minor + patch.
-  int version() const;
-
  private:
   // Both log a failure to stderr: a destructor must not throw.
   struct DestroyHandle {
@@ -69,5 +67,9 @@ class CublasGemm {
 /// count > 256 * (2^31 - 1).
 void gemm_reference(const float* a, const float* b, double* expected, GemmShape shape,
                     std::size_t first, std::size_t count, cudaStream_t stream);
+
+/// Version of the cuBLAS in use, which may be another than the one compiled against: "13.1.0".
+/// Throws std::runtime_error when cuBLAS does not tell.
+std::string cublas_version();
 
 }  // namespace warpgauge::kernels

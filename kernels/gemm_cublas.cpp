@@ -91,10 +91,13 @@ void CublasGemm::operator()(const float* a, const float* b, float* c, GemmShape 
                             CUBLAS_GEMM_DEFAULT));
 }
 
-int CublasGemm::version() const {
-  int version = 0;
-  check_cublas("cublasGetVersion", cublasGetVersion(handle_.get(), &version));
-  return version;
+std::string cublas_version() {
+  const auto part = [](libraryPropertyType which) {
+    int value = 0;
+    check_cublas("cublasGetProperty", cublasGetProperty(which, &value));
+    return std::to_string(value);
+  };
+  return part(MAJOR_VERSION) + '.' + part(MINOR_VERSION) + '.' + part(PATCH_LEVEL);
 }
 
 }  // namespace warpgauge::kernels

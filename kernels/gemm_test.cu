@@ -130,7 +130,7 @@ TEST_F(GemmTest, CublasWorksAfterAMove) {
 }
 
 TEST_F(GemmTest, CublasTellsItsVersion) {
-  EXPECT_GE(CublasGemm().version(), 120000);
+  EXPECT_EQ(cublas_version().find("1"), 0U) << cublas_version();
 }
 
 TEST_F(GemmTest, CublasRefusesWhatItsIntCannotCount) {

@@ -88,3 +88,9 @@ def test_thousands_of_benchmarks_are_judged_in_a_second_or_two() -> None:
     start = time.process_time()
     judge(*sides)
     assert time.process_time() - start < 5.0 * BENCHMARKS / 10_000
+
+
+def test_noise_beyond_what_may_be_accepted_is_never_called_a_pass() -> None:
+    wild: Noise = lambda source: source.gauss(0.0, 0.20)  # noqa: E731
+    comparison = judge(record(1, wild), record(2, wild, 1.2))
+    assert comparison.count(Outcome.PASS) <= 0.1 * BENCHMARKS

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the host's own controls say of the machine: how far it moved while the two sides ran.
+"""What the host's own controls say of the machine: how far it moved from one side to the other.
 
 The family `host` uses no GPU: memory copies, clock reads, thread wake-ups. Where these differ
-between the sides, or between the processes of one side, a neighbour on the machine or another
-machine did it, and the same happens to every other time that the host's clock takes.
+between the sides, a neighbour on the machine or another machine did it, and the same happens to
+every other time that the host's clock takes. Such a change is not the code's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from warpgauge.kinship import MINIMUM_EFFECT, Kin
 from warpgauge.model import Clock, Row
 from warpgauge.pairing import Pairing
 
@@ -20,61 +21,75 @@ FAMILY = "host"
 # A row with this counter moves memory; so do half of the controls.
 _MEMORY = "bytes_per_second"
 
+# Makes a median absolute deviation the standard deviation of a normal sample, and that of a mean
+# the one of a median (Rousseeuw and Croux 1993): one bad process moves neither.
+_NORMAL, _MEDIAN = 1.4826, 1.2533
+
 
 @dataclass(frozen=True)
 class Movement:
-    """The control that moved most: its slowest process took 1 + `fraction` of its fastest."""
+    """A control, and how far it may have moved between a session and the candidate (log ratio)."""
 
     name: str
-    fraction: float
+    log_ratio: float
+
+
+# The control that moved most, by the session it was compared with.
+Movements = Mapping[str, Movement]
 
 
 @dataclass(frozen=True)
 class Controls:
-    """What moved most among the controls that copy memory, and among those that do not."""
+    """The movements of controls that copy memory, and of those that do not."""
 
-    memory: Movement | None = None
-    calls: Movement | None = None
+    memory: Movements
+    calls: Movements
 
-    def of(self, row: Row) -> Movement | None:
+    def of(self, row: Row) -> Movements:
         """The controls' word on a row of the host's clock: copies by copies, calls by calls."""
         return self.memory if _MEMORY in row.counters else self.calls
 
 
+def is_control(row: Row) -> bool:
+    return row.family == FAMILY and row.clock is Clock.HOST
+
+
 def controls(pairings: Sequence[Pairing]) -> Controls:
-    """The largest movements of controls over all processes of both sides."""
-    mine = [one for one in pairings if _is_control(one)]
+    """What every control that both sides measured says."""
+    mine = [one for one in pairings if is_control(one.candidate)]
     return Controls(
         memory=_largest(one for one in mine if _MEMORY in one.candidate.counters),
         calls=_largest(one for one in mine if _MEMORY not in one.candidate.counters),
     )
 
 
-def at_least(effect: float, one: Pairing, moved: Controls) -> float:
-    """The minimum effect of a pairing, raised to what the host's controls show where it matters.
-
-    A device's time does not depend on the host. Times of the host do, and without controls
-    nothing tells a disturbed machine from a quiet one, so that one boot counts as another.
-    """
-    if one.candidate.clock is not Clock.HOST or one.kin is Kin.UNKNOWN:
-        return effect
-    control = moved.of(one.candidate)
-    if control is None:
-        return max(effect, MINIMUM_EFFECT[Clock.HOST, Kin.SAME_GPU])
-    return max(effect, control.fraction)
+def _largest(mine: Iterable[Pairing]) -> Movements:
+    largest: dict[str, Movement] = {}
+    for one in mine:
+        for session in one.references:
+            moved = _movement(one, session.key)
+            known = largest.get(session.key)
+            if known is None or moved.log_ratio > known.log_ratio:
+                largest[session.key] = moved
+    return largest
 
 
-def _is_control(one: Pairing) -> bool:
-    return one.candidate.family == FAMILY and one.candidate.clock is Clock.HOST
+def _movement(one: Pairing, session: str) -> Movement:
+    """Difference of the medians plus two standard errors of it."""
+    sides = [
+        [math.log(time) for time in times]
+        for times in (
+            one.baseline.process_medians[session],
+            one.candidate.process_medians[one.session.key],
+        )
+    ]
+    base, cand = (statistics.median(logs) for logs in sides)
+    error = math.sqrt(sum(_variance(logs) for logs in sides))
+    return Movement(one.candidate.name, abs(cand - base) + 2.0 * error)
 
 
-def _largest(controls: Iterable[Pairing]) -> Movement | None:
-    moved = (_movement(one) for one in controls)
-    return max(moved, key=lambda one: one.fraction, default=None)
-
-
-def _movement(one: Pairing) -> Movement:
-    times = [*one.candidate.process_medians[one.session.key]]
-    for session in one.references:
-        times += one.baseline.process_medians[session.key]
-    return Movement(one.candidate.name, max(times) / min(times) - 1.0)
+def _variance(logs: Sequence[float]) -> float:
+    """Of the median of these."""
+    middle = statistics.median(logs)
+    deviation = statistics.median(abs(log - middle) for log in logs)
+    return (_MEDIAN * _NORMAL * deviation) ** 2 / len(logs)

@@ -13,22 +13,26 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from warpgauge import context, controls, kinship, notes
+from warpgauge import context, kinship, notes
 from warpgauge.batch import Tests, all_tests
 from warpgauge.causes import likely_causes
 from warpgauge.comparison import Change, Comparison, ContextDifference, Outcome, Verdict
-from warpgauge.model import Record
+from warpgauge.controls import Controls, Movement, controls, is_control
+from warpgauge.kinship import Kin
+from warpgauge.model import Clock, Record
 from warpgauge.pairing import Pairing, pair
 from warpgauge.request import Request
 from warpgauge.sessions import newest_last
 from warpgauge.stats import ALPHA, noise_floor
-from warpgauge.text import percent
+from warpgauge.text import inert, percent
 
 __all__ = ["Change", "Comparison", "ContextDifference", "Outcome", "Verdict", "judge"]
 
 # INCONCLUSIVE: the interval leaves room for this many times the minimum effect, or the baseline's
-# own noise where that is more: a benchmark as noisy as it was accepted is no news.
+# own noise where that is more: a benchmark as noisy as it was accepted is no news, up to the noise
+# beyond which nothing is a pass.
 _HIDING_ROOM = 2.0
+_MOST_NOISE = {Clock.DEVICE: 0.10, Clock.HOST: 0.20}
 
 # exp() of more overflows; no two times of a benchmark differ by e^700.
 _LARGEST_LOG = 700.0
@@ -56,8 +60,8 @@ def judge(
         return Comparison(baseline, candidate, refused, refusal=refusal)
 
     pairings, unpaired = pair(baseline, candidate, names)
-    moved = controls.controls(pairings)
-    judged = _judged(baseline, candidate, pairings, _Least(minimum_effect, moved), alpha)
+    moved = controls(pairings)
+    judged = _judged(baseline, candidate, pairings, _Rule(minimum_effect, alpha, moved))
     verdicts = {verdict.name: verdict for verdict in (*unpaired, *judged)}
     met, unasked = list(zip(pairings, judged, strict=True)), len(everything) - len(names)
     return Comparison(
@@ -97,39 +101,56 @@ def _judged(
     baseline: Record,
     candidate: Record,
     pairings: Sequence[Pairing],
-    least: _Least,
-    alpha: float,
+    rule: _Rule,
 ) -> list[Verdict]:
-    tests = all_tests(baseline, candidate, pairings, alpha)
-    return [
-        _verdict(one, tested, least.effect(one), alpha)
-        for one, tested in zip(pairings, tests, strict=True)
-    ]
+    tests = all_tests(baseline, candidate, pairings, rule.alpha)
+    return [_verdict(one, tested, rule) for one, tested in zip(pairings, tests, strict=True)]
 
 
 @dataclass(frozen=True)
-class _Least:
-    """The minimum effect of each pairing: asked for, or by kinship and the host's controls."""
+class _Rule:
+    """What was asked for, and what the host's controls say."""
 
     asked: float | None
-    moved: controls.Controls
+    alpha: float
+    moved: Controls
 
-    def effect(self, one: Pairing) -> float:
+    def minimum_effect(self, one: Pairing) -> float:
         if self.asked is not None:
             return self.asked
+        nearness = one.kin
+        if one.candidate.clock is Clock.HOST and not self.moved.of(one.candidate):
+            # Nothing tells a disturbed machine from a quiet one: one boot counts as another.
+            nearness = max(one.kin, Kin.SAME_GPU)
         times = [one.baseline.process_medians[session.key] for session in one.references]
         typical = min(statistics.median(medians) for medians in times)
-        by_kin = kinship.minimum_effect(one.candidate.clock, one.kin, typical)
-        return controls.at_least(by_kin, one, self.moved)
+        return kinship.minimum_effect(one.candidate.clock, nearness, typical)
+
+    def explained(self, one: Pairing, log_ratios: Sequence[float]) -> Movement | None:
+        """The control that moved as far as this row did against one of its references."""
+        if one.candidate.clock is not Clock.HOST:
+            return None
+        movements = self.moved.of(one.candidate)
+        for session, log_ratio in zip(one.references, log_ratios, strict=True):
+            control = movements.get(session.key)
+            if control is not None and abs(log_ratio) <= control.log_ratio:
+                return control
+        return None
 
 
-def _verdict(one: Pairing, tests: Tests, minimum_effect: float, alpha: float) -> Verdict:
+def _verdict(one: Pairing, tests: Tests, rule: _Rule) -> Verdict:
+    minimum_effect = rule.minimum_effect(one)
     middle = statistics.median(center.log_seconds for center in tests.references)
     detectable = max(minimum_effect, _fraction(max(tests.detectable)))
-    outcome = _outcome(tests, minimum_effect, alpha)
+    outcome = _outcome(one, tests, minimum_effect, rule.alpha)
     changed = outcome in (Outcome.REGRESSION, Outcome.IMPROVED)
+    control = rule.explained(one, tests.log_ratio) if changed else None
     reason = ""
-    if outcome is Outcome.INCONCLUSIVE:
+    if control is not None:
+        outcome = Outcome.INCONCLUSIVE
+        moved = percent(_fraction(control.log_ratio), sign=False)
+        reason = f"the host itself may have moved by {moved} ({inert(control.name)})"
+    elif outcome is Outcome.INCONCLUSIVE:
         reason = f"too noisy: only a change of {percent(detectable, sign=False)} would be seen"
     return Verdict(
         one.candidate.name,
@@ -151,21 +172,20 @@ def _verdict(one: Pairing, tests: Tests, minimum_effect: float, alpha: float) ->
     )
 
 
-def _outcome(tests: Tests, minimum_effect: float, alpha: float) -> Outcome:
+def _outcome(one: Pairing, tests: Tests, minimum_effect: float, alpha: float) -> Outcome:
     """Slower than every reference, faster than every reference, unable to tell, or neither."""
+    if is_control(one.candidate):
+        return Outcome.PASS  # it says how the machine did, and nothing of the code
     if max(tests.p) < alpha:
         if _fraction(min(tests.log_ratio)) >= minimum_effect:
             return Outcome.REGRESSION
         if _fraction(max(tests.log_ratio)) <= -minimum_effect:
             return Outcome.IMPROVED
-    room = _HIDING_ROOM * max(minimum_effect, _fraction(_floor(tests)))
+    floor = _fraction(noise_floor(tests.references, tests.candidate))
+    room = _HIDING_ROOM * max(minimum_effect, min(floor, _MOST_NOISE[one.candidate.clock]))
     hides = _fraction(min(tests.high)) > room or _fraction(max(tests.low)) < -room
     known = min(center.processes for center in (*tests.references, tests.candidate)) >= 2
     return Outcome.INCONCLUSIVE if hides and known else Outcome.PASS
-
-
-def _floor(tests: Tests) -> float:
-    return noise_floor(tests.references, tests.candidate)
 
 
 def _fraction(log_ratio: float) -> float:
