@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -73,7 +74,15 @@ def baseline(rows: Sequence[Json], sessions: Mapping[str, Json], gpu_name: str =
 
 
 def google(rows: Sequence[Json], **keys: object) -> Json:
-    return {"context": {"date": "2026-11-20T10:00:00+00:00", **keys}, "benchmarks": list(rows)}
+    """A plain file; as Google Benchmark does it numbers the rows of one name."""
+    seen: Counter[object] = Counter()
+    numbered: list[Json] = []
+    for one in rows:
+        if one.get("run_type") == "iteration":
+            one = {"repetition_index": seen[one["name"]], **one}
+            seen[one["name"]] += 1
+        numbered.append(one)
+    return {"context": {"date": "2026-11-20T10:00:00+00:00", **keys}, "benchmarks": numbered}
 
 
 def google_row(name: str, time: float, **keys: object) -> Json:

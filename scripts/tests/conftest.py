@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import builders
+from clone import HOST_TIMES, TIMES, Repository
+from warpgauge import build, system_packages
 from warpgauge.load import load
 from warpgauge.model import Record
 
@@ -24,3 +26,18 @@ def loaded(tmp_path: Path) -> Loader:
         return load(builders.write(tmp_path / "loaded" / f"{next(count)}.json", document))
 
     return write_and_load
+
+
+@pytest.fixture
+def repository(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Repository:
+    """A clone with a commit, on a machine with a GPU, whose build takes no time."""
+    monkeypatch.setenv("WARPGAUGE_COMMIT", "0123456789" * 4)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(system_packages, "provide", lambda needs, say: None)
+    monkeypatch.setattr(build, "build", lambda *arguments: None)
+    made = Repository(tmp_path, capsys)
+    made.binary("host", HOST_TIMES)
+    made.binary("sync", TIMES)
+    return made

@@ -90,7 +90,10 @@ def make(
     listing_fault: str = "",
     no_gpu: str = "",
 ) -> Path:
-    """A program bench_<family> whose benchmarks take `times` ns plus the number of the process."""
+    """A program bench_<family>, in the list of those built.
+
+    Its benchmarks take `times` ns plus the number of the process.
+    """
     path = folder / f"bench_{family}"
     told = {
         "times": times or {f"{family}/one": 1000.0, f"{family}/two": 2000.0},
@@ -102,4 +105,6 @@ def make(
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(_PROGRAM.format(python=sys.executable, told=json.dumps(told)))
     path.chmod(0o755)
+    with (folder / "families.txt").open("a") as families:
+        families.write(f"{path.name}\n")
     return path

@@ -26,7 +26,7 @@ REFUSED = {
     ),
     "plain": (google([google_row("a", 1.0)]), "it is a Google Benchmark JSON; give a run file"),
     "lost": (run(ROWS[1:]), "it lacks 'memcpy/a' of"),
-    "family": (run([*ROWS, row("../x")]), "its family makes no file name; rename it"),
+    "family": (run([*ROWS, row("../x")]), "the family of '../x' makes no file name; rename it"),
 }
 
 

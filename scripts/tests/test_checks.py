@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,19 @@ def test_a_missing_tool_is_a_failure_unless_it_is_allowed(tmp_path: Path) -> Non
     assert not check_runner.run(one, False, said.append)
     assert check_runner.run(one, True, said.append)
     assert said[-1].startswith("lint           skipped: no_such_tool is not installed")
+
+
+def test_the_linters_are_those_of_the_environment(tmp_path: Path) -> None:
+    tools = {one.name: one.tool for one in checks._cpp(tmp_path, no_cuda=True)}
+    for name in ("clang-format", "clang-tidy"):
+        assert tools[name] == str(Path(sysconfig.get_path("scripts"), name))
+
+
+def test_a_tool_that_the_environment_lacks_is_told_by_its_name(tmp_path: Path) -> None:
+    said: list[str] = []
+    lint = check("lint", "true", tmp_path, tool=str(tmp_path / "bin" / "clang-tidy"))
+    assert check_runner.run([lint], True, said.append)
+    assert said[0].startswith("lint           skipped: clang-tidy is not installed")
 
 
 def test_a_check_that_finds_nothing_to_check_fails(tmp_path: Path) -> None:

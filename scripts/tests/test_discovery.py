@@ -15,15 +15,33 @@ from warpgauge.errors import UserError
 def test_programs_are_found_by_name_and_know_their_benchmarks(tmp_path: Path) -> None:
     fake_binary.make(tmp_path, "memcpy")
     fake_binary.make(tmp_path, "host")
-    (tmp_path / "bench_notes.txt").write_text("no program")
     host, memcpy = discovery.find(tmp_path, tmp_path)
     assert (host.family, host.needs_gpu) == ("host", False)
     assert (memcpy.names, memcpy.needs_gpu) == (("memcpy/one", "memcpy/two"), True)
 
 
-def test_an_empty_folder_says_to_build(tmp_path: Path) -> None:
+def test_only_what_the_last_build_made_is_found(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "gone")
+    (tmp_path / "families.txt").unlink()
+    fake_binary.make(tmp_path, "host")
+    assert [binary.family for binary in discovery.find(tmp_path, tmp_path)] == ["host"]
+
+
+@pytest.mark.parametrize("listed", [None, "", "\n"])
+def test_a_folder_without_a_list_says_to_build(tmp_path: Path, listed: str | None) -> None:
+    fake_binary.make(tmp_path, "host")
+    (tmp_path / "families.txt").unlink()
+    if listed is not None:
+        (tmp_path / "families.txt").write_text(listed)
     with pytest.raises(UserError, match="build first"):
         discovery.find(tmp_path, tmp_path)
+
+
+def test_a_listed_program_that_is_gone_is_a_fault(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "host").unlink()
+    (found,) = discovery.find(tmp_path, tmp_path)
+    assert found.fault is not None
+    assert "No such file" in found.fault
 
 
 def test_a_filter_drops_binaries_without_a_match(tmp_path: Path) -> None:
@@ -45,7 +63,7 @@ def test_a_binary_that_cannot_list_stays_with_its_fault(tmp_path: Path) -> None:
 def test_the_probe_learns_the_gpu(tmp_path: Path) -> None:
     fake_binary.make(tmp_path, "sync")
     probe = discovery.probe(discovery.find(tmp_path, tmp_path), (), tmp_path)
-    assert probe.no_gpu is None
+    assert (probe.no_gpu, probe.faults) == (None, ())
     assert probe.context["gpu_name"] == "NVIDIA Fake"
 
 
@@ -61,8 +79,16 @@ def test_an_unknown_device_is_bad_usage(tmp_path: Path) -> None:
         discovery.probe(discovery.find(tmp_path, tmp_path), ["--device=7"], tmp_path)
 
 
+def test_a_failing_benchmark_tells_the_gpu_and_is_remembered(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "sync", faults={"always": "errored row"})
+    probe = discovery.probe(discovery.find(tmp_path, tmp_path), (), tmp_path)
+    assert probe.context["gpu_name"] == "NVIDIA Fake"
+    assert probe.faults == ("bench_sync exited with status 1",)
+
+
 def test_a_crashing_binary_leaves_the_probe_to_the_next(tmp_path: Path) -> None:
     fake_binary.make(tmp_path, "launch", {"launch/one": 1.0}, faults={"always": "crash"})
     fake_binary.make(tmp_path, "sync")
     probe = discovery.probe(discovery.find(tmp_path, tmp_path), (), tmp_path)
     assert probe.context["gpu_name"] == "NVIDIA Fake"
+    assert probe.faults[0].startswith("bench_launch was killed by SIGSEGV")

@@ -49,7 +49,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.parametrize(
     "name", ["bench", "test", "warpgauge/environment.py", "warpgauge/system_packages.py",
-             "warpgauge/errors.py", "warpgauge/__init__.py"],
+             "warpgauge/errors.py", "warpgauge/streams.py", "warpgauge/__init__.py"],
 )  # fmt: skip
 def test_too_old_a_python_can_read_what_tells_it_so(name: str) -> None:
     ast.parse((SCRIPTS / name).read_text(), feature_version=(3, 8))

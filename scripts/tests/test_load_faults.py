@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -53,8 +54,17 @@ def test_a_path_through_a_file(tmp_path: Path) -> None:
     assert "cannot be read" in fault(tmp_path / "file" / "result.json")
 
 
-def test_a_file_that_grows_without_end() -> None:
-    assert "larger than 256 MiB" in fault(Path("/dev/zero"))
+def test_a_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(GOOD)
+    monkeypatch.setattr("warpgauge.document.SIZE_LIMIT_BYTES", len(GOOD) - 1)
+    assert "larger than 256 MiB" in fault(path)
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (Path("/dev/zero"), tmp_path / "pipe"):
+        assert "is no regular file; give a result file" in fault(path)
 
 
 TWO_KEYS = '{"context": {"warpgauge_format": "run/1", "a": "1", "a": "2"}, "benchmarks": []}'
@@ -148,6 +158,10 @@ ROWS = {
     "google, kind": (google([google_row("a", 1.0, run_type="x")]), "'run_type' is neither"),
     "google, twice": (
         google([google_row("a", 1.0, repetition_index=0)] * 2),
+        "row 2 ('a'): this benchmark is in the file twice",
+    ),
+    "google, twice without a number": (
+        {"benchmarks": [google_row("a", 1.0)] * 2},
         "row 2 ('a'): this benchmark is in the file twice",
     ),
 }

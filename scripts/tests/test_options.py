@@ -38,6 +38,8 @@ def test_the_injected_regex_ends_at_the_last_equals_sign() -> None:
         ["--inject", "=1.05"],
         ["--inject", "gemm=half"],
         ["--inject", "gemm=0.5"],
+        ["--inject", "gemm=1.0001"],
+        ["--inject", "gemm=101"],
         ["--inject", "gemm=inf"],
         ["--filt", "x"],
         ["stray"],
@@ -58,8 +60,14 @@ def test_bad_usage_exits_with_2(argv: list[str], capsys: pytest.CaptureFixture[s
         ["--baseline", str(Path("x"))],
         ["--processes", "4"],
         ["--quick"],
+        ["--no-build"],
     ],
 )
 def test_only_a_whole_untouched_run_is_recorded(spoiled: list[str]) -> None:
     with pytest.raises(UserError, match="--record does not go with"):
         parse(["--record", *spoiled])
+
+
+def test_all_is_no_filter() -> None:
+    options = parse(["--record", "--filter", "all"])
+    assert options.filter == ""

@@ -83,26 +83,6 @@ def test_the_default_path_is_named_by_the_time(tmp_path: Path) -> None:
     assert path.parent.is_dir()
 
 
-def test_a_folder_or_device_or_lost_folder_cannot_be_written(tmp_path: Path) -> None:
-    for path, why in (
-        (tmp_path, "it is a folder"),
-        (Path("/dev/null"), "no regular file"),
-        (tmp_path / "gone" / "run.json", "No such file"),
-    ):
-        with pytest.raises(UserError, match=why):
-            runfile.check_writable(path)
-
-
-def test_where_nobody_may_write_is_told() -> None:
-    with pytest.raises(UserError, match=r"cannot write /proc/run\.json: "):
-        runfile.check_writable(Path("/proc/run.json"))
-
-
-def test_the_check_leaves_nothing_behind(tmp_path: Path) -> None:
-    runfile.check_writable(tmp_path / "run.json")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_failed_write_leaves_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

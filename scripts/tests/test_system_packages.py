@@ -131,3 +131,8 @@ def test_a_library_outside_usr_is_found(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "include" / "benchmark" / "none.h").touch()
     monkeypatch.setenv("CMAKE_PREFIX_PATH", f"/nowhere:{tmp_path}")
     assert system_packages._header("benchmark/none.h")()
+
+
+def test_the_linters_are_not_the_distributions() -> None:
+    assert not [one for one in system_packages.TEST if one.package.startswith("clang")]
+    assert "libbenchmark-tools" in {one.package for one in system_packages.TEST}

@@ -115,6 +115,14 @@ def test_a_command_to_paste_never_holds_a_foreign_name(loaded: Loader) -> None:
     assert "reboot" not in advice
 
 
+def test_the_next_run_of_a_host_time_brings_its_controls(loaded: Loader) -> None:
+    for clock, filter in ((1.0, "--filter '^a/b:1$|^host/'."), (0.0, "--filter '^a/b:1$'.")):
+        base, cand = (
+            loaded(run([row("a/b:1", scaled(factor), host_clock=clock)])) for factor in (1, 3)
+        )
+        assert f"See it again with scripts/bench {filter}" in shown(base, cand, 200)
+
+
 def test_a_vanished_family_does_not_fill_the_screen(loaded: Loader) -> None:
     base = loaded(run([row("a/b")] + [row(f"gone/{i}") for i in range(200)]))
     cand = loaded(run([row("a/b")]))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 from builders import Json, google, google_row, row, run, scaled
@@ -100,7 +102,8 @@ def test_the_filter_of_the_run_itself_says_what_was_asked_for(loaded: Loader) ->
 
 def test_a_filter_that_python_reads_differently_loses_nothing_measured(loaded: Loader) -> None:
     posix = "[[:alpha:]]emm/a"
-    with pytest.warns(FutureWarning):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         found = outcomes(loaded, run([row("gemm/a")], filter=posix), posix)
     assert found["gemm/a"] is Outcome.PASS
 

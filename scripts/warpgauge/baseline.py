@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +11,11 @@ from warpgauge.baseline_file import family_text
 from warpgauge.document import Object, read, rows_of
 from warpgauge.errors import UserError
 from warpgauge.files import replace_all
-from warpgauge.load import json_files, load, load_document
+from warpgauge.load import load, load_document
 from warpgauge.model import Record, Row, Session, Source
+from warpgauge.recordable import require_family, require_no_losses, require_run
 from warpgauge.sessions import newest_last, session_hash, session_key
-from warpgauge.text import inert, plural, quoted
+from warpgauge.text import quoted
 
 __all__ = ["find", "path_of", "record", "recorded_comparison", "session_key", "slug"]
 
@@ -23,11 +23,7 @@ __all__ = ["find", "path_of", "record", "recorded_comparison", "session_key", "s
 # and the accepted times from being those of last year's code.
 SESSIONS_KEPT = 5
 
-# Fewer say too little about the spread that every later comparison leans on.
-FEWEST_PROCESSES = 5
-
 _UNSAFE = re.compile(r"[^a-z0-9]+")
-_FAMILY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 def slug(gpu_name: str) -> str:
@@ -58,62 +54,28 @@ def record(run_path: Path, baselines: Path) -> list[Path]:
     """
     document = read(run_path)
     run = load_document(document)
-    session = _recordable(run)
+    session = require_run(run)
     gpu_name = session.gpu_name or ""
     folder = path_of(baselines, gpu_name)
     old = load(folder) if find(baselines, gpu_name) else None
     sessions = [*_kept_sessions(old, session), session]
     kept = {one.key for one in sessions}
     families: dict[str, list[tuple[Object, dict[str, tuple[float, ...]]]]] = {}
-    for place, row in rows_of(document):
+    for _, row in rows_of(document):
         name = str(row["name"])
-        family = run.rows[name].family
-        if not _FAMILY.fullmatch(family):
-            raise place.error("its family makes no file name", "rename it")
+        require_family(name)
         before = old.rows[name].process_medians if old is not None and name in old.rows else {}
         times = {key: medians for key, medians in before.items() if key in kept}
         times.update(run.rows[name].process_medians)
-        families.setdefault(family, []).append((row, times))
+        families.setdefault(run.rows[name].family, []).append((row, times))
     texts = {
         folder / f"{family}.json": family_text(gpu_name, sessions, rows)
         for family, rows in families.items()
     }
     if old is not None:
-        _refuse_losses(folder, old, run, texts)
+        require_no_losses(str(run.path), run.rows.keys(), folder, old)
     replace_all(texts)
     return list(texts)
-
-
-def _recordable(run: Record) -> Session:
-    """The session of a run that may become a baseline. Raises UserError with the reason."""
-
-    def refusal(reason: str, remedy: str) -> UserError:
-        return UserError(inert(f"{run.path} is not recorded: {reason}; {remedy}"))
-
-    if run.source is not Source.RUN:
-        raise refusal(f"it is a {run.source.value}", "give a run file of scripts/bench")
-    session = next(iter(run.sessions.values()))
-    context = session.context
-    for key in ("gpu_name", "gpu_uuid", "boot_id", "commit", "date"):
-        if not context.get(key):
-            raise refusal(f"its context has no {key}", "measure on a GPU with scripts/bench")
-    if context.get("dirty") != "false":
-        raise refusal("the working tree had uncommitted changes", "commit them and measure again")
-    if context.get("build_type") != "Release":
-        build = context.get("build_type") or "unknown"
-        raise refusal(f"its build type is {build}", "build Release and measure again")
-    if context.get("inject"):
-        raise refusal("extra work was injected", "measure again without --inject")
-    if context.get("filter"):
-        raise refusal("only a part was measured", "measure again without --filter")
-    for row in run.rows.values():
-        if row.error is not None:
-            raise refusal(f"{row.name} failed ({row.error})", "mend it and measure again")
-        if len(row.process_medians[session.key]) < FEWEST_PROCESSES:
-            count = plural(len(row.process_medians[session.key]), "process", "processes")
-            least = f"measure again in at least {FEWEST_PROCESSES}"
-            raise refusal(f"{row.name} was measured in {count}", least)
-    return session
 
 
 def _kept_sessions(old: Record | None, session: Session) -> list[Session]:
@@ -123,23 +85,6 @@ def _kept_sessions(old: Record | None, session: Session) -> list[Session]:
     own = session_hash(session.context)
     others = [one for one in old.sessions.values() if one.key.rpartition("-")[2] != own]
     return newest_last(others)[-(SESSIONS_KEPT - 1) :]
-
-
-def _refuse_losses(folder: Path, old: Record, run: Record, written: Collection[Path]) -> None:
-    """A baseline only grows: what it holds and the run lacks, somebody must have removed."""
-    lost = [name for name in old.rows if name not in run.rows]
-    if lost:
-        more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
-        raise UserError(
-            f"{run.path} is not recorded: it lacks {quoted(lost[0])}{more} of {folder}; measure "
-            "all, or remove from the baseline what is no longer benchmarked"
-        )
-    for path in json_files(folder):
-        if path not in written:
-            raise UserError(
-                f"{run.path} is not recorded: {path} is not named after the family it holds; "
-                "rename it"
-            )
 
 
 def recorded_comparison(folder: Path) -> tuple[Record, Record] | None:

@@ -23,16 +23,19 @@ from warpgauge import (
     load,
     machine_context,
     merge,
+    output_file,
     progress,
-    request,
+    recordable,
     runfile,
     runner,
+    selection,
     system_packages,
 )
 from warpgauge.discovery import Binary, Probe
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.model import Record
 from warpgauge.options import Options, parse
+from warpgauge.output import Output
 
 
 @dataclass(frozen=True)
@@ -47,32 +50,55 @@ class Bench:
     def run(self) -> ExitStatus:
         """The whole way; everything that can be refused is refused before the minutes of it."""
         options, now = self.options, datetime.now()
-        request.matches(options.filter, "")  # the verdict must be able to read it, too
+        baselines = self.root / "baselines"
         chosen = load.load(options.baseline) if options.baseline else None
         source = machine_context.source(self.root)
         if options.record:
             machine_context.require_committed(source)
         out = options.out or runfile.default_path(self.root, now)
-        runfile.check_writable(out)
+        output_file.check_run_file(out, baselines, [options.baseline] if options.baseline else [])
         folder = self._built()
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as name:
             scratch = Path(name)
             everything = discovery.find(folder, scratch)
-            wanted = self._wanted(everything, scratch)
+            wanted = selection.wanted(everything, options.filter, scratch)
             probe = self._probe(everything, scratch)
-            left_out = [b for b in wanted if b.needs_gpu] if probe.no_gpu else []
-            binaries = [b for b in wanted if b not in left_out]
+            if probe.no_gpu and options.record:
+                raise UserError(f"nothing to record: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
+            binaries = selection.runnable(wanted, probe.no_gpu)
+            if options.inject:
+                selection.require_injected(options.injected_regex, binaries)
             if probe.no_gpu:
-                self._without_gpu(probe.no_gpu, binaries)
-            base = chosen or self._own_baseline(probe)
-            outcomes = self._measure(binaries, scratch)
-            facts = self._facts(source)
+                self._note(f"No GPU is measured here: {probe.no_gpu}. Only the host family runs.")
             known = {**machine_context.machine(), **probe.context}
             known |= machine_context.gpu(probe.context.get("gpu_uuid", ""))
-            context = runfile.context(binaries, outcomes, facts, known)
-        runfile.write(out, context, merge.rows(binaries, outcomes))
-        self._note(f"run file: {os.path.relpath(out)}")
-        return self._concluded(base, load.load(out), probe, measured_all=not probe.no_gpu)
+            base = chosen or self._own_baseline(probe)
+            if options.record:
+                at = baseline.path_of(baselines, known["gpu_name"]) if base else baselines
+                recordable.require_suite(known, binaries, probe.faults, at, base)
+            outcomes = self._measure(binaries, scratch)
+            context = runfile.context(binaries, outcomes, self._facts(source), known)
+        rows = merge.rows(binaries, outcomes)
+        return self._kept(out, context, rows, base, probe)
+
+    def _kept(
+        self,
+        out: Path,
+        context: runner.Report,
+        rows: Sequence[merge.JsonRow],
+        base: Record | None,
+        probe: Probe,
+    ) -> ExitStatus:
+        """Write the run file and conclude from it; an interrupt says what became of the file."""
+        shown = os.path.relpath(out)
+        became = f"while {shown} was written: it is whole, or what it was before"
+        try:
+            runfile.write(out, context, rows)
+            became = f"after {shown} was written"
+            self._note(f"run file: {shown}")
+            return self._concluded(base, load.load(out), probe, measured_all=not probe.no_gpu)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(became) from None
 
     def _built(self) -> Path:
         if self.options.build:
@@ -80,18 +106,6 @@ class Bench:
             with progress.status(self.notes) as say:
                 build.build(self.root, "release", say, self._echo)
         return self.root / "build" / "release" / "benchmarks"
-
-    def _wanted(self, everything: Sequence[Binary], scratch: Path) -> list[Binary]:
-        wanted = list(everything)
-        for option, regex in (
-            ("--filter", self.options.filter),
-            ("--inject", self.options.injected_regex),
-        ):
-            matching = discovery.select(wanted, regex, scratch) if regex else wanted
-            if not any(b.names for b in matching):
-                raise UserError(f"no benchmark matches {option} {regex!r}")
-            wanted = matching if option == "--filter" else wanted
-        return wanted
 
     def _probe(self, everything: Sequence[Binary], scratch: Path) -> Probe:
         if not any(binary.needs_gpu for binary in everything):
@@ -102,16 +116,6 @@ class Bench:
     def _gpu_arguments(self) -> tuple[str, ...]:
         device = self.options.device
         return () if device is None else (f"--device={device}",)
-
-    def _without_gpu(self, why: str, binaries: Sequence[Binary]) -> None:
-        if self.options.record:
-            raise UserError(f"nothing to record: {why}", ExitStatus.NOT_MEASURED)
-        if not binaries:
-            raise UserError(
-                f"nothing that --filter leaves can be measured here: {why}",
-                ExitStatus.NOT_MEASURED,
-            )
-        self._note(f"No GPU is measured here: {why}. Only the host family runs.")
 
     def _own_baseline(self, probe: Probe) -> Record | None:
         name = probe.context.get("gpu_name")
@@ -161,20 +165,12 @@ class Bench:
                 self.results.print(line, markup=False, highlight=False, soft_wrap=True)
             return ExitStatus.OK
         if base is None:
-            self._note(self._how_to_get_a_baseline(probe))
+            self._note(conclusion.without_baseline(probe))
         if not measured_all:
             show.recorded(self.root / "baselines")
         if status is ExitStatus.OK and not measured_all:
             return ExitStatus.NOT_MEASURED
         return status
-
-    def _how_to_get_a_baseline(self, probe: Probe) -> str:
-        if probe.no_gpu:
-            return "Nothing to compare with: baselines belong to a GPU model."
-        name = probe.context.get("gpu_name")
-        if name is None:
-            return "Nothing to compare with: no benchmark lived long enough to name its GPU."
-        return f"There is no baseline for {name} yet: record one with scripts/bench --record"
 
     def _note(self, line: str) -> None:
         self.notes.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -190,6 +186,6 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     # An exit and not a sudden death: the running benchmark is ended, too.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
-        return Bench(options, root, Console(), Console(stderr=True)).run()
+        return Bench(options, root, Output(), Output(stderr=True)).run()
     except OSError as fault:
         raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault

@@ -21,9 +21,9 @@ class Check:
     """One check: commands that must all succeed.
 
     `commands` is asked only when the check's turn comes, and may raise OSError or ValueError.
-    `tool` is the program, or the Python module when it begins with "python:", it cannot do
-    without; `after` the check whose failure makes this one pointless; `closing` picks from the
-    output the lines to be shown last of all.
+    `tool` is the program (a name or a path), or the Python module when it begins with "python:",
+    it cannot do without; `after` the check whose failure makes this one pointless; `closing`
+    picks from the output the lines to be shown last of all.
     """
 
     name: str
@@ -67,7 +67,7 @@ def _result(check: Check, before: dict[str, Result], allow_missing_tools: bool) 
     if check.after and before[check.after].state != "ok":
         return Result(check, "FAILED", f"not run, for {check.after} did not succeed")
     if not _there(check.tool):
-        reason = f"{check.tool.removeprefix('python:')} is not installed"
+        reason = f"{Path(check.tool.removeprefix('python:')).name} is not installed"
         if allow_missing_tools:
             return Result(check, f"skipped: {reason}")
         return Result(check, "FAILED", f"{reason} (--allow-missing-tools skips it)")

@@ -7,6 +7,7 @@ import argparse
 import json
 import re
 import sys
+import sysconfig
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,6 +16,10 @@ from warpgauge.check_runner import Check, Command
 
 CPP_FOLDERS = ("kernels", "fixtures", "benchmarks")
 CPP_SUFFIXES = (".cpp", ".hpp", ".cu", ".cuh")
+# The environment's own, of one version everywhere, and not the distribution's.
+CLANG_FORMAT, CLANG_TIDY = (
+    str(Path(sysconfig.get_path("scripts"), tool)) for tool in ("clang-format", "clang-tidy")
+)
 
 
 def main(argv: Sequence[str], root: Path) -> int:
@@ -55,7 +60,7 @@ def _cpp(root: Path, no_cuda: bool) -> list[Check]:
 
     def tidy() -> Sequence[Command]:
         return [
-            ["clang-tidy", "--quiet", "-p", str(folder), source]
+            [CLANG_TIDY, "--quiet", "-p", str(folder), source]
             for source in host_sources(root, folder)
         ]
 
@@ -64,9 +69,9 @@ def _cpp(root: Path, no_cuda: bool) -> list[Check]:
         Check("build", _one(["cmake", "--build", str(folder), "-j", jobs]), root, "cmake",
               after="configure"),
         Check("ctest", _one(ctest), root, "ctest", after="build", closing=closing),
-        Check("clang-format", _one(["clang-format", "--dry-run", "-Werror", *sources]), root,
-              "clang-format"),
-        Check("clang-tidy", tidy, root, "clang-tidy", after="configure", at_once=int(jobs)),
+        Check("clang-format", _one([CLANG_FORMAT, "--dry-run", "-Werror", *sources]), root,
+              CLANG_FORMAT),
+        Check("clang-tidy", tidy, root, CLANG_TIDY, after="configure", at_once=int(jobs)),
     ]  # fmt: skip
 
 

@@ -9,10 +9,14 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from warpgauge import environment
-from warpgauge.errors import UserError
+from warpgauge import environment, streams
+from warpgauge.errors import ExitStatus, UserError
 from warpgauge.text import inert
+
+if TYPE_CHECKING:
+    from warpgauge.comparison import Comparison
 
 _DESCRIPTION = """\
 Tell what got slower or faster between two benchmark results.
@@ -35,11 +39,12 @@ _INTERRUPTED = 130
 def main(argv: Sequence[str]) -> int:
     """Compare as `argv` asks; returns the exit status and leaves no traceback behind."""
     options = _parser().parse_args(argv)
+    streams.forgive()
     try:
         environment.ensure(["numpy", "scipy", "rich"])
         return _compare(options)
     except UserError as error:
-        print(f"compare.py: {inert(str(error))}", file=sys.stderr)
+        _complain(error)
         return error.status
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -48,13 +53,14 @@ def main(argv: Sequence[str]) -> int:
 def _compare(options: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from warpgauge.files import replace_all
     from warpgauge.load import load
-    from warpgauge.picture import svg
+    from warpgauge.output_file import check_picture
     from warpgauge.stats import ALPHA
     from warpgauge.terminal import render
     from warpgauge.verdict import judge
 
+    if options.svg is not None:
+        check_picture(options.svg, (options.baseline, options.candidate))
     comparison = judge(
         load(options.baseline),
         load(options.candidate),
@@ -72,15 +78,31 @@ def _compare(options: argparse.Namespace) -> int:
         render(comparison, console, show_all=options.all)
     _write(output.get())
     if options.svg is not None:
-        replace_all({options.svg: svg(comparison, options.svg.stem)})
+        return _with_picture(options.svg, comparison)
     return comparison.exit_status
 
 
-def _write(text: str) -> None:
-    """Print, also where the reader has gone away or cannot show every character."""
-    encoding = sys.stdout.encoding or "utf-8"
+def _with_picture(path: Path, comparison: Comparison) -> int:
+    """Draw; the exit status of all. A picture that fails does not hide a regression."""
+    from warpgauge.picture import draw
+
     try:
-        sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+        draw(path, comparison)
+    except UserError as error:
+        _complain(error)
+        regressed = comparison.exit_status is ExitStatus.REGRESSION
+        return ExitStatus.REGRESSION if regressed else error.status
+    return comparison.exit_status
+
+
+def _complain(error: UserError) -> None:
+    print(f"compare.py: {inert(str(error))}", file=sys.stderr)
+
+
+def _write(text: str) -> None:
+    """Print, also where the reader has gone away."""
+    try:
+        sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
         # Python flushes once more on its way out, and must find somebody there.

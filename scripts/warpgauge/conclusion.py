@@ -8,7 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from warpgauge import baseline, terminal, verdict
+from warpgauge import baseline, load, terminal, verdict
+from warpgauge.discovery import Probe
 from warpgauge.errors import ExitStatus
 from warpgauge.model import Record
 
@@ -32,15 +33,25 @@ class Conclusion:
         return ExitStatus.NOT_MEASURED
 
     def recorded(self, baselines: Path) -> None:
-        """What a comparison looks like, from the sessions each baseline holds."""
-        folders = [folder for folder in sorted(baselines.glob("*")) if folder.is_dir()]
-        for folder in folders:
-            pair = baseline.recorded_comparison(folder)
-            if pair is None:
-                continue
-            names = {s.gpu_name for s in pair[1].sessions.values() if s.gpu_name}
+        """What each baseline holds: its sessions compared, or the values of its only one."""
+        for folder in sorted({path.parent for path in baselines.glob("*/*.json")}):
+            whole, pair = load.load(folder), baseline.recorded_comparison(folder)
+            names = {s.gpu_name for s in whole.sessions.values() if s.gpu_name}
             gpu = ", ".join(sorted(names)) or folder.name
-            title = f"RECORDED on {gpu}, not measured here: two recorded sessions compared"
+            shown = "recorded sessions compared" if pair else "the one recorded session"
             self.console.print()
-            self.console.rule(title, characters="=")
-            terminal.render(verdict.judge(*pair, filter=None), self.console)
+            self.console.rule(f"RECORDED on {gpu}, not measured here: {shown}", characters="=")
+            if pair is not None:
+                terminal.render(verdict.judge(*pair, filter=None), self.console)
+            else:
+                terminal.render_values(whole, self.console)
+
+
+def without_baseline(probe: Probe) -> str:
+    """Why there is nothing to compare with, and what to do about it."""
+    if probe.no_gpu:
+        return "Nothing to compare with: baselines belong to a GPU model."
+    name = probe.context.get("gpu_name")
+    if name is None:
+        return "Nothing to compare with: no benchmark lived long enough to name its GPU."
+    return f"There is no baseline for {name} yet: record one with scripts/bench --record"

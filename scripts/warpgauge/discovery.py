@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from warpgauge import process
 from warpgauge.errors import UserError
 
+FAMILIES = "families.txt"  # CMake's list of what this build made, one program a line
 HOST_FAMILY = "host"  # the one family that needs no GPU
 LISTING_DEADLINE_S = 60.0
 BAD_USAGE, NOT_MEASURABLE = 2, 3  # exit statuses of a binary
@@ -41,14 +41,24 @@ class Probe:
 
     context: Mapping[str, str]
     no_gpu: str | None = None
+    faults: tuple[str, ...] = ()  # how programs failed on the way
 
 
 def find(folder: Path, scratch: Path) -> list[Binary]:
-    """Every bench_* program in `folder`, sorted by name, with all its benchmarks."""
-    paths = [p for p in sorted(folder.glob("bench_*")) if p.is_file() and os.access(p, os.X_OK)]
-    if not paths:
-        raise UserError(f"no benchmark program in {folder}: build first (leave out --no-build)")
-    return [_listed(path, scratch) for path in paths]
+    """Every program that the last build of `folder` made, sorted by name, with all its benchmarks.
+
+    Others lie there, too, of sources that are gone; a listed one that is gone carries a fault.
+    """
+    try:
+        lines = (folder / FAMILIES).read_text(errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = sorted({line.strip() for line in lines} - {""})
+    if not names:
+        raise UserError(
+            f"{folder / FAMILIES} names no benchmark program: build first (leave out --no-build)"
+        )
+    return [_listed(folder / name, scratch) for name in names]
 
 
 def select(binaries: Sequence[Binary], regex: str, scratch: Path) -> list[Binary]:
@@ -75,6 +85,7 @@ def probe(binaries: Sequence[Binary], arguments: Sequence[str], scratch: Path) -
     Takes the GPU binary with the fewest benchmarks; a crash moves on to the next one, and when
     all crash the context is empty. Raises UserError when a binary calls the arguments wrong.
     """
+    faults: list[str] = []
     candidates = [b for b in binaries if b.needs_gpu and b.names]
     for binary in sorted(candidates, key=lambda b: len(b.names)):
         out = scratch / "probe.json"
@@ -94,12 +105,15 @@ def probe(binaries: Sequence[Binary], arguments: Sequence[str], scratch: Path) -
             raise UserError(ending.last_words or ending.description)
         if ending.status == NOT_MEASURABLE:
             return Probe({}, ending.last_words or ending.description)
+        if ending.status:
+            faults.append(ending.description)
         try:
             context = json.loads(out.read_text())["context"]
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        return Probe({key: value for key, value in context.items() if isinstance(value, str)})
-    return Probe({})
+        told = {key: value for key, value in context.items() if isinstance(value, str)}
+        return Probe(told, faults=tuple(faults))
+    return Probe({}, faults=tuple(faults))
 
 
 def _listed(path: Path, scratch: Path) -> Binary:

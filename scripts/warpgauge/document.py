@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -80,6 +81,8 @@ def read(path: Path) -> Document:
 
 def _text(place: Place) -> str:
     try:
+        if not stat.S_ISREG(place.path.stat().st_mode):  # a pipe would be waited for
+            raise place.error("is no regular file", "give a result file")
         with place.path.open("rb") as stream:
             raw = stream.read(SIZE_LIMIT_BYTES + 1)
     except OSError as error:

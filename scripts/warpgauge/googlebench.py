@@ -27,7 +27,7 @@ class _Benchmark:
     aggregates: dict[str, tuple[float, Mapping[str, float]]] = field(default_factory=dict)
     label: str = ""
     error: str | None = None
-    repetitions: set[int] = field(default_factory=set)
+    repetitions: set[object] = field(default_factory=set)  # None: a row without a number
 
 
 def load_google_benchmark(document: Document) -> Record:
@@ -72,7 +72,10 @@ def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place
         benchmark.aggregates[aggregate] = (time, counters_of(row))
         return
     repetition = row.get("repetition_index")
-    if isinstance(repetition, int):
+    if not isinstance(repetition, int):
+        repetition = None
+    # Versions that say what a row is number its repetitions, too; older ones do neither.
+    if "run_type" in row or repetition is not None:
         if repetition in benchmark.repetitions:
             raise place.error("this benchmark is in the file twice", "give each its own name")
         benchmark.repetitions.add(repetition)

@@ -10,13 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.baseline import FEWEST_PROCESSES
 from warpgauge.errors import UserError
+from warpgauge.recordable import FEWEST_PROCESSES
+from warpgauge.request import normal, require_portable
 from warpgauge.runner import DEADLINE_S
 
 # Seven process medians a side let a t test see 0.3 % of device time; a quick look needs three.
 PROCESSES = 7
 QUICK_PROCESSES = 3
+
+# What the benchmarks accept as a factor of --inject, beside 1 itself.
+SMALLEST_FACTOR, LARGEST_FACTOR = 1.001, 100.0
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ def parse(argv: Sequence[str]) -> Options:
     """Raises UserError for what contradicts itself; argparse exits with 2 for the rest."""
     given = _parser().parse_args(argv)
     options = Options(
-        filter=given.filter,
+        filter=normal(given.filter),
         processes=given.processes or (QUICK_PROCESSES if given.quick else PROCESSES),
         out=given.out,
         baseline=given.baseline,
@@ -56,6 +60,8 @@ def parse(argv: Sequence[str]) -> Options:
         build=not given.no_build,
         verbose=given.verbose,
     )
+    require_portable("--filter", options.filter.removeprefix("-"))
+    require_portable("--inject", options.injected_regex)
     if options.record:
         _check_recordable(options)
     return options
@@ -67,6 +73,7 @@ def _check_recordable(options: Options) -> None:
         "--filter": options.filter,
         "--inject": options.inject,
         "--baseline": options.baseline,
+        "--no-build, which may run the build of another commit": not options.build,
         f"fewer than {FEWEST_PROCESSES} processes": options.processes < FEWEST_PROCESSES,
     }
     for what, given in spoiled.items():
@@ -127,11 +134,14 @@ def _seconds(text: str) -> float:
 def _injection(text: str) -> str:
     regex, _, factor = text.rpartition("=")
     try:
-        good = bool(regex) and 1 <= float(factor) < math.inf
+        good = bool(regex) and (
+            float(factor) == 1 or SMALLEST_FACTOR <= float(factor) <= LARGEST_FACTOR
+        )
     except ValueError:
         good = False
     if not good:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not REGEX=FACTOR with a factor of 1 or more, as in gemm=1.05"
+            f"{text!r} is not REGEX=FACTOR with a factor from {SMALLEST_FACTOR:g} to "
+            f"{LARGEST_FACTOR:g}, as in gemm=1.05"
         )
     return text

@@ -4,22 +4,28 @@
 from __future__ import annotations
 
 import re
+import warnings
+from functools import cache
 
 from warpgauge.errors import UserError
 from warpgauge.model import Record
 from warpgauge.text import inert, quoted
 
+# What Python reads in one way and the benchmarks, to which it is a POSIX extended expression, in
+# another: [:alpha:], [.a.], [=a=]; \d and \b; a backslash in brackets; (?:...); x*? and x++.
+_AMBIGUOUS = re.compile(r"\[([:.=])[^]]*\1\]|\\[A-Za-z0-9]|\[[^]]*\\|\(\?|[*+?}][?+*]")
+
 
 class Request:
     """What was asked for: of the comparison (`filter`), and of the candidate's own run.
 
-    Filters are regular expressions found anywhere in a name; a leading ``-`` asks for the rest, as
-    with Google Benchmark's --benchmark_filter.
+    Filters are regular expressions found anywhere in a name; a leading ``-`` asks for the rest,
+    and ``all`` for all, as with Google Benchmark's --benchmark_filter.
     """
 
     def __init__(self, filter: str | None, candidate: Record) -> None:
-        self._filter = filter or ""
-        self._own = {s.context.get("filter", "") for s in candidate.sessions.values()}
+        self._filter = normal(filter or "")
+        self._own = {normal(s.context.get("filter", "")) for s in candidate.sessions.values()}
         self._names = candidate.rows.keys()
         for expression in (self._filter, *self._own):
             matches(expression, "")
@@ -39,13 +45,40 @@ class Request:
         return inert(", ".join(sorted(given)))
 
 
-def matches(expression: str, name: str) -> bool:
-    """Whether a filter lets `name` through; an empty one lets all through."""
-    negated = expression.startswith("-")
+def normal(filter: str) -> str:
+    """`filter`, but "" where it is Google Benchmark's other word for all benchmarks."""
+    return "" if filter == "all" else filter
+
+
+def matches(filter: str, name: str) -> bool:
+    """Whether a filter lets `name` through; an empty one lets all through. Raises UserError."""
+    negated = filter.startswith("-")
+    return found("the filter", filter[1:] if negated else filter, name) != negated
+
+
+def found(what: str, expression: str, name: str) -> bool:
+    """Whether a plain regular expression is found in `name`. Raises UserError naming `what`."""
+    return _compiled(what, expression).search(name) is not None
+
+
+def require_portable(option: str, expression: str) -> None:
+    """Raise UserError for an expression that the benchmarks would read in another way."""
+    differs = _AMBIGUOUS.search(expression)
+    if differs is not None:
+        raise UserError(
+            f"{option} {quoted(expression)}: {quoted(differs[0])} means one thing to Python and "
+            "another to the benchmarks; write it out, as in [a-z], [0-9] or [.]"
+        )
+    found(option, expression, "")
+
+
+@cache
+def _compiled(what: str, expression: str) -> re.Pattern[str]:
     try:
-        found = re.search(expression[1:] if negated else expression, name) is not None
+        with warnings.catch_warnings():  # what Python may read differently one day is no news here
+            warnings.simplefilter("ignore")
+            return re.compile(expression)
     except (re.error, RecursionError, OverflowError) as error:
         raise UserError(
-            f"the filter {quoted(expression)} is no regular expression ({error}); correct it"
+            f"{what} {quoted(expression)} is no regular expression ({error}); correct it"
         ) from None
-    return found != negated

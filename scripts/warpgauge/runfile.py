@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from warpgauge.discovery import Binary
-from warpgauge.errors import UserError
 from warpgauge.files import replace_all
 from warpgauge.merge import JsonRow
 from warpgauge.runner import Outcome, Report
@@ -24,22 +21,6 @@ def default_path(root: Path, now: datetime) -> Path:
     folder = root / "build" / "runs"
     folder.mkdir(parents=True, exist_ok=True)
     return folder / f"{now:%Y-%m-%d-%H%M%S}.json"
-
-
-def check_writable(path: Path) -> None:
-    """Raise UserError if `path` could not be written, before the minutes of work for it."""
-    target = path.resolve()
-    if target.is_dir():
-        raise UserError(f"cannot write {path}: it is a folder")
-    if target.exists() and not target.is_file():
-        raise UserError(f"cannot write {path}: it is no regular file")
-    if target.exists() and not os.access(target, os.W_OK):
-        raise UserError(f"cannot write {path}: it is read-only")
-    try:
-        with tempfile.TemporaryFile(dir=target.parent):
-            pass
-    except OSError as fault:
-        raise UserError(f"cannot write {path}: {fault.strerror}") from fault
 
 
 def context(

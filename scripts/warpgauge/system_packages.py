@@ -65,8 +65,6 @@ BUILD = (
 TEST = (
     *BUILD,
     Need("libgtest-dev", "GoogleTest", _header("gtest/gtest.h"), required=False),
-    Need("clang-format", "clang-format", _has("clang-format"), required=False),
-    Need("clang-tidy", "clang-tidy", _has("clang-tidy"), required=False),
     Need(
         "libbenchmark-tools",
         "Google Benchmark's compare.py",

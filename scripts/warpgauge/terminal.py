@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from warpgauge.comparison import Comparison, ContextDifference, Outcome, Verdict
+from warpgauge.controls import FAMILY as CONTROLS
 from warpgauge.layout import print_facts, print_text
 from warpgauge.model import Clock, Record, Source
 from warpgauge.sessions import newest_last
@@ -148,10 +149,9 @@ def _next(comparison: Comparison) -> str:
     if worst is not None and not ours:
         return "Measure both sides again in fresh processes before you believe it."
     if worst is not None:
-        only = f" --filter '^{worst.name}$'" if _HARMLESS.fullmatch(worst.name) else ""
         return (
-            f"See it again with scripts/bench{only}. If the change is meant, accept it with "
-            "scripts/bench --record in the commit that makes it."
+            f"See it again with scripts/bench{_only(worst)}. If the change is meant, accept it "
+            "with scripts/bench --record in the commit that makes it."
         )
     if comparison.refusal is None and comparison.count(Outcome.MISSING):
         return "Restore what is missing, or remove it from the baseline in the same commit."
@@ -160,3 +160,11 @@ def _next(comparison: Comparison) -> str:
     if comparison.count(Outcome.IMPROVED) and ours:
         return "Keep the gain: scripts/bench --record makes it the time to hold."
     return ""
+
+
+def _only(verdict: Verdict) -> str:
+    """The filter for one benchmark and, for the host's clock, the controls that it is held to."""
+    if not _HARMLESS.fullmatch(verdict.name):
+        return ""
+    controls = f"|^{CONTROLS}/" if verdict.clock is Clock.HOST else ""
+    return f" --filter '^{verdict.name}${controls}'"

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A filter means to Python what it means to the benchmarks, or is refused."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from builders import row, run
+from conftest import Loader
+from warpgauge.errors import UserError
+from warpgauge.request import Request, found, matches, require_portable
+
+
+@pytest.mark.parametrize("own", ["", "all"])
+@pytest.mark.parametrize("asked", [None, "", "all"])
+def test_all_and_nothing_filter_nothing(loaded: Loader, own: str, asked: str | None) -> None:
+    request = Request(asked, loaded(run([row("a/b")], filter=own)))
+    assert request.covers("other/vanished")
+    assert request.filters == ""
+
+
+def test_a_leading_minus_asks_for_the_rest() -> None:
+    assert not matches("-a/", "a/b")
+    assert matches("-a/", "b")
+
+
+def test_what_is_merely_searched_knows_no_minus_and_no_all() -> None:
+    assert not found("--inject", "-a", "a/b")
+    assert not found("--inject", "all", "a/b")
+    assert found("--inject", "^a", "a/b")
+
+
+AMBIGUOUS = r"[[:alpha:]] [^[:digit:]x] [[.a.]] [[=a=]] n:\d+ \bgemm [\.] (?i)gemm a+?c a*+"
+
+
+@pytest.mark.parametrize("expression", AMBIGUOUS.split())
+def test_what_python_and_the_benchmarks_read_differently_is_refused(expression: str) -> None:
+    with pytest.raises(UserError, match="means one thing to Python and another to the benchmarks"):
+        require_portable("--inject", expression)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["^gemm/tiled/f32/n:1024$", "^a$|^host/", "n:[0-9]+", r"a\.b", "(a|b){2}", "[^/]+"],
+)
+def test_ordinary_expressions_are_let_through(expression: str) -> None:
+    require_portable("--filter", expression)
+
+
+def test_no_warning_of_pythons_reaches_the_user() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for expression in ("[[:alpha:]]", "[[a]x", "[+--]", "[a&&b]", "[a||b]"):
+            matches(expression, "a")

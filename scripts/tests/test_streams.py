@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a command prints, and how it ends, where the terminal is poor or the user impatient."""
+
+from __future__ import annotations
+
+import io
+import os
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+from clone import TIMES, Repository
+from warpgauge import bench, checks, environment, runfile
+
+SCRIPTS = Path(__file__).parents[1]
+
+
+def ended(script: str, monkeypatch: pytest.MonkeyPatch, *argv: str) -> object:
+    """Run a command as `python scripts/<script>` would; its exit status."""
+    monkeypatch.setattr(sys, "argv", [script, *argv])
+    monkeypatch.setattr(environment, "ensure", lambda packages: None)
+    with pytest.raises(SystemExit) as caught:
+        runpy.run_path(str(SCRIPTS / script), run_name="__main__")
+    return caught.value.code
+
+
+def ascii_only(monkeypatch: pytest.MonkeyPatch) -> io.BytesIO:
+    """What goes to a standard output that knows ASCII only, from now on."""
+    shown = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(shown, "ascii", write_through=True))
+    return shown
+
+
+def test_the_bench_shows_what_ascii_can(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "ROOT", repository.root)
+    shown = ascii_only(monkeypatch)
+    assert ended("bench", monkeypatch, "--quick") == 3
+    assert b" ?s" in shown.getvalue()
+
+
+def test_the_tests_show_what_ascii_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    def said(argv: list[str], root: Path) -> int:
+        print("5 µs · fine")
+        return 0
+
+    monkeypatch.setattr(checks, "main", said)
+    shown = ascii_only(monkeypatch)
+    assert ended("test", monkeypatch) == 0
+    assert shown.getvalue() == b"5 ?s ? fine\n"
+
+
+def test_a_reader_that_leaves_early_is_no_regression(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.record()
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", encoding="utf-8") as gone:
+        monkeypatch.setattr(sys, "stdout", gone)
+        assert bench.main(["--seed=1"], repository.root) == 0
+
+
+def interrupted(*arguments: object, **options: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ((bench.Bench, "_measure"), "bench: interrupted before a run file was written"),
+        ((runfile, "write"), "bench: interrupted while run.json was written: it is whole, or"),
+        ((bench.Bench, "_concluded"), "bench: interrupted after run.json was written"),
+    ],
+)
+def test_an_interrupt_says_what_became_of_the_run_file(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, where: tuple[object, str], said: str
+) -> None:
+    repository.binary("sync", TIMES)
+    monkeypatch.setattr(environment, "ROOT", repository.root)
+    monkeypatch.chdir(repository.root)
+    monkeypatch.setattr(*where, interrupted)
+    assert ended("bench", monkeypatch, "--quick", "--out", "run.json") == 130
+    assert said in repository.output()[1]
+    assert Path("run.json").exists() is ("after" in said)

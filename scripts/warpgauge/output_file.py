@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a file that the user named for output may be written: told before the work for it."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from warpgauge.errors import UserError
+
+# Found in the text and not by parsing: a damaged baseline is still one.
+_BASELINE = re.compile(rb'"warpgauge_format"\s*:\s*"baseline/')
+_RESULT = re.compile(rb'"(warpgauge_format|benchmarks)"\s*:')
+
+
+def check_run_file(path: Path, baselines: Path, inputs: Sequence[Path]) -> None:
+    """A run file may replace another one, but no baseline, nothing in their folder, no input."""
+    target = _check(path, inputs)
+    if target.is_relative_to(baselines.resolve()):
+        raise _refusal(path, f"{baselines} holds baselines, which only --record writes")
+    if _holds(path, target, _BASELINE):
+        raise _refusal(path, "it is a baseline; name another file")
+
+
+def check_picture(path: Path, inputs: Sequence[Path]) -> None:
+    """A picture may replace any file but a benchmark result."""
+    target = _check(path, inputs)
+    if _holds(path, target, _RESULT):
+        raise _refusal(path, "it holds benchmark results; name another file")
+
+
+def _check(path: Path, inputs: Sequence[Path]) -> Path:
+    """What `path` leads to: a file that can be written, or a place where one can be."""
+    try:
+        target = path.resolve()
+        if target.is_dir():
+            raise _refusal(path, "it is a folder")
+        if target.exists() and not target.is_file():
+            raise _refusal(path, "it is no regular file")
+        if target.exists() and not os.access(target, os.W_OK):
+            raise _refusal(path, "it is read-only")
+        for given in inputs:
+            if target == given.resolve() or (given.is_dir() and target in _inside(given)):
+                raise _refusal(path, f"it would replace {given}, which is compared")
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except RuntimeError:  # Python before 3.13 finds a loop of links so
+        raise _refusal(path, "its links lead in a circle") from None
+    except OSError as fault:
+        raise _refusal(path, fault.strerror or str(fault)) from None
+    return target
+
+
+def _inside(folder: Path) -> list[Path]:
+    return [entry.resolve() for entry in folder.iterdir()]
+
+
+def _holds(path: Path, target: Path, what: re.Pattern[bytes]) -> bool:
+    try:
+        return target.exists() and what.search(target.read_bytes()) is not None
+    except OSError as fault:
+        raise _refusal(path, fault.strerror or str(fault)) from None
+
+
+def _refusal(path: Path, why: str) -> UserError:
+    return UserError(f"cannot write {path}: {why}")
