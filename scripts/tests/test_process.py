@@ -23,6 +23,14 @@ def test_a_good_end_keeps_what_was_said(tmp_path: Path) -> None:
     assert ending.last_words == "err"
 
 
+def test_google_benchmarks_variables_do_not_reach_a_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCHMARK_FILTER", "nothing")
+    ending = process.run(["/bin/sh", "-c", "echo ${BENCHMARK_FILTER:-none}"], 10, tmp_path)
+    assert ending.stdout == "none\n"
+
+
 def test_a_status_is_told_with_the_last_words(tmp_path: Path) -> None:
     ending = process.run(["/bin/sh", "-c", "echo a; echo b; exit 4"], 10, tmp_path)
     assert ending.description == "sh exited with status 4: b"
