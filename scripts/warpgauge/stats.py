@@ -86,16 +86,16 @@ def center_of_one_process(repetitions: Sequence[float]) -> Center:
 
 
 def noise_floor(references: Sequence[Center], candidate: Center) -> float:
-    """Log ratio that the references' own spread between processes makes without a cause.
+    """Log ratio that the scatter between processes, of the noisier side, makes without a cause.
 
-    Three standard errors of the difference of two centers whose processes scatter as those of
-    the references do. Zero where no reference has the two processes that it takes to know.
+    Three standard errors of the difference of two centers. Zero where a side has not the two
+    processes that it takes to know.
     """
-    known = [center for center in references if center.processes >= 2]
-    if not known:
+    if candidate.processes < 2 or any(center.processes < 2 for center in references):
         return 0.0
-    between = statistics.fmean(center.variance * center.processes for center in known)
-    fewest = min(center.processes for center in known)
+    centers = (*references, candidate)
+    between = max(center.variance * center.processes for center in centers)
+    fewest = min(center.processes for center in references)
     return 3.0 * math.sqrt(between * (1.0 / fewest + 1.0 / candidate.processes))
 
 
