@@ -40,7 +40,7 @@ def test_a_link_is_judged_by_what_it_leads_to(tmp_path: Path) -> None:
     write(tmp_path / "base.json", RECORDED)
     refused(tmp_path / "null", "no regular file")
     refused(tmp_path / "round", "circle|symbolic links|no regular file")
-    refused(tmp_path / "base", "baseline|benchmark results")
+    refused(tmp_path / "base", "baseline|no SVG")
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_run_may_replace_a_run_and_a_picture_a_picture(tmp_path: Path) -> None
 @pytest.mark.parametrize("document", [RECORDED, run([row("a/b")]), google([google_row("a", 1.0)])])
 def test_a_picture_replaces_no_result(tmp_path: Path, document: dict[str, object]) -> None:
     path = write(tmp_path / "result", document)
-    with pytest.raises(UserError, match="it holds benchmark results"):
+    with pytest.raises(UserError, match="it is there and is no SVG"):
         check_picture(path, ())
 
 

@@ -42,7 +42,7 @@ class Conclusion:
             self.console.print()
             self.console.rule(f"RECORDED on {gpu}, not measured here: {shown}", characters="=")
             if pair is not None:
-                terminal.render(verdict.judge(*pair, filter=None), self.console)
+                terminal.render(verdict.judge(*pair, filter=self.filter), self.console)
             else:
                 terminal.render_values(whole, self.console)
 

@@ -28,9 +28,13 @@ _NORMAL, _MEDIAN = 1.4826, 1.2533
 
 @dataclass(frozen=True)
 class Movement:
-    """A control, and how far it may have moved between a session and the candidate (log ratio)."""
+    """A control between a session and the candidate: log ratios, without sign.
+
+    `seen` is the difference of its medians, `log_ratio` how far it may have moved given its noise.
+    """
 
     name: str
+    seen: float
     log_ratio: float
 
 
@@ -85,7 +89,8 @@ def _movement(one: Pairing, session: str) -> Movement:
     ]
     base, cand = (statistics.median(logs) for logs in sides)
     error = math.sqrt(sum(_variance(logs) for logs in sides))
-    return Movement(one.candidate.name, abs(cand - base) + 2.0 * error)
+    seen = abs(cand - base)
+    return Movement(one.candidate.name, seen, seen + 2.0 * error)
 
 
 def _variance(logs: Sequence[float]) -> float:

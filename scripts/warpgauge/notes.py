@@ -9,12 +9,15 @@ from collections.abc import Sequence
 
 from warpgauge.comparison import Outcome, Verdict
 from warpgauge.controls import Controls
-from warpgauge.kinship import MINIMUM_EFFECT, SIBLING_LATENCY, Kin
+from warpgauge.kinship import SIBLING_LATENCY, Kin
 from warpgauge.model import Clock, Record, Source
 from warpgauge.pairing import Pairing
 from warpgauge.request import Request
 from warpgauge.stats import ASSUMED_PROCESS_SD
 from warpgauge.text import duration, inert, percent, plural
+
+# A control that moved less is the usual weather of a shared machine.
+_TOLD_MOVEMENT = 0.10
 
 
 def of(
@@ -41,15 +44,15 @@ def of(
 
 
 def _host(moved: Controls) -> list[str]:
-    """The control that moved most, where that is more than one boot makes of another."""
+    """The control that differed most between the sides, where that is worth a sentence."""
     everything = [*moved.memory.values(), *moved.calls.values()]
-    most = max(everything, key=lambda one: one.log_ratio, default=None)
-    if most is None or math.expm1(most.log_ratio) < MINIMUM_EFFECT[Clock.HOST, Kin.SAME_GPU]:
+    most = max(everything, key=lambda one: one.seen, default=None)
+    if most is None or math.expm1(most.seen) < _TOLD_MOVEMENT:
         return []
-    fraction = percent(math.expm1(most.log_ratio), sign=False)
+    seen, limit = (percent(math.expm1(one), sign=False) for one in (most.seen, most.log_ratio))
     return [
-        f"The host was not the same on both sides: {inert(most.name)} may have moved by "
-        f"{fraction}. Times of the host that changed no more than that say nothing of the code."
+        f"The host was not the same on both sides: {inert(most.name)} moved by {seen} (with its "
+        f"noise, up to {limit}). Times of the host that changed no more say nothing of the code."
     ]
 
 
@@ -96,7 +99,7 @@ def _siblings(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
     return [
         f"This very {gpu} is not in the baseline: compared with {plural(len(sessions), 'session')} "
         f"of its siblings, which differ without a cause, so only a change of device time of "
-        f"{effect}, and of {latency}, or more could be seen."
+        f"{effect} or of {latency}, whichever is more, could be seen."
     ]
 
 

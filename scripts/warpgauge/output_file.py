@@ -13,7 +13,8 @@ from warpgauge.errors import UserError
 
 # Found in the text and not by parsing: a damaged baseline is still one.
 _BASELINE = re.compile(rb'"warpgauge_format"\s*:\s*"baseline/')
-_RESULT = re.compile(rb'"(warpgauge_format|benchmarks)"\s*:')
+_RUN_FILE = re.compile(rb'"warpgauge_format"\s*:\s*"run/')
+_PICTURE = re.compile(rb"<svg\b")
 
 
 def check_run_file(path: Path, baselines: Path, inputs: Sequence[Path]) -> None:
@@ -23,13 +24,15 @@ def check_run_file(path: Path, baselines: Path, inputs: Sequence[Path]) -> None:
         raise _refusal(path, f"{baselines} holds baselines, which only --record writes")
     if _holds(path, target, _BASELINE):
         raise _refusal(path, "it is a baseline; name another file")
+    if not _replaceable(path, target, _RUN_FILE):
+        raise _refusal(path, "it is there and is no run file; name another file")
 
 
 def check_picture(path: Path, inputs: Sequence[Path]) -> None:
-    """A picture may replace any file but a benchmark result."""
+    """A picture may replace a picture."""
     target = _check(path, inputs)
-    if _holds(path, target, _RESULT):
-        raise _refusal(path, "it holds benchmark results; name another file")
+    if not _replaceable(path, target, _PICTURE):
+        raise _refusal(path, "it is there and is no SVG; name another file")
 
 
 def _check(path: Path, inputs: Sequence[Path]) -> Path:
@@ -63,6 +66,11 @@ def _holds(path: Path, target: Path, what: re.Pattern[bytes]) -> bool:
         return target.exists() and what.search(target.read_bytes()) is not None
     except OSError as fault:
         raise _refusal(path, fault.strerror or str(fault)) from None
+
+
+def _replaceable(path: Path, target: Path, kind: re.Pattern[bytes]) -> bool:
+    """Nothing there, an empty file, or one of the same kind."""
+    return not _holds(path, target, re.compile(rb"\S")) or _holds(path, target, kind)
 
 
 def _refusal(path: Path, why: str) -> UserError:

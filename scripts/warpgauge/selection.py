@@ -34,7 +34,8 @@ def runnable(binaries: Sequence[Binary], no_gpu: str | None) -> list[Binary]:
     left = [binary for binary in binaries if not binary.needs_gpu]
     if not left:
         raise UserError(
-            f"nothing that --filter leaves can be measured here: {no_gpu}", ExitStatus.NOT_MEASURED
+            f"built, but everything that --filter leaves needs a GPU: {no_gpu}",
+            ExitStatus.NOT_MEASURED,
         )
     return left
 
