@@ -133,6 +133,13 @@ def test_the_hosts_clock_does_not_ask_for_the_sm_clock(loaded: Loader) -> None:
     assert verdict.outcome is Outcome.PASS
 
 
+def test_each_clock_is_asked_for_its_own_in_one_comparison(loaded: Loader) -> None:
+    rows = [row("a/b"), row("a/c", host_clock=1.0), row("a/d")]
+    sides = [loaded(run(rows, sm_clock_target_hz=hz)) for hz in ("1980000000", "1755000000")]
+    found = [verdict.outcome for verdict in judge(*sides).verdicts]
+    assert found == [Outcome.INVALID, Outcome.PASS, Outcome.INVALID]
+
+
 def test_sessions_at_the_same_sm_clock_are_used_and_the_others_not(loaded: Loader) -> None:
     medians = {"high": scaled(1.0), "low": scaled(1.5)}
     about = {

@@ -41,7 +41,7 @@ def pair(
         base, cand = baseline.rows.get(name), candidate.rows.get(name)
         disturbed = disturbance.told({"candidate": (candidate, cand), "baseline": (baseline, base)})
         if cand is not None and base is None and cand.error is None:
-            unpaired.append(_invalid(cand, disturbed) if disturbed else matches.new(cand))
+            unpaired.append(_no_result(cand, disturbed) if disturbed else matches.new(cand))
             continue
         if base is None or cand is None or base.error is not None or cand.error is not None:
             unpaired.append(_one_sided(name, base, cand))
@@ -51,7 +51,7 @@ def pair(
             unpaired.append(_invalid(cand, f"{reason}{base.clock.value} clock"))
             continue
         if disturbed:
-            unpaired.append(_invalid(cand, disturbed))
+            unpaired.append(_no_result(cand, disturbed))
             continue
         found, session, kinship = matches.of(base, cand)
         if found:
@@ -63,6 +63,11 @@ def pair(
 
 def _invalid(row: Row, reason: str) -> Verdict:
     return Verdict(row.name, Outcome.INVALID, row.clock, reason=reason, counters=row.counters)
+
+
+def _no_result(row: Row, reason: str) -> Verdict:
+    """Without the rates, which are no result either."""
+    return Verdict(row.name, Outcome.INVALID, row.clock, reason=reason)
 
 
 def _one_sided(name: str, base: Row | None, cand: Row | None) -> Verdict:
