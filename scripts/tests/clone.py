@@ -30,12 +30,19 @@ class Repository:
         times: Mapping[str, float] | None = None,
         *,
         fault: str = "",
+        counters: Mapping[int, Mapping[str, float]] | None = None,
         listing_fault: str = "",
         no_gpu: str = "",
     ) -> None:
         faults = {"always": fault} if fault else {}
         fake_binary.make(
-            self.built, family, times, faults=faults, listing_fault=listing_fault, no_gpu=no_gpu
+            self.built,
+            family,
+            times,
+            faults=faults,
+            counters=counters,
+            listing_fault=listing_fault,
+            no_gpu=no_gpu,
         )
         self.rewind()
 

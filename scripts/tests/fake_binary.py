@@ -53,7 +53,7 @@ for index, name in enumerate(names):
     row = dict(name=name, family_index=index, per_family_instance_index=0, run_name=name,
                run_type="iteration", repetitions=1, repetition_index=0, threads=1, iterations=100,
                real_time=told["times"][name] + process, cpu_time=1.0, time_unit="ns",
-               bytes_per_second=1e9, samples=process)
+               bytes_per_second=1e9, samples=process, **told["counters"].get(str(process), {{}}))
     if fault == "errored row" and index == 0:
         row.update(error_occurred=True, error_message="wrong result", real_time=0)
     if index == len(names) - 1:
@@ -87,18 +87,20 @@ def make(
     *,
     context: Mapping[str, str] | None = None,
     faults: Mapping[str, str] | None = None,
+    counters: Mapping[int, Mapping[str, float]] | None = None,
     listing_fault: str = "",
     no_gpu: str = "",
 ) -> Path:
     """A program bench_<family>, in the list of those built.
 
-    Its benchmarks take `times` ns plus the number of the process.
+    Its benchmarks take `times` ns plus the number of the process, and have the `counters` of it.
     """
     path = folder / f"bench_{family}"
     told = {
         "times": times or {f"{family}/one": 1000.0, f"{family}/two": 2000.0},
         "context": ({} if family == "host" else GPU) if context is None else context,
         "faults": faults or {},
+        "counters": {} if counters is None else dict(counters),
         "listing_fault": listing_fault,
         "no_gpu": no_gpu,
     }

@@ -141,6 +141,25 @@ def test_a_counter_that_is_no_number_does_not_break_the_file(tmp_path: Path) -> 
     assert "NaN" not in contents(tmp_path)["a.json"]
 
 
+def test_nothing_of_the_minute_is_kept(tmp_path: Path) -> None:
+    rows = [row("a/b", registers=40.0, sm_clock_hz=1.98e9)]
+    recorded(tmp_path, run(rows, **day(1), power_limit_watts="700"))
+    before = contents(tmp_path)
+    minute = {"power_watts": 512.3, "temperature_celsius": 48.0, "clock_event_reasons": 4.0}
+    told = {**minute, "other_processes": 0, "memory_used_bytes": 1e9}
+    noted = {**minute, "other_processes": 0.0, "discarded": 3.0, "processes_left_out": 1.0}
+    context = {**day(1), **{key: str(value) for key, value in told.items()}}
+    recorded(tmp_path, run([{**rows[0], **noted}], **context, power_limit_watts="700"))
+    assert contents(tmp_path) == before
+    assert "power_limit_watts" in before["a.json"]
+
+
+def test_what_kernels_take_is_kept_to_the_last_digit(tmp_path: Path) -> None:
+    recorded(tmp_path, run([row("a/b", peak_device_bytes=8589934593.0, spread=0.123456789)]))
+    (only,) = load(tmp_path / "baselines" / FOLDER).rows.values()
+    assert only.counters == {"peak_device_bytes": 8589934593.0, "spread": 0.1234568}
+
+
 def test_a_recorded_comparison_needs_two_sessions(tmp_path: Path) -> None:
     recorded(tmp_path, run(ROWS, **day(1)))
     assert baseline.recorded_comparison(tmp_path / "baselines" / FOLDER) is None

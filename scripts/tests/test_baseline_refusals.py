@@ -24,6 +24,15 @@ REFUSED = {
         run([*ROWS, row("sync/d", [1.0] * 4)]),
         "sync/d was measured in 4 processes; measure again in at least 5",
     ),
+    "throttled": (
+        run([*ROWS, row("sync/d", throttled=4.0, clock_event_reasons=4.0)]),
+        "sync/d: the SM clock was lowered in 4 of 7 processes (power cap); let the GPU cool",
+    ),
+    "foreign": (
+        run([*ROWS, row("sync/d", other_processes=1.0)]),
+        "sync/d: 1 other process used the GPU; end what else uses the GPU, then measure again",
+    ),
+    "foreign before": (run(ROWS, other_processes="2"), "others used the GPU when it began"),
     "plain": (google([google_row("a", 1.0)]), "it is a Google Benchmark JSON; give a run file"),
     "lost": (run(ROWS[1:]), "it lacks 'memcpy/a' of"),
     "family": (run([*ROWS, row("../x")]), "the family of '../x' makes no file name; rename it"),

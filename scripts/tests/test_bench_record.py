@@ -8,6 +8,7 @@ import pytest
 import fake_binary
 from clone import TIMES, Repository
 from warpgauge.errors import UserError
+from warpgauge.load import load
 
 
 def test_a_tree_of_unknown_commit_is_not_recorded(
@@ -57,6 +58,31 @@ def test_a_build_for_debugging_is_not_recorded(repository: Repository) -> None:
     told = {**fake_binary.GPU, "build_type": "Debug"}
     fake_binary.make(repository.built, "sync", TIMES, context=told)
     refused(repository, "its build type is Debug")
+
+
+def test_a_gpu_that_others_use_is_noticed_before_measuring(repository: Repository) -> None:
+    told = {**fake_binary.GPU, "other_processes": "1"}
+    fake_binary.make(repository.built, "sync", TIMES, context=told)
+    refused(repository, "others used the GPU when it began")
+
+
+def test_a_run_at_a_lowered_clock_is_not_recorded(repository: Repository) -> None:
+    lowered = {process: {"throttled": 1.0} for process in range(4, 20)}
+    repository.binary("sync", TIMES, counters=lowered)  # one of these processes is the probe
+    with pytest.raises(UserError, match="sync/idle: the SM clock was lowered in 4 of 6 processes"):
+        repository.bench("--record", "--processes=6")
+    assert not (repository.root / "baselines").exists()
+
+
+def test_a_run_without_its_few_bad_processes_is_recorded(repository: Repository) -> None:
+    repository.binary("sync", TIMES, counters={3: {"throttled": 1.0}, 4: {"other_processes": 1.0}})
+    repository.bench("--record", "--processes=7")
+    (path,) = repository.root.glob("baselines/*/sync.json")
+    rows = load(path.parent).rows
+    assert {len(*row.process_medians.values()) for row in rows.values() if "sync" in row.name} == {
+        5
+    }
+    assert "processes_left_out" not in path.read_text()
 
 
 def test_a_family_that_can_name_no_file_is_not_recorded(repository: Repository) -> None:

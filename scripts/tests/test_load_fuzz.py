@@ -35,7 +35,10 @@ VALUES = st.recursive(
     max_leaves=8,
 )
 SESSIONS: dict[str, Json] = {"s": {"gpu_uuid": "u", "build_type": "Release"}}
+DISTURBED: Json = {"throttled": 7, "sm_clock_hz": 1e9, "clock_event_reasons": 4}
 TEMPLATES: list[Json] = [
+    run([row("a/b", **DISTURBED)], sm_clock_target_hz="2e9"),
+    google([google_row("f", 1.0, **DISTURBED), google_row("f", 1.0, **DISTURBED)]),
     run([row("a/b", registers=3), row("a/c", host_clock=1.0), failed("a/d")]),
     baseline([row("a/b", process_medians={"s": [1.0, 2.0]})], SESSIONS),
     google([google_row("f", 1.0, repetition_index=0), google_row("f_mean", 2.0), failed("g")]),

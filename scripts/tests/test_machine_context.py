@@ -74,7 +74,7 @@ def test_nvidia_smi_is_asked_for_this_gpu_and_blanks_are_left_out(
     found = machine_context.gpu("GPU-1")
     assert found == {
         "driver_version": "580.1",
-        "power_limit_w": "700.00",
+        "power_limit_watts": "700.00",
         "max_memory_clock_mhz": "3201",
     }
     assert machine_context.gpu("GPU-2") == {}

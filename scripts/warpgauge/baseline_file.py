@@ -8,6 +8,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
+from warpgauge.counters import OF_THE_MOMENT, RESOURCES
 from warpgauge.document import TIME_UNITS, Object
 from warpgauge.load import BASELINE_FORMAT
 from warpgauge.model import Session
@@ -16,9 +17,13 @@ from warpgauge.model import Session
 _DIGITS = 7
 
 # What a context says about the place and the minute of a run, and not about its times.
-_NOT_KEPT = frozenset(
-    ("warpgauge_format", "host_name", "executable", "json_schema_version", "order_seed")
-)
+_NOT_KEPT = OF_THE_MOMENT | {
+    "warpgauge_format",
+    "host_name",
+    "executable",
+    "json_schema_version",
+    "order_seed",
+}
 
 Times = Mapping[str, Sequence[float]]
 
@@ -53,13 +58,17 @@ def _row(row: Object, times: Times, order: Mapping[str, int]) -> Object:
     }
     middle = statistics.median(statistics.median(times[key]) for key in medians)
     replaced: Object = {"real_time": _rounded(middle / unit), "process_medians": medians}
-    kept = {key: _number(value) for key, value in row.items() if _is_kept(value)}
+    kept = {
+        key: value if key in RESOURCES else _number(value)
+        for key, value in row.items()
+        if _is_kept(key, value)
+    }
     return {**kept, **replaced}
 
 
-def _is_kept(value: object) -> bool:
-    """Whether JSON can say it: an absent counter may be a bare NaN in Google Benchmark's files."""
-    return not isinstance(value, float) or math.isfinite(value)
+def _is_kept(key: str, value: object) -> bool:
+    """Whether it lasts, and JSON can say it: an absent counter may be Google Benchmark's NaN."""
+    return key not in OF_THE_MOMENT and not (isinstance(value, float) and not math.isfinite(value))
 
 
 def _number(value: object) -> object:

@@ -3,34 +3,42 @@
 
 from __future__ import annotations
 
+from warpgauge.counters import RESOURCES
 from warpgauge.model import Row
-from warpgauge.text import inert
+from warpgauge.text import inert, quantity
 
-# Read off the captured graph; the name of each as a person says it.
-_RESOURCES = {
-    "registers": "registers",
-    "local_bytes": "local bytes (spills)",
-    "shared_bytes": "shared bytes",
-    "blocks_per_sm": "blocks per SM",
-    "kernels": "kernels per operation",
-}
+# The resource that is too large to be read in bytes.
+_LARGE = "peak_device_bytes"
 
 # Characters of a kernel's name shown before and behind the first difference.
 _BEFORE, _AFTER = 16, 30
 
 
 def likely_causes(baseline: Row, candidate: Row) -> tuple[str, ...]:
-    """Each differing resource as ``registers 40 → 72``."""
-    causes = [
-        f"{words} {baseline.counters[key]:.10g} → {candidate.counters[key]:.10g}"
-        for key, words in _RESOURCES.items()
-        if key in baseline.counters
-        and key in candidate.counters
-        and baseline.counters[key] != candidate.counters[key]
-    ]
+    """The differing resources, and the kernel's name if that differs."""
+    causes = [*differing_resources(baseline, candidate)]
     if baseline.label and candidate.label and baseline.label != candidate.label:
         causes.append(inert(_kernels(baseline.label, candidate.label)))
     return tuple(causes)
+
+
+def differing_resources(baseline: Row, candidate: Row) -> tuple[str, ...]:
+    """Each resource that both sides tell and tell differently, as ``registers 40 → 72``."""
+    return tuple(
+        f"{words} {_arrow(key, baseline.counters[key], candidate.counters[key])}"
+        for key, words in RESOURCES.items()
+        if key in baseline.counters
+        and key in candidate.counters
+        and baseline.counters[key] != candidate.counters[key]
+    )
+
+
+def _arrow(key: str, before: float, after: float) -> str:
+    exact = f"{before:.10g} → {after:.10g}"
+    if key != _LARGE:
+        return exact
+    short = [quantity(size, "B") for size in (before, after)]
+    return " → ".join(short) if short[0] != short[1] else f"{exact} bytes"
 
 
 def _kernels(baseline: str, candidate: str) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from warpgauge.comparison import ContextDifference
-from warpgauge.model import Record, Session, Source
+from warpgauge.model import Clock, Record, Session, Source
 from warpgauge.text import quoted
 
 # What may explain a change, in the order it is shown in; it is told, not judged.
@@ -25,12 +25,21 @@ TOLD_KEYS = (
     "num_cpus",
     "cpu_scaling_enabled",
     "ecc",
-    "power_limit_w",
+    "power_limit_watts",
+    "sm_clock_target_hz",
     "max_sm_clock_hz",
     "processes",
     "commit",
     "dirty",
 )
+
+# Numbers that binaries and nvidia-smi write with different digits, and the key of such a number in
+# older baselines.
+_NUMBERS = frozenset(("power_limit_watts", "sm_clock_target_hz"))
+_FORMER_KEYS = {"power_limit_watts": "power_limit_w"}
+
+# SM clocks come in steps of 15 MHz, which is 0.76 % of 1.98 GHz: more than this is another setting.
+_SAME_CLOCK = 0.005
 
 
 def refusal(baseline: Record, candidate: Record) -> str | None:
@@ -50,6 +59,14 @@ def same_model(baseline: Record, candidate: Session) -> list[Session]:
         or (session.gpu_name is None and baseline.source is Source.GOOGLE_BENCHMARK)
         or (candidate.gpu_name is None and "warpgauge_format" not in candidate.context)
     ]
+
+
+def same_clock(reference: Session, candidate: Session, clock: Clock) -> bool:
+    """Whether times of `clock` were taken at one SM clock; so they were where a side is silent."""
+    one, other = reference.sm_clock_target_hz, candidate.sm_clock_target_hz
+    if clock is not Clock.DEVICE or one is None or other is None:
+        return True
+    return abs(one - other) <= _SAME_CLOCK * max(one, other)
 
 
 def _other_gpu(baseline: Record, candidate: Record) -> str | None:
@@ -89,10 +106,22 @@ def _listed(words: Iterable[str]) -> str:
 
 def differences(reference: Session, candidate: Session) -> tuple[ContextDifference, ...]:
     """Keys that both sides give and give differently."""
-    return tuple(
-        ContextDifference(key, reference.context[key], candidate.context[key])
-        for key in TOLD_KEYS
-        if key in reference.context
-        and key in candidate.context
-        and reference.context[key] != candidate.context[key]
-    )
+    found = []
+    for key in TOLD_KEYS:
+        before, after = _value(reference, key), _value(candidate, key)
+        if before is not None and after is not None and not _same(key, before, after):
+            found.append(ContextDifference(key, before, after))
+    return tuple(found)
+
+
+def _value(session: Session, key: str) -> str | None:
+    return session.context.get(key, session.context.get(_FORMER_KEYS.get(key, "")))
+
+
+def _same(key: str, one: str, other: str) -> bool:
+    if key in _NUMBERS:
+        try:
+            return float(one) == float(other)
+        except ValueError:
+            pass
+    return one == other

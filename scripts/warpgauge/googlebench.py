@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from warpgauge.counters import combined
 from warpgauge.document import Document, Object, Place, error_of, rows_of
 from warpgauge.fields import context_strings, counters_of, label_of, name_of, seconds, unit_of
 from warpgauge.model import Clock, Record, Row, Session, Source
@@ -99,8 +100,4 @@ def _row(name: str, session: str, benchmark: _Benchmark) -> Row | None:
 def _middle(counters: list[Mapping[str, float]]) -> Mapping[str, float]:
     if len(counters) == 1:
         return counters[0]
-    names = {name: None for one in counters for name in one}
-    return {
-        name: statistics.median_low([one[name] for one in counters if name in one])
-        for name in names
-    }
+    return combined(counters, statistics.median_low)

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from warpgauge.errors import UserError
 
-# nvidia-smi's name for a setting that the binaries do not report, and its key in the context.
+# nvidia-smi's name for a setting that the binaries may not report, and its key in the context.
 GPU_SETTINGS = {
     "driver_version": "driver_version",
-    "power.limit": "power_limit_w",
+    "power.limit": "power_limit_watts",
     "clocks.max.memory": "max_memory_clock_mhz",
     "persistence_mode": "persistence_mode",
 }

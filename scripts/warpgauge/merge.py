@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from warpgauge.counters import LEFT_OUT, RESOURCES, THROTTLED, combined, is_disturbed
 from warpgauge.discovery import Binary
 from warpgauge.document import TIME_UNITS, error_of
 from warpgauge.fields import counters_of, label_of
@@ -17,11 +18,16 @@ JsonRow = dict[str, Any]
 
 SIGNIFICANT_DIGITS = 7  # far below any noise, and short in a diff
 
+# Counters that are no measurement, whose last digit counts.
+_EXACT = frozenset((*RESOURCES, "clock_event_reasons"))
+
 
 def rows(binaries: Sequence[Binary], outcomes: Iterable[Outcome]) -> list[JsonRow]:
     """One row a benchmark: binaries in the given order, benchmarks in order of registration.
 
     A benchmark that any process failed to deliver becomes an errored row: never a silent pass.
+    Processes in which the GPU was disturbed are left out where a majority was not; else all of
+    them stay, and counters of the row say that its times are no result.
     """
     by_binary: dict[str, list[Outcome]] = {binary.family: [] for binary in binaries}
     for outcome in outcomes:
@@ -65,18 +71,38 @@ def _row(identity: JsonRow, processes: Sequence[Outcome]) -> JsonRow:
     if faults:
         where = f"in {len(faults)} of {len(processes)} processes: "
         return _errored(identity, where + faults[0])
-    times = [row["real_time"] for row in measured]
-    label = {"label": measured[-1]["label"]} if measured[-1]["label"] else {}
+    kept = _undisturbed(measured)
+    times = [row["real_time"] for row in kept]
+    label = {"label": kept[-1]["label"]} if kept[-1]["label"] else {}
     return {
         **_fixed(identity),
-        "iterations": sum(row["iterations"] for row in measured),
+        "iterations": sum(row["iterations"] for row in kept),
         "real_time": _short(median(times)),
-        "cpu_time": _short(median(row["cpu_time"] for row in measured)),
+        "cpu_time": _short(median(row["cpu_time"] for row in kept)),
         "time_unit": "ns",
         "process_medians": [_short(time) for time in times],
-        **_medians([row["counters"] for row in measured]),
+        **_counters([row["counters"] for row in kept], len(measured)),
         **label,
     }
+
+
+def _undisturbed(measured: Sequence[JsonRow]) -> Sequence[JsonRow]:
+    """The processes that had the GPU to themselves at its full clock, where most had; else all.
+
+    A majority of three or more is also the two that it takes to know a spread.
+    """
+    clean = [row for row in measured if not is_disturbed(row["counters"])]
+    return clean if 2 * len(clean) > len(measured) else measured
+
+
+def _counters(kept: Sequence[Mapping[str, float]], processes: int) -> dict[str, float]:
+    """The counters of the processes that count, and how many of all do not, or should not."""
+    throttled = sum(bool(counters.get(THROTTLED)) for counters in kept)
+    counts = {LEFT_OUT: processes - len(kept), THROTTLED: throttled}
+    merged = {
+        key: value if key in _EXACT else _short(value) for key, value in combined(kept).items()
+    }
+    return merged | {key: float(count) for key, count in counts.items() if count}
 
 
 def _fault(found: Sequence[JsonRow], outcome: Outcome) -> str | None:
@@ -101,13 +127,8 @@ def _process_row(repetitions: Sequence[JsonRow]) -> JsonRow:
         "real_time": median(float(row["real_time"]) * scale for row, scale in pairs),
         "cpu_time": median(_number(row.get("cpu_time")) * scale for row, scale in pairs),
         "label": label_of(repetitions[-1]),
-        "counters": _medians([counters_of(row) for row in repetitions]),
+        "counters": combined([counters_of(row) for row in repetitions]),
     }
-
-
-def _medians(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    keys = dict.fromkeys(key for counters in several for key in counters)
-    return {k: _short(median(c[k] for c in several if k in c)) for k in keys}
 
 
 def _errored(identity: JsonRow, message: str) -> JsonRow:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -42,6 +43,15 @@ class Session:
     @property
     def boot_id(self) -> str | None:
         return self.context.get("boot_id") or None
+
+    @property
+    def sm_clock_target_hz(self) -> float | None:
+        """The SM clock that device times stand for; None where the context names none."""
+        try:
+            hz = float(self.context.get("sm_clock_target_hz", ""))
+        except ValueError:
+            return None
+        return hz if math.isfinite(hz) and hz > 0.0 else None
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,10 @@ import math
 import statistics
 from collections.abc import Sequence
 
+from warpgauge.causes import differing_resources
 from warpgauge.comparison import Outcome, Verdict
 from warpgauge.controls import Controls
+from warpgauge.counters import LEFT_OUT, RESOURCES_VARY
 from warpgauge.kinship import SIBLING_LATENCY, Kin
 from warpgauge.model import Clock, Record, Source
 from warpgauge.pairing import Pairing
@@ -34,6 +36,9 @@ def of(
         *_siblings(judged),
         *_single_process(baseline, candidate, judged),
         *_several_sessions(candidate),
+        *_left_out(judged),
+        *_varying(judged),
+        *_resources(judged),
         *_host(moved),
         *_noisy(judged),
     ]
@@ -137,3 +142,51 @@ def _several_sessions(candidate: Record) -> list[str]:
         return []
     count = plural(len(candidate.sessions), "session")
     return [f"The candidate holds {count}; the newest of each benchmark is judged."]
+
+
+def _left_out(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
+    """Processes whose times do not count, of either side."""
+    found = {
+        (row.name, side): (row.counters[LEFT_OUT], max(map(len, row.process_medians.values())))
+        for one, _ in judged
+        for side, row in (("baseline", one.baseline), ("candidate", one.candidate))
+        if row.counters.get(LEFT_OUT)
+    }
+    if not found:
+        return []
+    (name, side), (most, kept) = max(found.items(), key=lambda item: item[1][0])
+    return [
+        "The SM clock was lowered, or others used the GPU, in some processes; they do not count: "
+        f"{most:.0f} of {most + kept:.0f} of {inert(name)} ({side}){_and_more(len(found))}."
+    ]
+
+
+def _varying(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
+    names = [one.candidate.name for one, _ in judged if one.candidate.counters.get(RESOURCES_VARY)]
+    if not names:
+        return []
+    return [
+        f"Not every process of the candidate ran the same kernels, going by what they take: "
+        f"{inert(names[0])}{_and_more(len(names))}."
+    ]
+
+
+def _resources(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
+    """Benchmarks that take another amount of something in an unchanged time."""
+    found = [
+        (verdict.name, differences)
+        for one, verdict in judged
+        if verdict.outcome is Outcome.PASS
+        and (differences := differing_resources(one.baseline, one.candidate))
+    ]
+    if not found:
+        return []
+    name, differences = found[0]
+    return [
+        f"Other resources in an unchanged time: {inert(name)} ({'; '.join(differences)})"
+        f"{_and_more(len(found))}."
+    ]
+
+
+def _and_more(count: int) -> str:
+    return f", and {plural(count - 1, 'more benchmark')}" if count > 1 else ""

@@ -7,12 +7,13 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from warpgauge import disturbance
 from warpgauge.comparison import Outcome, Verdict
-from warpgauge.context import same_model
+from warpgauge.context import same_clock, same_model
 from warpgauge.kinship import Kin, references
-from warpgauge.model import Record, Row, Session, Source
+from warpgauge.model import Clock, Record, Row, Session, Source
 from warpgauge.sessions import newest_last
-from warpgauge.text import inert
+from warpgauge.text import inert, quantity
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,9 @@ def pair(
     matches = _Matches(baseline, candidate)
     for name in names:
         base, cand = baseline.rows.get(name), candidate.rows.get(name)
+        disturbed = disturbance.told({"candidate": (candidate, cand), "baseline": (baseline, base)})
         if cand is not None and base is None and cand.error is None:
-            unpaired.append(matches.new(cand))
+            unpaired.append(_no_result(cand, disturbed) if disturbed else matches.new(cand))
             continue
         if base is None or cand is None or base.error is not None or cand.error is not None:
             unpaired.append(_one_sided(name, base, cand))
@@ -48,16 +50,24 @@ def pair(
             reason = f"timed by the {cand.clock.value} clock, in the baseline by the "
             unpaired.append(_invalid(cand, f"{reason}{base.clock.value} clock"))
             continue
+        if disturbed:
+            unpaired.append(_no_result(cand, disturbed))
+            continue
         found, session, kinship = matches.of(base, cand)
         if found:
             pairings.append(Pairing(base, cand, found, session, kinship))
         else:
-            unpaired.append(_invalid(cand, "the baseline has it from other GPU models only"))
+            unpaired.append(_invalid(cand, matches.apart(base, session)))
     return pairings, unpaired
 
 
 def _invalid(row: Row, reason: str) -> Verdict:
     return Verdict(row.name, Outcome.INVALID, row.clock, reason=reason, counters=row.counters)
+
+
+def _no_result(row: Row, reason: str) -> Verdict:
+    """Without the rates, which are no result either."""
+    return Verdict(row.name, Outcome.INVALID, row.clock, reason=reason)
 
 
 def _one_sided(name: str, base: Row | None, cand: Row | None) -> Verdict:
@@ -85,7 +95,7 @@ class _Matches:
             for key, cand in candidate.sessions.items()
         }
         self._known: dict[
-            tuple[tuple[str, ...], tuple[str, ...]], tuple[tuple[Session, ...], Session, Kin]
+            tuple[tuple[str, ...], tuple[str, ...], Clock], tuple[tuple[Session, ...], Session, Kin]
         ] = {}
 
     def new(self, row: Row) -> Verdict:
@@ -98,11 +108,12 @@ class _Matches:
 
     def of(self, base: Row, cand: Row) -> tuple[tuple[Session, ...], Session, Kin]:
         """References of a row, the candidate's session of it (its newest), nearest kinship."""
-        combination = (tuple(base.process_medians), tuple(cand.process_medians))
+        combination = (tuple(base.process_medians), tuple(cand.process_medians), cand.clock)
         if combination not in self._known:
             key = max(combination[1], key=self._newest.__getitem__)
-            session, comparable = self._candidate.sessions[key], self._comparable[key]
-            eligible = [comparable[one] for one in combination[0] if one in comparable]
+            session = self._candidate.sessions[key]
+            same = self._same_model(base, session)
+            eligible = [one for one in same if same_clock(one, session, cand.clock)]
             chosen, kinship = references(eligible, session)
             self._known[combination] = (
                 tuple(chosen),
@@ -110,3 +121,19 @@ class _Matches:
                 Kin.UNKNOWN if self.plain else kinship,
             )
         return self._known[combination]
+
+    def apart(self, base: Row, session: Session) -> str:
+        """Why no session of a row of the baseline meets `session`."""
+        found = {one.sm_clock_target_hz for one in self._same_model(base, session)} - {None}
+        if not found:
+            return "the baseline has it from other GPU models only"
+        ours, theirs = (_clocks(targets) for targets in ({session.sm_clock_target_hz}, found))
+        return f"measured at an SM clock of {ours}, in the baseline of {theirs}"
+
+    def _same_model(self, base: Row, session: Session) -> list[Session]:
+        comparable = self._comparable[session.key]
+        return [comparable[key] for key in base.process_medians if key in comparable]
+
+
+def _clocks(targets: Iterable[float | None]) -> str:
+    return " and ".join(quantity(hz, "Hz") for hz in sorted(hz for hz in targets if hz is not None))

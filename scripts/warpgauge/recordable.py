@@ -7,6 +7,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from warpgauge import disturbance
+from warpgauge.counters import OTHER_PROCESSES
 from warpgauge.discovery import Binary
 from warpgauge.errors import UserError
 from warpgauge.load import json_files
@@ -63,6 +65,9 @@ def require_run(run: Record) -> Session:
     for row in run.rows.values():
         if row.error is not None:
             raise _refusal(what, f"{row.name} failed ({row.error})", "mend it and measure again")
+        disturbed = disturbance.of(row, run.sessions)
+        if disturbed is not None:
+            raise _refusal(what, f"{row.name}: {disturbed.fault}", disturbed.remedy)
         processes = len(row.process_medians[session.key])
         if processes < FEWEST_PROCESSES:
             count = plural(processes, "process", "processes")
@@ -100,6 +105,9 @@ def _require_context(what: str, context: Mapping[str, str]) -> None:
     if context.get("build_type") != "Release":
         build = context.get("build_type") or "unknown"
         raise _refusal(what, f"its build type is {build}", "build Release and measure again")
+    if context.get(OTHER_PROCESSES, "0") != "0":
+        others = f"others used the GPU when it began (other_processes {context[OTHER_PROCESSES]})"
+        raise _refusal(what, others, "end what else uses the GPU and measure again")
 
 
 def _refusal(what: str, reason: str, remedy: str) -> UserError:

@@ -63,7 +63,7 @@ def _difference(one: ContextDifference) -> tuple[str, str]:
 
 def _worth_a_table(comparison: Comparison) -> bool:
     """Refused as a whole, every row would only repeat the verdict line."""
-    return comparison.count(Outcome.INVALID) < len(comparison.verdicts)
+    return any(verdict.reason != comparison.refusal for verdict in comparison.verdicts)
 
 
 def _verdict_line(comparison: Comparison) -> Text:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from warpgauge.comparison import Outcome, Verdict
 from warpgauge.layout import Cells, Columns, print_text
-from warpgauge.text import duration, inert, percent, percent_number, rate
+from warpgauge.text import duration, inert, of_limit, percent, percent_number, rate
 
 _STYLES = {
     Outcome.REGRESSION: "bold red",
@@ -33,6 +33,8 @@ _LISTED = 8
 
 # From this width on there is room for the candidate's bandwidth or arithmetic rate.
 _WIDE = 100
+# And from this one on for the share of the machine's limit that this is.
+_WIDEST = 120
 
 _HEADINGS = ("baseline", "candidate", "change", "95 % interval")
 
@@ -47,10 +49,11 @@ class _Family:
 
 def print_table(verdicts: Sequence[Verdict], console: Console, show_all: bool) -> None:
     """Print `verdicts` grouped by family; with `show_all` nothing folds."""
-    wide = console.width >= _WIDE
     families = _families(verdicts, show_all)
-    heading = Cells("benchmark", (*_HEADINGS, *(("rate",) if wide else ()), "verdict"))
-    cells = {v.name: _cells(v, wide) for family in families for v in family.shown}
+    shown = [verdict for family in families for verdict in family.shown]
+    extras = _extras(shown, console.width)
+    heading = Cells("benchmark", (*_HEADINGS, *extras, "verdict"))
+    cells = {verdict.name: _cells(verdict, len(extras)) for verdict in shown}
     columns = Columns.fitting([heading, *cells.values()], console.width)
     verdict_column = len(heading.cells) - 1
     if cells:
@@ -64,6 +67,14 @@ def print_table(verdicts: Sequence[Verdict], console: Console, show_all: bool) -
                 print_text(console, explanation, indent=6, style="dim")
         for outcome, count in family.unlisted.items():
             print_text(console, f"  … and {count} more {outcome.value} (--all lists them)")
+
+
+def _extras(shown: Sequence[Verdict], width: int) -> tuple[str, ...]:
+    """Headings of the columns that there is room for, and something to show in."""
+    if width < _WIDE:
+        return ()
+    limited = any("limit_fraction" in verdict.counters for verdict in shown)
+    return ("rate", "of limit") if limited and width >= _WIDEST else ("rate",)
 
 
 def _families(verdicts: Sequence[Verdict], show_all: bool) -> list[_Family]:
@@ -91,7 +102,7 @@ def _rank(verdict: Verdict) -> tuple[int, float]:
     return _ORDER[verdict.outcome], -size
 
 
-def _cells(verdict: Verdict, wide: bool) -> Cells:
+def _cells(verdict: Verdict, extras: int) -> Cells:
     before, after, change = verdict.baseline_seconds, verdict.candidate_seconds, verdict.change
     interval = ""
     if change is not None:
@@ -105,7 +116,7 @@ def _cells(verdict: Verdict, wide: bool) -> Cells:
             duration(after) if after is not None else "",
             percent(change.ratio) if change is not None else "",
             interval,
-            *((speed,) if wide else ()),
+            *(speed, of_limit(counters.get("limit_fraction")))[:extras],
             verdict.outcome.value,
         ),
         _STYLES[verdict.outcome],

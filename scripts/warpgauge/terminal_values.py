@@ -8,11 +8,12 @@ import math
 from rich.console import Console
 from rich.text import Text
 
+from warpgauge import disturbance
 from warpgauge.layout import Cells, Columns, print_text
 from warpgauge.model import Record, Row, Source
 from warpgauge.sessions import newest_last
 from warpgauge.stats import center_of_processes
-from warpgauge.text import duration, inert, rate
+from warpgauge.text import duration, inert, of_limit, rate
 
 _ONE_PROCESS = "–"
 
@@ -20,8 +21,9 @@ _ONE_PROCESS = "–"
 def render_values(record: Record, console: Console) -> None:
     """Print every benchmark's time, rate and spread over processes, a family a block."""
     order = {s.key: index for index, s in enumerate(newest_last(record.sessions.values()))}
-    heading = Cells("benchmark", ("time", "rate", "spread"))
-    cells = {row.name: _cells(row, order, record.source) for row in record.rows.values()}
+    limited = any("limit_fraction" in row.counters for row in record.rows.values())
+    heading = Cells("benchmark", ("time", "rate", *(("of limit",) if limited else ()), "spread"))
+    cells = {row.name: _cells(row, order, record.source, limited) for row in record.rows.values()}
     columns = Columns.fitting([heading, *cells.values()], console.width)
     print_text(console, columns.line(heading), style="dim")
     families: dict[str, list[Row]] = {}
@@ -33,14 +35,17 @@ def render_values(record: Record, console: Console) -> None:
             print_text(console, columns.line(cells[row.name]))
             if row.error is not None:
                 print_text(console, inert(row.error), indent=6, style="yellow")
+            if (disturbed := disturbance.of(row, record.sessions)) is not None:
+                fault = f"no result: {disturbed.fault}: {disturbed.remedy}"
+                print_text(console, fault, indent=6, style="yellow")
     spread = "standard deviation from process to process"
     print_text(console, f"\nspread: {spread}, relative to the time", style="dim")
 
 
-def _cells(row: Row, order: dict[str, int], source: Source) -> Cells:
+def _cells(row: Row, order: dict[str, int], source: Source, limited: bool) -> Cells:
     name = f"  {inert(row.name.partition('/')[2] or row.name)}"
     if row.error is not None:
-        return Cells(name, ("", "", "ERROR"), "yellow")
+        return Cells(name, ("", "", *(("",) if limited else ()), "ERROR"), "yellow")
     times = row.process_medians[max(row.process_medians, key=order.__getitem__)]
     center = center_of_processes(times)
     known = center.processes > 1 and source is not Source.GOOGLE_BENCHMARK
@@ -51,6 +56,7 @@ def _cells(row: Row, order: dict[str, int], source: Source) -> Cells:
         (
             duration(math.exp(center.log_seconds)),
             speed,
+            *((of_limit(row.counters.get("limit_fraction")),) if limited else ()),
             f"{100 * spread:.2f} %" if known else _ONE_PROCESS,
         ),
     )

@@ -71,6 +71,11 @@ def rate(counters_bytes: float | None, counters_flops: float | None) -> str:
     return ""
 
 
+def of_limit(fraction: float | None) -> str:
+    """The achieved share of what the machine can do, ``97 %``; nothing where it is unknown."""
+    return "" if fraction is None else percent(fraction, sign=False)
+
+
 def percent(fraction: float, sign: bool = True) -> str:
     """A change as a person writes it: ``+5.1 %``, ``+0.03 %``; a size without `sign`: ``3 %``."""
     return f"{percent_number(fraction, sign)} %"

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the counters of a row tell, and how those of several measurements become one."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+Counters = Mapping[str, float]
+Combine = Callable[[Sequence[float]], float]
+
+# What the kernels of an operation take, as a person says it. They carry no noise: where one
+# differs, something else ran.
+RESOURCES = MappingProxyType(
+    {
+        "registers": "registers",
+        "local_bytes": "local bytes (spills)",
+        "shared_bytes": "shared bytes",
+        "blocks_per_sm": "blocks per SM",
+        "kernels": "kernels per operation",
+        "peak_device_bytes": "peak device memory",
+    }
+)
+
+# In how many processes too few samples were taken at the full SM clock (in a process's own row 1),
+# and how many processes of others were on the GPU: such times are no result.
+THROTTLED = "throttled"
+OTHER_PROCESSES = "other_processes"
+
+# Processes of a run whose times do not count, because the GPU was disturbed in them.
+LEFT_OUT = "processes_left_out"
+
+# 1 where a resource was not the same in all processes: not all of them ran the same kernels.
+RESOURCES_VARY = "resources_vary"
+
+# What rows and contexts say of the minute of a measurement. A baseline does not keep it.
+OF_THE_MOMENT = frozenset(
+    (
+        "power_watts",
+        "temperature_celsius",
+        "clock_event_reasons",
+        "memory_used_bytes",
+        "discarded",
+        OTHER_PROCESSES,
+        LEFT_OUT,
+    )
+)
+
+_REASON_BITS = 64  # NVML's mask is an unsigned long long
+
+
+def is_disturbed(counters: Counters) -> bool:
+    """Whether the time of these counters is no result. Unknown, as of old files, is not."""
+    return bool(counters.get(THROTTLED)) or counters.get(OTHER_PROCESSES, 0.0) > 0.0
+
+
+def combined(several: Sequence[Counters], middle: Combine = statistics.median) -> dict[str, float]:
+    """One counter for each that any of `several` has: their `middle`, unless `_RULES` knows better.
+
+    What disturbs is combined to its worst, so that no measurement can hide behind the others.
+    """
+    names = dict.fromkeys(name for one in several for name in one)
+    values = {name: [one[name] for one in several if name in one] for name in names}
+    made = {name: _RULES.get(name, middle)(found) for name, found in values.items()}
+    if any(len(set(found)) > 1 for name, found in values.items() if name in RESOURCES):
+        made[RESOURCES_VARY] = 1.0
+    return made
+
+
+def _every_reason(masks: Sequence[float]) -> float:
+    reasons = 0
+    for mask in masks:
+        reasons |= int(mask) % 2**_REASON_BITS
+    return float(reasons)
+
+
+_RULES: Mapping[str, Combine] = MappingProxyType(
+    {
+        "clock_event_reasons": _every_reason,
+        "sm_clock_hz": min,
+        "discarded": max,
+        THROTTLED: max,
+        OTHER_PROCESSES: max,
+        # A value that was seen, and not 40.5 registers.
+        **dict.fromkeys(RESOURCES, statistics.median_low),
+    }
+)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why the times of a row are no result: a lowered SM clock, or others on the GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from warpgauge.counters import OTHER_PROCESSES, THROTTLED, is_disturbed
+from warpgauge.model import Record, Row, Session
+from warpgauge.sessions import newest_last
+from warpgauge.text import plural, quantity
+
+# NVML's nvmlClocksEventReasons (nvml.h), those that lower the clock of a busy GPU. Hardware
+# slowdown is set beside what caused it, and says nothing more then.
+_SLOWDOWN = 0x08
+_REASONS = {
+    0x02: "application clocks",
+    0x04: "power cap",
+    0x10: "sync boost",
+    0x20: "temperature",
+    0x40: "temperature, by hardware",
+    0x80: "power brake",
+}
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """What was wrong, and what to do about it before measuring again."""
+
+    fault: str
+    remedy: str
+
+
+def of(row: Row, sessions: Mapping[str, Session]) -> Disturbance | None:
+    """What makes the times of `row`, measured in some of `sessions`, no result; None if nothing."""
+    if row.error is not None or not is_disturbed(row.counters):
+        return None
+    faults, remedies = [], []
+    if row.counters.get(THROTTLED):
+        faults.append(_lowered(row, sessions))
+        remedies.append("let the GPU cool or lift the power limit")
+    others = int(row.counters.get(OTHER_PROCESSES, 0.0))
+    if others > 0:
+        faults.append(f"{plural(others, 'other process', 'other processes')} used the GPU")
+        remedies.append("end what else uses the GPU")
+    return Disturbance(" and ".join(faults), f"{', '.join(remedies)}, then measure again")
+
+
+def told(sides: Mapping[str, tuple[Record, Row | None]]) -> str:
+    """A sentence that names each disturbed side of one benchmark; empty where there is none."""
+    found = {
+        side: of(row, record.sessions) for side, (record, row) in sides.items() if row is not None
+    }
+    return "; ".join(
+        f"{side}: {one.fault}: {one.remedy}" for side, one in found.items() if one is not None
+    )
+
+
+def _lowered(row: Row, sessions: Mapping[str, Session]) -> str:
+    """``the SM clock was lowered to 1.620 GHz of 1.980 GHz in 7 of 7 processes (power cap)``."""
+    words = ["the SM clock was lowered"]
+    if (hz := row.counters.get("sm_clock_hz")) is not None:
+        words.append(f"to {quantity(hz, 'Hz')}")
+        newest = newest_last(sessions[key] for key in row.process_medians)[-1]
+        if (target := newest.sm_clock_target_hz) is not None:
+            words.append(f"of {quantity(target, 'Hz')}")
+    # A single one may be a plain file's, whose times are repetitions.
+    if (count := int(row.counters[THROTTLED])) > 1:
+        total = max(len(times) for times in row.process_medians.values())
+        words.append(f"in {count} of {total} processes")
+    if reasons := _reasons(int(row.counters.get("clock_event_reasons", 0.0))):
+        words.append(f"({reasons})")
+    return " ".join(words)
+
+
+def _reasons(mask: int) -> str:
+    known = [words for bit, words in _REASONS.items() if mask & bit]
+    return ", ".join(known or (["hardware slowdown"] if mask & _SLOWDOWN else []))
