@@ -28,11 +28,15 @@ cublasHandle_t create_handle() {
 }
 
 template <class T>
-constexpr cudaDataType_t cuda_type;
+constexpr cudaDataType_t cuda_type() = delete;
 template <>
-constexpr cudaDataType_t cuda_type<float> = CUDA_R_32F;
+constexpr cudaDataType_t cuda_type<float>() {
+  return CUDA_R_32F;
+}
 template <>
-constexpr cudaDataType_t cuda_type<__nv_bfloat16> = CUDA_R_16BF;
+constexpr cudaDataType_t cuda_type<__nv_bfloat16>() {
+  return CUDA_R_16BF;
+}
 
 }  // namespace
 
@@ -72,7 +76,7 @@ void CublasGemm::operator()(const T* a, const T* b, T* c, GemmShape shape, cudaS
                cublasSetWorkspace(handle_.get(), workspace_.data(), workspace_.bytes()));
   const float one = 1;
   const float zero = 0;
-  constexpr cudaDataType_t type = cuda_type<T>;
+  constexpr cudaDataType_t type = cuda_type<T>();
   // cuBLAS reads column by column, so it sees our row-major matrices transposed; it is asked for
   // C^T[n,m] = B^T[n,k] * A^T[k,m], which is our C.
   check_cublas("cublasGemmEx",
