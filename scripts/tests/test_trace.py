@@ -102,6 +102,15 @@ def test_work_of_as_many_records_as_a_calibration_is_still_found() -> None:
     assert busy(tape(8, 7).activities, work(8, 7)).regions == 8
 
 
+def test_many_calibrations_do_not_pass_for_the_measurement() -> None:
+    made = Tape()
+    for _ in range(12):  # as when the device had to be held back longer and longer
+        made.region(8, (("kernel", 1100),))
+    for _ in range(7):
+        made.region(64)
+    assert busy(made.activities, work(64, 7)).nanoseconds == 1000.0
+
+
 def test_an_empty_region_is_no_work() -> None:
     made = Tape()
     for _ in range(20):

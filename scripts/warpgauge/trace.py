@@ -67,16 +67,17 @@ def busy(activities: Iterable[Activity], work: Work) -> Busy:
     found = [region for region in regions(activities) if region]
     if not found:
         raise TraceFault("the trace shows no timed region with work in it")
-    # Calibration comes with regions of other lengths, but with few of each.
+    copies = _copies(work)
+    # Calibration comes with regions of other lengths, few of each, and mostly of fewer operations.
     common = Counter(map(len, found))
-    length = max(common, key=lambda count: (common[count], count))
+    fitting = [length for length in common if length % copies == 0] or common
+    length = max(fitting, key=lambda length: (common[length], length))
     timed = [region for region in found if len(region) == length]
     if len(timed) < work.samples:
         raise TraceFault(
             f"the trace shows {plural(len(timed), 'region')} of {plural(length, 'record')}, "
             f"but the benchmark kept {plural(work.samples, 'sample')}: records are missing"
         )
-    copies = _copies(work)
     kernels = sum(one.kind == "kernel" for one in timed[-1])
     if length % copies or kernels % copies:
         raise TraceFault(
