@@ -166,9 +166,11 @@ def test_missing_work_is_refused() -> None:
 def test_records_that_are_no_multiple_of_the_operations_are_refused() -> None:
     with pytest.raises(TraceFault, match="4 records a region, 4 of them kernels, are not a mult"):
         busy(tape(4, 7).activities, Work(3 * 7, 7))
-    parts = (("memset", 10), KERNEL, KERNEL)
+    made = Tape()
+    for _ in range(7):
+        made.region(2, (("memset", 10), KERNEL, KERNEL))
     with pytest.raises(TraceFault, match="6 records a region, 4 of them kernels"):
-        busy(tape(2, 7, parts).activities, Work(3 * 7, 7))
+        busy(made.activities, Work(4 * 7, 7))
 
 
 def test_operations_that_are_no_multiple_of_the_samples_are_refused() -> None:
