@@ -10,7 +10,7 @@ using namespace warpgauge;
 using Launcher = void (*)(const float*, float*, std::size_t, cudaStream_t);
 
 // One rounding of the exact result, and one more where the compiler did not fuse.
-constexpr Tolerance rounding{.relative = 0x1p-23};
+constexpr Tolerance rounding{.relative = 2 * unit_roundoff<float>};
 
 template <class Op>
 void transform(GpuCase& gpu, Launcher launch) {

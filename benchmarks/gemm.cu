@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// C = A B, square, fp32 without tensor cores: bound by arithmetic, 2 n^3 operations.
+// C = A B, square, fp32 without tensor cores and bf16 with them: bound by arithmetic, 2 n^3
+// operations.
 #include <memory>
 
 #include "fixtures/gpu_benchmark.hpp"
@@ -9,42 +10,48 @@ namespace {
 
 using namespace warpgauge;
 
-using Gemm =
-    std::function<void(const float*, const float*, float*, kernels::GemmShape, cudaStream_t)>;
-
+/// gemm(a, b, c, shape, stream) with sums in fp32 and results rounded to T.
+template <class T, class Gemm>
 void multiply(GpuCase& gpu, const Gemm& gemm) {
   const std::size_t n = gpu.param("n");
   const kernels::GemmShape shape{n, n, n};
-  const auto a = gpu.input<float>(n * n);
-  const auto b = gpu.input<float>(n * n);
-  const auto c = gpu.output<float>(n * n);
-  gpu.moves_bytes(3 * n * n * sizeof(float));
+  const auto a = gpu.input<T>(n * n);
+  const auto b = gpu.input<T>(n * n);
+  const auto c = gpu.output<T>(n * n);
+  gpu.moves_bytes(3 * n * n * sizeof(T));
   gpu.computes_flops(2.0 * static_cast<double>(n) * static_cast<double>(n) *
                      static_cast<double>(n));
-  // A dot product of n terms below 2.25 errs by at most n u sum|a b| (u = 2^-24; Higham 2002,
+  // A dot product of n terms of at most 2.25 errs by at most n u sum|a b| (u = 2^-24; Higham 2002,
   // "Accuracy and Stability of Numerical Algorithms", 3.1), typically by u sqrt(n) |c| or about
-  // u n: eight times 2.25 u n is far above that and far below one wrong term, 0.25 or more.
-  const Tolerance tolerance{.absolute = 0x1p-24 * 2.25 * 8 * static_cast<double>(n)};
+  // u n: eight times 2.25 u n is far above that and far below one wrong term, 0.25 or more. Stored
+  // as T it is rounded once more; as bf16 by up to 0.3 at n = 4096, where |c| is about 70, so that
+  // there several terms must be wrong to show.
+  const Tolerance tolerance{.absolute = unit_roundoff<float> * 2.25 * 8 * static_cast<double>(n),
+                            .relative = unit_roundoff<T>};
   gpu.verify(c, tolerance, [=](const Turn& at, Window window, double* expected) {
     kernels::gemm_reference(a[at], b[at], expected, shape, window.first, window.count, at.stream);
   });
   gpu.replay([=](const Turn& at) { gemm(a[at], b[at], c[at], shape, at.stream); });
 }
 
+template <class T>
+GpuBenchmark cublas(const std::string& type, const std::vector<std::size_t>& sizes) {
+  return {"gemm/cublas/" + type, {{"n", sizes}}, [](GpuCase& gpu) {
+            const auto gemm = std::make_shared<kernels::CublasGemm>();
+            multiply<T>(gpu, [gemm](auto... arguments) { (*gemm)(arguments...); });
+          }};
+}
+
 // The slower the kernel, the smaller its largest size: naive takes 35 ms at 2048.
 const GpuBenchmark naive{"gemm/naive/f32", {{"n", {256, 1024}}}, [](GpuCase& gpu) {
-                           multiply(gpu, kernels::gemm_naive);
+                           multiply<float>(gpu, kernels::gemm_naive);
                          }};
 const GpuBenchmark tiled{"gemm/tiled/f32", {{"n", {256, 1024, 2048}}}, [](GpuCase& gpu) {
-                           multiply(gpu, kernels::gemm_tiled);
+                           multiply<float>(gpu, kernels::gemm_tiled);
                          }};
 const ContextRegistration version{"cublas_version", kernels::cublas_version};
 
-const GpuBenchmark cublas{
-    "gemm/cublas/f32", {{"n", {256, 1024, 2048, 4096}}}, [](GpuCase& gpu) {
-      const auto gemm = std::make_shared<kernels::CublasGemm>();
-      multiply(gpu, [gemm](const float* a, const float* b, float* c, kernels::GemmShape shape,
-                           cudaStream_t stream) { (*gemm)(a, b, c, shape, stream); });
-    }};
+const GpuBenchmark cublas_f32 = cublas<float>("f32", {256, 1024, 2048, 4096});
+const GpuBenchmark cublas_bf16 = cublas<__nv_bfloat16>("bf16", {512, 1024, 2048, 4096});
 
 }  // namespace

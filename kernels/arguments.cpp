@@ -18,6 +18,13 @@ void require_pointer(const char* launcher, const char* name, const void* pointer
   }
 }
 
+void require_at_most(const char* launcher, std::size_t n, std::size_t most) {
+  if (n > most) {
+    throw std::invalid_argument(std::string(launcher) + ": " + std::to_string(n) +
+                                " elements are more than " + std::to_string(most));
+  }
+}
+
 unsigned blocks_for(const char* launcher, std::size_t n, std::size_t per_block) {
   // Not (n + per_block - 1) / per_block, which wraps for the largest n.
   const std::size_t blocks = n / per_block + (n % per_block != 0 ? 1 : 0);

@@ -15,6 +15,9 @@ inline constexpr std::size_t max_grid_blocks = 2'147'483'647;
 void require_pointer(const char* launcher, const char* name, const void* pointer,
                      std::size_t alignment);
 
+/// Throws std::invalid_argument when n elements are more than most.
+void require_at_most(const char* launcher, std::size_t n, std::size_t most);
+
 /// ceil(n / per_block) blocks, for n >= 1 elements.
 /// Throws std::invalid_argument when that is more than max_grid_blocks.
 unsigned blocks_for(const char* launcher, std::size_t n, std::size_t per_block);

@@ -12,6 +12,8 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/empty.hpp"
 #include "kernels/gemm.hpp"
+#include "kernels/reduce.hpp"
+#include "kernels/spin.hpp"
 
 namespace warpgauge::kernels {
 namespace {
@@ -134,9 +136,44 @@ TEST(Gemm, ReferenceRefusesAPartPastTheEnd) {
   EXPECT_EQ(reference(7, 0), "");     // nothing to do
 }
 
+TEST(Gemm, ReferenceOfBf16RefusesBadPointers) {
+  const auto* const whole = reinterpret_cast<const __nv_bfloat16*>(memory);
+  const auto* const halved =
+      reinterpret_cast<const __nv_bfloat16*>(reinterpret_cast<const char*>(memory) + 1);
+  const auto reference = [](const __nv_bfloat16* a, const __nv_bfloat16* b) {
+    return refusal([=] { gemm_reference(a, b, doubles, {2, 3, 4}, 0, 6, nullptr); });
+  };
+  EXPECT_EQ(reference(nullptr, whole), "gemm_reference: a is null");
+  EXPECT_EQ(reference(whole, halved), "gemm_reference: b is not aligned to 2 bytes");
+}
+
 TEST(Gemm, CublasRefusesAnEmptyWorkspace) {
   EXPECT_EQ(refusal([] { CublasGemm(0); }),
             "CublasGemm: a workspace of 0 bytes, at least 1 is needed");
+}
+
+TEST(Reduce, ReferenceRefusesBadPointers) {
+  const auto reference = [](const float* in, double* expected, std::size_t n) {
+    return refusal([=] { sum_reference(in, expected, n, nullptr); });
+  };
+  EXPECT_EQ(reference(nullptr, doubles, 1), "sum_reference: in is null");
+  EXPECT_EQ(reference(between_floats, doubles, 1), "sum_reference: in is not aligned to 4 bytes");
+  EXPECT_EQ(reference(aligned, nullptr, 1), "sum_reference: expected is null");
+  EXPECT_EQ(reference(nullptr, nullptr, 0), "sum_reference: expected is null");
+  EXPECT_EQ(reference(aligned, between_doubles, 1),
+            "sum_reference: expected is not aligned to 8 bytes");
+}
+
+TEST(Reduce, CubRefusesMoreThanItCounts) {
+  constexpr std::size_t past_cub = 256 * max_grid_blocks + 1;
+  EXPECT_EQ(refusal([] { CubSum{past_cub}; }),
+            "CubSum: 549755813633 elements are more than 549755813632");
+}
+
+TEST(Spin, NoBlocksAndTooManyAreRefused) {
+  EXPECT_EQ(refusal([] { spin(1, 0, nullptr); }),
+            "spin: 0 blocks; at least 1 and at most 2147483647 can be launched");
+  EXPECT_NE(refusal([] { spin(1, 2'147'483'648U, nullptr); }), "");
 }
 
 TEST(Empty, UnknownArgumentSizesAreRefused) {

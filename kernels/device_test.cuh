@@ -79,14 +79,16 @@ class GuardedOutput {
   }
 
  private:
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  // A NaN that no arithmetic makes: its payload tells it from the poison.
-  static constexpr Bits guard_bits =
-      sizeof(T) == 4 ? Bits{0x7fc0cafe} : static_cast<Bits>(0x7ff8cafecafecafe);
+  using Bits = std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                                  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
+  static_assert(sizeof(Bits) == sizeof(T));
+  // NaNs that no arithmetic makes: their payloads tell them from each other and from its NaN.
+  static constexpr Bits poison_bits = std::numeric_limits<Bits>::max();
+  static constexpr Bits guard_bits = static_cast<Bits>(poison_bits - 1);
   static constexpr std::size_t guard_elements = 64;
 
   static std::vector<T> poisoned(std::size_t n) {
-    std::vector<T> values(n, std::numeric_limits<T>::quiet_NaN());
+    std::vector<T> values(n, std::bit_cast<T>(poison_bits));
     values.resize(n + guard_elements, std::bit_cast<T>(guard_bits));
     return values;
   }

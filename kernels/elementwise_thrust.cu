@@ -5,8 +5,6 @@
 
 #include <cstddef>
 #include <limits>
-#include <stdexcept>
-#include <string>
 
 #include "kernels/arguments.hpp"
 #include "kernels/elementwise.hpp"
@@ -22,10 +20,7 @@ void transform_thrust(const float* in, float* out, std::size_t n, cudaStream_t s
   require_pointer("transform_thrust", "in", in, alignof(float));
   require_pointer("transform_thrust", "out", out, alignof(float));
   constexpr std::size_t most = std::numeric_limits<std::ptrdiff_t>::max() / sizeof(float);
-  if (n > most) {
-    throw std::invalid_argument("transform_thrust: " + std::to_string(n) +
-                                " elements are more than " + std::to_string(most));
-  }
+  require_at_most("transform_thrust", n, most);
   // Its errors are thrust::system_error, a std::runtime_error with CUDA's text.
   thrust::transform(thrust::cuda::par_nosync.on(stream), in, in + n, out, Op{});
   check_launch("thrust::transform");

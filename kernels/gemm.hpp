@@ -2,11 +2,14 @@
 // C[m,n] = A[m,k] * B[k,n], all row-major, contiguous, on the device: 2mnk flops.
 #pragma once
 
+#include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
 #include <memory>
 #include <string>
+
+#include "kernels/workspace.hpp"
 
 struct cublasContext;  // what cublasHandle_t points to; spares every reader cuBLAS's headers
 
@@ -17,10 +20,10 @@ struct GemmShape {
   std::size_t m, n, k;
 };
 
-// All launchers below: a has m*k floats, b k*n, c m*n (expected: count doubles); c overlaps neither
-// input. Asynchronous on stream, can be captured into a graph. m = 0 or n = 0 does nothing. Throw
-// std::invalid_argument for k = 0, a null or misaligned pointer, or a shape past the limit named;
-// std::runtime_error for a refused launch.
+// All launchers below: a has m*k elements, b k*n, c m*n (expected: count doubles); c overlaps
+// neither input. Asynchronous on stream, can be captured into a graph. m = 0 or n = 0 does nothing.
+// Throw std::invalid_argument for k = 0, a null or misaligned pointer, or a shape past the limit
+// named; std::runtime_error for a refused launch.
 
 /// One output a thread, and neighbouring threads in different rows, so that every load of A is a
 /// cache line for 4 bytes: the first rung of the ladder, not a fast kernel.
@@ -31,7 +34,9 @@ void gemm_naive(const float* a, const float* b, float* c, GemmShape shape, cudaS
 /// input is read from L2 once per 32 outputs. At most 2^31 - 1 output tiles of 32 x 32.
 void gemm_tiled(const float* a, const float* b, float* c, GemmShape shape, cudaStream_t stream);
 
-/// cuBLAS fp32 without tensor cores (CUBLAS_COMPUTE_32F, CUBLAS_DEFAULT_MATH: no TF32).
+/// cuBLAS, with sums in fp32 (CUBLAS_COMPUTE_32F): of floats without tensor cores (no TF32); of
+/// bf16 on tensor cores, rounded to bf16 once at the end, also where a sum was cut into parts
+/// (CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION).
 /// Holds a handle and a workspace on the device that is current at construction. The workspace is
 /// explicit because cuBLAS otherwise allocates while a graph is captured; a graph made from this
 /// object's calls uses the workspace and must not outlive it. One stream and one thread at a time.
@@ -44,29 +49,27 @@ class CublasGemm {
   /// Throws std::invalid_argument for 0 bytes, std::runtime_error when CUDA or cuBLAS fails.
   explicit CublasGemm(std::size_t workspace_bytes = default_workspace_bytes);
 
-  /// m, n and k are at most 2^31 - 1 (cuBLAS counts in int). Throws as the launchers above.
-  void operator()(const float* a, const float* b, float* c, GemmShape shape, cudaStream_t stream);
+  /// T: float or __nv_bfloat16. m, n and k are at most 2^31 - 1 (cuBLAS counts in int). Throws as
+  /// the launchers above.
+  template <class T>
+  void operator()(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
  private:
-  // Both log a failure to stderr: a destructor must not throw.
-  struct DestroyHandle {
+  struct DestroyHandle {  // logs a failure to stderr: a destructor must not throw
     void operator()(cublasContext* handle) const noexcept;
   };
-  struct FreeDevice {
-    void operator()(void* memory) const noexcept;
-  };
 
-  std::size_t workspace_bytes_;
-  std::unique_ptr<void, FreeDevice> workspace_;  // before handle_: freed after it
+  Workspace workspace_;  // before handle_: freed after it
   std::unique_ptr<cublasContext, DestroyHandle> handle_;
 };
 
 /// expected[i] = element first + i of C, flattened, for i < count, summed in double precision, in
-/// order of k; float products are exact in double. A part of C is enough to verify a large one.
-/// count = 0 does nothing. Also throws std::invalid_argument when first + count > m*n or
-/// count > 256 * (2^31 - 1).
-void gemm_reference(const float* a, const float* b, double* expected, GemmShape shape,
-                    std::size_t first, std::size_t count, cudaStream_t stream);
+/// order of k; products of two T are exact in double. T: float or __nv_bfloat16. A part of C is
+/// enough to verify a large one. count = 0 does nothing. Also throws std::invalid_argument when
+/// first + count > m*n or count > 256 * (2^31 - 1).
+template <class T>
+void gemm_reference(const T* a, const T* b, double* expected, GemmShape shape, std::size_t first,
+                    std::size_t count, cudaStream_t stream);
 
 /// Version of the cuBLAS in use, which may be another than the one compiled against: "13.1.0".
 /// Throws std::runtime_error when cuBLAS does not tell.

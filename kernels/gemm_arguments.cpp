@@ -33,7 +33,8 @@ GemmTiles gemm_tiles(const char* launcher, GemmShape shape) {
   return {static_cast<unsigned>(rows * columns), static_cast<unsigned>(columns)};
 }
 
-void require_gemm(const char* launcher, const float* a, const float* b, GemmShape shape) {
+void require_gemm(const char* launcher, const void* a, const void* b, std::size_t alignment,
+                  GemmShape shape) {
   if (shape.k == 0) {
     throw std::invalid_argument(describe(launcher, shape) + " sums nothing: k must be at least 1");
   }
@@ -41,8 +42,8 @@ void require_gemm(const char* launcher, const float* a, const float* b, GemmShap
     throw std::invalid_argument(describe(launcher, shape) +
                                 " has a matrix of more bytes than a 64-bit size can count");
   }
-  require_pointer(launcher, "a", a, alignof(float));
-  require_pointer(launcher, "b", b, alignof(float));
+  require_pointer(launcher, "a", a, alignment);
+  require_pointer(launcher, "b", b, alignment);
 }
 
 }  // namespace warpgauge::kernels

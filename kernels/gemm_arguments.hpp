@@ -19,8 +19,9 @@ struct GemmTiles {
 /// Throws std::invalid_argument when there are more than max_grid_blocks tiles.
 GemmTiles gemm_tiles(const char* launcher, GemmShape shape);
 
-/// Throws std::invalid_argument for k = 0, a null or misaligned input, or a matrix whose bytes do
-/// not fit a size_t. For shapes with m and n > 0.
-void require_gemm(const char* launcher, const float* a, const float* b, GemmShape shape);
+/// Throws std::invalid_argument for k = 0, an input that is null or no multiple of alignment bytes,
+/// or a matrix whose bytes do not fit a size_t. For shapes with m and n > 0.
+void require_gemm(const char* launcher, const void* a, const void* b, std::size_t alignment,
+                  GemmShape shape);
 
 }  // namespace warpgauge::kernels

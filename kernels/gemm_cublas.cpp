@@ -21,21 +21,18 @@ void check_cublas(const char* call, cublasStatus_t status) {
   }
 }
 
-void* allocate_workspace(std::size_t bytes) {
-  if (bytes == 0) {
-    throw std::invalid_argument("CublasGemm: a workspace of 0 bytes, at least 1 is needed");
-  }
-  void* memory = nullptr;
-  const std::string what = "CublasGemm: cudaMalloc of " + std::to_string(bytes) + " bytes";
-  check_status(what.c_str(), cudaMalloc(&memory, bytes));
-  return memory;
-}
-
 cublasHandle_t create_handle() {
   cublasHandle_t handle = nullptr;
   check_cublas("cublasCreate", cublasCreate(&handle));
   return handle;
 }
+
+template <class T>
+constexpr cudaDataType_t cuda_type;
+template <>
+constexpr cudaDataType_t cuda_type<float> = CUDA_R_32F;
+template <>
+constexpr cudaDataType_t cuda_type<__nv_bfloat16> = CUDA_R_16BF;
 
 }  // namespace
 
@@ -46,28 +43,20 @@ void CublasGemm::DestroyHandle::operator()(cublasContext* handle) const noexcept
   }
 }
 
-void CublasGemm::FreeDevice::operator()(void* memory) const noexcept {
-  const cudaError_t status = cudaFree(memory);
-  if (status != cudaSuccess) {
-    std::fprintf(stderr, "warpgauge: cudaFree of cuBLAS's workspace: %s\n",
-                 cudaGetErrorString(status));
-  }
-}
-
 CublasGemm::CublasGemm(std::size_t workspace_bytes)
-    : workspace_bytes_(workspace_bytes),
-      workspace_(allocate_workspace(workspace_bytes)),
-      handle_(create_handle()) {
-  check_cublas("cublasSetMathMode", cublasSetMathMode(handle_.get(), CUBLAS_DEFAULT_MATH));
+    : workspace_("CublasGemm", workspace_bytes), handle_(create_handle()) {
+  // Leaves float as it is by default. Of bf16, parts of a sum are else added in bf16.
+  check_cublas("cublasSetMathMode",
+               cublasSetMathMode(handle_.get(), CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
 }
 
-void CublasGemm::operator()(const float* a, const float* b, float* c, GemmShape shape,
-                            cudaStream_t stream) {
+template <class T>
+void CublasGemm::operator()(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream) {
   if (shape.m == 0 || shape.n == 0) {
     return;
   }
-  require_gemm("CublasGemm", a, b, shape);
-  require_pointer("CublasGemm", "c", c, alignof(float));
+  require_gemm("CublasGemm", a, b, alignof(T), shape);
+  require_pointer("CublasGemm", "c", c, alignof(T));
   constexpr int most = std::numeric_limits<int>::max();
   const std::size_t largest = std::max({shape.m, shape.n, shape.k});
   if (largest > static_cast<std::size_t>(most)) {
@@ -80,16 +69,20 @@ void CublasGemm::operator()(const float* a, const float* b, float* c, GemmShape 
   // The workspace goes second: cublasSetStream puts cuBLAS's own pool back.
   check_cublas("cublasSetStream", cublasSetStream(handle_.get(), stream));
   check_cublas("cublasSetWorkspace",
-               cublasSetWorkspace(handle_.get(), workspace_.get(), workspace_bytes_));
+               cublasSetWorkspace(handle_.get(), workspace_.data(), workspace_.bytes()));
   const float one = 1;
   const float zero = 0;
+  constexpr cudaDataType_t type = cuda_type<T>;
   // cuBLAS reads column by column, so it sees our row-major matrices transposed; it is asked for
   // C^T[n,m] = B^T[n,k] * A^T[k,m], which is our C.
   check_cublas("cublasGemmEx",
-               cublasGemmEx(handle_.get(), CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, b, CUDA_R_32F,
-                            n, a, CUDA_R_32F, k, &zero, c, CUDA_R_32F, n, CUBLAS_COMPUTE_32F,
-                            CUBLAS_GEMM_DEFAULT));
+               cublasGemmEx(handle_.get(), CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, b, type, n, a,
+                            type, k, &zero, c, type, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
 }
+
+template void CublasGemm::operator()(const float*, const float*, float*, GemmShape, cudaStream_t);
+template void CublasGemm::operator()(const __nv_bfloat16*, const __nv_bfloat16*, __nv_bfloat16*,
+                                     GemmShape, cudaStream_t);
 
 std::string cublas_version() {
   const auto part = [](libraryPropertyType which) {

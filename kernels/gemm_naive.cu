@@ -28,7 +28,7 @@ void gemm_naive(const float* a, const float* b, float* c, GemmShape shape, cudaS
   if (shape.m == 0 || shape.n == 0) {
     return;
   }
-  require_gemm("gemm_naive", a, b, shape);
+  require_gemm("gemm_naive", a, b, alignof(float), shape);
   require_pointer("gemm_naive", "c", c, alignof(float));
   const GemmTiles tiles = gemm_tiles("gemm_naive", shape);
   gemm_naive_kernel<<<tiles.blocks, dim3(gemm_tile, gemm_tile), 0, stream>>>(a, b, c, shape,

@@ -10,8 +10,9 @@ namespace warpgauge::kernels {
 
 inline constexpr unsigned reference_threads = 256;
 
+template <class T>
 __global__ __launch_bounds__(reference_threads) void gemm_reference_kernel(
-    const float* __restrict__ a, const float* __restrict__ b, double* __restrict__ expected,
+    const T* __restrict__ a, const T* __restrict__ b, double* __restrict__ expected,
     GemmShape shape, std::size_t first, std::size_t count) {
   const std::size_t i = std::size_t{blockIdx.x} * reference_threads + threadIdx.x;
   if (i >= count) {
@@ -26,12 +27,13 @@ __global__ __launch_bounds__(reference_threads) void gemm_reference_kernel(
   expected[i] = sum;
 }
 
-void gemm_reference(const float* a, const float* b, double* expected, GemmShape shape,
-                    std::size_t first, std::size_t count, cudaStream_t stream) {
+template <class T>
+void gemm_reference(const T* a, const T* b, double* expected, GemmShape shape, std::size_t first,
+                    std::size_t count, cudaStream_t stream) {
   if (count == 0 || shape.m == 0 || shape.n == 0) {
     return;
   }
-  require_gemm("gemm_reference", a, b, shape);
+  require_gemm("gemm_reference", a, b, alignof(T), shape);
   require_pointer("gemm_reference", "expected", expected, alignof(double));
   const std::size_t outputs = shape.m * shape.n;  // fits: require_gemm
   if (first > outputs || count > outputs - first) {
@@ -44,5 +46,10 @@ void gemm_reference(const float* a, const float* b, double* expected, GemmShape 
                                                                   count);
   check_launch("gemm_reference");
 }
+
+template void gemm_reference(const float*, const float*, double*, GemmShape, std::size_t,
+                             std::size_t, cudaStream_t);
+template void gemm_reference(const __nv_bfloat16*, const __nv_bfloat16*, double*, GemmShape,
+                             std::size_t, std::size_t, cudaStream_t);
 
 }  // namespace warpgauge::kernels

@@ -15,93 +15,141 @@ constexpr GemmShape shapes[] = {{1, 1, 1},    {31, 1, 2},      {1, 33, 5},     {
 
 class GemmTest : public DeviceTest {
  protected:
+  template <class T>
   struct Inputs {
     explicit Inputs(GemmShape shape)
-        : host_a(random_values(shape.m * shape.k, 1)),
-          host_b(random_values(shape.k * shape.n, 2)),
+        : host_a(random_elements(shape.m * shape.k, 1)),
+          host_b(random_elements(shape.k * shape.n, 2)),
           device_a(host_a),
           device_b(host_b) {}
-    const float* a() const { return thrust::raw_pointer_cast(device_a.data()); }
-    const float* b() const { return thrust::raw_pointer_cast(device_b.data()); }
-    std::vector<float> host_a, host_b;
-    thrust::device_vector<float> device_a, device_b;
+    static std::vector<T> random_elements(std::size_t n, unsigned seed) {
+      const std::vector<float> values = random_values(n, seed);
+      return {values.begin(), values.end()};
+    }
+    const T* a() const { return thrust::raw_pointer_cast(device_a.data()); }
+    const T* b() const { return thrust::raw_pointer_cast(device_b.data()); }
+    std::vector<T> host_a, host_b;
+    thrust::device_vector<T> device_a, device_b;
   };
 
-  static std::vector<double> multiply_on_host(const Inputs& inputs, GemmShape shape) {
+  template <class T>
+  static std::vector<double> multiply_on_host(const Inputs<T>& inputs, GemmShape shape) {
     std::vector<double> c(shape.m * shape.n);
     for (std::size_t row = 0; row < shape.m; ++row) {
       for (std::size_t i = 0; i < shape.k; ++i) {
         for (std::size_t column = 0; column < shape.n; ++column) {
           c[row * shape.n + column] += static_cast<double>(inputs.host_a[row * shape.k + i]) *
-                                       inputs.host_b[i * shape.n + column];
+                                       static_cast<double>(inputs.host_b[i * shape.n + column]);
         }
       }
     }
     return c;
   }
 
-  /// Expects |actual - expected| <= tolerance everywhere; names the first that is not.
+  /// Expects |actual - expected| <= absolute + relative |expected| everywhere; names the first
+  /// element that is not.
   template <class T>
   static void expect_close(const std::vector<T>& actual, const std::vector<double>& expected,
-                           double tolerance) {
+                           double absolute, double relative = 0) {
     ASSERT_EQ(actual.size(), expected.size());
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < actual.size(); ++i) {
-      const double error = std::abs(actual[i] - expected[i]);
-      if (!(error <= tolerance) && ++wrong == 1) {
-        ADD_FAILURE() << "c[" << i << "] = " << actual[i] << ", not " << expected[i] << " within "
+      const double tolerance = absolute + relative * std::abs(expected[i]);
+      const double value = static_cast<double>(actual[i]);
+      if (!(std::abs(value - expected[i]) <= tolerance) && ++wrong == 1) {
+        ADD_FAILURE() << "c[" << i << "] = " << value << ", not " << expected[i] << " within "
                       << tolerance;
       }
     }
     EXPECT_EQ(wrong, 0U);
   }
 
-  /// 2 k units in the last place of 1. Rounding errors of signed terms add up like a random walk,
-  /// to under 0.5 k here; one lost term is off by 0.25 or more, and TF32 by 1e-3, so both fail.
-  static double tolerance(GemmShape shape) {
+  /// 2 k units in the last place of 1 in fp32. Rounding errors of signed terms add up like a random
+  /// walk, to under 0.5 k here; tensor cores cut off instead of rounding, once for several terms.
+  /// One lost term is off by 0.25 or more, and TF32 by 1e-3, so both fail.
+  static double sum_tolerance(GemmShape shape) {
     return 2 * static_cast<double>(shape.k) * std::numeric_limits<float>::epsilon();
   }
 
+  /// What storing the sum adds. A float stores the sum as it is. A bf16 has 8 bits of significand
+  /// and rounds by half a unit in the last of them: at most 2^-8 of the value. That is 0.05 at the
+  /// usual |c| = sqrt(k / 3) <= 13, which a lost term still exceeds, and sums kept in bf16 too.
+  template <class T>
+  static constexpr double storing_tolerance() {
+    return std::is_same_v<T, float> ? 0 : 0x1p-8;
+  }
+
   /// launch, on its own and captured, against gemm_reference for every shape.
-  template <class Launcher>
+  template <class T, class Launcher>
   void expect_matches_reference(Launcher& launch) const {
     for (const GemmShape shape : shapes) {
       SCOPED_TRACE(::testing::Message() << shape.m << " x " << shape.n << " x " << shape.k);
       const std::size_t outputs = shape.m * shape.n;
-      const Inputs inputs(shape);
+      const Inputs<T> inputs(shape);
       GuardedOutput<double> expected(outputs);
-      GuardedOutput<float> direct(outputs);
-      GuardedOutput<float> replayed(outputs);
+      GuardedOutput<T> direct(outputs);
+      GuardedOutput<T> replayed(outputs);
       gemm_reference(inputs.a(), inputs.b(), expected.data(), shape, 0, outputs, stream());
       launch(inputs.a(), inputs.b(), direct.data(), shape, stream());
       synchronize();
-      expect_close(direct.values(), expected.values(), tolerance(shape));
+      expect_close(direct.values(), expected.values(), sum_tolerance(shape),
+                   storing_tolerance<T>());
       capture_and_replay(stream(),
                          [&] { launch(inputs.a(), inputs.b(), replayed.data(), shape, stream()); });
-      expect_close(replayed.values(), expected.values(), tolerance(shape));
+      expect_close(replayed.values(), expected.values(), sum_tolerance(shape),
+                   storing_tolerance<T>());
     }
+  }
+
+  template <class T>
+  void expect_reference_matches_the_host() const {
+    for (const GemmShape shape : shapes) {
+      SCOPED_TRACE(::testing::Message() << shape.m << " x " << shape.n << " x " << shape.k);
+      const Inputs<T> inputs(shape);
+      GuardedOutput<double> expected(shape.m * shape.n);
+      capture_and_replay(stream(), [&] {
+        gemm_reference(inputs.a(), inputs.b(), expected.data(), shape, 0, shape.m * shape.n,
+                       stream());
+      });
+      expect_close(expected.values(), multiply_on_host(inputs, shape),
+                   2 * static_cast<double>(shape.k) * std::numeric_limits<double>::epsilon());
+    }
+  }
+
+  template <class T>
+  void expect_cublas_refuses_bad_arguments() const {
+    const thrust::device_vector<T> in(2);
+    GuardedOutput<T> out(1);
+    const T* const input = thrust::raw_pointer_cast(in.data());
+    const T* const none = nullptr;
+    const T* const between =
+        reinterpret_cast<const T*>(reinterpret_cast<const char*>(input) + sizeof(T) / 2);
+    T* const no_output = nullptr;
+    CublasGemm gemm;
+    EXPECT_THROW(gemm(none, input, out.data(), {1, 1, 1}, stream()), std::invalid_argument);
+    EXPECT_THROW(gemm(input, none, out.data(), {1, 1, 1}, stream()), std::invalid_argument);
+    EXPECT_THROW(gemm(input, input, no_output, {1, 1, 1}, stream()), std::invalid_argument);
+    EXPECT_THROW(gemm(between, input, out.data(), {1, 1, 1}, stream()), std::invalid_argument);
+    EXPECT_THROW(gemm(input, input, out.data(), {1, 1, 0}, stream()), std::invalid_argument);
+    EXPECT_NO_THROW(gemm(none, none, no_output, {0, 1, 1}, stream()));
+    constexpr GemmShape past_int{std::size_t{1} << 31, 1, 1};
+    EXPECT_THROW(gemm(input, input, out.data(), past_int, stream()), std::invalid_argument);
   }
 };
 
 TEST_F(GemmTest, ReferenceMatchesTheHost) {
-  for (const GemmShape shape : shapes) {
-    SCOPED_TRACE(::testing::Message() << shape.m << " x " << shape.n << " x " << shape.k);
-    const Inputs inputs(shape);
-    GuardedOutput<double> expected(shape.m * shape.n);
-    capture_and_replay(stream(), [&] {
-      gemm_reference(inputs.a(), inputs.b(), expected.data(), shape, 0, shape.m * shape.n,
-                     stream());
-    });
-    expect_close(expected.values(), multiply_on_host(inputs, shape),
-                 2 * static_cast<double>(shape.k) * std::numeric_limits<double>::epsilon());
-  }
+  expect_reference_matches_the_host<float>();
+}
+
+TEST_F(GemmTest, ReferenceOfBf16MatchesTheHost) {
+  expect_reference_matches_the_host<__nv_bfloat16>();
 }
 
 TEST_F(GemmTest, ReferenceOfAPartIsThatPartOfTheWhole) {
   constexpr GemmShape shape{33, 17, 65};
   constexpr std::size_t first = 16;  // the last column of row 0, so that the part crosses rows
   constexpr std::size_t count = 40;
-  const Inputs inputs(shape);
+  const Inputs<float> inputs(shape);
   GuardedOutput<double> part(count);
   gemm_reference(inputs.a(), inputs.b(), part.data(), shape, first, count, stream());
   synchronize();
@@ -111,47 +159,40 @@ TEST_F(GemmTest, ReferenceOfAPartIsThatPartOfTheWhole) {
 }
 
 TEST_F(GemmTest, NaiveMatchesReference) {
-  expect_matches_reference(gemm_naive);
+  expect_matches_reference<float>(gemm_naive);
 }
 
 TEST_F(GemmTest, TiledMatchesReference) {
-  expect_matches_reference(gemm_tiled);
+  expect_matches_reference<float>(gemm_tiled);
 }
 
 TEST_F(GemmTest, CublasMatchesReference) {
   CublasGemm gemm;
-  expect_matches_reference(gemm);
+  expect_matches_reference<float>(gemm);
 }
 
-TEST_F(GemmTest, CublasWorksAfterAMove) {
+TEST_F(GemmTest, CublasOfBf16MatchesReference) {
+  CublasGemm gemm;
+  expect_matches_reference<__nv_bfloat16>(gemm);
+}
+
+TEST_F(GemmTest, CublasWorksAfterAMoveAndWithBothTypes) {
   CublasGemm first;
   CublasGemm second = std::move(first);
-  expect_matches_reference(second);
+  expect_matches_reference<__nv_bfloat16>(second);
+  expect_matches_reference<float>(second);
 }
 
 TEST_F(GemmTest, CublasTellsItsVersion) {
   EXPECT_EQ(cublas_version().find("1"), 0U) << cublas_version();
 }
 
-TEST_F(GemmTest, CublasRefusesWhatItsIntCannotCount) {
-  const thrust::device_vector<float> in(1);
-  GuardedOutput<float> out(1);
-  const float* const input = thrust::raw_pointer_cast(in.data());
-  const GemmShape shape{std::size_t{1} << 31, 1, 1};
-  CublasGemm gemm;
-  EXPECT_THROW(gemm(input, input, out.data(), shape, stream()), std::invalid_argument);
+TEST_F(GemmTest, CublasRefusesBadArguments) {
+  expect_cublas_refuses_bad_arguments<float>();
 }
 
-TEST_F(GemmTest, CublasRefusesBadPointersAndNoTerms) {
-  const thrust::device_vector<float> in(1);
-  GuardedOutput<float> out(1);
-  const float* const input = thrust::raw_pointer_cast(in.data());
-  CublasGemm gemm;
-  EXPECT_THROW(gemm(nullptr, input, out.data(), {1, 1, 1}, stream()), std::invalid_argument);
-  EXPECT_THROW(gemm(input, nullptr, out.data(), {1, 1, 1}, stream()), std::invalid_argument);
-  EXPECT_THROW(gemm(input, input, nullptr, {1, 1, 1}, stream()), std::invalid_argument);
-  EXPECT_THROW(gemm(input, input, out.data(), {1, 1, 0}, stream()), std::invalid_argument);
-  EXPECT_NO_THROW(gemm(nullptr, nullptr, nullptr, {0, 1, 1}, stream()));
+TEST_F(GemmTest, CublasOfBf16RefusesBadArguments) {
+  expect_cublas_refuses_bad_arguments<__nv_bfloat16>();
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ void gemm_tiled(const float* a, const float* b, float* c, GemmShape shape, cudaS
   if (shape.m == 0 || shape.n == 0) {
     return;
   }
-  require_gemm("gemm_tiled", a, b, shape);
+  require_gemm("gemm_tiled", a, b, alignof(float), shape);
   require_pointer("gemm_tiled", "c", c, alignof(float));
   const GemmTiles tiles = gemm_tiles("gemm_tiled", shape);
   gemm_tiled_kernel<<<tiles.blocks, dim3(gemm_tile, gemm_tile), 0, stream>>>(a, b, c, shape,
