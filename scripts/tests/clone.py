@@ -30,7 +30,9 @@ class Repository:
         times: Mapping[str, float] | None = None,
         *,
         fault: str = "",
-        counters: Mapping[int, Mapping[str, float]] | None = None,
+        counters: Mapping[int, Mapping[str, float]]
+        | Mapping[str, Mapping[str, float]]
+        | None = None,
         listing_fault: str = "",
         no_gpu: str = "",
     ) -> None:

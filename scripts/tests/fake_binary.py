@@ -47,13 +47,18 @@ context = dict(date="2026-11-20T12:00:00+00:00", executable=sys.argv[0], num_cpu
                library_build_type="release", **told["context"])
 if "inject" in flags:
     context["inject"] = flags["inject"]
+if told["trace"] is not None and "WARPGAUGE_TRACE" in os.environ:
+    assert os.path.isfile(os.environ["CUDA_INJECTION64_PATH"])
+    with open(os.environ["WARPGAUGE_TRACE"], "w") as trace:
+        trace.write(told["trace"])
 out = open(flags["benchmark_out"], "w")
 out.write('{{\\n  "context": ' + json.dumps(context, indent=4) + ',\\n  "benchmarks": [\\n')
 for index, name in enumerate(names):
     row = dict(name=name, family_index=index, per_family_instance_index=0, run_name=name,
                run_type="iteration", repetitions=1, repetition_index=0, threads=1, iterations=100,
                real_time=told["times"][name] + process, cpu_time=1.0, time_unit="ns",
-               bytes_per_second=1e9, samples=process, **told["counters"].get(str(process), {{}}))
+               bytes_per_second=1e9, samples=process)
+    row.update(told["counters"].get("all", {{}}), **told["counters"].get(str(process), {{}}))
     if fault == "errored row" and index == 0:
         row.update(error_occurred=True, error_message="wrong result", real_time=0)
     if index == len(names) - 1:
@@ -87,13 +92,16 @@ def make(
     *,
     context: Mapping[str, str] | None = None,
     faults: Mapping[str, str] | None = None,
-    counters: Mapping[int, Mapping[str, float]] | None = None,
+    counters: Mapping[int, Mapping[str, float]] | Mapping[str, Mapping[str, float]] | None = None,
     listing_fault: str = "",
     no_gpu: str = "",
+    trace: str | None = None,
 ) -> Path:
     """A program bench_<family>, in the list of those built.
 
-    Its benchmarks take `times` ns plus the number of the process, and have the `counters` of it.
+    Its benchmarks take `times` ns plus the number of the process, and have the `counters` of "all"
+    and of that number. Where WARPGAUGE_TRACE names a file it writes `trace` there, as if CUPTI were
+    in it.
     """
     path = folder / f"bench_{family}"
     told = {
@@ -103,6 +111,7 @@ def make(
         "counters": {} if counters is None else dict(counters),
         "listing_fault": listing_fault,
         "no_gpu": no_gpu,
+        "trace": trace,
     }
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(_PROGRAM.format(python=sys.executable, told=json.dumps(told)))

@@ -58,7 +58,7 @@ def find(folder: Path, scratch: Path) -> list[Binary]:
         raise UserError(
             f"{folder / FAMILIES} names no benchmark program: build first (leave out --no-build)"
         )
-    return [_listed(folder / name, scratch) for name in names]
+    return [listed(folder / name, scratch) for name in names]
 
 
 def select(binaries: Sequence[Binary], regex: str, scratch: Path) -> list[Binary]:
@@ -116,7 +116,8 @@ def probe(binaries: Sequence[Binary], arguments: Sequence[str], scratch: Path) -
     return Probe({}, faults=tuple(faults))
 
 
-def _listed(path: Path, scratch: Path) -> Binary:
+def listed(path: Path, scratch: Path) -> Binary:
+    """One program with all its benchmarks, or with the fault that keeps it from listing them."""
     ending = _list(path, scratch)
     names = tuple(line for line in ending.stdout.splitlines() if line.strip())
     if ending.status:

@@ -94,14 +94,14 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--filter", metavar="REGEX", default="", help="only benchmarks whose name matches")
     add("--quick", action="store_true", help=f"{QUICK_PROCESSES} processes, for a first look")
-    add("--processes", metavar="N", type=_positive, help=f"default {PROCESSES}")
+    add("--processes", metavar="N", type=positive, help=f"default {PROCESSES}")
     add("--out", metavar="FILE", type=Path, help="run file; default build/runs/<time>.json")
     add("--baseline", metavar="PATH", type=Path, help="default baselines/<this GPU model>")
-    add("--device", metavar="N", type=_index, help="index of the GPU; default 0")
+    add("--device", metavar="N", type=index, help="index of the GPU; default 0")
     add("--record", action="store_true", help="add this run to the baseline of this GPU model")
     add("--inject", metavar="REGEX=FACTOR", type=_injection, help="real extra work in "
         "the matching benchmarks, to prove that it is found")  # fmt: skip
-    add("--seed", metavar="N", type=_index, help="of the order; default random, and recorded")
+    add("--seed", metavar="N", type=index, help="of the order; default random, and recorded")
     add("--timeout", metavar="SECONDS", type=_seconds, default=DEADLINE_S,
         help=f"for one process; default {DEADLINE_S:g}")  # fmt: skip
     add("--no-build", action="store_true", help="run what build/release holds")
@@ -109,13 +109,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _positive(text: str) -> int:
-    if (number := _index(text)) == 0:
+def positive(text: str) -> int:
+    """An argument that is a whole number from 1 on, for argparse."""
+    if (number := index(text)) == 0:
         raise argparse.ArgumentTypeError("must be at least 1")
     return number
 
 
-def _index(text: str) -> int:
+def index(text: str) -> int:
+    """An argument that is a whole number from 0 on, for argparse."""
     if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
     return int(text)

@@ -14,18 +14,26 @@ from warpgauge.errors import UserError
 # Found in the text and not by parsing: a damaged baseline is still one.
 _BASELINE = re.compile(rb'"warpgauge_format"\s*:\s*"baseline/')
 _RUN_FILE = re.compile(rb'"warpgauge_format"\s*:\s*"run/')
+_FIDELITY = re.compile(rb'"warpgauge_format"\s*:\s*"fidelity/')
 _PICTURE = re.compile(rb"<svg\b")
 
 
 def check_run_file(path: Path, baselines: Path, inputs: Sequence[Path]) -> None:
     """A run file may replace another one, but no baseline, nothing in their folder, no input."""
     target = _check(path, inputs)
-    if target.is_relative_to(baselines.resolve()):
-        raise _refusal(path, f"{baselines} holds baselines, which only --record writes")
+    _refuse_folder(path, target, baselines)
     if _holds(path, target, _BASELINE):
         raise _refusal(path, "it is a baseline; name another file")
     if not _replaceable(path, target, _RUN_FILE):
         raise _refusal(path, "it is there and is no run file; name another file")
+
+
+def check_fidelity_file(path: Path, baselines: Path) -> None:
+    """Findings of scripts/fidelity may replace others, and go nowhere among the baselines."""
+    target = _check(path, [])
+    _refuse_folder(path, target, baselines)
+    if not _replaceable(path, target, _FIDELITY):
+        raise _refusal(path, "it is there and holds no findings of scripts/fidelity; name another")
 
 
 def check_picture(path: Path, inputs: Sequence[Path]) -> None:
@@ -55,6 +63,11 @@ def _check(path: Path, inputs: Sequence[Path]) -> Path:
     except OSError as fault:
         raise _refusal(path, fault.strerror or str(fault)) from None
     return target
+
+
+def _refuse_folder(path: Path, target: Path, baselines: Path) -> None:
+    if target.is_relative_to(baselines.resolve()):
+        raise _refusal(path, f"{baselines} holds baselines, which only --record writes")
 
 
 def _inside(folder: Path) -> list[Path]:

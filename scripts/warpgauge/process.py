@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,8 +49,15 @@ class Ending:
         return f"{self.program} {how}" + (f": {self.last_words}" if self.last_words else "")
 
 
-def run(command: Sequence[str], deadline_s: float, folder: Path) -> Ending:
+def run(
+    command: Sequence[str],
+    deadline_s: float,
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+) -> Ending:
     """Run `command` in a process group of its own, its output in files of `folder`.
+
+    `environment` is added to our own.
 
     At the deadline the whole group gets SIGTERM, then SIGKILL; so it does when this function is
     left by an exception (Ctrl-C), which the child does not see by itself.
@@ -66,7 +73,7 @@ def run(command: Sequence[str], deadline_s: float, folder: Path) -> Ending:
                 stdout=out_file,
                 stderr=err_file,
                 start_new_session=True,
-                env=_environment(),
+                env={**_environment(), **(environment or {})},
             )
         except OSError as fault:
             return Ending(tuple(command), 127, "", fault.strerror or str(fault), 0.0)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,6 +30,7 @@ class Plan:
     arguments: tuple[str, ...] = ()
     gpu_arguments: tuple[str, ...] = ()  # only for the binaries that need a GPU
     deadline_s: float = DEADLINE_S
+    environment: Mapping[str, str] = field(default_factory=dict)  # beside our own
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ def _run_once(plan: Plan, number: int, binary: Binary) -> Outcome:
     folder.mkdir(parents=True, exist_ok=True)
     out = folder / "out.json"
     output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
-    ending = process.run([*command(plan, binary), *output], plan.deadline_s, folder)
+    whole = [*command(plan, binary), *output]
+    ending = process.run(whole, plan.deadline_s, folder, plan.environment)
     report, complete = read(out)
     rows = report.get("benchmarks", [])
     errored = any(row.get("error_occurred") for row in rows)

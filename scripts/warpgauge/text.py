@@ -53,6 +53,12 @@ def duration(seconds: float) -> str:
     return f"{digits(seconds / size)} {unit}"
 
 
+def signed_duration(seconds: float) -> str:
+    """A difference of times: ``+12.30 ns``."""
+    sign = "" if seconds == 0.0 else _MINUS if seconds < 0 else "+"
+    return f"{sign}{duration(abs(seconds))}"
+
+
 def quantity(value: float, unit: str) -> str:
     """A rate with a decimal prefix: ``51.30 TFLOP/s``; bandwidth stays in GB/s up to 9999."""
     for size, prefix in _PREFIXES:

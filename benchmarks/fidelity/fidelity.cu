@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What replay times are proved on, against CUPTI: work of known length, of one kernel and of
+// several, from latency-bound to far past the caches. scripts/fidelity runs it.
+#include <memory>
+
+#include "fixtures/gpu_benchmark.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/gemm.hpp"
+#include "kernels/reduce.hpp"
+#include "kernels/spin.hpp"
+
+namespace {
+
+using namespace warpgauge;
+
+// Bound by nothing: about 1 us, 10 us, 100 us and 1 ms at the 1.98 GHz of an H200, whose number of
+// SMs it takes. There is nothing to check but the time.
+const GpuBenchmark spin{
+    "fidelity/spin", {{"cycles", {1980, 19800, 198000, 1980000}}}, [](GpuCase& gpu) {
+      constexpr unsigned blocks = 132;
+      const std::size_t cycles = gpu.param("cycles");
+      gpu.replay([=](const Turn& at) { kernels::spin(cycles, blocks, at.stream); });
+    }};
+
+// One kernel, bound by device memory, 8 bytes an element.
+const GpuBenchmark square{
+    "fidelity/square/f32",
+    {{"n", {4 << 10, 256 << 10, 2 << 20, 16 << 20, 128 << 20}}},
+    [](GpuCase& gpu) {
+      const std::size_t n = gpu.param("n");
+      const auto in = gpu.input<float>(n);
+      const auto out = gpu.output<float>(n);
+      gpu.moves_bytes(2 * n * sizeof(float));
+      const Tolerance rounding{.relative = 2 * unit_roundoff<float>};
+      gpu.verify(out, rounding, [=](const Turn& at, Window part, double* expected) {
+        kernels::transform_reference<kernels::Square>(in[at] + part.first, expected, part.count,
+                                                      at.stream);
+      });
+      gpu.replay([=](const Turn& at) {
+        kernels::transform_vec4<kernels::Square>(in[at], out[at], n, at.stream);
+      });
+    }};
+
+// As many kernels as CUB takes, bound by device memory, 4 bytes an element.
+const GpuBenchmark sum_cub{
+    "fidelity/sum_cub/f32", {{"n", {64 << 10, 16 << 20, 256 << 20}}}, [](GpuCase& gpu) {
+      const std::size_t n = gpu.param("n");
+      const auto in = gpu.input<float>(n);
+      const auto out = gpu.output<float>(1);
+      gpu.moves_bytes(n * sizeof(float));
+      // A term left out or taken twice is 0.5 or more. Rounding is far below: terms have either
+      // sign, so that the partial sums of a thread, of about 10^3 terms, are about 30, and the
+      // errors of n additions add up like a random walk, to about u sqrt(n) 30 = 0.03 at most.
+      const Tolerance half_a_term{.absolute = 0.25};
+      gpu.verify(out, half_a_term, [=](const Turn& at, Window /*whole*/, double* expected) {
+        kernels::sum_reference(in[at], expected, n, at.stream);
+      });
+      const auto sum = std::make_shared<kernels::CubSum>(n);
+      gpu.replay([=](const Turn& at) { (*sum)(in[at], out[at], n, at.stream); });
+    }};
+
+// What a library chooses, on tensor cores: bound by arithmetic, 2 n^3 operations.
+const GpuBenchmark cublas{
+    "fidelity/cublas/bf16", {{"n", {512, 1024, 4096}}}, [](GpuCase& gpu) {
+      const std::size_t n = gpu.param("n");
+      const auto length = static_cast<double>(n);
+      const kernels::GemmShape shape{n, n, n};
+      const auto a = gpu.input<__nv_bfloat16>(n * n);
+      const auto b = gpu.input<__nv_bfloat16>(n * n);
+      const auto c = gpu.output<__nv_bfloat16>(n * n);
+      gpu.computes_flops(2 * length * length * length);
+      // Summed in fp32 as in benchmarks/gemm.cu, where the bound is derived, then rounded once.
+      const Tolerance tolerance{.absolute = unit_roundoff<float> * 2.25 * 8 * length,
+                                .relative = unit_roundoff<__nv_bfloat16>};
+      gpu.verify(c, tolerance, [=](const Turn& at, Window part, double* expected) {
+        kernels::gemm_reference(a[at], b[at], expected, shape, part.first, part.count, at.stream);
+      });
+      const auto gemm = std::make_shared<kernels::CublasGemm>();
+      gpu.replay([=](const Turn& at) { (*gemm)(a[at], b[at], c[at], shape, at.stream); });
+    }};
+
+}  // namespace

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long the device was busy with an operation, out of all that it did. Pure functions.
+
+The engine puts on the stream, for every region that it times (fixtures/device_clock.cpp): a delay,
+a stamp, the work, a stamp. What lies between the two stamps is the work, and nothing else is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from warpgauge.errors import ExitStatus, UserError
+from warpgauge.text import plural
+
+# fixtures/cuda/patterns.cu, as the compiler writes the names of an unnamed namespace.
+_DELAY = re.compile(r"_ZN9warpgauge\d+_GLOBAL__N_.*12delay_kernelE")
+_STAMP = re.compile(r"_ZN9warpgauge\d+_GLOBAL__N_.*12stamp_kernelE")
+
+
+@dataclass(frozen=True)
+class Activity:
+    """A kernel, a copy or a memset, and when the device was busy with it."""
+
+    kind: str
+    name: str
+    start_ns: int
+    end_ns: int
+
+
+Region = Sequence[Activity]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a benchmark says of its own timed regions."""
+
+    operations: int  # in all regions that it kept
+    samples: int  # these regions
+    kernels: int | None = None  # an operation, where it knows
+
+
+@dataclass(frozen=True)
+class Busy:
+    """What the device did for one operation."""
+
+    nanoseconds: float  # the median over the regions
+    kernels: int
+    regions: int
+
+
+class TraceFault(UserError):
+    """The trace and what the benchmark says do not go together, so that neither proves the other.
+
+    Its sentence is of one benchmark; others may do.
+    """
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence, ExitStatus.NOT_MEASURED)
+
+
+def busy(activities: Iterable[Activity], work: Work) -> Busy:
+    """Raises TraceFault where the trace does not hold the work that was timed."""
+    found = [region for region in regions(activities) if region]
+    if not found:
+        raise TraceFault("the trace shows no timed region with work in it")
+    copies = _copies(work)
+    # Calibration comes with regions of other lengths, few of each, and mostly of fewer operations.
+    common = Counter(map(len, found))
+    fitting = [length for length in common if length % copies == 0] or common
+    length = max(fitting, key=lambda length: (common[length], length))
+    timed = [region for region in found if len(region) == length]
+    if len(timed) < work.samples:
+        raise TraceFault(
+            f"the trace shows {plural(len(timed), 'region')} of {plural(length, 'record')}, "
+            f"but the benchmark kept {plural(work.samples, 'sample')}: records are missing"
+        )
+    kernels = sum(one.kind == "kernel" for one in timed[-1])
+    if length % copies or kernels % copies:
+        raise TraceFault(
+            f"{plural(length, 'record')} a region, {kernels} of them kernels, are not a multiple "
+            f"of its {plural(copies, 'operation')}"
+        )
+    kernels //= copies
+    if work.kernels is not None and kernels != work.kernels:
+        raise TraceFault(
+            f"the trace shows {plural(kernels, 'kernel')} an operation, the benchmark's graph "
+            f"{work.kernels}"
+        )
+    return Busy(median(union_ns(region) for region in timed) / copies, kernels, len(timed))
+
+
+def regions(activities: Iterable[Activity]) -> list[Region]:
+    """The work of every timed region, in order of time. Raises TraceFault for one left open."""
+    ordered = sorted(activities, key=lambda one: (one.start_ns, one.end_ns))
+    untimed = sum(not 0 < one.start_ns <= one.end_ns for one in ordered)
+    if untimed:
+        raise TraceFault(f"CUPTI took no time of {plural(untimed, 'record')}")
+    found: list[Region] = []
+    region: list[Activity] | None = None  # the work so far, inside of one
+    before = None
+    for one in ordered:
+        if region is None:
+            opens = before is not None and _DELAY.match(before.name) and _STAMP.match(one.name)
+            region = [] if opens else None
+        elif _STAMP.match(one.name):
+            found.append(region)
+            region = None
+        elif _DELAY.match(one.name):
+            break
+        else:
+            region.append(one)
+        before = one
+    if region is not None:
+        raise TraceFault(f"timed region {len(found) + 1} of the trace has no end")
+    return found
+
+
+def union_ns(activities: Iterable[Activity]) -> int:
+    """For how long at least one of them ran: what overlaps counts once, gaps do not count."""
+    total = reached = 0
+    for one in sorted(activities, key=lambda one: one.start_ns):
+        total += max(0, one.end_ns - max(one.start_ns, reached))
+        reached = max(reached, one.end_ns)
+    return total
+
+
+def _copies(work: Work) -> int:
+    """Operations a region."""
+    if not (work.samples > 0 and work.operations > 0) or work.operations % work.samples:
+        raise TraceFault(
+            f"{plural(work.operations, 'operation')} in {plural(work.samples, 'sample')} are no "
+            "whole number a sample"
+        )
+    return work.operations // work.samples
