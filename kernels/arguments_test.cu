@@ -171,9 +171,9 @@ TEST(Reduce, CubRefusesMoreThanItCounts) {
 }
 
 TEST(Spin, NoBlocksAndTooManyAreRefused) {
-  EXPECT_EQ(refusal([] { spin(1, 0, nullptr); }),
+  EXPECT_EQ(refusal([] { spin(1, 0, nullptr, nullptr); }),
             "spin: 0 blocks; at least 1 and at most 2147483647 can be launched");
-  EXPECT_NE(refusal([] { spin(1, 2'147'483'648U, nullptr); }), "");
+  EXPECT_NE(refusal([] { spin(1, 2'147'483'648U, nullptr, nullptr); }), "");
 }
 
 TEST(Empty, UnknownArgumentSizesAreRefused) {

@@ -18,10 +18,11 @@ class SpinTest : public DeviceTest {
     cudaEvent_t stop = nullptr;
     EXPECT_EQ(cudaEventCreate(&start), cudaSuccess);
     EXPECT_EQ(cudaEventCreate(&stop), cudaSuccess);
+    GuardedOutput<float> done(std::size_t{blocks} * spin_threads);
     float least = std::numeric_limits<float>::infinity();
     for (int i = 0; i < 5; ++i) {
       EXPECT_EQ(cudaEventRecord(start, stream()), cudaSuccess);
-      spin(cycles, blocks, stream());
+      spin(cycles, blocks, done.data(), stream());
       EXPECT_EQ(cudaEventRecord(stop, stream()), cudaSuccess);
       EXPECT_EQ(cudaEventSynchronize(stop), cudaSuccess);
       float elapsed = 0;
@@ -30,6 +31,10 @@ class SpinTest : public DeviceTest {
     }
     EXPECT_EQ(cudaEventDestroy(stop), cudaSuccess);
     EXPECT_EQ(cudaEventDestroy(start), cudaSuccess);
+    const std::vector<float> written = done.values();
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      EXPECT_EQ(written[i], static_cast<float>(i));
+    }
     return least;
   }
 };
@@ -60,7 +65,9 @@ TEST_F(SpinTest, NoCyclesEndAtOnce) {
 }
 
 TEST_F(SpinTest, CanBeCaptured) {
-  capture_and_replay(stream(), [&] { spin(1000, 2, stream()); });
+  GuardedOutput<float> done(2 * spin_threads);
+  capture_and_replay(stream(), [&] { spin(1000, 2, done.data(), stream()); });
+  EXPECT_EQ(done.values().back(), 2 * spin_threads - 1);
 }
 
 }  // namespace

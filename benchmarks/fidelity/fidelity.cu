@@ -13,13 +13,23 @@ namespace {
 
 using namespace warpgauge;
 
+__global__ void count_kernel(double* expected, Window part) {
+  for (std::size_t i = threadIdx.x; i < part.count; i += blockDim.x) {
+    expected[i] = static_cast<double>(part.first + i);
+  }
+}
+
 // Bound by nothing: about 1 us, 10 us, 100 us and 1 ms at the 1.98 GHz of an H200, whose number of
-// SMs it takes. There is nothing to check but the time.
+// SMs it takes.
 const GpuBenchmark spin{
     "fidelity/spin", {{"cycles", {1980, 19800, 198000, 1980000}}}, [](GpuCase& gpu) {
       constexpr unsigned blocks = 132;
       const std::size_t cycles = gpu.param("cycles");
-      gpu.replay([=](const Turn& at) { kernels::spin(cycles, blocks, at.stream); });
+      const auto done = gpu.output<float>(std::size_t{blocks} * kernels::spin_threads);
+      gpu.verify(done, {}, [](const Turn& at, Window part, double* expected) {
+        count_kernel<<<1, 256, 0, at.stream>>>(expected, part);
+      });
+      gpu.replay([=](const Turn& at) { kernels::spin(cycles, blocks, done[at], at.stream); });
     }};
 
 // One kernel, bound by device memory, 8 bytes an element.

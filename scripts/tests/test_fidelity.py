@@ -37,9 +37,7 @@ def make(
         repository.built,
         family,
         {f"{family}/square": replay_ns - MEDIAN_PROCESS},
-        counters={
-            "all": counters or {"operations": 64 * 7, "samples": 7, "kernels": kernels}
-        },
+        counters={"all": counters or {"operations": 64 * 7, "samples": 7, "kernels": kernels}},
         trace=text(tape(64, 7, parts).activities) if trace == "" else trace,
         faults=faults,
         no_gpu=no_gpu,

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from traces import DELAY, KERNEL, STAMP, WORK, Tape, tape
+from traces import AFTER_WORK, BEFORE_LEAD, BEFORE_WORK, KERNEL, WORK, Tape, tape
 from warpgauge.errors import ExitStatus
 from warpgauge.trace import Activity, TraceFault, Work, busy, regions, union_ns
 
@@ -73,9 +73,9 @@ def test_an_operation_on_two_branches_of_a_graph_is_busy_while_either_runs() -> 
     # The end of the region moves with the work that now runs longer.
     moved = [
         Activity(one.kind, one.name, one.start_ns + 200, one.end_ns + 200)
-        if one.name == STAMP and index % 5 == 4
+        if one.name == AFTER_WORK
         else one
-        for index, one in enumerate(made.activities)
+        for one in made.activities
     ]
     found = busy([*moved, *halves], work(1, 3, kernels=2))
     assert (found.nanoseconds, found.kernels) == (1400.0, 2)
@@ -102,10 +102,10 @@ def test_work_of_as_many_records_as_a_calibration_is_still_found() -> None:
     assert busy(tape(8, 7).activities, work(8, 7)).regions == 8
 
 
-def test_many_calibrations_do_not_pass_for_the_measurement() -> None:
+def test_what_was_timed_before_the_measurement_does_not_pass_for_it() -> None:
     made = Tape()
-    for _ in range(12):  # as when the device had to be held back longer and longer
-        made.region(8, (("kernel", 1100),))
+    for copies in (64, 64, 8, 8, 8):  # a ceiling, and a device that had to be held back longer
+        made.region(copies, (("kernel", 1100),))
     for _ in range(7):
         made.region(64)
     assert busy(made.activities, work(64, 7)).nanoseconds == 1000.0
@@ -122,16 +122,17 @@ def test_an_empty_region_is_no_work() -> None:
     assert busy(made.activities, work(4, 7)).nanoseconds == 1000.0
 
 
-def test_stamps_that_no_delay_comes_before_open_nothing() -> None:
+def test_a_look_at_the_clock_is_no_region() -> None:
     made = Tape()
-    for name in (STAMP, WORK, STAMP, DELAY, WORK, STAMP, WORK, STAMP):
-        made.add("kernel", name, 100)
+    made.look()
+    made.look()
+    made.add("kernel", BEFORE_LEAD, 100)
     assert regions(made.activities) == []
 
 
 def test_a_kernel_of_the_same_name_elsewhere_is_work() -> None:
     made = Tape()
-    for name in (DELAY, STAMP, "_ZN4mine12stamp_kernelEv", "_Z12delay_kernelm", STAMP):
+    for name in (BEFORE_WORK, "_ZN4mine12stamp_kernelILi2EEvv", "_Z12delay_kernelm", AFTER_WORK):
         made.add("kernel", name, 100)
     assert [len(region) for region in regions(made.activities)] == [2]
 
@@ -145,20 +146,21 @@ def test_a_trace_without_regions_is_refused(activities: list[Activity]) -> None:
 
 def test_a_missing_stamp_is_refused() -> None:
     activities = tape(4, 7).activities
-    stamps = [index for index, one in enumerate(activities) if one.name == STAMP]
-    # Without its second stamp a region runs into the next delay, or to the end of the trace.
-    for lost in (stamps[5], stamps[-1]):
-        with pytest.raises(TraceFault, match=r"timed region \d+ of the trace has no end"):
-            busy([one for i, one in enumerate(activities) if i != lost], work(4, 7))
-    # Without its first there is one region less, which the samples tell.
-    fewer = [one for i, one in enumerate(activities) if i != stamps[-2]]
+    ends = [index for index, one in enumerate(activities) if one.name == AFTER_WORK]
+    with pytest.raises(TraceFault, match="timed region 6 of the trace has no end"):
+        busy([one for i, one in enumerate(activities) if i != ends[5]], work(4, 7))
+    with pytest.raises(TraceFault, match="timed region 9 of the trace has no end"):
+        busy(activities[: ends[-1]], work(4, 7))
+    begins = [index for index, one in enumerate(activities) if one.name == BEFORE_WORK]
+    fewer = [one for i, one in enumerate(activities) if i != begins[-1]]
     with pytest.raises(TraceFault, match="6 regions of 4 records"):
         busy(fewer, work(4, 7))
 
 
 def test_missing_work_is_refused() -> None:
     activities = tape(4, 7).activities
-    first = next(i for i, one in enumerate(activities) if i > 30 and one.name == WORK)
+    # Behind the verification's and the calibrations' 1 + 1 + 8.
+    first = [index for index, one in enumerate(activities) if one.name == WORK][10]
     with pytest.raises(TraceFault, match="6 regions of 4 records, but the benchmark kept 7"):
         busy([one for i, one in enumerate(activities) if i != first], work(4, 7))
 

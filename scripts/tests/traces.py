@@ -10,7 +10,10 @@ from warpgauge.trace import Activity
 
 DELAY = "_ZN9warpgauge44_GLOBAL__N__49088f0a_11_patterns_cu_30579f8d12delay_kernelEm"
 READ = "_ZN9warpgauge44_GLOBAL__N__49088f0a_11_patterns_cu_30579f8d11read_kernelEPK5uint4mPj"
-STAMP = "_ZN9warpgauge44_GLOBAL__N__49088f0a_11_patterns_cu_30579f8d12stamp_kernelEPm"
+_STAMP = "_ZN9warpgauge44_GLOBAL__N__8e1af3b0_11_sm_clock_cu_30579f8d12stamp_kernelILNS_5PlaceE"
+BEFORE_LEAD, BEFORE_WORK, AFTER_WORK, AFTER_TAIL = (
+    f"{_STAMP}{place}EEEvPNS_10ClockStampE" for place in range(4)
+)
 WORK = "_ZN9warpgauge7kernels6squareEPKfPfm"
 
 # The work of an operation: how long each part runs, and of which kind it is.
@@ -32,18 +35,26 @@ class Tape:
         self._now = end + GAP_NS
 
     def region(self, copies: int, parts: Sequence[Part] = (KERNEL,)) -> None:
-        """A timed region: cache emptied, device held back, and the work between two stamps."""
-        for name in (READ, DELAY, STAMP):
+        """A timed region: cache emptied, device held back, the work, and a short tail."""
+        for name in (READ, BEFORE_LEAD, DELAY, BEFORE_WORK):
             self.add("kernel", name, 5000)
         for _ in range(copies):
             for kind, nanoseconds in parts:
                 self.add(kind, WORK if kind == "kernel" else "", nanoseconds)
-        self.add("kernel", STAMP, 700)
+        for name in (AFTER_WORK, DELAY, AFTER_TAIL):
+            self.add("kernel", name, 700)
+
+    def look(self) -> None:
+        """The clock is looked at while it comes up: two stamps and no work."""
+        for name in (READ, BEFORE_LEAD, DELAY, BEFORE_WORK):
+            self.add("kernel", name, 5000)
 
 
 def tape(copies: int, regions: int, parts: Sequence[Part] = (KERNEL,)) -> Tape:
     """A whole benchmark: verified, calibrated with 1 and 8 copies, timed, and verified again."""
     made = Tape()
+    made.look()
+    made.look()
     made.add("memset", "", 90)
     made.add("kernel", WORK, 40_000)
     made.region(1, parts)

@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long the device was busy with an operation, out of all that it did. Pure functions.
 
-The engine puts on the stream, for every region that it times (fixtures/device_clock.cpp): a delay,
-a stamp, the work, a stamp. What lies between the two stamps is the work, and nothing else is.
+The engine puts four stamps on the stream for every region that it times (quiet_region.cpp in
+fixtures): before the lead, before the work, after the work, after the tail. What lies between the
+second and the third is the work, and nothing else is.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from statistics import median
 
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.text import plural
 
-# fixtures/cuda/patterns.cu, as the compiler writes the names of an unnamed namespace.
-_DELAY = re.compile(r"_ZN9warpgauge\d+_GLOBAL__N_.*12delay_kernelE")
-_STAMP = re.compile(r"_ZN9warpgauge\d+_GLOBAL__N_.*12stamp_kernelE")
+# The stamps of fixtures/cuda/sm_clock.cu, each with its place, as the compiler writes their names.
+_STAMP = re.compile(r"_ZN9warpgauge\d+_GLOBAL__N_.*12stamp_kernelILNS_5PlaceE(\d)E")
+_BEFORE_WORK, _AFTER_WORK, _AFTER_TAIL = 1, 2, 3
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,9 @@ def busy(activities: Iterable[Activity], work: Work) -> Busy:
     if not found:
         raise TraceFault("the trace shows no timed region with work in it")
     copies = _copies(work)
-    # Calibration comes with regions of other lengths, few of each, and mostly of fewer operations.
-    common = Counter(map(len, found))
-    fitting = [length for length in common if length % copies == 0] or common
-    length = max(fitting, key=lambda length: (common[length], length))
-    timed = [region for region in found if len(region) == length]
+    # Whatever was timed before, ceilings and calibration, the measurement itself comes last.
+    length = len(found[-1])
+    timed = list(takewhile(lambda region: len(region) == length, reversed(found)))
     if len(timed) < work.samples:
         raise TraceFault(
             f"the trace shows {plural(len(timed), 'region')} of {plural(length, 'record')}, "
@@ -101,19 +100,19 @@ def regions(activities: Iterable[Activity]) -> list[Region]:
         raise TraceFault(f"CUPTI took no time of {plural(untimed, 'record')}")
     found: list[Region] = []
     region: list[Activity] | None = None  # the work so far, inside of one
-    before = None
     for one in ordered:
-        if region is None:
-            opens = before is not None and _DELAY.match(before.name) and _STAMP.match(one.name)
-            region = [] if opens else None
-        elif _STAMP.match(one.name):
+        stamp = _STAMP.match(one.name)
+        place = int(stamp[1]) if stamp else None
+        if place is None:
+            if region is not None:
+                region.append(one)
+        elif place == _AFTER_WORK and region is not None:
             found.append(region)
             region = None
-        elif _DELAY.match(one.name):
+        elif place == _AFTER_TAIL and region is not None:
             break
-        else:
-            region.append(one)
-        before = one
+        else:  # the clock is also looked at with no work behind it
+            region = [] if place == _BEFORE_WORK else None
     if region is not None:
         raise TraceFault(f"timed region {len(found) + 1} of the trace has no end")
     return found
