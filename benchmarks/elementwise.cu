@@ -13,7 +13,7 @@ using Launcher = void (*)(const float*, float*, std::size_t, cudaStream_t);
 constexpr Tolerance rounding{.relative = 2 * unit_roundoff<float>};
 
 template <class Op>
-void transform(GpuCase& gpu, Launcher launch) {
+void transform(GpuCase& gpu, Launcher launch, Condition condition = Condition::cold) {
   const std::size_t n = gpu.param("n");
   const auto in = gpu.input<float>(n);
   const auto out = gpu.output<float>(n);
@@ -21,7 +21,7 @@ void transform(GpuCase& gpu, Launcher launch) {
   gpu.verify(out, rounding, [=](const Turn& at, Window window, double* expected) {
     kernels::transform_reference<Op>(in[at] + window.first, expected, window.count, at.stream);
   });
-  gpu.replay([=](const Turn& at) { launch(in[at], out[at], n, at.stream); });
+  gpu.replay([=](const Turn& at) { launch(in[at], out[at], n, at.stream); }, condition);
 }
 
 template <class Op, Launcher launch>
@@ -35,6 +35,12 @@ GpuBenchmark elementwise(const std::string& variant) {
 using kernels::Affine;
 using kernels::Copy;
 using kernels::Square;
+
+// Buffers of 2 and of 16 MiB that stay in the L2.
+const GpuBenchmark hot{
+    "elementwise/square_vec4_hot/f32", {{"n", {256 << 10, 2 << 20}}}, [](GpuCase& gpu) {
+      transform<Square>(gpu, kernels::transform_vec4<Square>, Condition::hot);
+    }};
 
 const GpuBenchmark benchmarks[] = {
     elementwise<Copy, kernels::transform_scalar<Copy>>("copy_scalar"),

@@ -32,9 +32,9 @@ Work launch_empty_graph(GpuCase& gpu) {
 
 // Host time of the call; the device keeps up, so nothing waits.
 const GpuBenchmark stream_empty{"launch/stream_empty", arguments,
-                                [](GpuCase& gpu) { gpu.host_calls(launch_empty(gpu)); }};
+                                [](GpuCase& gpu) { gpu.issue(launch_empty(gpu)); }};
 const GpuBenchmark graph_empty{"launch/graph_empty", arguments,
-                               [](GpuCase& gpu) { gpu.host_calls(launch_empty_graph(gpu)); }};
+                               [](GpuCase& gpu) { gpu.issue(launch_empty_graph(gpu)); }};
 
 // Device time from one kernel to the next: queued on a stream, and as nodes of one graph.
 const GpuBenchmark stream_empty_device{"launch/stream_empty_device", arguments,

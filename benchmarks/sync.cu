@@ -33,12 +33,12 @@ Wait for_event() {
           [event](cudaStream_t stream) { event->record(stream); }};
 }
 
-/// With nothing to wait for: the call alone.
+/// With nothing to wait for: the call alone, which is the core's work.
 void idle(GpuCase& gpu, const Wait& way) {
   const Stream done;
   way.prepare(done.get());
   done.synchronize();
-  gpu.host_calls([=](const Turn& at) { way.wait(at.stream); });
+  gpu.issue([=](const Turn& at) { way.wait(at.stream); });
 }
 
 void behind_kernel(GpuCase& gpu, const Wait& way) {
