@@ -33,7 +33,7 @@ def test_tight_repetitions_in_one_process_prove_nothing(loaded: Loader) -> None:
     comparison = plain(loaded, times(100.0), times(109.0))
     assert outcome(comparison) is Outcome.PASS
     (note,) = comparison.notes
-    assert "The baseline and the candidate side has a single process" in note
+    assert "Both sides have a single process" in note
 
 
 def test_a_run_of_one_process_is_said_to_be_one(loaded: Loader) -> None:

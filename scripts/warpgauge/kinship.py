@@ -24,7 +24,8 @@ MINIMUM_EFFECT: dict[tuple[Clock, Kin], float] = {
     # One GPU repeats to 0.01 to 0.3 % from process to process, over boots too.
     (Clock.DEVICE, Kin.SAME_BOOT): 0.01,
     (Clock.DEVICE, Kin.SAME_GPU): 0.01,
-    # Two GPUs of one model differ by up to 2.1 %, each benchmark by its own amount.
+    # Four GPUs of one model differ by up to 2.2 %, each benchmark by its own amount; by 3.2 % where
+    # the power limit counts.
     (Clock.DEVICE, Kin.SIBLING): 0.03,
     # A host-side cost repeats to 0.4 to 1.6 % on an undisturbed machine.
     (Clock.HOST, Kin.SAME_BOOT): 0.03,
@@ -39,8 +40,8 @@ MINIMUM_EFFECT: dict[tuple[Clock, Kin], float] = {
 
 
 # Siblings also differ by a fixed latency: which multiprocessors and memory channels a GPU has left
-# decides how far a launch or a small copy travels. Three H200s differ by 26 ns in an empty kernel
-# and by 84 ns in a copy of 4 KiB, which are 5 % and 8 % of them. Seconds of device time.
+# decides how far a launch or a small copy travels. H200s differ by 31 ns in an empty kernel and by
+# up to 110 ns in small copies, which are 6 % and 3 % of them. Seconds of device time.
 SIBLING_LATENCY = 0.15e-6
 
 

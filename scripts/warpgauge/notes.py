@@ -121,9 +121,10 @@ def _single_process(
             seen.append(verdict.detectable or 0.0)
     if not seen:
         return []
-    sides = " and the ".join(side for side, is_alone in alone.items() if is_alone)
+    sides = [side for side, is_alone in alone.items() if is_alone]
+    who = "Both sides have" if len(sides) == len(alone) else f"The {sides[0]} side has"
     return [
-        f"The {sides} side has a single process, which cannot tell how far the next would lie; a "
+        f"{who} a single process, which cannot tell how far the next would lie; a "
         f"spread of {percent(ASSUMED_PROCESS_SD, sign=False)} is assumed, and only a change of "
         f"about {percent(statistics.median(seen), sign=False)} or more is sure to be seen."
     ]
