@@ -1,53 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What else changed about a benchmark whose time changed: carries no noise, so it is exact."""
+"""What an operation takes and what runs in it, compared exactly: none of it carries noise."""
 
 from __future__ import annotations
 
+from warpgauge.comparison import ResourceChange
 from warpgauge.counters import RESOURCES
 from warpgauge.model import Row
 from warpgauge.text import inert, quantity
 
+# Resources of which less is worse, and one of which another amount is neither better nor worse.
+_LESS_IS_WORSE = frozenset(("blocks_per_sm",))
+_NEUTRAL = frozenset(("shared_bytes",))
+
 # The resource that is too large to be read in bytes.
 _LARGE = "peak_device_bytes"
+
+KERNEL = "kernel"
 
 # Characters of a kernel's name shown before and behind the first difference.
 _BEFORE, _AFTER = 16, 30
 
 
-def likely_causes(baseline: Row, candidate: Row) -> tuple[str, ...]:
-    """The differing resources, and the kernel's name if that differs."""
-    causes = [*differing_resources(baseline, candidate)]
-    if baseline.label and candidate.label and baseline.label != candidate.label:
-        causes.append(inert(_kernels(baseline.label, candidate.label)))
-    return tuple(causes)
-
-
-def differing_resources(baseline: Row, candidate: Row) -> tuple[str, ...]:
-    """Each resource that both sides tell and tell differently, as ``registers 40 → 72``."""
-    return tuple(
-        f"{words} {_arrow(key, baseline.counters[key], candidate.counters[key])}"
+def resource_changes(baseline: Row, candidate: Row) -> tuple[ResourceChange, ...]:
+    """Each resource that both sides tell and tell differently, and the kernel's name so."""
+    changes = [
+        _change(key, words, baseline.counters[key], candidate.counters[key])
         for key, words in RESOURCES.items()
         if key in baseline.counters
         and key in candidate.counters
         and baseline.counters[key] != candidate.counters[key]
-    )
+    ]
+    if baseline.label and candidate.label and baseline.label != candidate.label:
+        before, after = _kernels(baseline.label, candidate.label)
+        changes.append(ResourceChange(KERNEL, KERNEL, before, after, worse=True))
+    return tuple(changes)
 
 
-def _arrow(key: str, before: float, after: float) -> str:
-    exact = f"{before:.10g} → {after:.10g}"
-    if key != _LARGE:
-        return exact
+def _change(key: str, words: str, before: float, after: float) -> ResourceChange:
+    more = after > before
+    worse = key not in _NEUTRAL and more != (key in _LESS_IS_WORSE)
     short = [quantity(size, "B") for size in (before, after)]
-    return " → ".join(short) if short[0] != short[1] else f"{exact} bytes"
+    if key == _LARGE and short[0] != short[1]:
+        return ResourceChange(key, words, short[0], short[1], worse)
+    unit = " bytes" if key == _LARGE else ""
+    return ResourceChange(key, words, f"{before:.10g}", f"{after:.10g}{unit}", worse)
 
 
-def _kernels(baseline: str, candidate: str) -> str:
+def _kernels(baseline: str, candidate: str) -> tuple[str, str]:
     """Two kernel names, each cut to what surrounds the first difference: CUB's fill a page."""
     longest = min(len(baseline), len(candidate))
     common = next((i for i in range(longest) if baseline[i] != candidate[i]), longest)
     start = common - _BEFORE if common > _BEFORE + _AFTER else 0
-    cut = [_cut(name, start, common + _AFTER) for name in (baseline, candidate)]
-    return f"kernel {cut[0]} → {cut[1]}"
+    before, after = (_cut(name, start, common + _AFTER) for name in (baseline, candidate))
+    return inert(before), inert(after)
 
 
 def _cut(name: str, start: int, end: int) -> str:

@@ -25,6 +25,14 @@ class Outcome(Enum):
     PASS = "PASS"
 
 
+class Evidence(Enum):
+    """What a verdict rests on."""
+
+    NONE = "none"  # nothing was compared
+    SCREENED = "screened"  # against the sessions of a baseline
+    PAIRED = "paired"  # base and candidate in alternating processes on one GPU
+
+
 # Outcomes that leave a benchmark unmeasured or not comparable: never a pass.
 UNMEASURED = (Outcome.INCONCLUSIVE, Outcome.INVALID, Outcome.ERROR, Outcome.MISSING)
 
@@ -39,8 +47,31 @@ class Change:
 
 
 @dataclass(frozen=True)
+class ResourceChange:
+    """Something that an operation takes and that differs: exact, for it carries no noise.
+
+    `key` is the counter's, or "kernel" for the name; `words` the same for a person; `before` and
+    `after` as a person reads them; `worse` whether more of it, or another kernel, is a fault.
+    """
+
+    key: str
+    words: str
+    before: str
+    after: str
+    worse: bool
+
+    def __str__(self) -> str:
+        return f"{self.words} {self.before} → {self.after}"
+
+
+@dataclass(frozen=True)
 class Verdict:
-    """One benchmark's outcome. Times are seconds an operation; None where there was none."""
+    """One benchmark's outcome. Times are seconds an operation; None where there was none.
+
+    `p` is adjusted for the number of benchmarks judged together. A change counts from
+    `minimum_effect` and `noise_floor` on, and one of `detectable` is found nine times in ten.
+    `accepted` is a policy's reason why a change does not count. Ratios are fractions.
+    """
 
     name: str
     outcome: Outcome
@@ -50,14 +81,24 @@ class Verdict:
     change: Change | None = None
     p: float | None = None
     minimum_effect: float | None = None
+    noise_floor: float | None = None
     detectable: float | None = None
+    evidence: Evidence = Evidence.NONE
+    processes: tuple[int, int] | None = None  # of the baseline and the candidate
     reason: str = ""
-    causes: tuple[str, ...] = ()
+    accepted: str = ""
+    resources: tuple[ResourceChange, ...] = ()
     counters: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def family(self) -> str:
         return self.name.split("/", 1)[0]
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        """What likely made a change: the resources that differ, in words."""
+        changed = self.outcome in (Outcome.REGRESSION, Outcome.IMPROVED)
+        return tuple(map(str, self.resources)) if changed else ()
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,10 @@ class Session:
 
 @dataclass(frozen=True)
 class Row:
-    """One benchmark: for each session the central time of every process, in seconds."""
+    """One benchmark: for each session the central time of every process, in seconds.
+
+    `rounds` numbers those processes where it matters which of two sides' ran beside each other.
+    """
 
     name: str
     process_medians: Mapping[str, tuple[float, ...]]
@@ -64,6 +67,7 @@ class Row:
     counters: Mapping[str, float] = field(default_factory=dict)
     label: str = ""
     error: str | None = None
+    rounds: tuple[int, ...] = ()
 
     @property
     def family(self) -> str:

@@ -7,7 +7,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from warpgauge.causes import differing_resources
+from warpgauge.causes import KERNEL
 from warpgauge.comparison import Outcome, Verdict
 from warpgauge.controls import Controls
 from warpgauge.counters import LEFT_OUT, RESOURCES_VARY
@@ -176,9 +176,9 @@ def _resources(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
     """Benchmarks that take another amount of something in an unchanged time."""
     found = [
         (verdict.name, differences)
-        for one, verdict in judged
+        for _, verdict in judged
         if verdict.outcome is Outcome.PASS
-        and (differences := differing_resources(one.baseline, one.candidate))
+        and (differences := [str(one) for one in verdict.resources if one.key != KERNEL])
     ]
     if not found:
         return []

@@ -15,8 +15,15 @@ from dataclasses import dataclass
 
 from warpgauge import context, kinship, notes
 from warpgauge.batch import Tests, all_tests
-from warpgauge.causes import likely_causes
-from warpgauge.comparison import Change, Comparison, ContextDifference, Outcome, Verdict
+from warpgauge.causes import resource_changes
+from warpgauge.comparison import (
+    Change,
+    Comparison,
+    ContextDifference,
+    Evidence,
+    Outcome,
+    Verdict,
+)
 from warpgauge.controls import Controls, Movement, controls, is_control
 from warpgauge.kinship import Kin
 from warpgauge.model import Clock, Record
@@ -167,7 +174,8 @@ def _verdict(one: Pairing, tests: Tests, rule: _Rule) -> Verdict:
         minimum_effect=minimum_effect,
         detectable=detectable,
         reason=reason,
-        causes=likely_causes(one.baseline, one.candidate) if changed else (),
+        evidence=Evidence.SCREENED,
+        resources=resource_changes(one.baseline, one.candidate),
         counters=one.candidate.counters,
     )
 
