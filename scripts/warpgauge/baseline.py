@@ -96,10 +96,11 @@ def recorded_comparison(folder: Path) -> tuple[Record, Record] | None:
     *older, newest = newest_last(whole.sessions.values())
     if whole.source is not Source.BASELINE or not older:
         return None
-    return _only(whole, older), _only(whole, [newest])
+    return only_sessions(whole, older), only_sessions(whole, [newest])
 
 
-def _only(whole: Record, sessions: list[Session]) -> Record:
+def only_sessions(whole: Record, sessions: list[Session]) -> Record:
+    """A baseline with these of its sessions alone, and the rows that they have."""
     keys = {session.key for session in sessions}
     rows: dict[str, Row] = {}
     for name, row in whole.rows.items():
