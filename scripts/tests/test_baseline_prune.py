@@ -89,7 +89,7 @@ def test_a_dry_run_says_the_same_and_changes_nothing(there: Baselines) -> None:
 
 def test_what_matches_nothing_by_age_is_told_and_no_byte_changes(there: Baselines) -> None:
     before = there.contents()
-    assert there.command("prune", "--older-than=90", "--keep=5") is ExitStatus.OK
+    assert there.command("prune", "--older-than=1e300", "--keep=5") is ExitStatus.OK
     assert there.contents() == before
     assert "nothing to remove" in there.output()
 

@@ -42,6 +42,7 @@ def test_the_limit_is_the_callers() -> None:
     told = record(days_ago(10))
     assert staleness.note(told, NOW, stale_days=9) is not None
     assert staleness.note(told, NOW, stale_days=11) is None
+    assert staleness.note(told, NOW, stale_days=1e300) is None
 
 
 @pytest.mark.parametrize("date", ["", "yesterday"])

@@ -19,6 +19,8 @@ from warpgauge.request import found
 from warpgauge.sessions import newest_last, when
 from warpgauge.text import inert, quoted
 
+_DAY = timedelta(days=1)
+
 
 @dataclass(frozen=True)
 class Criteria:
@@ -110,7 +112,7 @@ def _going(folder: Folder, criteria: Criteria, now: datetime) -> list[Session]:
     going: list[Session] = []
     left: list[Session] = []
     for session in folder.whole.sessions.values():
-        is_old = days is not None and now - when(session) > timedelta(days=days)
+        is_old = days is not None and (now - when(session)) / _DAY > days
         (going if session.key in criteria.sessions or is_old else left).append(session)
     return going + (surplus(left, criteria.keep) if criteria.keep is not None else [])
 

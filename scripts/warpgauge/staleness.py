@@ -37,7 +37,7 @@ def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> str |
             f"The baseline's newest session, {inert(newest.key)}, is of a day to come "
             f"({told(newest, now)}): a clock is wrong, here or where it was measured."
         )
-    if now - then <= timedelta(days=stale_days):
+    if (now - then) / timedelta(days=1) <= stale_days:
         return None
     return (
         f"The baseline's newest session is {plural((now - then).days, 'day')} old "
