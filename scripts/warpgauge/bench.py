@@ -159,9 +159,7 @@ class Bench:
         show = conclusion.Conclusion(self.results, self.options.filter or None)
         status = show.compared(base, run) if base else show.values(run)
         if self.options.record:
-            changed = baseline.record(run.path, self.root / "baselines")
-            for path in changed:
-                line = f"recorded: {os.path.relpath(path)}"
+            for line in baseline.record(run.path, self.root / "baselines").lines():
                 self.results.print(line, markup=False, highlight=False, soft_wrap=True)
             return ExitStatus.OK
         if base is None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpgauge import environment, streams
+from warpgauge.arguments import Parser
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.text import inert
 
@@ -38,9 +39,9 @@ _INTERRUPTED = 130
 
 def main(argv: Sequence[str]) -> int:
     """Compare as `argv` asks; returns the exit status and leaves no traceback behind."""
-    options = _parser().parse_args(argv)
     streams.forgive()
     try:
+        options = _parser().parse_args(argv)
         environment.ensure(["numpy", "scipy", "rich"])
         return _compare(options)
     except UserError as error:
@@ -109,8 +110,8 @@ def _write(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="compare.py",
         description=_DESCRIPTION,
         epilog=_EPILOG,

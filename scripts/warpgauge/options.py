@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from warpgauge.arguments import Parser
 from warpgauge.errors import UserError
 from warpgauge.recordable import FEWEST_PROCESSES
 from warpgauge.request import normal, require_portable
@@ -45,7 +46,7 @@ class Options:
 
 
 def parse(argv: Sequence[str]) -> Options:
-    """Raises UserError for what contradicts itself; argparse exits with 2 for the rest."""
+    """Raises UserError for bad usage, and for what contradicts itself."""
     given = _parser().parse_args(argv)
     options = Options(
         filter=normal(given.filter),
@@ -81,15 +82,14 @@ def _check_recordable(options: Options) -> None:
             raise UserError(f"--record does not go with {what}: leave one of the two out")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="bench",
         description="Builds and runs the benchmarks in fresh processes, writes a run file, and "
         "compares it with the baseline of this GPU model.",
         epilog="Exit status: 0 nothing regressed and everything was measured; 1 a regression; "
         "2 bad usage or unreadable input; 3 nothing regressed, but something was not measured "
         "or not comparable.",
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add("--filter", metavar="REGEX", default="", help="only benchmarks whose name matches")
