@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from warpgauge import discovery, staleness
-from warpgauge.baseline_findings import findings
+from warpgauge.baseline_findings import findings, remarks
 from warpgauge.baseline_folder import Folder, open_folder
 from warpgauge.baseline_suite import Suite, compared
 from warpgauge.discovery import Binary
@@ -40,7 +40,7 @@ def check(
         print_text(console, _heading(folder, now))
         for warning in warnings:
             print_text(console, f"warning: {warning}", indent=2, style="yellow")
-        for remark in suite.remarks:
+        for remark in (*remarks(folder.whole), *suite.remarks):
             print_text(console, remark, indent=2, style="dim")
     if unbuilt:
         print_text(console, unbuilt, style="dim")

@@ -28,7 +28,6 @@ def findings(folder: Folder, now: datetime, stale_days: float) -> list[str]:
         *_gpus(folder),
         *_files(folder.files),
         *_rows(record),
-        *_scatter(record),
     ]
 
 
@@ -125,8 +124,11 @@ def _rows(record: Record) -> Iterator[str]:
         yield inert(f"the newest session, {newest}, has no time of {named(old)}")
 
 
-def _scatter(record: Record) -> Iterator[str]:
-    """Rows whose minimum effect drowns in their own scatter; a control judges nobody."""
+def remarks(record: Record) -> Iterator[str]:
+    """Rows whose minimum effect drowns in their own scatter: no fault, but worth knowing.
+
+    A control judges nobody.
+    """
     blind: dict[str, tuple[float, float]] = {}
     for name, row in record.rows.items():
         if row.error is not None or is_control(row):
