@@ -21,7 +21,7 @@ _LONGEST_PROSE = 600
 # What a person would take for a word or a number: no other token is left outside of a code span.
 _WORD = re.compile(
     r"[(\"“‘]*[−+±]?[^\W_]+(?:[.,'’–−-][^\W_]+)*%?[)\"”’.,;:!?…%]*"
-    r"|[→·–—−…=×±%]"
+    r"|[→·–—−…=×±%][)\"”’.,;:!?]*"
 )
 # Words that GitHub makes a link of: www.…, the hash of a commit, GH-1 and the like.
 _LINKED = re.compile(r"www\.|[0-9a-f]{7,40}$|[a-z0-9]*[a-z][a-z0-9]*-\d", re.IGNORECASE)
@@ -31,12 +31,18 @@ _BEGINS_BLOCK = re.compile(r"\d+[.)]|=+")
 
 
 def code(text: str) -> str:
-    """`text` as a code span; control characters are written as escapes, a long one is cut."""
+    """`text` as a code span; control characters are written as escapes, a long one is cut.
+
+    Nothing is nothing.
+    """
     shown = _cut(inert(text), _LONGEST_CODE)
+    if not shown:
+        return ""
     runs = [len(run) for run in re.findall(r"`+", shown)]
     fence = "`" * (max(runs, default=0) + 1)
-    # A renderer strips one space from either end, and needs one beside a backtick.
-    pad = " " if not shown.strip(" ") or shown[0] in " `" or shown[-1] in " `" else ""
+    # A backtick needs a space beside it, and a renderer strips one from either end of what is not
+    # spaces only.
+    pad = " " if shown.strip(" ") and (shown[0] in " `" or shown[-1] in " `") else ""
     return f"{fence}{pad}{shown}{pad}{fence}"
 
 

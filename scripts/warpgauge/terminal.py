@@ -53,7 +53,7 @@ def plain(comparison: Comparison) -> str:
 
 def _difference(one: ContextDifference) -> tuple[str, str]:
     length = COMMIT_DIGITS if one.key == "commit" else None
-    return one.key, inert(f"{one.baseline[:length]} → {one.candidate[:length]}")
+    return inert(one.key), inert(f"{one.baseline[:length]} → {one.candidate[:length]}")
 
 
 def _worth_a_table(comparison: Comparison) -> bool:
