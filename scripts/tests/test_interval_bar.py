@@ -16,14 +16,19 @@ from warpgauge.terminal import render
 
 
 def test_an_interval_stands_where_it_lies() -> None:
-    assert interval_bar(Change(0.02, 0.01, 0.03), 0.01) == "         ┊  │  ━━━●━━━   "
-    assert interval_bar(Change(-0.02, -0.02, -0.02), 0.01) == "      ●  ┊  │  ┊         "
+    assert interval_bar(Change(0.02, 0.01, 0.03), 0.01) == "          ┊ │ ━━●━       "
+    assert interval_bar(Change(-0.02, -0.02, -0.02), 0.01) == "        ● ┊ │ ┊          "
+
+
+def test_small_and_large_changes_are_told_apart() -> None:
+    at = [interval_bar(Change(r, r, r), 0.01).index("●") for r in (0.0, 0.01, 0.02, 0.05, 0.3)]
+    assert at == sorted(set(at))
 
 
 def test_what_lies_beyond_ends_in_an_arrow() -> None:
-    assert interval_bar(Change(0.5, 0.4, 0.6), 0.01) == "         ┊  │  ┊        ▶"
-    assert interval_bar(Change(-0.9, -1.0, 0.0), 0.01) == "◀━━━━━━━━━━━━  ┊         "
-    assert interval_bar(Change(0.0, -1.0, 1e300), 0.01)[:: WIDTH - 1] == "◀▶"
+    assert interval_bar(Change(0.9, 0.8, 1.0), 0.01) == "          ┊ │ ┊         ▶"
+    assert interval_bar(Change(-0.9, -1.0, 0.0), 0.01) == "◀━━━━━━━━━━━━ ┊          "
+    assert interval_bar(Change(0.0, -1.0, 1e305), 1e-9)[:: WIDTH - 1] == "◀▶"
 
 
 @pytest.mark.parametrize("width", [139, 140, 200])
@@ -34,5 +39,5 @@ def test_only_wide_terminals_show_it_and_it_does_not_wrap(width: int) -> None:
     assert any(HEADING.strip() in line for line in lines) == (width >= 140)
     assert max(map(cell_len, lines)) <= width
     row = next(line for line in lines if line.startswith("  naive"))
-    assert ("▶" in row) == (width >= 140)
+    assert ("●" in row) == (width >= 140)
     assert row.endswith("REGRESSION")

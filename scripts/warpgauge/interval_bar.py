@@ -3,30 +3,35 @@
 
 from __future__ import annotations
 
+import math
+
 from warpgauge.comparison import Change
 
-# The line reaches from -4 to +4 minimum effects, so that rows whose minimum effects differ can be
-# compared: what lies beyond the two marks counts.
-_REACH = 4
-_CELLS_AN_EFFECT = 3
-_MIDDLE = _REACH * _CELLS_AN_EFFECT
+_MIDDLE = 12
 WIDTH = 2 * _MIDDLE + 1
 
-HEADING = "−   ┊  0  ┊   +".center(WIDTH)
+# In minimum effects, so that rows whose minimum effects differ can be compared: what lies beyond
+# the two marks counts. Linear around zero and logarithmic outside (the inverse hyperbolic sine),
+# so that 1 % and 40 % are told apart on one line.
+_REACH = 50.0
+_FAR = 10.0 * _REACH
+_CELLS = _MIDDLE / math.asinh(_REACH)
+_MARK = round(_CELLS * math.asinh(1.0))
+
+HEADING = "faster ┊ 0 ┊ slower".center(WIDTH)
 
 
 def interval_bar(change: Change, minimum_effect: float) -> str:
     """WIDTH characters: │ is zero, ┊ the minimum effect either way, ● the change, ━ its interval.
 
-    ◀ and ▶ stand where it goes on beyond four minimum effects.
+    ◀ and ▶ stand where it goes on beyond fifty minimum effects.
     """
-    scale = _CELLS_AN_EFFECT / minimum_effect
     low, value, high = (
-        round(min(max(one * scale, -2.0 * _MIDDLE), 2.0 * _MIDDLE)) + _MIDDLE
+        _MIDDLE + round(_CELLS * math.asinh(max(min(one / minimum_effect, _FAR), -_FAR)))
         for one in (change.low, change.ratio, change.high)
     )
     cells = [" "] * WIDTH
-    for at, mark in ((-_CELLS_AN_EFFECT, "┊"), (0, "│"), (_CELLS_AN_EFFECT, "┊")):
+    for at, mark in ((-_MARK, "┊"), (0, "│"), (_MARK, "┊")):
         cells[_MIDDLE + at] = mark
     for at in range(max(low, 0), min(high, WIDTH - 1) + 1):
         cells[at] = "━"
