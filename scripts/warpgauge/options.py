@@ -12,6 +12,8 @@ from pathlib import Path
 
 from warpgauge.arguments import Parser
 from warpgauge.errors import UserError
+from warpgauge.format_options import Formats
+from warpgauge.formats import FORMATS
 from warpgauge.recordable import FEWEST_PROCESSES
 from warpgauge.request import normal, require_portable
 from warpgauge.runner import DEADLINE_S
@@ -39,6 +41,7 @@ class Options:
     timeout_s: float
     build: bool
     verbose: bool
+    formats: Formats
 
     @property
     def injected_regex(self) -> str:
@@ -60,6 +63,7 @@ def parse(argv: Sequence[str]) -> Options:
         timeout_s=given.timeout,
         build=not given.no_build,
         verbose=given.verbose,
+        formats=Formats.parse(given.format),
     )
     require_portable("--filter", options.filter.removeprefix("-"))
     require_portable("--inject", options.injected_regex)
@@ -104,6 +108,9 @@ def _parser() -> Parser:
     add("--seed", metavar="N", type=index, help="of the order; default random, and recorded")
     add("--timeout", metavar="SECONDS", type=_seconds, default=DEADLINE_S,
         help=f"for one process; default {DEADLINE_S:g}")  # fmt: skip
+    add("--format", metavar="NAME[=FILE]", action="append", default=[],
+        help=f"write the comparison as {', '.join(FORMATS)}, to standard output or FILE; may be "
+        "given several times")  # fmt: skip
     add("--no-build", action="store_true", help="run what build/release holds")
     add("--verbose", action="store_true", help="show the build's output and every command")
     return parser
