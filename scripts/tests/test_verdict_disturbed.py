@@ -41,7 +41,8 @@ def test_the_reason_is_one_that_a_person_understands(loaded: Loader) -> None:
     base, cand = loaded(run([row("a/b")])), loaded(run([row("a/b", **SLOW)], **TARGET))
     assert only(judge(base, cand)).reason == (
         "candidate: the SM clock was lowered to 1.620 GHz of 1.980 GHz in 7 of 7 processes "
-        "(power cap): let the GPU cool or lift the power limit, then measure again"
+        "(power cap): let the GPU cool or lift the power limit, then measure again; "
+        "--allow throttled compares all the same"
     )
 
 
@@ -50,7 +51,7 @@ def test_each_disturbed_side_is_told(loaded: Loader) -> None:
     assert only(judge(base, cand)).reason == (
         "candidate: the SM clock was lowered: let the GPU cool or lift the power limit, then "
         "measure again; baseline: 2 other processes used the GPU: end what else uses the GPU, "
-        "then measure again"
+        "then measure again; --allow throttled --allow other-processes compares all the same"
     )
 
 
@@ -115,7 +116,10 @@ def clocks(loaded: Loader, base: str, cand: str, **keys: object) -> Verdict:
 def test_another_sm_clock_is_not_comparable(loaded: Loader) -> None:
     verdict = clocks(loaded, "1980000000", "1755000000")
     assert verdict.outcome is Outcome.INVALID
-    assert verdict.reason == "measured at an SM clock of 1.755 GHz, in the baseline of 1.980 GHz"
+    assert verdict.reason == (
+        "measured at an SM clock of 1.755 GHz, in the baseline of 1.980 GHz; "
+        "--allow sm-clock compares all the same"
+    )
 
 
 @pytest.mark.parametrize("cand", ["1980000000.0", "1971000000", "1989000000", "", "nan", "0", "x"])
@@ -151,4 +155,4 @@ def test_sessions_at_the_same_sm_clock_are_used_and_the_others_not(loaded: Loade
         cand = loaded(run([row("a/b", scaled(1.5))], sm_clock_target_hz=hz))
         assert only(judge(base, cand)).outcome is outcome
     verdict = only(judge(base, loaded(run([row("a/b")], sm_clock_target_hz="1000000000"))))
-    assert verdict.reason.endswith("in the baseline of 1.500 GHz and 1.980 GHz")
+    assert "in the baseline of 1.500 GHz and 1.980 GHz; " in verdict.reason
