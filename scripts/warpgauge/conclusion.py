@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from warpgauge import baseline, load, terminal, verdict
+from warpgauge.comparison import Comparison
 from warpgauge.discovery import Probe
 from warpgauge.errors import ExitStatus
 from warpgauge.model import Record
@@ -21,9 +22,12 @@ class Conclusion:
     console: Console
     filter: str | None
 
-    def compared(self, base: Record, run: Record) -> ExitStatus:
-        """`run` judged against `base`."""
-        comparison = verdict.judge(base, run, filter=self.filter)
+    def judged(self, base: Record, run: Record) -> Comparison:
+        """`run` judged against `base`; shows nothing."""
+        return verdict.judge(base, run, filter=self.filter)
+
+    def compared(self, comparison: Comparison) -> ExitStatus:
+        """What a comparison found."""
         terminal.render(comparison, self.console)
         return comparison.exit_status
 
