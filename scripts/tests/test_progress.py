@@ -64,3 +64,30 @@ def test_a_build_is_one_plain_line_a_stage() -> None:
         for line in ("configuring", "building, step 1 of 9", "building, step 2 of 9"):
             say(line)
     assert text.getvalue().splitlines() == ["configuring ...", "building ..."]
+
+
+def test_two_sides_are_named() -> None:
+    lanes = tuple(Lane((SMALL,), side=side) for side in ("base", "candidate"))
+    plan = Plan(lanes, range(8, 29), 1, Path())
+    crash = Outcome(SMALL, 8, {}, "bench_a was killed", 30.0, side="candidate")
+    text = io.StringIO()
+    with progress.RunProgress(plan, Console(file=text)) as shown:
+        shown.begins(Turn(8, lanes[0], SMALL))
+        shown.ended(crash)
+        shown.begins(Turn(8, lanes[1], SMALL))
+    assert text.getvalue().splitlines() == [
+        "round 8 of 28, base and candidate: 0:00 elapsed",
+        "round 8, candidate: bench_a was killed",
+    ]
+    terminal = io.StringIO()
+    with progress.RunProgress(plan, Console(file=terminal, force_terminal=True, width=100)) as seen:
+        seen.begins(Turn(9, lanes[1], SMALL))
+    assert "round 9 of 28, a candidate" in terminal.getvalue()
+
+
+def test_both_sides_tell_how_long_a_family_takes() -> None:
+    lanes = tuple(Lane((SMALL,), side=side) for side in ("base", "candidate"))
+    left = progress.TimeLeft(Plan(lanes, range(1, 3), 1, Path()))
+    assert left.processes == 4
+    left.ended("a", 2.0)
+    assert left.seconds() == pytest.approx(3 * 2.0)

@@ -75,7 +75,8 @@ class Bench:
         """Everything that may be written."""
         if self.options.against:
             return [runfile.beside(out, "base"), out]
-        return [out, *(confirm.files(out) if self.options.confirm else ())]
+        confirms = self.options.confirm and not self.options.record
+        return [out, *(confirm.files(out) if confirms else ())]
 
     def _against(self, beside: Beside, commit: str, out: Path) -> ExitStatus:
         """Base and candidate in turns, and nothing else."""
@@ -137,7 +138,7 @@ class Bench:
             status = show.values(run)
         else:
             found = show.judged(base, run)
-            if self.options.confirm:
+            if not self.options.record:
                 # The files of the pair tell by themselves what they were asked for.
                 judge = replace(show, filter=None).judged
                 found = confirm.confirmed(found, beside, run.path, judge)

@@ -14,7 +14,6 @@ from warpgauge.comparison import Comparison
 from warpgauge.context import same_model
 from warpgauge.errors import UserError
 from warpgauge.kinship import references
-from warpgauge.looks import needed
 from warpgauge.model import Record
 from warpgauge.selection import exactly
 from warpgauge.sessions import newest_last
@@ -40,20 +39,20 @@ def confirmed(
     Where that cannot be, `screened` stands, and the note says why.
     """
     flags = flagged(screened)
+    if not beside.measuring.options.confirm:
+        return unconfirmed(screened, "--no-confirm was given")
     if not flags:
         return screened
     note, candidate = beside.measuring.note, beside.candidate
-    names = needed(flags, {name for one in candidate.binaries for name in one.names})
+    names = [one.name for one in flags]
     try:
         commit = commit_of(screened.baseline, screened.candidate)
         base = beside.base(worktree.commit_of(beside.measuring.root, commit))
         shown = commit[: worktree.DIGITS]
         many = plural(len(flags), "flagged benchmark")
-        note(f"Confirming {many}: measured again, in turns with the baseline's commit {shown}.")
+        note(f"Confirming {many}: again, in turns with commit {shown} of the baseline.")
         sides = base.only(names), candidate.only(names)
-        return combined(
-            screened, beside.compared(*sides, exactly(sorted(names)), files(out), judge)
-        )
+        return combined(screened, beside.compared(*sides, exactly(names), files(out), judge))
     except UserError as fault:
         return unconfirmed(screened, str(fault))
     except OSError as fault:

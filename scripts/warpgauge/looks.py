@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
 
-from warpgauge.comparison import Comparison, Outcome, Verdict
-from warpgauge.controls import FAMILY as CONTROLS
-from warpgauge.model import Clock
+from warpgauge.comparison import Comparison, Outcome
 from warpgauge.paired import Run, Side, measure
 from warpgauge.text import plural
 
@@ -32,23 +30,13 @@ def compare(
     """What `first` rounds of both sides show; after a second look at what they leave open."""
     sides = measure(base, candidate, None, range(1, first + 1), run)
     found = judge(*sides)
-    undecided = [one for one in found.verdicts if one.outcome is Outcome.INCONCLUSIVE]
+    undecided = [one.name for one in found.verdicts if one.outcome is Outcome.INCONCLUSIVE]
     if not second_look or not undecided:
         return found
     last = SECOND_LOOK * first
     many = plural(len(undecided), "inconclusive benchmark")
     say(f"Second look, at {many}: rounds {first + 1} to {last}.")
-    names = needed(undecided, {name for one in candidate.binaries for name in one.names})
     try:
-        return judge(*measure(*sides, names, range(first + 1, last + 1), run))
+        return judge(*measure(*sides, undecided, range(first + 1, last + 1), run))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("in the second look: the run files hold the first") from None
-
-
-def needed(verdicts: Iterable[Verdict], available: Collection[str]) -> set[str]:
-    """The benchmarks to measure for these: themselves, and what the host's clock is held to."""
-    asked = list(verdicts)
-    names = {one.name for one in asked}
-    if any(one.clock is Clock.HOST for one in asked):
-        names |= {name for name in available if name.startswith(f"{CONTROLS}/")}
-    return names

@@ -57,7 +57,7 @@ def parse(argv: Sequence[str]) -> Options:
         baseline=given.baseline,
         device=given.device,
         against=given.against or "",
-        confirm=not (given.no_confirm or given.record or given.against),
+        confirm=not given.no_confirm,
         second_look=not given.quick,
         record=given.record,
         inject=given.inject or "",

@@ -90,11 +90,12 @@ def _add(root: Path, folder: Path, commit: str) -> None:
 
 
 def _remove(root: Path, folder: Path) -> None:
-    """Without a trace in the clone, if it knows the folder at all. Raises UserError if locked."""
-    if f"worktree {folder.resolve()}" in _require(root, "worktree", "list", "--porcelain"):
+    """Without a trace in the clone. Raises UserError where git has it locked."""
+    known = f"worktree {folder.resolve()}" in _require(root, "worktree", "list", "--porcelain")
+    if folder.exists() and not (known and (folder / ".git").exists()):
+        shutil.rmtree(folder)  # no worktree: the clone was moved, or somebody cleaned up
+    if known:
         _require(root, "worktree", "remove", "--force", str(folder))
-    elif folder.exists():
-        shutil.rmtree(folder)
 
 
 def _remove_all_but_newest(folder: Path) -> None:
