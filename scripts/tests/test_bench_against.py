@@ -31,6 +31,7 @@ def test_a_slower_candidate_is_a_regression(clone: GitRepository) -> None:
     out, err = clone.output()
     assert "1 regression, 0 improvements; 2 of 3 unchanged" in out
     assert f"Base: commit {base[:10]}, in" in err
+    assert f"Measuring 3 benchmarks in turns with commit {base[:10]}" in err
     assert "round 2 of 5, base and candidate: " in err
     one, other = documents(clone)
     assert (one["context"]["commit"], one["context"]["dirty"]) == (base, "false")

@@ -33,6 +33,7 @@ def test_a_change_of_the_code_is_confirmed(clone: GitRepository) -> None:
     assert clone.bench("--processes=5") is ExitStatus.REGRESSION
     out, err = clone.output()
     assert f"{FLAGGED} {commit[:10]}: 1 confirmed, 0 not." in out
+    assert "Screening 3 benchmarks against " in err
     assert f"Confirming 1 flagged benchmark: again, in turns with commit {commit[:10]}" in err
 
 

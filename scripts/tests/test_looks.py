@@ -77,7 +77,7 @@ def test_the_undecided_are_looked_at_once_more_in_four_times_the_rounds(loaded: 
     bench = Bench(loaded, ["gemm/a"], ["gemm/a"])
     found = bench.compare()
     assert bench.ran[1:] == [(range(8, 29), ["gemm/a"])]
-    assert bench.said == ["Second look, at 1 inconclusive benchmark: rounds 8 to 28."]
+    assert bench.said == ["Second look, at 1 inconclusive benchmark: rounds 8 to 28"]
     assert found.count(Outcome.INCONCLUSIVE) == 1
 
 

@@ -65,6 +65,8 @@ class Bench:
             base = chosen or self._own_baseline(suite)
             if options.record:
                 self._require_recordable(suite, base)
+            if base is not None and not options.record:
+                measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
             outcomes = self._measure(beside)
             facts = self._facts(beside)
             context = runfile.context(suite.binaries, outcomes, facts, suite.known)
@@ -83,6 +85,8 @@ class Bench:
         base, candidate = beside.base(commit), beside.candidate
         show = conclusion.Conclusion(self.results, self.options.filter or None)
         files = runfile.beside(out, "base"), out
+        shown = commit[: worktree.DIGITS]
+        beside.measuring.note(f"Measuring {beside.suite.size} in turns with commit {shown}")
         found = beside.compared(base, candidate, self.options.filter, files, show.judged)
         status = show.compared(found)
         if status is ExitStatus.OK and beside.suite.probe.no_gpu:

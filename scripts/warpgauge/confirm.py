@@ -50,7 +50,7 @@ def confirmed(
         base = beside.base(worktree.commit_of(beside.measuring.root, commit))
         shown = commit[: worktree.DIGITS]
         many = plural(len(flags), "flagged benchmark")
-        note(f"Confirming {many}: again, in turns with commit {shown} of the baseline.")
+        note(f"Confirming {many}: again, in turns with commit {shown} of the baseline")
         sides = base.only(names), candidate.only(names)
         return combined(screened, beside.compared(*sides, exactly(names), files(out), judge))
     except UserError as fault:

@@ -35,7 +35,7 @@ def compare(
         return found
     last = SECOND_LOOK * first
     many = plural(len(undecided), "inconclusive benchmark")
-    say(f"Second look, at {many}: rounds {first + 1} to {last}.")
+    say(f"Second look, at {many}: rounds {first + 1} to {last}")
     try:
         return judge(*measure(*sides, undecided, range(first + 1, last + 1), run))
     except KeyboardInterrupt:

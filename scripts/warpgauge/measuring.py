@@ -22,6 +22,7 @@ from warpgauge import (
 from warpgauge.discovery import Binary, Probe
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.options import Options
+from warpgauge.text import plural
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,11 @@ class Suite:
     binaries: tuple[Binary, ...]  # with the benchmarks that are asked for
     probe: Probe
     known: Mapping[str, str]
+
+    @property
+    def size(self) -> str:
+        """``105 benchmarks``."""
+        return plural(sum(len(binary.names) for binary in self.binaries), "benchmark")
 
 
 @dataclass(frozen=True)
