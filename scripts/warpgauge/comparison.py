@@ -100,10 +100,8 @@ class Verdict:
 
         That is twice the minimum effect, which lies at half of it. More processes would tell.
         """
-        if self.change is None or self.minimum_effect is None:
-            return False
-        if self.outcome not in (Outcome.PASS, Outcome.INCONCLUSIVE):
-            return False
+        if self.outcome is not Outcome.PASS or self.change is None or self.minimum_effect is None:
+            return self.outcome is Outcome.INCONCLUSIVE
         sought = 2.0 * self.minimum_effect
         return self.change.high >= sought or self.change.low <= -sought
 

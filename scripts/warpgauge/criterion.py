@@ -1,21 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From which size on a change counted in a comparison, in words."""
+"""When a change counted in a comparison, and which would have been found, in words."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from warpgauge.comparison import Comparison, Verdict
+from warpgauge import sharpness
+from warpgauge.comparison import Comparison, Evidence, Verdict
 from warpgauge.kinship import MINIMUM_EFFECT, SIBLING_LATENCY, Kin
 from warpgauge.model import Clock, Source
 from warpgauge.text import percent, percent_number
 
 _SIBLINGS = MINIMUM_EFFECT[Clock.DEVICE, Kin.SIBLING]
 
-# The latency of siblings is taken relative to the fastest session, a verdict tells the middle one:
-# an empty kernel differs by 6 % between H200s.
-_SAME_LATENCY = 0.2
+
+def sentences(comparison: Comparison) -> str:
+    """The rule that was in force, and what it would have found; empty where nothing was judged."""
+    least = minimum_effects(comparison)
+    if not least:
+        return ""
+    paired = any(one.evidence is Evidence.PAIRED for one in comparison.verdicts)
+    screened = any(one.evidence is Evidence.SCREENED for one in comparison.verdicts)
+    how = " in processes that alternate with the base's" if paired and not screened else ""
+    counts = (
+        f"A change counts when chance does not explain it{how} (p < {comparison.alpha:g} for the "
+        f"whole suite), beyond the benchmark's own noise, and from {least} on."
+    )
+    return " ".join(filter(None, (counts, sharpness.sentence(comparison.verdicts))))
 
 
 def minimum_effects(comparison: Comparison) -> str:
@@ -47,6 +59,4 @@ def _is_latency(verdict: Verdict) -> bool:
     effect, seconds = verdict.minimum_effect, verdict.baseline_seconds
     if verdict.clock is not Clock.DEVICE or effect is None or seconds is None:
         return False
-    return effect > _SIBLINGS and math.isclose(
-        effect * seconds, SIBLING_LATENCY, rel_tol=_SAME_LATENCY
-    )
+    return effect > _SIBLINGS and math.isclose(effect * seconds, SIBLING_LATENCY, rel_tol=1e-6)

@@ -45,7 +45,7 @@ FORMAT = "fidelity/1"
 class _Silent:
     """A runner.Observer: one line a benchmark says enough."""
 
-    def begins(self, round_number: int, binary: Binary) -> None: ...
+    def begins(self, turn: runner.Turn) -> None: ...
 
     def ended(self, outcome: runner.Outcome) -> None: ...
 
@@ -159,11 +159,12 @@ class Fidelity:
     ) -> JsonRow:
         """What fresh processes of this one benchmark say, merged."""
         plan = runner.Plan(
-            binaries=(binary,),
-            processes=processes,
+            lanes=(
+                runner.Lane((binary,), (f"--benchmark_filter=^{re.escape(binary.names[0])}$",)),
+            ),
+            rounds=range(1, processes + 1),
             seed=0,  # one binary has but one order
             folder=folder,
-            arguments=(f"--benchmark_filter=^{re.escape(binary.names[0])}$",),
             gpu_arguments=self._gpu_arguments,
             environment=environment or {},
         )

@@ -83,14 +83,26 @@ def find(baseline: Path) -> Path | None:
     """
     there = baseline.resolve()
     folder = there.parent if there.is_dir() else there.parent.parent
-    path = folder / FILE_NAME
+    return folder / FILE_NAME if _is_there(folder / FILE_NAME) else None
+
+
+def _is_there(path: Path) -> bool:
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
-        return None
+        return False
     except OSError:  # it cannot be told: `load` says why
         pass
-    return path
+    return True
+
+
+def named_or_in(baselines: Path, named: Path | None) -> Policy | None:
+    """The policy that somebody named, or that lies in a folder of baselines; None where none is.
+
+    Raises UserError.
+    """
+    path = named or baselines / FILE_NAME
+    return load(path) if named is not None or _is_there(path) else None
 
 
 def of(baseline: Record, named: Path | None) -> Policy | None:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from warpgauge.advice import next_step
 from warpgauge.comparison import Comparison, ContextDifference
-from warpgauge.criterion import minimum_effects
+from warpgauge.criterion import sentences
 from warpgauge.headline import headline
 from warpgauge.layout import print_facts, print_text
 from warpgauge.provenance import COMMIT_DIGITS, side
@@ -70,14 +70,8 @@ def _verdict_line(comparison: Comparison) -> Text:
 
 
 def _advice(comparison: Comparison, console: Console) -> None:
-    least = minimum_effects(comparison)
-    if least:
-        print_text(
-            console,
-            "\nA change counts when the candidate is slower, or faster, than every session of the "
-            f"baseline by Welch's t test (p < {comparison.alpha:g}) and by at least {least}.",
-            style="dim",
-        )
+    if said := sentences(comparison):
+        print_text(console, f"\n{said}", style="dim")
     advice = next_step(comparison)
     if advice:
         console.print()
