@@ -13,7 +13,17 @@ from warpgauge.json_file import RESULT_FILE, Object, Repeated, parsed, text_of
 from warpgauge.place import Place
 from warpgauge.text import quoted
 
-__all__ = ["TIME_UNITS", "Document", "Object", "as_object", "error_of", "kind", "read", "rows_of"]
+__all__ = [
+    "TIME_UNITS",
+    "Document",
+    "Object",
+    "Place",
+    "as_object",
+    "error_of",
+    "kind",
+    "read",
+    "rows_of",
+]
 
 TIME_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
@@ -70,7 +80,7 @@ def _objects(document: Document) -> Iterator[tuple[Place, Object]]:
     rows = document.top.get("benchmarks")
     for index, row in enumerate(rows if isinstance(rows, list) else ()):
         if isinstance(row, dict):
-            yield Place(document.place.path, index, row.get("name")), row
+            yield Place(document.place.path, "", index, row.get("name")), row
     yield document.place, document.top
 
 
@@ -126,8 +136,8 @@ def rows_of(document: Document) -> Iterator[tuple[Place, Object]]:
         raise document.place.error("holds no benchmark")
     for index, row in enumerate(rows):
         if not isinstance(row, dict):
-            raise Place(path, index).error(f"is {kind(row)}, not an object")
-        yield Place(path, index, row.get("name")), row
+            raise Place(path, "", index).error(f"is {kind(row)}, not an object")
+        yield Place(path, "", index, row.get("name")), row
 
 
 def error_of(row: Object) -> str | None:

@@ -19,6 +19,7 @@ class Place(NamedTuple):
     """
 
     path: Path
+    what: str = ""
     row: int | None = None
     name: object = None
 
@@ -29,6 +30,6 @@ class Place(NamedTuple):
     def _where(self) -> str:
         """Rows are counted from 1 for people."""
         if self.row is None:
-            return ""
+            return f", {self.what}" if self.what else ""
         named = f" ({quoted(self.name)})" if isinstance(self.name, str) else ""
         return f", row {self.row + 1}{named}"
