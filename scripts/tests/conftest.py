@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import builders
+from baselines import Baselines
 from clone import HOST_TIMES, TIMES, Repository
 from warpgauge import build, system_packages
 from warpgauge.load import load
@@ -41,3 +42,13 @@ def repository(
     made.binary("host", HOST_TIMES)
     made.binary("sync", TIMES)
     return made
+
+
+@pytest.fixture
+def baselines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Baselines:
+    """The root that one is in, whose baselines are still to be written; the terminal is wide."""
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.chdir(tmp_path)
+    return Baselines(tmp_path, capsys)

@@ -25,7 +25,8 @@ def day(number: int, **keys: str) -> dict[str, str]:
 
 
 def recorded(tmp_path: Path, document: Json) -> list[Path]:
-    return baseline.record(write(tmp_path / "run.json", document), tmp_path / "baselines")
+    path = write(tmp_path / "run.json", document)
+    return list(baseline.record(path, tmp_path / "baselines").files)
 
 
 def contents(tmp_path: Path) -> dict[str, str]:

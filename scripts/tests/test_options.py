@@ -45,11 +45,13 @@ def test_the_injected_regex_ends_at_the_last_equals_sign() -> None:
         ["stray"],
     ],
 )
-def test_bad_usage_exits_with_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
+def test_bad_usage_is_one_sentence_and_status_2(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UserError, match="--help tells what there is") as caught:
         parse(argv)
-    assert caught.value.code == ExitStatus.BAD_USAGE
-    assert "bench: error:" in capsys.readouterr().err
+    assert caught.value.status is ExitStatus.BAD_USAGE
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(

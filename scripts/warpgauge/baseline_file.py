@@ -23,6 +23,9 @@ _NOT_KEPT = OF_THE_MOMENT | {
     "executable",
     "json_schema_version",
     "order_seed",
+    # How Google Benchmark's package was built ("debug" on Debian), and not how the benchmarks were,
+    # which is build_type. In a baseline it would read as if the times were those of a debug build.
+    "library_build_type",
 }
 
 Times = Mapping[str, Sequence[float]]

@@ -33,6 +33,7 @@ from warpgauge import (
 )
 from warpgauge.discovery import Binary, Probe
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.formats import TERMINAL
 from warpgauge.model import Record
 from warpgauge.options import Options, parse
 from warpgauge.output import Output
@@ -56,7 +57,9 @@ class Bench:
         if options.record:
             machine_context.require_committed(source)
         out = options.out or runfile.default_path(self.root, now)
-        output_file.check_run_file(out, baselines, [options.baseline] if options.baseline else [])
+        inputs = [options.baseline] if options.baseline else []
+        output_file.check_run_file(out, baselines, inputs)
+        options.formats.check(baselines, [*inputs, out])
         folder = self._built()
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as name:
             scratch = Path(name)
@@ -156,16 +159,18 @@ class Bench:
         self, base: Record | None, run: Record, probe: Probe, measured_all: bool
     ) -> ExitStatus:
         """Show the result; with --record keep it too."""
-        show = conclusion.Conclusion(self.results, self.options.filter or None)
+        show = conclusion.Conclusion(
+            self.results, self.options.filter or None, self.options.formats
+        )
         status = show.compared(base, run) if base else show.values(run)
         if self.options.record:
-            changed = baseline.record(run.path, self.root / "baselines")
-            for path in changed:
-                line = f"recorded: {os.path.relpath(path)}"
+            for line in baseline.record(run.path, self.root / "baselines").lines():
                 self.results.print(line, markup=False, highlight=False, soft_wrap=True)
             return ExitStatus.OK
         if base is None:
             self._note(conclusion.without_baseline(probe))
+            for line in self.options.formats.unwritten:
+                self._note(line)
         if not measured_all:
             show.recorded(self.root / "baselines")
         if status is ExitStatus.OK and not measured_all:
@@ -186,6 +191,8 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     # An exit and not a sudden death: the running benchmark is ended, too.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
-        return Bench(options, root, Output(), Output(stderr=True)).run()
+        # What a program reads from standard output stands there alone.
+        shown = Output(stderr=options.formats.shown is not TERMINAL)
+        return Bench(options, root, shown, Output(stderr=True)).run()
     except OSError as fault:
         raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault

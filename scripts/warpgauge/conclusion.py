@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.console import Console
 from warpgauge import baseline, load, terminal, verdict
 from warpgauge.discovery import Probe
 from warpgauge.errors import ExitStatus
+from warpgauge.format_options import Formats
 from warpgauge.model import Record
 
 
@@ -20,12 +21,12 @@ class Conclusion:
 
     console: Console
     filter: str | None
+    formats: Formats = field(default_factory=Formats)
 
     def compared(self, base: Record, run: Record) -> ExitStatus:
-        """`run` judged against `base`."""
+        """`run` judged against `base`. Raises UserError for a report that cannot be written."""
         comparison = verdict.judge(base, run, filter=self.filter)
-        terminal.render(comparison, self.console)
-        return comparison.exit_status
+        return self.formats.deliver(comparison, lambda: terminal.render(comparison, self.console))
 
     def values(self, run: Record) -> ExitStatus:
         """The measured values alone: there is nothing to judge them by."""

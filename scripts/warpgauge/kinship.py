@@ -18,12 +18,14 @@ class Kin(IntEnum):
     UNKNOWN = 3
 
 
-# The minimum effect: a change below it fails nobody, however significant it is, for that much
-# moves between these two kinds of session without a cause. Fractions; measured on H200s.
+# The minimum effect: a change that measures less fails nobody, however significant it is. Half of
+# the change that is to be found where noise allows it (a true 1 % measures less than 1 % every
+# other time), or what moves between two such sessions without a cause. Fractions, measured on
+# H200s.
 MINIMUM_EFFECT: dict[tuple[Clock, Kin], float] = {
     # One GPU repeats to 0.01 to 0.3 % from process to process, over boots too.
-    (Clock.DEVICE, Kin.SAME_BOOT): 0.01,
-    (Clock.DEVICE, Kin.SAME_GPU): 0.01,
+    (Clock.DEVICE, Kin.SAME_BOOT): 0.005,
+    (Clock.DEVICE, Kin.SAME_GPU): 0.005,
     # Four GPUs of one model differ by up to 2.2 %, each benchmark by its own amount; by 3.2 % where
     # the power limit counts.
     (Clock.DEVICE, Kin.SIBLING): 0.03,
@@ -37,6 +39,11 @@ MINIMUM_EFFECT: dict[tuple[Clock, Kin], float] = {
     (Clock.DEVICE, Kin.UNKNOWN): 0.10,
     (Clock.HOST, Kin.UNKNOWN): 0.10,
 }
+
+
+# The same for base and candidate in alternating processes of one GPU: half of the 1 % of device
+# time and of the 5 % of host time that are to be found.
+PAIRED_EFFECT = {Clock.DEVICE: 0.005, Clock.HOST: 0.025}
 
 
 # Siblings also differ by a fixed latency: which multiprocessors and memory channels a GPU has left
@@ -64,11 +71,7 @@ def kin(reference: Session, candidate: Session) -> Kin:
 
 
 def references(sessions: Iterable[Session], candidate: Session) -> tuple[list[Session], Kin]:
-    """The sessions to judge `candidate` by, and the nearest kinship among them.
-
-    Sessions of this very GPU where there are any; else those of its siblings, all of them.
-    """
+    """The sessions nearest to `candidate`, which is judged by them, and how near they are."""
     near = [(kin(session, candidate), session) for session in sessions]
-    own = [session for kinship, session in near if kinship < Kin.SIBLING]
-    chosen = own or [session for _, session in near]
-    return chosen, min((kinship for kinship, _ in near), default=Kin.UNKNOWN)
+    nearest = min((kinship for kinship, _ in near), default=Kin.UNKNOWN)
+    return [session for kinship, session in near if kinship is nearest], nearest

@@ -10,7 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from warpgauge.arguments import Parser
 from warpgauge.errors import UserError
+from warpgauge.format_options import Formats
+from warpgauge.formats import FORMATS
 from warpgauge.recordable import FEWEST_PROCESSES
 from warpgauge.request import normal, require_portable
 from warpgauge.runner import DEADLINE_S
@@ -38,6 +41,7 @@ class Options:
     timeout_s: float
     build: bool
     verbose: bool
+    formats: Formats
 
     @property
     def injected_regex(self) -> str:
@@ -45,7 +49,7 @@ class Options:
 
 
 def parse(argv: Sequence[str]) -> Options:
-    """Raises UserError for what contradicts itself; argparse exits with 2 for the rest."""
+    """Raises UserError for bad usage, and for what contradicts itself."""
     given = _parser().parse_args(argv)
     options = Options(
         filter=normal(given.filter),
@@ -59,6 +63,7 @@ def parse(argv: Sequence[str]) -> Options:
         timeout_s=given.timeout,
         build=not given.no_build,
         verbose=given.verbose,
+        formats=Formats.parse(given.format),
     )
     require_portable("--filter", options.filter.removeprefix("-"))
     require_portable("--inject", options.injected_regex)
@@ -81,15 +86,14 @@ def _check_recordable(options: Options) -> None:
             raise UserError(f"--record does not go with {what}: leave one of the two out")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="bench",
         description="Builds and runs the benchmarks in fresh processes, writes a run file, and "
         "compares it with the baseline of this GPU model.",
         epilog="Exit status: 0 nothing regressed and everything was measured; 1 a regression; "
         "2 bad usage or unreadable input; 3 nothing regressed, but something was not measured "
         "or not comparable.",
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add("--filter", metavar="REGEX", default="", help="only benchmarks whose name matches")
@@ -104,6 +108,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", metavar="N", type=index, help="of the order; default random, and recorded")
     add("--timeout", metavar="SECONDS", type=_seconds, default=DEADLINE_S,
         help=f"for one process; default {DEADLINE_S:g}")  # fmt: skip
+    add("--format", metavar="NAME[=FILE]", action="append", default=[],
+        help=f"write the comparison as {', '.join(FORMATS)}, to standard output or FILE; may be "
+        "given several times")  # fmt: skip
     add("--no-build", action="store_true", help="run what build/release holds")
     add("--verbose", action="store_true", help="show the build's output and every command")
     return parser

@@ -20,12 +20,14 @@ from warpgauge.text import inert, quantity
 class Pairing:
     """A benchmark that both sides measured, and the sessions of it to compare.
 
-    `session` is the candidate's; `kin` the nearest kinship among `references` to it.
+    `session` is the candidate's; `references` are the nearest ones to it, by the kinship `kin`;
+    `known` are all that may be compared with it, and tell how far times move by themselves.
     """
 
     baseline: Row
     candidate: Row
     references: tuple[Session, ...]
+    known: tuple[Session, ...]
     session: Session
     kin: Kin
 
@@ -53,11 +55,11 @@ def pair(
         if disturbed:
             unpaired.append(_no_result(cand, disturbed))
             continue
-        found, session, kinship = matches.of(base, cand)
-        if found:
-            pairings.append(Pairing(base, cand, found, session, kinship))
+        met = matches.of(base, cand)
+        if met.references:
+            pairings.append(Pairing(base, cand, met.references, met.known, met.session, met.kin))
         else:
-            unpaired.append(_invalid(cand, matches.apart(base, session)))
+            unpaired.append(_invalid(cand, matches.apart(base, met.session)))
     return pairings, unpaired
 
 
@@ -83,6 +85,16 @@ def _one_sided(name: str, base: Row | None, cand: Row | None) -> Verdict:
     raise KeyError(name)
 
 
+@dataclass(frozen=True)
+class _Met:
+    """The sessions of a Pairing, which rows that have the same ones share."""
+
+    references: tuple[Session, ...]
+    known: tuple[Session, ...]
+    session: Session
+    kin: Kin
+
+
 class _Matches:
     """Finds the sessions to compare; rows of one file share few combinations, so it remembers."""
 
@@ -94,9 +106,7 @@ class _Matches:
             key: {session.key: session for session in same_model(baseline, cand)}
             for key, cand in candidate.sessions.items()
         }
-        self._known: dict[
-            tuple[tuple[str, ...], tuple[str, ...], Clock], tuple[tuple[Session, ...], Session, Kin]
-        ] = {}
+        self._met: dict[tuple[tuple[str, ...], tuple[str, ...], Clock], _Met] = {}
 
     def new(self, row: Row) -> Verdict:
         """The verdict of a benchmark that the baseline does not know."""
@@ -106,21 +116,18 @@ class _Matches:
             row.name, Outcome.NEW, row.clock, candidate_seconds=seconds, counters=row.counters
         )
 
-    def of(self, base: Row, cand: Row) -> tuple[tuple[Session, ...], Session, Kin]:
-        """References of a row, the candidate's session of it (its newest), nearest kinship."""
+    def of(self, base: Row, cand: Row) -> _Met:
+        """Whom a row meets: of the candidate its newest session."""
         combination = (tuple(base.process_medians), tuple(cand.process_medians), cand.clock)
-        if combination not in self._known:
+        if combination not in self._met:
             key = max(combination[1], key=self._newest.__getitem__)
             session = self._candidate.sessions[key]
             same = self._same_model(base, session)
-            eligible = [one for one in same if same_clock(one, session, cand.clock)]
-            chosen, kinship = references(eligible, session)
-            self._known[combination] = (
-                tuple(chosen),
-                session,
-                Kin.UNKNOWN if self.plain else kinship,
-            )
-        return self._known[combination]
+            known = tuple(one for one in same if same_clock(one, session, cand.clock))
+            chosen, kinship = references(known, session)
+            kinship = Kin.UNKNOWN if self.plain else kinship
+            self._met[combination] = _Met(tuple(chosen), known, session, kinship)
+        return self._met[combination]
 
     def apart(self, base: Row, session: Session) -> str:
         """Why no session of a row of the baseline meets `session`."""

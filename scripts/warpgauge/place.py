@@ -13,7 +13,7 @@ MEASURE_AGAIN = "measure it again"
 
 
 class Place(NamedTuple):
-    """A file, or its `row` (from 0) with the `name` that it has, if it has one.
+    """A file; a part of it, in words; or its `row` (from 0), with its `name` if it has one.
 
     There is one a row, and hardly any is ever told: the words are made when they are needed.
     """

@@ -1,36 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rule that turns two records into a verdict a benchmark. Pure; scripts/README.md explains it.
 
-The unit is the median of one process, on a log scale. A benchmark has regressed when it is slower
-than every accepted session of the baseline: by Welch's test and by the minimum effect. Accepted
-sessions are accepted times, so the session that lies nearest decides.
+The unit is the median of one process, on a log scale. A benchmark has changed when chance does not
+explain the difference (`screening`, or `pairs` where both sides ran in alternation), when it is as
+large as the minimum effect (`kinship`), and larger than the benchmark's own noise floor.
 """
 
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
-from warpgauge import context, kinship, notes
-from warpgauge.batch import Tests, all_tests
+import numpy as np
+
+from warpgauge import context, notes, pairs, screening
 from warpgauge.causes import resource_changes
 from warpgauge.comparison import (
     Change,
     Comparison,
     ContextDifference,
-    Evidence,
     Outcome,
     Verdict,
 )
-from warpgauge.controls import Controls, Movement, controls, is_control
-from warpgauge.kinship import Kin
+from warpgauge.controls import controls, is_control
 from warpgauge.model import Clock, Record
 from warpgauge.pairing import Pairing, pair
 from warpgauge.request import Request
+from warpgauge.rules import Confirming, Screening
 from warpgauge.sessions import newest_last
-from warpgauge.stats import ALPHA, noise_floor
+from warpgauge.stats import ALPHA, Tested, Tests
 from warpgauge.text import inert, percent
 
 __all__ = ["Change", "Comparison", "ContextDifference", "Outcome", "Verdict", "judge"]
@@ -52,11 +51,14 @@ def judge(
     filter: str | None = None,
     minimum_effect: float | None = None,
     alpha: float = ALPHA,
+    fail_on_resources: bool = False,
 ) -> Comparison:
     """Compare two records.
 
     `filter` is a regular expression as `Request` reads it; `minimum_effect` (a fraction) replaces
-    the table in `kinship`. Raises UserError for a `filter` that is no regular expression.
+    the table in `kinship`; `alpha` is the chance that unchanged code shows any false alarm; with
+    `fail_on_resources` a benchmark that takes more regresses whatever its time. Raises UserError
+    for a `filter` that is no regular expression.
     """
     request = Request(filter, candidate)
     everything = list({**baseline.rows, **candidate.rows})
@@ -67,15 +69,24 @@ def judge(
         return Comparison(baseline, candidate, refused, refusal=refusal)
 
     pairings, unpaired = pair(baseline, candidate, names)
-    moved = controls(pairings)
-    judged = _judged(baseline, candidate, pairings, _Rule(minimum_effect, alpha, moved))
+    if pairs.are_paired(baseline, candidate):
+        pairings, lonely = pairs.split(pairings)
+        unpaired += lonely
+        tests = pairs.compare(pairings)
+        rule: Screening = Confirming(minimum_effect, alpha)
+    else:
+        tests = screening.screen(baseline, candidate, pairings)
+        rule = Screening(minimum_effect, alpha, controls(pairings))
+    judged = _judged(pairings, tests, rule)
+    if fail_on_resources:
+        judged = [_gated(verdict) for verdict in judged]
     verdicts = {verdict.name: verdict for verdict in (*unpaired, *judged)}
     met, unasked = list(zip(pairings, judged, strict=True)), len(everything) - len(names)
     return Comparison(
         baseline,
         candidate,
         tuple(verdicts[name] for name in names),
-        notes=notes.of(baseline, candidate, met, request, unasked, moved),
+        notes=notes.of(baseline, candidate, met, request, unasked, rule.moved),
         differences=_differences(pairings),
         refusal=_nothing_in_common(baseline, candidate, names, request),
         alpha=alpha,
@@ -104,54 +115,24 @@ def _differences(pairings: Sequence[Pairing]) -> tuple[ContextDifference, ...]:
     return context.differences(newest_last(used.values())[-1], pairings[-1].session)
 
 
-def _judged(
-    baseline: Record,
-    candidate: Record,
-    pairings: Sequence[Pairing],
-    rule: _Rule,
-) -> list[Verdict]:
-    tests = all_tests(baseline, candidate, pairings, rule.alpha)
-    return [_verdict(one, tested, rule) for one, tested in zip(pairings, tests, strict=True)]
+def _judged(pairings: Sequence[Pairing], tests: Tests, rule: Screening) -> list[Verdict]:
+    """The verdicts of pairings, in their order."""
+    own = np.array([not is_control(one.candidate) for one in pairings], dtype=bool)
+    p = tests.estimates.p
+    p[own] = rule.adjusted(p[own])
+    seconds = np.exp(tests.baseline_log).tolist()
+    effects = [rule.minimum_effect(*one) for one in zip(pairings, seconds, strict=True)]
+    level = rule.alpha / max(1, int(np.count_nonzero(own)))
+    detectable = tests.estimates.detectable(level, np.log1p(effects))
+    each = zip(pairings, tests.each(p, detectable), effects, strict=True)
+    return [_verdict(one, tested, effect, rule) for one, tested, effect in each]
 
 
-@dataclass(frozen=True)
-class _Rule:
-    """What was asked for, and what the host's controls say."""
-
-    asked: float | None
-    alpha: float
-    moved: Controls
-
-    def minimum_effect(self, one: Pairing) -> float:
-        if self.asked is not None:
-            return self.asked
-        nearness = one.kin
-        if one.candidate.clock is Clock.HOST and not self.moved.of(one.candidate):
-            # Nothing tells a disturbed machine from a quiet one: one boot counts as another.
-            nearness = max(one.kin, Kin.SAME_GPU)
-        times = [one.baseline.process_medians[session.key] for session in one.references]
-        typical = min(statistics.median(medians) for medians in times)
-        return kinship.minimum_effect(one.candidate.clock, nearness, typical)
-
-    def explained(self, one: Pairing, log_ratios: Sequence[float]) -> Movement | None:
-        """The control that moved as far as this row did against one of its references."""
-        if one.candidate.clock is not Clock.HOST:
-            return None
-        movements = self.moved.of(one.candidate)
-        for session, log_ratio in zip(one.references, log_ratios, strict=True):
-            control = movements.get(session.key)
-            if control is not None and abs(log_ratio) <= control.log_ratio:
-                return control
-        return None
-
-
-def _verdict(one: Pairing, tests: Tests, rule: _Rule) -> Verdict:
-    minimum_effect = rule.minimum_effect(one)
-    middle = statistics.median(center.log_seconds for center in tests.references)
-    detectable = max(minimum_effect, _fraction(max(tests.detectable)))
-    outcome = _outcome(one, tests, minimum_effect, rule.alpha)
+def _verdict(one: Pairing, tested: Tested, minimum_effect: float, rule: Screening) -> Verdict:
+    outcome = _outcome(one, tested, minimum_effect, rule.alpha)
+    detectable = max(minimum_effect, _fraction(tested.detectable))
     changed = outcome in (Outcome.REGRESSION, Outcome.IMPROVED)
-    control = rule.explained(one, tests.log_ratio) if changed else None
+    control = rule.explained(one, tested.log_ratio) if changed else None
     reason = ""
     if control is not None:
         outcome = Outcome.INCONCLUSIVE
@@ -163,36 +144,49 @@ def _verdict(one: Pairing, tests: Tests, rule: _Rule) -> Verdict:
         one.candidate.name,
         outcome,
         one.candidate.clock,
-        baseline_seconds=math.exp(middle),
-        candidate_seconds=math.exp(tests.candidate.log_seconds),
+        baseline_seconds=math.exp(tested.baseline_log),
+        candidate_seconds=math.exp(tested.candidate_log),
         change=Change(
-            _fraction(tests.candidate.log_seconds - middle),
-            _fraction(min(tests.low)),
-            _fraction(max(tests.high)),
+            _fraction(tested.log_ratio),
+            _fraction(tested.log_ratio - tested.half_width),
+            _fraction(tested.log_ratio + tested.half_width),
         ),
-        p=max(tests.p),
+        p=tested.p,
         minimum_effect=minimum_effect,
+        noise_floor=_fraction(tested.noise_floor),
         detectable=detectable,
+        evidence=rule.evidence,
+        processes=(tested.baseline_processes, tested.candidate_processes),
         reason=reason,
-        evidence=Evidence.SCREENED,
         resources=resource_changes(one.baseline, one.candidate),
         counters=one.candidate.counters,
     )
 
 
-def _outcome(one: Pairing, tests: Tests, minimum_effect: float, alpha: float) -> Outcome:
-    """Slower than every reference, faster than every reference, unable to tell, or neither."""
+def _gated(verdict: Verdict) -> Verdict:
+    """A regression where the operation takes more than it did, or runs another kernel."""
+    worse = any(change.worse for change in verdict.resources)
+    if not worse or verdict.outcome is Outcome.REGRESSION:
+        return verdict
+    reason = f"fails on its resources; by its time alone {verdict.outcome.value}"
+    return replace(verdict, outcome=Outcome.REGRESSION, reason=reason)
+
+
+def _outcome(one: Pairing, tested: Tested, minimum_effect: float, alpha: float) -> Outcome:
+    """Slower, faster, unable to tell, or none of these."""
     if is_control(one.candidate):
         return Outcome.PASS  # it says how the machine did, and nothing of the code
-    if max(tests.p) < alpha:
-        if _fraction(min(tests.log_ratio)) >= minimum_effect:
+    floor = _fraction(tested.noise_floor)
+    ratio = _fraction(tested.log_ratio)
+    if tested.p < alpha and abs(tested.log_ratio) >= tested.noise_floor:
+        if ratio >= minimum_effect:
             return Outcome.REGRESSION
-        if _fraction(max(tests.log_ratio)) <= -minimum_effect:
+        if ratio <= -minimum_effect:
             return Outcome.IMPROVED
-    floor = _fraction(noise_floor(tests.references, tests.candidate))
     room = _HIDING_ROOM * max(minimum_effect, min(floor, _MOST_NOISE[one.candidate.clock]))
-    hides = _fraction(min(tests.high)) > room or _fraction(max(tests.low)) < -room
-    known = min(center.processes for center in (*tests.references, tests.candidate)) >= 2
+    low, high = tested.log_ratio - tested.half_width, tested.log_ratio + tested.half_width
+    hides = _fraction(high) > room or _fraction(low) < -room
+    known = min(tested.baseline_processes, tested.candidate_processes) >= 2
     return Outcome.INCONCLUSIVE if hides and known else Outcome.PASS
 
 
