@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from warpgauge.comparison import Comparison, Outcome
 from warpgauge.model import Clock, Record, Row, Session, Source
 from warpgauge.stats import ALPHA
+from warpgauge.terms import Terms
 from warpgauge.verdict import judge
 
 Array = NDArray[np.float64]
@@ -131,7 +132,7 @@ def judged(
     source = np.random.default_rng(1)
     for _ in range(SUITES):
         sides = suite(source, noise, setting, changes)
-        yield judge(*sides, minimum_effect=minimum_effect, alpha=alpha)
+        yield judge(*sides, Terms(minimum_effect=minimum_effect, alpha=alpha))
 
 
 def changed(comparison: Comparison) -> int:

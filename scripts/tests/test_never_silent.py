@@ -14,8 +14,9 @@ import pytest
 
 from builders import STEADY, Json, baseline, failed, google, google_row, row, run, scaled, write
 from warpgauge.compare import main
+from warpgauge.comparison import Outcome, Verdict
 from warpgauge.load import load
-from warpgauge.verdict import Outcome, Verdict, judge
+from warpgauge.verdict import judge
 
 Document = Callable[[Sequence[Json]], Json]
 
@@ -56,11 +57,11 @@ def judged(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Verd
 
     def compare(base: Json | None, cand: Json | None) -> Verdict | None:
         folder = tmp_path / str(next(number))
-        sides = [
+        base_record, cand_record = (
             load(write(folder / name, make([row("other"), *([one] if one else [])])))
             for name, make, one in (("base.json", before, base), ("cand.json", after, cand))
-        ]
-        comparison = judge(*sides)
+        )
+        comparison = judge(base_record, cand_record)
         found = {verdict.name: verdict for verdict in comparison.verdicts}
         assert found["other"].outcome is Outcome.PASS
         return found.get("f")

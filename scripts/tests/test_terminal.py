@@ -20,6 +20,7 @@ from warpgauge.layout import wrapped_name
 from warpgauge.model import Record
 from warpgauge.provenance import side
 from warpgauge.terminal import plain, render, render_values
+from warpgauge.terms import Terms
 from warpgauge.verdict import judge
 
 
@@ -27,7 +28,11 @@ def shown(
     base: Record, cand: Record, width: int = 80, show_all: bool = False, filter: str | None = None
 ) -> str:
     stream = io.StringIO()
-    render(judge(base, cand, filter=filter), Console(file=stream, width=width), show_all=show_all)
+    render(
+        judge(base, cand, Terms(filter=filter)),
+        Console(file=stream, width=width),
+        show_all=show_all,
+    )
     return stream.getvalue()
 
 

@@ -7,10 +7,11 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warpgauge import environment, streams
+from warpgauge import environment, streams, terms_options
 from warpgauge.arguments import Parser
 from warpgauge.errors import UserError
 from warpgauge.text import inert
@@ -41,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
     streams.forgive()
     try:
         options = _parser().parse_args(argv)
-        environment.ensure(["numpy", "scipy", "rich"])
+        environment.ensure(["numpy", "scipy", "rich", environment.TOML])
         return _compare(options)
     except UserError as error:
         _complain(error)
@@ -51,21 +52,27 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
+    from warpgauge import policy
     from warpgauge.format_options import Formats
     from warpgauge.load import load
     from warpgauge.stats import ALPHA
+    from warpgauge.terms import Terms
     from warpgauge.verdict import judge
 
     pictures = [] if options.svg is None else [f"svg={options.svg}"]
     formats = Formats.parse([*options.format, *pictures])
     formats.check(environment.ROOT / "baselines", (options.baseline, options.candidate))
-    comparison = judge(
-        load(options.baseline),
-        load(options.candidate),
+    baseline, candidate = load(options.baseline), load(options.candidate)
+    terms = Terms(
         filter=options.filter,
         minimum_effect=options.min_effect,
         alpha=ALPHA if options.alpha is None else options.alpha,
+        fail_on_resources="resources" in options.fail_on,
+        allow=frozenset(options.allow),
+        policy=policy.of(baseline, options.policy),
+        today=date.today(),
     )
+    comparison = judge(baseline, candidate, terms)
     return formats.deliver(comparison, lambda: _show(comparison, options))
 
 
@@ -107,14 +114,15 @@ def _parser() -> Parser:
         "--min-effect",
         metavar="PERCENT",
         type=_percent,
-        help="smallest change that counts; default: by clock and origin, 1 to 20",
+        help="smallest change that counts; default: by clock and origin, 0.5 to 20",
     )
     parser.add_argument(
         "--alpha",
         metavar="P",
         type=_probability,
-        help="chance of calling noise a change, a benchmark; default: 0.001",
+        help="chance that unchanged code shows any false alarm; default: 0.01",
     )
+    terms_options.add(parser)
     parser.add_argument("--all", action="store_true", help="list unchanged benchmarks too")
     parser.add_argument(
         "--format",

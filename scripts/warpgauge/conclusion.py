@@ -13,6 +13,7 @@ from warpgauge.discovery import Probe
 from warpgauge.errors import ExitStatus
 from warpgauge.format_options import Formats
 from warpgauge.model import Record
+from warpgauge.terms import Terms
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Conclusion:
 
     def compared(self, base: Record, run: Record) -> ExitStatus:
         """`run` judged against `base`. Raises UserError for a report that cannot be written."""
-        comparison = verdict.judge(base, run, filter=self.filter)
+        comparison = verdict.judge(base, run, Terms(filter=self.filter))
         return self.formats.deliver(comparison, lambda: terminal.render(comparison, self.console))
 
     def values(self, run: Record) -> ExitStatus:
@@ -43,7 +44,7 @@ class Conclusion:
             self.console.print()
             self.console.rule(f"RECORDED on {gpu}, not measured here: {shown}", characters="=")
             if pair is not None:
-                terminal.render(verdict.judge(*pair, filter=self.filter), self.console)
+                terminal.render(verdict.judge(*pair, Terms(filter=self.filter)), self.console)
             else:
                 terminal.render_values(whole, self.console)
 

@@ -14,6 +14,7 @@ from warpgauge.kinship import Kin
 from warpgauge.model import Clock
 from warpgauge.pairing import Pairing
 from warpgauge.stats import Array, benjamini_hochberg, holm
+from warpgauge.terms import Terms
 
 # Pairs are looked at twice, if need be: each look has half of the chance of a false alarm.
 _LOOKS = 2
@@ -21,13 +22,9 @@ _LOOKS = 2
 
 @dataclass(frozen=True)
 class Screening:
-    """Against the sessions of a baseline: what was asked for, and what the host's controls say.
+    """Against the sessions of a baseline: what was asked for, and what the host's controls say."""
 
-    `asked` replaces every minimum effect; `alpha` is the chance of any false alarm.
-    """
-
-    asked: float | None
-    alpha: float
+    terms: Terms
     moved: Controls = NO_CONTROLS
 
     evidence = Evidence.SCREENED
@@ -38,8 +35,10 @@ class Screening:
 
     def minimum_effect(self, one: Pairing, seconds: float) -> float:
         """The minimum effect on a benchmark that takes `seconds` in the baseline."""
-        if self.asked is not None:
-            return self.asked
+        asked = self.terms.asked_effect(one.candidate.name)
+        return self._usual_effect(one, seconds) if asked is None else asked
+
+    def _usual_effect(self, one: Pairing, seconds: float) -> float:
         nearness = one.kin
         if one.candidate.clock is Clock.HOST and not self.moved.of(one.candidate):
             # Nothing tells a disturbed machine from a quiet one: one boot counts as another.
@@ -67,8 +66,8 @@ class Confirming(Screening):
     def adjusted(self, p: Array) -> Array:
         return np.minimum(holm(p) * _LOOKS, 1.0)
 
-    def minimum_effect(self, one: Pairing, seconds: float) -> float:
-        return kinship.PAIRED_EFFECT[one.candidate.clock] if self.asked is None else self.asked
+    def _usual_effect(self, one: Pairing, seconds: float) -> float:
+        return kinship.PAIRED_EFFECT[one.candidate.clock]
 
     def explained(self, one: Pairing, log_ratio: float) -> Movement | None:
         return None

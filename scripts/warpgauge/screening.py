@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from warpgauge.kinship import Kin
+from warpgauge.kinship import Kin, level
 from warpgauge.levels import Sessions, side_of
 from warpgauge.model import Clock, Record
 from warpgauge.pairing import Pairing
@@ -58,7 +58,7 @@ def screen(baseline: Record, candidate: Record, pairings: Sequence[Pairing]) -> 
     # A GPU's mean over several sessions scatters less by sessions than the candidate's only one.
     single = between[0].value * (1.0 - 1.0 / sessions.sessions_a_gpu()), between[0].freedom
     across_gpus = combined_freedom(_one_more(between[1], sessions.reference_gpus()), single, beyond)
-    kins = [one.kin for one in pairings]
+    kins = [level(one.kin) for one in pairings]
     variance, freedom = combined_freedom(
         _chosen(kins, {Kin.SAME_GPU: across_sessions, Kin.SIBLING: across_gpus}, within),
         sessions.repetitions(),

@@ -8,89 +8,83 @@ large as the minimum effect (`kinship`), and larger than the benchmark's own noi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from warpgauge import context, notes, pairs, screening
-from warpgauge.causes import resource_changes
-from warpgauge.comparison import (
-    Change,
-    Comparison,
-    ContextDifference,
-    Outcome,
-    Verdict,
+from warpgauge import (
+    allowance_notes,
+    context,
+    notes,
+    outcomes,
+    pairs,
+    policy_effects,
+    screening,
+    widening,
 )
-from warpgauge.controls import controls, is_control
-from warpgauge.model import Clock, Record
+from warpgauge.comparison import Comparison, ContextDifference, Outcome, Verdict
+from warpgauge.controls import controls
+from warpgauge.model import Record
 from warpgauge.pairing import Pairing, pair
 from warpgauge.request import Request
 from warpgauge.rules import Confirming, Screening
 from warpgauge.sessions import newest_last
-from warpgauge.stats import ALPHA, Tested, Tests
-from warpgauge.text import inert, percent
+from warpgauge.terms import Terms
 
-__all__ = ["Change", "Comparison", "ContextDifference", "Outcome", "Verdict", "judge"]
-
-# INCONCLUSIVE: the interval leaves room for this many times the minimum effect, or the benchmark's
-# own noise where that is more (then only what is all but significant is left), and in any case for
-# more than twice these: beyond a fifth of device time, or a doubling of host time, nothing passes.
-_HIDING_ROOM = 2.0
-_MOST_NOISE = {Clock.DEVICE: 0.10, Clock.HOST: 0.50}
-
-# exp() of more overflows; no two times of a benchmark differ by e^700.
-_LARGEST_LOG = 700.0
+_DEFAULT = Terms()
 
 
-def judge(
-    baseline: Record,
-    candidate: Record,
-    *,
-    filter: str | None = None,
-    minimum_effect: float | None = None,
-    alpha: float = ALPHA,
-    fail_on_resources: bool = False,
-) -> Comparison:
-    """Compare two records.
-
-    `filter` is a regular expression as `Request` reads it; `minimum_effect` (a fraction) replaces
-    the table in `kinship`; `alpha` is the chance that unchanged code shows any false alarm; with
-    `fail_on_resources` a benchmark that takes more regresses whatever its time. Raises UserError
-    for a `filter` that is no regular expression.
-    """
-    request = Request(filter, candidate)
+def judge(baseline: Record, candidate: Record, terms: Terms = _DEFAULT) -> Comparison:
+    """Compare two records. Raises UserError for a filter that is no regular expression."""
+    request = Request(terms.filter, candidate)
     everything = list({**baseline.rows, **candidate.rows})
     names = [name for name in everything if request.covers(name)]
-    refusal = context.refusal(baseline, candidate)
+    refusal = context.refusal(baseline, candidate, terms.allow)
     if refusal is not None:
         refused = tuple(_refused(baseline, candidate, name, refusal) for name in names)
-        return Comparison(baseline, candidate, refused, refusal=refusal)
+        return Comparison(baseline, candidate, refused, refusal=refusal, alpha=terms.alpha)
 
-    pairings, unpaired = pair(baseline, candidate, names)
+    pairings, unpaired = pair(baseline, candidate, names, terms.allow)
     if pairs.are_paired(baseline, candidate):
         pairings, lonely = pairs.split(pairings)
         unpaired += lonely
         tests = pairs.compare(pairings)
-        rule: Screening = Confirming(minimum_effect, alpha)
+        rule: Screening = Confirming(terms)
     else:
         tests = screening.screen(baseline, candidate, pairings)
-        rule = Screening(minimum_effect, alpha, controls(pairings))
-    judged = _judged(pairings, tests, rule)
-    if fail_on_resources:
-        judged = [_gated(verdict) for verdict in judged]
+        rule = Screening(terms, controls(pairings))
+    judged = outcomes.judged(pairings, tests, rule)
     verdicts = {verdict.name: verdict for verdict in (*unpaired, *judged)}
     met, unasked = list(zip(pairings, judged, strict=True)), len(everything) - len(names)
-    return Comparison(
+    comparison = Comparison(
         baseline,
         candidate,
         tuple(verdicts[name] for name in names),
-        notes=notes.of(baseline, candidate, met, request, unasked, rule.moved),
+        notes=(
+            *allowance_notes.of(baseline, candidate, names, terms.allow),
+            *notes.of(baseline, candidate, met, request, unasked, rule.moved),
+            *widening.notes(pairings),
+        ),
         differences=_differences(pairings),
         refusal=_nothing_in_common(baseline, candidate, names, request),
-        alpha=alpha,
+        alpha=terms.alpha,
     )
+    return _under_policy(comparison, terms, request)
+
+
+def _under_policy(comparison: Comparison, terms: Terms, request: Request) -> Comparison:
+    """With what the policy accepts and requires; a part of the suite need not have all of it."""
+    if terms.policy is None or comparison.refusal is not None:
+        return comparison
+    whole = not request.filters
+    found = policy_effects.apply(
+        terms.policy,
+        comparison.verdicts,
+        lambda pattern: whole,
+        terms.today,
+        resources_fail=terms.fail_on_resources,
+    )
+    told = (*found.notes, *comparison.notes)
+    return replace(comparison, verdicts=found.verdicts, notes=told)
 
 
 def _refused(baseline: Record, candidate: Record, name: str, reason: str) -> Verdict:
@@ -113,82 +107,3 @@ def _differences(pairings: Sequence[Pairing]) -> tuple[ContextDifference, ...]:
         return ()
     used = {session.key: session for one in pairings for session in one.references}
     return context.differences(newest_last(used.values())[-1], pairings[-1].session)
-
-
-def _judged(pairings: Sequence[Pairing], tests: Tests, rule: Screening) -> list[Verdict]:
-    """The verdicts of pairings, in their order."""
-    own = np.array([not is_control(one.candidate) for one in pairings], dtype=bool)
-    p = tests.estimates.p
-    p[own] = rule.adjusted(p[own])
-    seconds = np.exp(tests.baseline_log).tolist()
-    effects = [rule.minimum_effect(*one) for one in zip(pairings, seconds, strict=True)]
-    level = rule.alpha / max(1, int(np.count_nonzero(own)))
-    detectable = tests.estimates.detectable(level, np.log1p(effects))
-    each = zip(pairings, tests.each(p, detectable), effects, strict=True)
-    return [_verdict(one, tested, effect, rule) for one, tested, effect in each]
-
-
-def _verdict(one: Pairing, tested: Tested, minimum_effect: float, rule: Screening) -> Verdict:
-    outcome = _outcome(one, tested, minimum_effect, rule.alpha)
-    detectable = max(minimum_effect, _fraction(tested.detectable))
-    changed = outcome in (Outcome.REGRESSION, Outcome.IMPROVED)
-    control = rule.explained(one, tested.log_ratio) if changed else None
-    reason = ""
-    if control is not None:
-        outcome = Outcome.INCONCLUSIVE
-        moved = percent(_fraction(control.log_ratio), sign=False)
-        reason = f"the host itself may have moved by {moved} ({inert(control.name)})"
-    elif outcome is Outcome.INCONCLUSIVE:
-        reason = f"too noisy: only a change of {percent(detectable, sign=False)} would be seen"
-    return Verdict(
-        one.candidate.name,
-        outcome,
-        one.candidate.clock,
-        baseline_seconds=math.exp(tested.baseline_log),
-        candidate_seconds=math.exp(tested.candidate_log),
-        change=Change(
-            _fraction(tested.log_ratio),
-            _fraction(tested.log_ratio - tested.half_width),
-            _fraction(tested.log_ratio + tested.half_width),
-        ),
-        p=tested.p,
-        minimum_effect=minimum_effect,
-        noise_floor=_fraction(tested.noise_floor),
-        detectable=detectable,
-        evidence=rule.evidence,
-        processes=(tested.baseline_processes, tested.candidate_processes),
-        reason=reason,
-        resources=resource_changes(one.baseline, one.candidate),
-        counters=one.candidate.counters,
-    )
-
-
-def _gated(verdict: Verdict) -> Verdict:
-    """A regression where the operation takes more than it did, or runs another kernel."""
-    worse = any(change.worse for change in verdict.resources)
-    if not worse or verdict.outcome is Outcome.REGRESSION:
-        return verdict
-    reason = f"fails on its resources; by its time alone {verdict.outcome.value}"
-    return replace(verdict, outcome=Outcome.REGRESSION, reason=reason)
-
-
-def _outcome(one: Pairing, tested: Tested, minimum_effect: float, alpha: float) -> Outcome:
-    """Slower, faster, unable to tell, or none of these."""
-    if is_control(one.candidate):
-        return Outcome.PASS  # it says how the machine did, and nothing of the code
-    floor = _fraction(tested.noise_floor)
-    ratio = _fraction(tested.log_ratio)
-    if tested.p < alpha and abs(tested.log_ratio) >= tested.noise_floor:
-        if ratio >= minimum_effect:
-            return Outcome.REGRESSION
-        if ratio <= -minimum_effect:
-            return Outcome.IMPROVED
-    room = _HIDING_ROOM * max(minimum_effect, min(floor, _MOST_NOISE[one.candidate.clock]))
-    low, high = tested.log_ratio - tested.half_width, tested.log_ratio + tested.half_width
-    hides = _fraction(high) > room or _fraction(low) < -room
-    known = min(tested.baseline_processes, tested.candidate_processes) >= 2
-    return Outcome.INCONCLUSIVE if hides and known else Outcome.PASS
-
-
-def _fraction(log_ratio: float) -> float:
-    return math.expm1(min(log_ratio, _LARGEST_LOG))
