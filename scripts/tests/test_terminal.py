@@ -66,7 +66,7 @@ def test_the_largest_regression_leads_its_family(text: str) -> None:
 
 def test_unchanged_benchmarks_fold_into_a_count_with_their_span(text: str) -> None:
     assert "memcpy · 8 unchanged (0.00 %)" in text
-    assert "d2d/bytes" not in text
+    assert "  d2d/bytes" not in text
 
 
 def test_what_was_not_measured_is_shown_with_its_reason(text: str) -> None:
