@@ -45,8 +45,11 @@ with open(sys.argv[0] + ".count", "a+") as counter:
 fault = told["faults"].get(str(process), told["faults"].get("always", ""))
 context = dict(date="2026-11-20T12:00:00+00:00", executable=sys.argv[0], num_cpus=2, caches=[],
                library_build_type="release", **told["context"])
+extra = {{}}
 if "inject" in flags:
     context["inject"] = flags["inject"]
+    regex, _, factor = flags["inject"].rpartition("=")
+    extra = {{n: float(factor) for n in names if re.search(regex, n)}}
 if told["trace"] is not None and "WARPGAUGE_TRACE" in os.environ:
     assert os.path.isfile(os.environ["CUDA_INJECTION64_PATH"])
     with open(os.environ["WARPGAUGE_TRACE"], "w") as trace:
@@ -56,8 +59,8 @@ out.write('{{\\n  "context": ' + json.dumps(context, indent=4) + ',\\n  "benchma
 for index, name in enumerate(names):
     row = dict(name=name, family_index=index, per_family_instance_index=0, run_name=name,
                run_type="iteration", repetitions=1, repetition_index=0, threads=1, iterations=100,
-               real_time=told["times"][name] + process, cpu_time=1.0, time_unit="ns",
-               bytes_per_second=1e9, samples=process)
+               real_time=(told["times"][name] + process) * extra.get(name, 1.0),
+               cpu_time=1.0, time_unit="ns", bytes_per_second=1e9, samples=process)
     row.update(told["counters"].get("all", {{}}), **told["counters"].get(str(process), {{}}))
     if fault == "errored row" and index == 0:
         row.update(error_occurred=True, error_message="wrong result", real_time=0)

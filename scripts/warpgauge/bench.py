@@ -26,6 +26,7 @@ from warpgauge import (
     recordable,
     runfile,
     runner,
+    self_check_command,
     worktree,
 )
 from warpgauge.beside import Beside
@@ -50,7 +51,7 @@ class Bench:
 
     def run(self) -> ExitStatus:
         """The whole way; everything that can be refused is refused before the minutes of it."""
-        options = self.options
+        options, baselines = self.options, self.root / "baselines"
         chosen = load.load(options.baseline) if options.baseline else None
         source = machine_context.source(self.root)
         if options.record:
@@ -66,6 +67,9 @@ class Bench:
             if against:
                 return self._against(beside, against, out)
             base = chosen or self._own_baseline(suite)
+            if options.self_check:
+                folder = out.with_suffix("")
+                return self_check_command.run(beside, base, folder, self.show, baselines)
             if options.record:
                 self._require_recordable(suite, base)
             if base is not None and not options.record:

@@ -28,7 +28,10 @@ class Beside:
     @property
     def candidate(self) -> Side:
         """What is built here, with the extra work that was asked for."""
-        inject = self.measuring.options.inject
+        return self.built_here(self.measuring.options.inject)
+
+    def built_here(self, inject: str = "") -> Side:
+        """What is built here; `inject` is as --inject takes it."""
         facts = {**self.source, **({"inject": inject} if inject else {})}
         arguments = (f"--inject={inject}",) if inject else ()
         return self._side(self.suite.binaries, facts, arguments)

@@ -41,6 +41,7 @@ class Options:
     confirm: bool
     second_look: bool
     record: bool
+    self_check: bool
     inject: str
     seed: int
     timeout_s: float
@@ -69,6 +70,7 @@ def parse(argv: Sequence[str]) -> Options:
         confirm=not given.no_confirm,
         second_look=not given.quick,
         record=given.record,
+        self_check=given.self_check,
         inject=given.inject or "",
         seed=random.SystemRandom().getrandbits(32) if given.seed is None else given.seed,
         timeout_s=given.timeout,
@@ -83,6 +85,9 @@ def parse(argv: Sequence[str]) -> Options:
     require_portable("--inject", options.injected_regex)
     if options.record:
         _check_recordable(options)
+    if options.self_check:
+        others = {"--record": options.record, "--against": options.against}
+        _refuse("--self-check", {**others, "--inject": options.inject, "--out": options.out})
     if options.against:
         _refuse("--against", {"--baseline": options.baseline, "--no-confirm": given.no_confirm})
     return options
@@ -130,6 +135,8 @@ def _parser() -> Parser:
         "differs from it again beside its commit")  # fmt: skip
     add("--device", metavar="N", type=index, help="index of the GPU; default 0")
     add("--record", action="store_true", help="add this run to the baseline of this GPU model")
+    add("--self-check", action="store_true", help="hold the gate to what it promises: this build "
+        "beside itself, and with extra work of 1 to 10 %%")  # fmt: skip
     add("--inject", metavar="REGEX=FACTOR", type=_injection, help="real extra work in "
         "the matching benchmarks, to prove that it is found")  # fmt: skip
     add("--seed", metavar="N", type=index, help="of the order; default random, and recorded")

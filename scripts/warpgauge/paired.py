@@ -46,19 +46,29 @@ class Side:
 def measure(
     base: Side, candidate: Side, names: Collection[str] | None, rounds: range, run: Run
 ) -> tuple[Side, Side]:
-    """Both sides with what `rounds` delivered, added to what they had before.
+    """`measure_all` of two sides."""
+    sides = measure_all({BASE: base, CANDIDATE: candidate}, names, rounds, run)
+    return sides[BASE], sides[CANDIDATE]
+
+
+def measure_all(
+    sides: Mapping[str, Side], names: Collection[str] | None, rounds: range, run: Run
+) -> dict[str, Side]:
+    """Sides, by name, with what `rounds` delivered, added to what they had before.
 
     Of all their benchmarks or, after a first look say, of `names` only: then binaries that have
     none of these do not run. One that only one side has runs alone.
     """
-    asked = (side if names is None else side.only(names) for side in (base, candidate))
-    lanes = [side.lane(name) for side, name in zip(asked, (BASE, CANDIDATE), strict=True)]
+    lanes = [
+        (side if names is None else side.only(names)).lane(name) for name, side in sides.items()
+    ]
     outcomes = run(lanes, rounds)
-    one, other = (tuple(o for o in outcomes if o.side == side) for side in (BASE, CANDIDATE))
-    return (
-        replace(base, outcomes=base.outcomes + one),
-        replace(candidate, outcomes=candidate.outcomes + other),
-    )
+    return {
+        name: replace(
+            side, outcomes=side.outcomes + tuple(one for one in outcomes if one.side == name)
+        )
+        for name, side in sides.items()
+    }
 
 
 def new_id() -> str:
@@ -75,14 +85,15 @@ def documents(
     programs themselves do not say it.
     """
     return (
-        _document(base, {**facts, "pair_side": BASE}, known),
-        _document(candidate, {**facts, "pair_side": CANDIDATE}, known),
+        document(base, {**facts, "pair_side": BASE}, known),
+        document(candidate, {**facts, "pair_side": CANDIDATE}, known),
     )
 
 
-def _document(
+def document(
     side: Side, facts: Mapping[str, str], known: Mapping[str, str]
 ) -> tuple[Report, list[JsonRow]]:
+    """Context and rows of one side's run file."""
     rounds = {outcome.round for outcome in side.outcomes}
     told = {"processes": str(len(rounds)), **side.facts, **facts}
     context = runfile.context(side.binaries, side.outcomes, told, known)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/bench --self-check from end to end, over fake binaries that do the extra work."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from clone import HOST_TIMES, GitRepository
+from warpgauge.errors import ExitStatus, UserError
+
+# Long enough that the nanosecond by which the fakes' processes differ is nothing to it.
+TIMES = {"sync/idle": 1e7, "sync/busy": 5e7}
+
+
+@pytest.fixture
+def suite(clone: GitRepository) -> GitRepository:
+    clone.commit({"host": HOST_TIMES, "sync": TIMES})
+    return clone
+
+
+def kept(suite: GitRepository) -> dict[str, Any]:
+    document = json.loads((suite.root / "baselines" / "self-check-nvidia-fake.json").read_text())
+    assert isinstance(document, dict)
+    return document
+
+
+def test_unchanged_code_raises_no_alarm_and_every_change_is_found(suite: GitRepository) -> None:
+    assert suite.bench("--self-check", "--quick") is ExitStatus.OK
+    out, err = suite.output()
+    # One row for the family and one for all; the host's controls judge nobody.
+    assert "sync device 2 0 0 100 % 100 % 100 % 100 % 100 % ≤ 1 %" in out
+    assert "all device 2 0 0 100 %" in out
+    assert "host" not in out
+    assert "kept: " in err
+
+
+def test_the_result_is_kept_with_what_it_is_of(suite: GitRepository) -> None:
+    suite.bench("--self-check", "--quick")
+    document = kept(suite)
+    assert document["warpgauge_format"] == "self-check/1"
+    assert document["context"]["commit"] == suite.git("rev-parse", "HEAD")
+    assert document["context"]["gpu_name"] == "NVIDIA Fake"
+    family = document["families"][0]
+    assert (family["family"], family["false_alarms"], family["unknown"]) == ("sync", 0, 0)
+    assert family["found"] == {"0.01": 2, "0.02": 2, "0.03": 2, "0.05": 2, "0.1": 2}
+    assert document["not_found_by_change"] == {change: [] for change in family["found"]}
+    assert document["against_the_baseline"] is None
+
+
+def test_a_baseline_that_is_there_is_asked_too(suite: GitRepository) -> None:
+    suite.bench("--record", "--processes=5")
+    suite.git("add", "--all")
+    suite.git("commit", "--quiet", "--message", "baseline")
+    suite.rewind()
+    assert suite.bench("--self-check", "--processes=5") is ExitStatus.OK
+    assert (
+        "Against the baseline (1 session): 0 of 3 called changed, 0 unknown."
+        in kept(suite)["against_the_baseline"]
+    )
+
+
+def test_a_false_alarm_is_exit_status_1(suite: GitRepository) -> None:
+    suite.bench("--record", "--processes=5")
+    suite.weather = 1.2
+    assert suite.bench("--self-check", "--processes=5") is ExitStatus.REGRESSION
+    assert "3 of 3 called changed" in suite.output()[0]
+
+
+def test_the_run_files_of_all_sides_stay(suite: GitRepository) -> None:
+    suite.bench("--self-check", "--quick")
+    (folder,) = (path for path in (suite.root / "build" / "runs").iterdir() if path.is_dir())
+    assert sorted(path.stem for path in folder.iterdir()) == [
+        "again",
+        "base",
+        *sorted(f"slower-by-{percent}-percent" for percent in (1, 2, 3, 5, 10)),
+    ]
+
+
+def test_a_part_or_changed_code_is_shown_and_not_kept(suite: GitRepository) -> None:
+    suite.bench("--self-check", "--quick", "--filter", "sync/idle")
+    assert "only a part was measured" in suite.output()[1]
+    suite.write({"host": HOST_TIMES, "sync": {**TIMES, "sync/more": 1e6}})
+    suite.bench("--self-check", "--quick")
+    assert "the working tree had uncommitted changes" in suite.output()[1]
+    assert not (suite.root / "baselines").exists()
+
+
+def test_a_policy_accepts_none_of_the_extra_work(suite: GitRepository) -> None:
+    (suite.root / "baselines").mkdir()
+    (suite.root / "baselines" / "policy.toml").write_text(
+        '[[expected]]\npattern = "sync"\nslower_by_at_most_percent = 50\nreason = "known"\n'
+        "expires = 2999-01-01\n"
+    )
+    suite.bench("--self-check", "--quick")
+    assert "sync device 2 0 0 100 %" in suite.output()[0]
+
+
+def test_without_a_gpu_there_is_nothing_to_check(suite: GitRepository) -> None:
+    suite.no_gpu = "there is no GPU"
+    with pytest.raises(UserError, match="nothing to check here: there is no GPU") as caught:
+        suite.bench("--self-check")
+    assert caught.value.status is ExitStatus.NOT_MEASURED
+
+
+@pytest.mark.parametrize(
+    "other", [("--record",), ("--against", "HEAD"), ("--inject", "a=1.05"), ("--out", "x.json")]
+)
+def test_it_goes_with_nothing_that_changes_what_is_measured(
+    suite: GitRepository, other: tuple[str, ...]
+) -> None:
+    with pytest.raises(UserError, match="--self-check does not go with"):
+        suite.bench("--self-check", *other)
