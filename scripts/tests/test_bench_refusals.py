@@ -30,7 +30,9 @@ SCRIPTS = Path(__file__).parents[1]
         (["--inject", "(=2"], "--inject '(' is no regular expression"),
         (["--filter", "[[:alpha:]]"], "means one thing to Python and another"),
         (["--inject", "[[:digit:]]=2"], "means one thing to Python and another"),
-        ([r"--filter=-\d"], "means one thing to Python and another"),
+        ([r"--filter=-\d"], r"'\d': '\d' means one thing to Python and another"),
+        (["--filter", r"\.x"], r"no benchmark matches --filter '\.x'"),
+        ([r"--inject=\.x=2"], r"no benchmark that will run matches --inject '\.x'"),
         (["--baseline", "gone.json"], "gone.json"),
     ],
 )

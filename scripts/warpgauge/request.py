@@ -9,7 +9,7 @@ from functools import cache
 
 from warpgauge.errors import UserError
 from warpgauge.model import Record
-from warpgauge.text import inert, quoted
+from warpgauge.text import inert, typed
 
 # What Python reads in one way and the benchmarks, to which it is a POSIX extended expression, in
 # another: [:alpha:], [.a.], [=a=]; \d and \b; a backslash in brackets; (?:...); x*? and x++.
@@ -66,7 +66,7 @@ def require_portable(option: str, expression: str) -> None:
     differs = _AMBIGUOUS.search(expression)
     if differs is not None:
         raise UserError(
-            f"{option} {quoted(expression)}: {quoted(differs[0])} means one thing to Python and "
+            f"{option} {typed(expression)}: {typed(differs[0])} means one thing to Python and "
             "another to the benchmarks; write it out, as in [a-z], [0-9] or [.]"
         )
     found(option, expression, "")
@@ -80,5 +80,5 @@ def _compiled(what: str, expression: str) -> re.Pattern[str]:
             return re.compile(expression)
     except (re.error, RecursionError, OverflowError) as error:
         raise UserError(
-            f"{what} {quoted(expression)} is no regular expression ({error}); correct it"
+            f"{what} {typed(expression)} is no regular expression ({error}); correct it"
         ) from None

@@ -9,6 +9,7 @@ from pathlib import Path
 from warpgauge import discovery, request
 from warpgauge.discovery import Binary
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.text import typed
 
 
 def wanted(everything: Sequence[Binary], filter: str, scratch: Path) -> list[Binary]:
@@ -18,12 +19,14 @@ def wanted(everything: Sequence[Binary], filter: str, scratch: Path) -> list[Bin
         return chosen
     for binary in chosen:
         if binary.fault is not None:
-            asked = f" of --filter {filter!r}" if filter else ""
+            asked = f" of --filter {typed(filter)}" if filter else ""
             raise UserError(
                 f"nothing{asked} can be measured: {binary.path.name} {binary.fault}",
                 ExitStatus.NOT_MEASURED,
             )
-    matches = f"matches --filter {filter!r}" if filter else "is in the programs that were built"
+    matches = (
+        f"matches --filter {typed(filter)}" if filter else "is in the programs that were built"
+    )
     raise UserError(f"no benchmark {matches}")
 
 
@@ -47,4 +50,4 @@ def require_injected(regex: str, binaries: Sequence[Binary]) -> None:
     """
     names = [name for binary in binaries for name in binary.names]
     if not any(request.found("--inject", regex, name) for name in names):
-        raise UserError(f"no benchmark that will run matches --inject {regex!r}")
+        raise UserError(f"no benchmark that will run matches --inject {typed(regex)}")
