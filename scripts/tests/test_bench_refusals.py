@@ -21,12 +21,20 @@ SCRIPTS = Path(__file__).parents[1]
     ("argv", "said"),
     [
         (["--device", "3"], "there is no device 3"),
-        (["--filter", "nothing_like_it"], "no benchmark matches --filter 'nothing_like_it'"),
+        (
+            ["--filter", "nothing_like_it"],
+            "no benchmark matches --filter 'nothing_like_it': the families are host and sync",
+        ),
+        (["--filter", "sink"], "no benchmark matches --filter 'sink': the families are"),
+        (["--filter", "sync/busi"], "'sync/busi': did you mean 'sync/busy'?"),
         (["--filter", "("], "no regular expression"),
         (["--inject", "nothing_like_it=2"], "matches --inject 'nothing_like_it'"),
         (["--inject", "all=2"], "no benchmark that will run matches --inject 'all'"),
         (["--inject=-sync=2"], "no benchmark that will run matches --inject '-sync'"),
-        (["--inject", "sync=2", "--filter", "host"], "that will run matches --inject 'sync'"),
+        (
+            ["--inject", "sync=2", "--filter", "host"],
+            "that will run matches --inject 'sync': the only family is host",
+        ),
         (["--inject", "(=2"], "--inject '(' is no regular expression"),
         (["--filter", "[[:alpha:]]"], "means one thing to Python and another"),
         (["--inject", "[[:digit:]]=2"], "means one thing to Python and another"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from warpgauge import discovery, request
 from warpgauge.discovery import Binary
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.suggestion import hint
 from warpgauge.text import typed
 
 
@@ -24,10 +25,10 @@ def wanted(everything: Sequence[Binary], filter: str, scratch: Path) -> list[Bin
                 f"nothing{asked} can be measured: {binary.path.name} {binary.fault}",
                 ExitStatus.NOT_MEASURED,
             )
-    matches = (
-        f"matches --filter {typed(filter)}" if filter else "is in the programs that were built"
-    )
-    raise UserError(f"no benchmark {matches}")
+    if not filter:
+        raise UserError("no benchmark is in the programs that were built")
+    names = [name for binary in everything for name in binary.names]
+    raise UserError(f"no benchmark matches --filter {typed(filter)}{hint(filter, names)}")
 
 
 def runnable(binaries: Sequence[Binary], no_gpu: str | None) -> list[Binary]:
@@ -50,4 +51,6 @@ def require_injected(regex: str, binaries: Sequence[Binary]) -> None:
     """
     names = [name for binary in binaries for name in binary.names]
     if not any(request.found("--inject", regex, name) for name in names):
-        raise UserError(f"no benchmark that will run matches --inject {typed(regex)}")
+        raise UserError(
+            f"no benchmark that will run matches --inject {typed(regex)}{hint(regex, names)}"
+        )
