@@ -55,15 +55,17 @@ def _compare(options: argparse.Namespace) -> int:
 
     from warpgauge.load import load
     from warpgauge.output_file import check_picture
+    from warpgauge.request import require_match
     from warpgauge.stats import ALPHA
     from warpgauge.terminal import render
     from warpgauge.verdict import judge
 
     if options.svg is not None:
         check_picture(options.svg, (options.baseline, options.candidate))
+    sides = load(options.baseline), load(options.candidate)
+    require_match(options.filter, *sides)
     comparison = judge(
-        load(options.baseline),
-        load(options.candidate),
+        *sides,
         filter=options.filter,
         minimum_effect=options.min_effect,
         alpha=ALPHA if options.alpha is None else options.alpha,
