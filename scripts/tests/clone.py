@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import subprocess
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 
 import fake_binary
 from warpgauge import bench
-from warpgauge.errors import ExitStatus
+from warpgauge.errors import ExitStatus, UserError
 
 TIMES = {"sync/idle": 1000.0, "sync/busy": 5000.0}
 HOST_TIMES = {"host/copy": 3000.0}
@@ -73,3 +75,45 @@ class Repository:
 
     def runs(self) -> list[Path]:
         return sorted((self.root / "build" / "runs").glob("*.json"))
+
+
+Suite = Mapping[str, Mapping[str, float]]  # by family, the times of its benchmarks
+
+
+@dataclass
+class GitRepository(Repository):
+    """A real git clone. What a commit measures is in its suite.json; `build` makes the fakes."""
+
+    weather: float = 1.0  # how much slower the machine has become for everybody
+    no_gpu: str = ""
+
+    def git(self, *arguments: str) -> str:
+        command = ["git", "-C", str(self.root), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    def write(self, suite: Suite) -> None:
+        """In the working tree, uncommitted."""
+        (self.root / "suite.json").write_text(json.dumps(suite))
+
+    def commit(self, suite: Suite, *, message: str = "a commit") -> str:
+        """Its name in full."""
+        self.write(suite)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message", message)
+        return self.git("rev-parse", "HEAD")
+
+    def build(self, root: Path, preset: str, say: Callable[[str], None], *rest: object) -> None:
+        """What build.build is here."""
+        say("building")
+        (root / "build").mkdir(exist_ok=True)
+        (root / "build" / "bench-build.log").write_text("error: no")
+        built = root / "build" / "release" / "benchmarks"
+        for old in built.glob("*"):
+            old.unlink()
+        for family, times in json.loads((root / "suite.json").read_text()).items():
+            if not times:
+                raise UserError("`cmake` failed:\n  error: no")
+            slowed = {name: time * self.weather for name, time in times.items()}
+            no_gpu = "" if family == "host" else self.no_gpu
+            fake_binary.make(built, family, slowed, no_gpu=no_gpu)

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import builders
-from clone import HOST_TIMES, TIMES, Repository
+from baselines import Baselines
+from clone import HOST_TIMES, TIMES, GitRepository, Repository
 from warpgauge import build, system_packages
 from warpgauge.load import load
 from warpgauge.model import Record
@@ -40,4 +42,37 @@ def repository(
     made = Repository(tmp_path, capsys)
     made.binary("host", HOST_TIMES)
     made.binary("sync", TIMES)
+    return made
+
+
+@pytest.fixture
+def baselines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Baselines:
+    """The root that one is in, whose baselines are still to be written; the terminal is wide."""
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.chdir(tmp_path)
+    return Baselines(tmp_path, capsys)
+
+
+@pytest.fixture
+def clone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> GitRepository:
+    """A git clone with one commit, on a machine with a GPU, whose builds take no time."""
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_NAME", "Somebody")
+        monkeypatch.setenv(f"GIT_{who}_EMAIL", "somebody@example.com")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.delenv("WARPGAUGE_COMMIT", raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(system_packages, "provide", lambda needs, say: None)
+    root = tmp_path / "clone"
+    root.mkdir()
+    made = GitRepository(root, capsys)
+    made.git("init", "--quiet", "--initial-branch=main")
+    (root / ".gitignore").write_text("/build/\n")
+    made.commit({"host": HOST_TIMES, "sync": TIMES})
+    monkeypatch.setattr(build, "build", made.build)
     return made

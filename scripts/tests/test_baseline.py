@@ -10,9 +10,10 @@ import pytest
 
 from builders import GPU, Json, row, run, scaled, write
 from warpgauge import baseline
+from warpgauge.comparison import Outcome
 from warpgauge.errors import UserError
 from warpgauge.load import load
-from warpgauge.verdict import Outcome, judge
+from warpgauge.verdict import judge
 
 ROWS = [row("memcpy/a", label="k"), row("memcpy/b", registers=40.0), row("sync/c", host_clock=1.0)]
 FOLDER = "nvidia-test"
@@ -25,7 +26,8 @@ def day(number: int, **keys: str) -> dict[str, str]:
 
 
 def recorded(tmp_path: Path, document: Json) -> list[Path]:
-    return baseline.record(write(tmp_path / "run.json", document), tmp_path / "baselines")
+    path = write(tmp_path / "run.json", document)
+    return list(baseline.record(path, tmp_path / "baselines").files)
 
 
 def contents(tmp_path: Path) -> dict[str, str]:

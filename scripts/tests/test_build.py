@@ -72,3 +72,26 @@ def test_the_compiler_on_path_or_named_is_told_to_cmake(
     assert f"-DCMAKE_CUDA_COMPILER={nvcc}" in build.configure_command("release")
     monkeypatch.setenv("CUDACXX", "/opt/nvcc")
     assert "-DCMAKE_CUDA_COMPILER=/opt/nvcc" in build.configure_command("release")
+
+
+def test_another_tree_is_built_with_the_same_compilers_for_the_same_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "CMakeCache.txt").write_text(
+        "// A comment\n"
+        "CMAKE_BUILD_TYPE:STRING=Release\n"
+        "CMAKE_CUDA_ARCHITECTURES:STRING=90a-real;80\n"
+        "CMAKE_CUDA_FLAGS:STRING=\n"
+        "CMAKE_CXX_COMPILER:FILEPATH=/usr/bin/g++-12\n"
+        "CMAKE_CXX_COMPILER-ADVANCED:INTERNAL=1\n"
+    )
+    told = build.settings(tmp_path)
+    assert told == [
+        "-DCMAKE_CUDA_ARCHITECTURES=90a-real;80",
+        "-DCMAKE_CUDA_FLAGS=",
+        "-DCMAKE_CXX_COMPILER=/usr/bin/g++-12",
+    ]
+    assert build.settings(tmp_path / "gone") == []
+    fake_cmake(tmp_path, monkeypatch, 'echo "$*"')
+    build.build(tmp_path, "release", print, print, told)
+    assert " ".join(told) in build.log_of(tmp_path).read_text()

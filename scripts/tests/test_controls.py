@@ -8,8 +8,9 @@ import pytest
 from builders import Json, row, run
 from builders import scaled as times
 from conftest import Loader
-from warpgauge.comparison import Comparison
-from warpgauge.verdict import Outcome, judge
+from warpgauge.comparison import Comparison, Outcome
+from warpgauge.terms import Terms
+from warpgauge.verdict import judge
 
 HOST: Json = {"host_clock": 1.0}
 UNSTEADY = (1.0, 1.0, 1.0, 1.1, 1.2, 1.3, 1.4)
@@ -65,7 +66,9 @@ def test_a_control_never_regresses(loaded: Loader) -> None:
     assert outcomes(compared(loaded, 1.0, slow))["host/clock_read"] is Outcome.PASS
     base = loaded(run([row("host/clock_read", (1.0,), **HOST)]))
     cand = loaded(run([row("host/clock_read", (3.0,), **HOST)]))
-    assert outcomes(judge(base, cand, minimum_effect=0.01))["host/clock_read"] is Outcome.PASS
+    assert (
+        outcomes(judge(base, cand, Terms(minimum_effect=0.01)))["host/clock_read"] is Outcome.PASS
+    )
 
 
 def test_without_controls_one_boot_counts_as_another(loaded: Loader) -> None:

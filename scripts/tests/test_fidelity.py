@@ -250,5 +250,5 @@ def test_wrong_usage_is_told(repository: Repository, tmp_path: Path) -> None:
             run(repository, *argv)
         assert caught.value.status is ExitStatus.BAD_USAGE
     for flag in ("--processes=0", "--device=-1", "--unknown"):
-        with pytest.raises(SystemExit, match="2"):
+        with pytest.raises(UserError, match="--help tells what there is"):
             run(repository, flag)

@@ -100,6 +100,40 @@ def test_a_failure_after_the_renames_says_that_they_are_done(
     assert contents(paths[0].parent) == {"new": "fresh", "a": "fresh", "b": "fresh"}
 
 
+@pytest.mark.parametrize("turn", [1, 2, 3])
+def test_a_deletion_is_part_of_all_or_nothing(
+    paths: list[Path], monkeypatch: pytest.MonkeyPatch, turn: int
+) -> None:
+    texts = {paths[0]: "fresh", paths[1]: None, paths[2]: "fresh"}
+    monkeypatch.setattr(Path, "replace", failing(rename, {turn}))
+    with pytest.raises(UserError, match="nothing was changed") as caught:
+        replace_all(texts)
+    verb = "deleted" if texts[paths[turn - 1]] is None else "written"
+    assert str(caught.value).startswith(f"{paths[turn - 1]} cannot be {verb}")
+    assert contents(paths[0].parent) == {"a": "old a", "b": "old b"}
+
+
+def test_a_deleted_file_is_gone_and_nothing_is_left_beside(paths: list[Path]) -> None:
+    replace_all({paths[1]: None, paths[2]: "fresh"})
+    assert contents(paths[0].parent) == {"b": "fresh"}
+
+
+def test_a_deletion_that_cannot_be_undone_is_told_and_its_content_kept(
+    paths: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "replace", failing(rename, {2, 3}))
+    with pytest.raises(UserError, match="a could not be put back, what it held is in"):
+        replace_all({paths[1]: None, paths[2]: "fresh"})
+    (kept,) = paths[0].parent.glob(".a.*.old")
+    assert contents(paths[0].parent) == {"b": "old b", kept.name: "old a"}
+
+
+def test_a_file_that_is_not_there_cannot_be_deleted(paths: list[Path]) -> None:
+    with pytest.raises(UserError, match=r"new cannot be deleted .*; nothing was changed"):
+        replace_all({paths[1]: "fresh", paths[0]: None})
+    assert contents(paths[0].parent) == {"a": "old a", "b": "old b"}
+
+
 def test_nothing_is_left_beside(paths: list[Path]) -> None:
     replace_all(dict.fromkeys(paths, "fresh"))
     assert contents(paths[0].parent) == {"new": "fresh", "a": "fresh", "b": "fresh"}

@@ -109,3 +109,25 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
     path = builders.write(tmp_path / "a.json", run([row("a/b")]))
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     assert list(load(path).rows) == ["a/b"]
+
+
+def test_a_run_tells_in_which_round_each_process_ran(loaded: Loader) -> None:
+    record = loaded(run([row("a/b", [1.0, 2.0], process_rounds=[3, 1]), row("a/c")]))
+    assert record.rows["a/b"].rounds == (3, 1)
+    assert record.rows["a/c"].rounds == ()
+
+
+def test_the_rounds_of_a_baseline_say_nothing(loaded: Loader) -> None:
+    rows = [row("a/b", process_medians={"s": [1.0]}, process_rounds="nonsense")]
+    assert loaded(baseline(rows, {"s": {}})).rows["a/b"].rounds == ()
+
+
+def test_a_failure_that_wrote_a_whole_log_is_cut(loaded: Loader) -> None:
+    error = loaded(run([failed("a/b", "x" * 10**6)])).rows["a/b"].error
+    assert error == "x" * 1000 + "…"
+
+
+def test_a_counter_is_what_a_double_can_hold(loaded: Loader) -> None:
+    kept = {"whole": 3, "fraction": 0.5, "minus": -2.0}
+    lost = {"nan": float("nan"), "endless": float("inf"), "long": 10**400, "flag": True, "list": []}
+    assert loaded(run([row("a/b", **kept, **lost)])).rows["a/b"].counters == kept

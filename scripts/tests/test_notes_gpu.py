@@ -7,7 +7,8 @@ import pytest
 
 from builders import row, run, scaled
 from conftest import Loader
-from warpgauge.verdict import Comparison, ContextDifference, Outcome, judge
+from warpgauge.comparison import Comparison, ContextDifference, Outcome
+from warpgauge.verdict import judge
 
 
 def outcomes(comparison: Comparison) -> list[Outcome]:
@@ -69,7 +70,7 @@ VOLATILE = ("power_watts", "temperature_celsius", "clock_event_reasons", "memory
 
 def test_the_state_of_the_minute_is_no_difference(loaded: Loader) -> None:
     sides = [loaded(run([row("a/b")], **dict.fromkeys(VOLATILE, value))) for value in ("0", "9")]
-    comparison = judge(*sides)
+    comparison = judge(sides[0], sides[1])
     assert outcomes(comparison) == [Outcome.PASS]
     assert comparison.differences == ()
     assert comparison.notes == ()
@@ -87,4 +88,4 @@ def test_another_power_limit_is_told_and_judges_nothing(loaded: Loader, key: str
 
 def test_versions_are_no_numbers(loaded: Loader) -> None:
     sides = [loaded(run([row("a/b")], runtime_version=version)) for version in ("13.1", "13.10")]
-    assert [one.key for one in judge(*sides).differences] == ["runtime_version"]
+    assert [one.key for one in judge(sides[0], sides[1]).differences] == ["runtime_version"]

@@ -41,15 +41,19 @@ def test_the_injected_regex_ends_at_the_last_equals_sign() -> None:
         ["--inject", "gemm=1.0001"],
         ["--inject", "gemm=101"],
         ["--inject", "gemm=inf"],
+        ["--against", ""],
+        ["--against", "a\nb"],
         ["--filt", "x"],
         ["stray"],
     ],
 )
-def test_bad_usage_exits_with_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
+def test_bad_usage_is_one_sentence_and_status_2(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UserError, match="--help tells what there is") as caught:
         parse(argv)
-    assert caught.value.code == ExitStatus.BAD_USAGE
-    assert "bench: error:" in capsys.readouterr().err
+    assert caught.value.status is ExitStatus.BAD_USAGE
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -61,6 +65,7 @@ def test_bad_usage_exits_with_2(argv: list[str], capsys: pytest.CaptureFixture[s
         ["--processes", "4"],
         ["--quick"],
         ["--no-build"],
+        ["--against", "main"],
     ],
 )
 def test_only_a_whole_untouched_run_is_recorded(spoiled: list[str]) -> None:
@@ -71,3 +76,14 @@ def test_only_a_whole_untouched_run_is_recorded(spoiled: list[str]) -> None:
 def test_all_is_no_filter() -> None:
     options = parse(["--record", "--filter", "all"])
     assert options.filter == ""
+
+
+@pytest.mark.parametrize("other", [["--baseline", "x"], ["--no-confirm"]])
+def test_a_base_commit_leaves_a_baseline_no_part(other: list[str]) -> None:
+    with pytest.raises(UserError, match="--against does not go with"):
+        parse(["--against", "main", *other])
+
+
+def test_a_quick_run_takes_one_look() -> None:
+    assert parse([]).second_look
+    assert not parse(["--quick"]).second_look

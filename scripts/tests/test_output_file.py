@@ -10,9 +10,15 @@ import pytest
 
 from builders import baseline, context, google, google_row, row, run, write
 from warpgauge.errors import UserError
-from warpgauge.output_file import check_picture, check_run_file
+from warpgauge.formats import FORMATS
+from warpgauge.output_file import check_report, check_run_file
 
 RECORDED = baseline([row("a/b", process_medians={"s": [1.0]})], {"s": context()})
+SVG = FORMATS["svg"]
+
+
+def check_svg(path: Path, *inputs: Path) -> None:
+    check_report(path, Path("/nowhere/baselines"), inputs, SVG.own, SVG.kind)
 
 
 def refused(path: Path, why: str, *inputs: Path) -> None:
@@ -20,7 +26,7 @@ def refused(path: Path, why: str, *inputs: Path) -> None:
     with pytest.raises(UserError, match=why):
         check_run_file(path, Path("/nowhere/baselines"), inputs)
     with pytest.raises(UserError, match=why) as caught:
-        check_picture(path, inputs)
+        check_svg(path, *inputs)
     assert str(caught.value).startswith(f"cannot write {path}: ")
 
 
@@ -56,21 +62,21 @@ def test_an_input_is_not_replaced(tmp_path: Path) -> None:
 
 def test_the_check_leaves_nothing_behind(tmp_path: Path) -> None:
     check_run_file(tmp_path / "run.json", tmp_path / "baselines", ())
-    check_picture(tmp_path / "out.svg", ())
+    check_svg(tmp_path / "out.svg")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_may_replace_a_run_and_a_picture_a_picture(tmp_path: Path) -> None:
     check_run_file(write(tmp_path / "run.json", run([row("a/b")])), tmp_path / "baselines", ())
     (tmp_path / "out.svg").write_text("<svg>benchmarks: warpgauge_format</svg>")
-    check_picture(tmp_path / "out.svg", ())
+    check_svg(tmp_path / "out.svg")
 
 
 @pytest.mark.parametrize("document", [RECORDED, run([row("a/b")]), google([google_row("a", 1.0)])])
 def test_a_picture_replaces_no_result(tmp_path: Path, document: dict[str, object]) -> None:
     path = write(tmp_path / "result", document)
     with pytest.raises(UserError, match="it is there and is no SVG"):
-        check_picture(path, ())
+        check_svg(path)
 
 
 def test_a_run_replaces_nothing_among_the_baselines(tmp_path: Path) -> None:
@@ -79,3 +85,11 @@ def test_a_run_replaces_nothing_among_the_baselines(tmp_path: Path) -> None:
     for path in (baselines / "gpu" / "a.json", baselines / "gpu" / ".." / "README.md"):
         with pytest.raises(UserError, match="only --record writes"):
             check_run_file(path, baselines, ())
+        with pytest.raises(UserError, match="only --record writes"):
+            check_report(path, baselines, (), SVG.own, SVG.kind)
+
+
+def test_no_report_becomes_part_of_a_folder_that_is_compared(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"every \*\.json in it is read"):
+        check_svg(tmp_path / "new.json", tmp_path)
+    check_svg(tmp_path / "new.svg", tmp_path)

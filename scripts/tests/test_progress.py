@@ -11,21 +11,22 @@ from rich.console import Console
 
 from warpgauge import progress
 from warpgauge.discovery import Binary
-from warpgauge.runner import Outcome, Plan
+from warpgauge.runner import Lane, Outcome, Plan, Turn
 
 SMALL, LARGE = Binary(Path("bench_a"), ("a/1",)), Binary(Path("bench_b"), ("b/1", "b/2", "b/3"))
-PLAN = Plan((SMALL, LARGE), 2, 1, Path())
+LANE = Lane((SMALL, LARGE))
+PLAN = Plan((LANE,), range(1, 3), 1, Path())
 
 
 def test_the_time_left_counts_every_binary_by_what_it_took() -> None:
     left = progress.TimeLeft(PLAN)
     assert left.seconds() is None
-    left.ended(SMALL, 2.0)
+    left.ended("a", 2.0)
     assert left.seconds() == pytest.approx(2.0 + 2 * 3 * 2.0)  # three benchmarks of 2 s, twice
-    left.ended(LARGE, 4.0)
+    left.ended("b", 4.0)
     assert left.seconds() == pytest.approx(2.0 + 4.0)
-    left.ended(SMALL, 2.0)
-    left.ended(LARGE, 4.0)
+    left.ended("a", 2.0)
+    left.ended("b", 4.0)
     assert left.seconds() == 0
 
 
@@ -37,11 +38,11 @@ def outcome(binary: Binary, fault: str, *names: str) -> Outcome:
 def test_plain_output_is_one_line_a_round_and_one_a_fault() -> None:
     text = io.StringIO()
     with progress.RunProgress(PLAN, Console(file=text, width=40)) as shown:
-        shown.begins(1, SMALL)
+        shown.begins(Turn(1, LANE, SMALL))
         shown.ended(outcome(SMALL, "", "a/1"))
-        shown.begins(1, LARGE)
+        shown.begins(Turn(1, LANE, LARGE))
         shown.ended(outcome(LARGE, "bench_b was killed by SIGSEGV: [red]\x1b[2J", "b/1"))
-        shown.begins(2, SMALL)
+        shown.begins(Turn(2, LANE, SMALL))
     assert text.getvalue().splitlines() == [
         "round 1 of 2: 0:00 elapsed",
         "round 1: bench_b was killed by SIGSEGV: [red]\\x1b[2J",
@@ -53,7 +54,7 @@ def test_a_terminal_sees_what_runs() -> None:
     text = io.StringIO()
     console = Console(file=text, force_terminal=True, width=100)
     with progress.RunProgress(PLAN, console) as shown:
-        shown.begins(2, LARGE)
+        shown.begins(Turn(2, LANE, LARGE))
     assert "round 2 of 2, b" in text.getvalue()
 
 
@@ -63,3 +64,30 @@ def test_a_build_is_one_plain_line_a_stage() -> None:
         for line in ("configuring", "building, step 1 of 9", "building, step 2 of 9"):
             say(line)
     assert text.getvalue().splitlines() == ["configuring ...", "building ..."]
+
+
+def test_two_sides_are_named() -> None:
+    lanes = tuple(Lane((SMALL,), side=side) for side in ("base", "candidate"))
+    plan = Plan(lanes, range(8, 29), 1, Path())
+    crash = Outcome(SMALL, 8, {}, "bench_a was killed", 30.0, side="candidate")
+    text = io.StringIO()
+    with progress.RunProgress(plan, Console(file=text)) as shown:
+        shown.begins(Turn(8, lanes[0], SMALL))
+        shown.ended(crash)
+        shown.begins(Turn(8, lanes[1], SMALL))
+    assert text.getvalue().splitlines() == [
+        "round 8 of 28, base and candidate: 0:00 elapsed",
+        "round 8, candidate: bench_a was killed",
+    ]
+    terminal = io.StringIO()
+    with progress.RunProgress(plan, Console(file=terminal, force_terminal=True, width=100)) as seen:
+        seen.begins(Turn(9, lanes[1], SMALL))
+    assert "round 9 of 28, a candidate" in terminal.getvalue()
+
+
+def test_both_sides_tell_how_long_a_family_takes() -> None:
+    lanes = tuple(Lane((SMALL,), side=side) for side in ("base", "candidate"))
+    left = progress.TimeLeft(Plan(lanes, range(1, 3), 1, Path()))
+    assert left.processes == 4
+    left.ended("a", 2.0)
+    assert left.seconds() == pytest.approx(3 * 2.0)

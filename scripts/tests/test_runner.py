@@ -11,7 +11,7 @@ import pytest
 import fake_binary
 from warpgauge import discovery, merge, process, runner
 from warpgauge.discovery import Binary
-from warpgauge.runner import Outcome, Plan
+from warpgauge.runner import Lane, Outcome, Plan, Turn
 
 
 class Silent:
@@ -20,8 +20,8 @@ class Silent:
     def __init__(self) -> None:
         self.begun: list[tuple[int, str]] = []
 
-    def begins(self, round_number: int, binary: Binary) -> None:
-        self.begun.append((round_number, binary.family))
+    def begins(self, turn: Turn) -> None:
+        self.begun.append((turn.round, turn.binary.family))
 
     def ended(self, outcome: Outcome) -> None:
         assert outcome.seconds >= 0
@@ -29,21 +29,22 @@ class Silent:
 
 def plan(folder: Path, *, processes: int = 2, seed: int = 1, deadline_s: float = 20.0) -> Plan:
     binaries = tuple(discovery.find(folder / "bin", folder))
-    return Plan(binaries, processes, seed, folder / "runs", deadline_s=deadline_s)
+    rounds = range(1, processes + 1)
+    return Plan((Lane(binaries),), rounds, seed, folder / "runs", deadline_s=deadline_s)
 
 
 def merged(folder: Path, **options: float) -> dict[str, merge.JsonRow]:
     the_plan = plan(folder, deadline_s=options.get("deadline_s", 20.0))
     outcomes = runner.run(the_plan, Silent())
-    return {row["name"]: row for row in merge.rows(the_plan.binaries, outcomes)}
+    return {row["name"]: row for row in merge.rows(the_plan.lanes[0].binaries, outcomes)}
 
 
 def errors(rows: dict[str, merge.JsonRow]) -> dict[str, str]:
     return {name: row["error_message"] for name, row in rows.items() if "error_message" in row}
 
 
-def families(rounds: Sequence[Sequence[Binary]]) -> list[list[str]]:
-    return [[binary.family for binary in binaries] for binaries in rounds]
+def families(rounds: Sequence[Sequence[Turn]]) -> list[list[str]]:
+    return [[turn.binary.family for turn in turns] for turns in rounds]
 
 
 def test_the_seed_alone_decides_the_order(tmp_path: Path) -> None:
@@ -68,9 +69,10 @@ def test_every_binary_runs_once_a_round_and_leaves_its_json(tmp_path: Path) -> N
 
 def test_gpu_arguments_reach_only_gpu_binaries(tmp_path: Path) -> None:
     sync, host = Binary(Path("bench_sync"), ("a",)), Binary(Path("bench_host"), ("b",))
-    both = Plan((sync, host), 1, 1, tmp_path, ("--inject=a=2",), ("--device=1",))
-    assert runner.command(both, sync) == ["bench_sync", "--inject=a=2", "--device=1"]
-    assert runner.command(both, host) == ["bench_host", "--inject=a=2"]
+    lane = Lane((sync, host), ("--inject=a=2",))
+    both = Plan((lane,), range(1, 2), 1, tmp_path, ("--device=1",))
+    assert runner.command(both, lane, sync) == ["bench_sync", "--inject=a=2", "--device=1"]
+    assert runner.command(both, lane, host) == ["bench_host", "--inject=a=2"]
 
 
 def test_a_crash_spares_the_rows_before_it_and_the_other_binaries(tmp_path: Path) -> None:

@@ -5,16 +5,22 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
 from rich.cells import cell_len
 from rich.console import Console
 
 from builders import Json, baseline, context, failed, google, google_row, row, run, scaled
+from comparisons import of_every_kind, record, with_text
 from conftest import Loader
+from test_markdown_text import HOSTILE
 from warpgauge.layout import wrapped_name
 from warpgauge.model import Record
-from warpgauge.terminal import render, render_values
+from warpgauge.provenance import side
+from warpgauge.terminal import plain, render, render_values
+from warpgauge.terms import Terms
 from warpgauge.verdict import judge
 
 
@@ -22,7 +28,11 @@ def shown(
     base: Record, cand: Record, width: int = 80, show_all: bool = False, filter: str | None = None
 ) -> str:
     stream = io.StringIO()
-    render(judge(base, cand, filter=filter), Console(file=stream, width=width), show_all=show_all)
+    render(
+        judge(base, cand, Terms(filter=filter)),
+        Console(file=stream, width=width),
+        show_all=show_all,
+    )
     return stream.getvalue()
 
 
@@ -56,7 +66,7 @@ def test_the_largest_regression_leads_its_family(text: str) -> None:
 
 def test_unchanged_benchmarks_fold_into_a_count_with_their_span(text: str) -> None:
     assert "memcpy · 8 unchanged (0.00 %)" in text
-    assert "d2d/bytes" not in text
+    assert "  d2d/bytes" not in text
 
 
 def test_what_was_not_measured_is_shown_with_its_reason(text: str) -> None:
@@ -192,3 +202,36 @@ def test_long_names_break_after_their_slashes() -> None:
     assert len(wrapped_name("x" * 1_000_000, 24)) < 30
     assert len(wrapped_name(" " * 60 + "x", 24)) < 5
     assert "".join(part.strip() for part in wrapped_name("x" * 100, 24)) == "x" * 100
+
+
+@pytest.mark.parametrize("width", [30, 40, 80, 150])
+def test_no_line_is_a_command_of_a_github_log(width: int) -> None:
+    text = f"::error::x {'word ' * 4}::set-output name=a::b"
+    stream = io.StringIO()
+    render(with_text(text), Console(file=stream, width=width))
+    assert not any(line.lstrip().startswith("::") for line in stream.getvalue().splitlines())
+    assert "error::x" in stream.getvalue()
+
+
+@given(HOSTILE)
+@settings(deadline=None)
+def test_foreign_text_is_printable_in_every_place(text: str) -> None:
+    found = plain(with_text(text))
+    assert found.replace("\n", "").isprintable()
+    assert "##[" not in found
+    assert not any(line.lstrip().startswith("::") for line in found.splitlines())
+
+
+def test_accepted_rows_are_listed_with_the_policys_reason() -> None:
+    lines = plain(of_every_kind()).splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("  empty"))
+    assert lines[at + 1].strip() == "accepted: slower since the new driver"
+
+
+def test_a_path_below_the_working_directory_is_shown_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = side(record(str(tmp_path / "build" / "run.json")))
+    assert shown.startswith("build/run.json · NVIDIA Test")
+    assert side(record("/elsewhere/run.json")).startswith("/elsewhere/run.json")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from warpgauge.text import duration, inert, percent, quantity, quoted, rate, typed
+from warpgauge.text import duration, inert, percent, quantity, quoted, rate, span, typed
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -80,3 +80,13 @@ def test_a_long_string_is_cut() -> None:
 
 def test_what_was_typed_is_shown_as_it_was_typed() -> None:
     assert typed(r"n:\d+'s") == r"'n:\d+'s'"
+
+
+def test_a_command_of_the_github_log_is_broken_wherever_it_stands() -> None:
+    assert "##[" not in inert("x##[add-mask]y ###[error]")
+    assert inert(inert("##[")) == inert("##[")
+
+
+def test_the_span_of_two_changes_is_one_where_they_read_the_same() -> None:
+    assert span(-0.002, 0.001) == f"{MINUS}0.20 … +0.10 %"
+    assert span(0.00001, 0.00002) == "0.00 %"

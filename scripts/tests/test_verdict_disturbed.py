@@ -7,8 +7,9 @@ import pytest
 
 from builders import Json, baseline, context, failed, google, google_row, row, run, scaled
 from conftest import Loader
+from warpgauge.comparison import Comparison, Outcome, Verdict
 from warpgauge.errors import ExitStatus
-from warpgauge.verdict import Comparison, Outcome, Verdict, judge
+from warpgauge.verdict import judge
 
 SLOW: Json = {"throttled": 7.0, "sm_clock_hz": 1.62e9, "clock_event_reasons": 4.0}
 FOREIGN: Json = {"other_processes": 2.0}
@@ -41,7 +42,8 @@ def test_the_reason_is_one_that_a_person_understands(loaded: Loader) -> None:
     base, cand = loaded(run([row("a/b")])), loaded(run([row("a/b", **SLOW)], **TARGET))
     assert only(judge(base, cand)).reason == (
         "candidate: the SM clock was lowered to 1.620 GHz of 1.980 GHz in 7 of 7 processes "
-        "(power cap): let the GPU cool or lift the power limit, then measure again"
+        "(power cap): let the GPU cool or lift the power limit, then measure again; "
+        "--allow throttled compares all the same"
     )
 
 
@@ -50,7 +52,7 @@ def test_each_disturbed_side_is_told(loaded: Loader) -> None:
     assert only(judge(base, cand)).reason == (
         "candidate: the SM clock was lowered: let the GPU cool or lift the power limit, then "
         "measure again; baseline: 2 other processes used the GPU: end what else uses the GPU, "
-        "then measure again"
+        "then measure again; --allow throttled --allow other-processes compares all the same"
     )
 
 
@@ -115,7 +117,10 @@ def clocks(loaded: Loader, base: str, cand: str, **keys: object) -> Verdict:
 def test_another_sm_clock_is_not_comparable(loaded: Loader) -> None:
     verdict = clocks(loaded, "1980000000", "1755000000")
     assert verdict.outcome is Outcome.INVALID
-    assert verdict.reason == "measured at an SM clock of 1.755 GHz, in the baseline of 1.980 GHz"
+    assert verdict.reason == (
+        "measured at an SM clock of 1.755 GHz, in the baseline of 1.980 GHz; "
+        "--allow sm-clock compares all the same"
+    )
 
 
 @pytest.mark.parametrize("cand", ["1980000000.0", "1971000000", "1989000000", "", "nan", "0", "x"])
@@ -136,7 +141,7 @@ def test_the_hosts_clock_does_not_ask_for_the_sm_clock(loaded: Loader) -> None:
 def test_each_clock_is_asked_for_its_own_in_one_comparison(loaded: Loader) -> None:
     rows = [row("a/b"), row("a/c", host_clock=1.0), row("a/d")]
     sides = [loaded(run(rows, sm_clock_target_hz=hz)) for hz in ("1980000000", "1755000000")]
-    found = [verdict.outcome for verdict in judge(*sides).verdicts]
+    found = [verdict.outcome for verdict in judge(sides[0], sides[1]).verdicts]
     assert found == [Outcome.INVALID, Outcome.PASS, Outcome.INVALID]
 
 
@@ -151,4 +156,4 @@ def test_sessions_at_the_same_sm_clock_are_used_and_the_others_not(loaded: Loade
         cand = loaded(run([row("a/b", scaled(1.5))], sm_clock_target_hz=hz))
         assert only(judge(base, cand)).outcome is outcome
     verdict = only(judge(base, loaded(run([row("a/b")], sm_clock_target_hz="1000000000"))))
-    assert verdict.reason.endswith("in the baseline of 1.500 GHz and 1.980 GHz")
+    assert "in the baseline of 1.500 GHz and 1.980 GHz; " in verdict.reason

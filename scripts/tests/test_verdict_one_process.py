@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from builders import STEADY, google, google_row, row, run
 from builders import scaled as times
 from conftest import Loader
-from warpgauge.verdict import Comparison, Outcome, judge
+from warpgauge.comparison import Comparison, Outcome
+from warpgauge.verdict import judge
 
 
 def outcome(comparison: Comparison) -> Outcome:

@@ -3,25 +3,24 @@
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpgauge.baseline_file import family_text
+from warpgauge.baseline_file import Times, family_text
+from warpgauge.baseline_folder import Folder, open_folder
+from warpgauge.baseline_rotation import SESSIONS_KEPT, surplus
 from warpgauge.document import Object, read, rows_of
 from warpgauge.errors import UserError
 from warpgauge.files import replace_all
 from warpgauge.load import load, load_document
 from warpgauge.model import Record, Row, Session, Source
-from warpgauge.recordable import require_family, require_no_losses, require_run
+from warpgauge.recordable import require_family, require_gpu, require_no_losses, require_run
 from warpgauge.sessions import newest_last, session_hash, session_key
-from warpgauge.text import quoted
+from warpgauge.text import inert, quoted
 
 __all__ = ["find", "path_of", "record", "recorded_comparison", "session_key", "slug"]
-
-# Enough sessions to know how far one boot lies from the next; few enough to keep the files small
-# and the accepted times from being those of last year's code.
-SESSIONS_KEPT = 5
 
 _UNSAFE = re.compile(r"[^a-z0-9]+")
 
@@ -45,46 +44,94 @@ def find(baselines: Path, gpu_name: str) -> Path | None:
     return folder if folder.is_dir() and any(folder.glob("*.json")) else None
 
 
-def record(run_path: Path, baselines: Path) -> list[Path]:
-    """Add the session of a run file to the baseline of its GPU model; returns the files written.
+@dataclass(frozen=True)
+class Recorded:
+    """What became of a baseline: the session it gained, those it lost, and the files written."""
 
-    A session of the same boot and GPU is replaced, and the `SESSIONS_KEPT` newest stay. Counters
-    and labels become those of this run. Either all families' files are written or, where anything
-    is wrong, none. Raises UserError.
+    files: tuple[Path, ...]
+    session: Session
+    newest: Session
+    replaced: tuple[Session, ...]
+    dropped: tuple[Session, ...]
+
+    def lines(self) -> list[str]:
+        """The same for people, a line each."""
+        told = [f"recorded: {os.path.relpath(path)}" for path in self.files]
+        told += [f"replaced: session {one.key}, of the same boot and GPU" for one in self.replaced]
+        told += [
+            f"dropped: session {one.key} of {one.gpu_uuid}, for a baseline keeps {SESSIONS_KEPT}"
+            for one in self.dropped
+        ]
+        if self.newest is not self.session:
+            told.append(f"counters and labels stay those of session {self.newest.key}, the newest")
+        return [inert(line) for line in told]
+
+
+def record(run_path: Path, baselines: Path) -> Recorded:
+    """Add the session of a run file to the baseline of its GPU model.
+
+    A session of the same boot and GPU is replaced, and at most `SESSIONS_KEPT` stay. Counters and
+    labels become those of this run where it is the newest session. Either all families' files are
+    written or, where anything is wrong, none. Raises UserError.
     """
     document = read(run_path)
     run = load_document(document)
     session = require_run(run)
     gpu_name = session.gpu_name or ""
-    folder = path_of(baselines, gpu_name)
-    old = load(folder) if find(baselines, gpu_name) else None
-    sessions = [*_kept_sessions(old, session), session]
-    kept = {one.key for one in sessions}
-    families: dict[str, list[tuple[Object, dict[str, tuple[float, ...]]]]] = {}
-    for _, row in rows_of(document):
-        name = str(row["name"])
-        require_family(name)
-        before = old.rows[name].process_medians if old is not None and name in old.rows else {}
-        times = {key: medians for key, medians in before.items() if key in kept}
-        times.update(run.rows[name].process_medians)
-        families.setdefault(run.rows[name].family, []).append((row, times))
+    at = path_of(baselines, gpu_name)
+    old = open_folder(at) if find(baselines, gpu_name) else None
+    if old is not None:
+        require_gpu(str(run.path), gpu_name, at, old.gpu_names)
+        require_no_losses(str(run.path), run.rows.keys(), at, old.whole)
+    before = list(old.whole.sessions.values()) if old is not None else []
+    own = session_hash(session.context)
+    replaced = [one for one in before if one.key.rpartition("-")[2] == own]
+    joined = [*(one for one in before if one not in replaced), session]
+    dropped = surplus(joined, staying=session.key)
+    kept = newest_last(one for one in joined if one not in dropped)
+    families = _families(
+        {str(row["name"]): row for _, row in rows_of(document)},
+        run,
+        old,
+        kept,
+        run_is_newest=kept[-1] is session,
+    )
     texts = {
-        folder / f"{family}.json": family_text(gpu_name, sessions, rows)
+        at / f"{family}.json": family_text(gpu_name, _told(old, family, kept, session), rows)
         for family, rows in families.items()
     }
-    if old is not None:
-        require_no_losses(str(run.path), run.rows.keys(), folder, old)
     replace_all(texts)
-    return list(texts)
+    return Recorded(tuple(texts), session, kept[-1], tuple(replaced), tuple(dropped))
 
 
-def _kept_sessions(old: Record | None, session: Session) -> list[Session]:
-    """The sessions of a baseline that stay when `session` joins them, oldest first."""
-    if old is None:
-        return []
-    own = session_hash(session.context)
-    others = [one for one in old.sessions.values() if one.key.rpartition("-")[2] != own]
-    return newest_last(others)[-(SESSIONS_KEPT - 1) :]
+def _families(
+    measured: dict[str, Object],
+    run: Record,
+    old: Folder | None,
+    kept: list[Session],
+    run_is_newest: bool,
+) -> dict[str, list[tuple[Object, Times]]]:
+    """The rows of every family's file, each with its times by session.
+
+    In the order and with the counters of the newest session: `measured` are the run's own rows.
+    """
+    there = {name: row for file in old.files for name, row in file.rows.items()} if old else {}
+    known = old.whole.rows if old else {}
+    keys = {session.key for session in kept}
+    families: dict[str, list[tuple[Object, Times]]] = {}
+    for name in measured if run_is_newest else {**there, **measured}:
+        require_family(name)
+        times = dict(known[name].process_medians) if name in known else {}
+        told = measured[name] if run_is_newest or not times else there[name]
+        times = {key: medians for key, medians in times.items() if key in keys}
+        times.update(run.rows[name].process_medians)
+        families.setdefault(run.rows[name].family, []).append((told, times))
+    return families
+
+
+def _told(old: Folder | None, family: str, kept: list[Session], session: Session) -> list[Session]:
+    """The sessions as a family's file already tells them, so that their lines stay."""
+    return [one if one is session or old is None else old.session(family, one.key) for one in kept]
 
 
 def recorded_comparison(folder: Path) -> tuple[Record, Record] | None:
@@ -96,10 +143,11 @@ def recorded_comparison(folder: Path) -> tuple[Record, Record] | None:
     *older, newest = newest_last(whole.sessions.values())
     if whole.source is not Source.BASELINE or not older:
         return None
-    return _only(whole, older), _only(whole, [newest])
+    return only_sessions(whole, older), only_sessions(whole, [newest])
 
 
-def _only(whole: Record, sessions: list[Session]) -> Record:
+def only_sessions(whole: Record, sessions: list[Session]) -> Record:
+    """A baseline with these of its sessions alone, and the rows that they have."""
     keys = {session.key for session in sessions}
     rows: dict[str, Row] = {}
     for name, row in whole.rows.items():

@@ -23,6 +23,11 @@ _NOT_KEPT = OF_THE_MOMENT | {
     "executable",
     "json_schema_version",
     "order_seed",
+    "pair_id",
+    "pair_side",
+    # How Google Benchmark's package was built ("debug" on Debian), and not how the benchmarks were,
+    # which is build_type. In a baseline it would read as if the times were those of a debug build.
+    "library_build_type",
 }
 
 Times = Mapping[str, Sequence[float]]
@@ -68,7 +73,9 @@ def _row(row: Object, times: Times, order: Mapping[str, int]) -> Object:
 
 def _is_kept(key: str, value: object) -> bool:
     """Whether it lasts, and JSON can say it: an absent counter may be Google Benchmark's NaN."""
-    return key not in OF_THE_MOMENT and not (isinstance(value, float) and not math.isfinite(value))
+    if key in OF_THE_MOMENT or key == "process_rounds":  # a session's processes are no one's pair
+        return False
+    return not (isinstance(value, float) and not math.isfinite(value))
 
 
 def _number(value: object) -> object:

@@ -4,38 +4,39 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from functools import cached_property
 from pathlib import Path
 
 from rich.console import Console
 
 from warpgauge import (
     baseline,
-    build,
-    conclusion,
-    discovery,
+    confirm,
     load,
     machine_context,
     merge,
     output_file,
-    progress,
+    policy,
     recordable,
     runfile,
     runner,
-    selection,
-    system_packages,
+    worktree,
 )
-from warpgauge.discovery import Binary, Probe
+from warpgauge.beside import Beside
+from warpgauge.conclusion import Conclusion, without_baseline
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.formats import TERMINAL
+from warpgauge.measuring import Measuring, Suite
 from warpgauge.model import Record
 from warpgauge.options import Options, parse
 from warpgauge.output import Output
+from warpgauge.terms import Terms
 
 
 @dataclass(frozen=True)
@@ -49,37 +50,69 @@ class Bench:
 
     def run(self) -> ExitStatus:
         """The whole way; everything that can be refused is refused before the minutes of it."""
-        options, now = self.options, datetime.now()
-        baselines = self.root / "baselines"
+        options = self.options
         chosen = load.load(options.baseline) if options.baseline else None
         source = machine_context.source(self.root)
         if options.record:
             machine_context.require_committed(source)
-        out = options.out or runfile.default_path(self.root, now)
-        output_file.check_run_file(out, baselines, [options.baseline] if options.baseline else [])
-        folder = self._built()
-        with tempfile.TemporaryDirectory(prefix="warpgauge-") as name:
-            scratch = Path(name)
-            everything = discovery.find(folder, scratch)
-            wanted = selection.wanted(everything, options.filter, scratch)
-            probe = self._probe(everything, scratch)
-            if probe.no_gpu and options.record:
-                raise UserError(f"nothing to record: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
-            binaries = selection.runnable(wanted, probe.no_gpu)
-            if options.inject:
-                selection.require_injected(options.injected_regex, binaries)
-            if probe.no_gpu:
-                self._note(f"No GPU is measured here: {probe.no_gpu}. Only the host family runs.")
-            known = {**machine_context.machine(), **probe.context}
-            known |= machine_context.gpu(probe.context.get("gpu_uuid", ""))
-            base = chosen or self._own_baseline(probe)
+        against = worktree.commit_of(self.root, options.against) if options.against else ""
+        out = options.out or runfile.default_path(self.root, datetime.now())
+        self._check_outputs(out)
+        assert self.show  # its policy is read before the minutes, too
+        with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
+            measuring = Measuring(options, self.root, Path(scratch), self.notes)
+            suite = measuring.suite(measuring.built())
+            beside = Beside(measuring, suite, source)
+            if against:
+                return self._against(beside, against, out)
+            base = chosen or self._own_baseline(suite)
             if options.record:
-                at = baseline.path_of(baselines, known["gpu_name"]) if base else baselines
-                recordable.require_suite(known, binaries, probe.faults, at, base)
-            outcomes = self._measure(binaries, scratch)
-            context = runfile.context(binaries, outcomes, self._facts(source), known)
-        rows = merge.rows(binaries, outcomes)
-        return self._kept(out, context, rows, base, probe)
+                self._require_recordable(suite, base)
+            if base is not None and not options.record:
+                measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
+            outcomes = self._measure(beside)
+            facts = self._facts(beside)
+            context = runfile.context(suite.binaries, outcomes, facts, suite.known)
+            rows = merge.rows(suite.binaries, outcomes)
+            return self._kept(out, context, rows, base, beside)
+
+    @cached_property
+    def show(self) -> Conclusion:
+        """How results are judged and shown. Raises UserError for a policy that is wrong."""
+        options, baselines = self.options, self.root / "baselines"
+        terms = Terms(
+            filter=options.filter or None,
+            fail_on_resources="resources" in options.fail_on,
+            allow=options.allow,
+            policy=policy.named_or_in(baselines, options.policy),
+            today=date.today(),
+        )
+        return Conclusion(self.results, terms, options.formats)
+
+    def _check_outputs(self, out: Path) -> None:
+        """Everything that may be written may be."""
+        options, baselines = self.options, self.root / "baselines"
+        inputs = [options.baseline] if options.baseline else []
+        runs = [out]
+        if options.against:
+            runs.insert(0, runfile.beside(out, "base"))
+        elif options.confirm and not options.record:
+            runs += confirm.files(out)
+        for path in runs:
+            output_file.check_run_file(path, baselines, inputs)
+        options.formats.check(baselines, [*inputs, *runs])
+
+    def _against(self, beside: Beside, commit: str, out: Path) -> ExitStatus:
+        """Base and candidate in turns, and nothing else."""
+        base, candidate = beside.base(commit), beside.candidate
+        files = runfile.beside(out, "base"), out
+        shown = commit[: worktree.DIGITS]
+        beside.measuring.note(f"Measuring {beside.suite.size} in turns with commit {shown}")
+        found = beside.compared(base, candidate, self.options.filter, files, self.show.judged)
+        status = self.show.compared(found)
+        if status is ExitStatus.OK and beside.suite.probe.no_gpu:
+            return ExitStatus.NOT_MEASURED
+        return status
 
     def _kept(
         self,
@@ -87,7 +120,7 @@ class Bench:
         context: runner.Report,
         rows: Sequence[merge.JsonRow],
         base: Record | None,
-        probe: Probe,
+        beside: Beside,
     ) -> ExitStatus:
         """Write the run file and conclude from it; an interrupt says what became of the file."""
         shown = os.path.relpath(out)
@@ -95,89 +128,58 @@ class Bench:
         try:
             runfile.write(out, context, rows)
             became = f"after {shown} was written"
-            self._note(f"run file: {shown}")
-            return self._concluded(base, load.load(out), probe, measured_all=not probe.no_gpu)
+            beside.measuring.note(f"run file: {shown}")
+            return self._concluded(base, load.load(out), beside)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(became) from None
 
-    def _built(self) -> Path:
-        if self.options.build:
-            system_packages.provide(system_packages.BUILD, self._note)
-            with progress.status(self.notes) as say:
-                build.build(self.root, "release", say, self._echo)
-        return self.root / "build" / "release" / "benchmarks"
-
-    def _probe(self, everything: Sequence[Binary], scratch: Path) -> Probe:
-        if not any(binary.needs_gpu for binary in everything):
-            return Probe({}, "the GPU benchmarks are not built, for want of nvcc")
-        return discovery.probe(everything, self._gpu_arguments, scratch)
-
-    @property
-    def _gpu_arguments(self) -> tuple[str, ...]:
-        device = self.options.device
-        return () if device is None else (f"--device={device}",)
-
-    def _own_baseline(self, probe: Probe) -> Record | None:
-        name = probe.context.get("gpu_name")
+    def _own_baseline(self, suite: Suite) -> Record | None:
+        name = suite.probe.context.get("gpu_name")
         path = baseline.find(self.root / "baselines", name) if name else None
         return load.load(path) if path else None
 
-    def _measure(self, binaries: Sequence[Binary], scratch: Path) -> list[runner.Outcome]:
-        options = self.options
-        arguments = [f"--benchmark_filter={options.filter}"] if options.filter else []
-        arguments += [f"--inject={options.inject}"] if options.inject else []
-        plan = runner.Plan(
-            binaries=tuple(binaries),
-            processes=options.processes,
-            seed=options.seed,
-            folder=scratch,
-            arguments=tuple(arguments),
-            gpu_arguments=self._gpu_arguments,
-            deadline_s=options.timeout_s,
-        )
-        for binary in binaries:
-            self._echo(f"$ {shlex.join(runner.command(plan, binary))}")
-            if binary.fault:
-                self._note(f"{binary.path.name}: {binary.fault}")
-        with progress.RunProgress(plan, self.notes) as observer:
-            return runner.run(plan, observer)
+    def _require_recordable(self, suite: Suite, base: Record | None) -> None:
+        known, baselines = suite.known, self.root / "baselines"
+        at = baseline.path_of(baselines, known["gpu_name"]) if base else baselines
+        recordable.require_suite(known, suite.binaries, suite.probe.faults, at, base)
 
-    def _facts(self, source: dict[str, str]) -> dict[str, str]:
+    def _measure(self, beside: Beside) -> list[runner.Outcome]:
+        return beside.measuring.run([beside.candidate.lane()], range(1, self.options.processes + 1))
+
+    def _facts(self, beside: Beside) -> dict[str, str]:
         options = self.options
-        facts = {
-            **source,
+        return {
+            **beside.candidate.facts,
             "processes": str(options.processes),
             "order_seed": str(options.seed),
             "filter": options.filter,
         }
-        return facts | ({"inject": options.inject} if options.inject else {})
 
-    def _concluded(
-        self, base: Record | None, run: Record, probe: Probe, measured_all: bool
-    ) -> ExitStatus:
-        """Show the result; with --record keep it too."""
-        show = conclusion.Conclusion(self.results, self.options.filter or None)
-        status = show.compared(base, run) if base else show.values(run)
+    def _concluded(self, base: Record | None, run: Record, beside: Beside) -> ExitStatus:
+        """Confirm what needs it and show the result; with --record keep it too."""
+        note, probe, show = beside.measuring.note, beside.suite.probe, self.show
+        if base is None:
+            status = show.values(run)
+        else:
+            found = show.judged(base, run)
+            if not self.options.record:
+                # The files of the pair tell by themselves what they were asked for.
+                judge = replace(show, terms=replace(show.terms, filter=None)).judged
+                found = confirm.confirmed(found, beside, run.path, judge)
+            status = show.compared(found)
         if self.options.record:
-            changed = baseline.record(run.path, self.root / "baselines")
-            for path in changed:
-                line = f"recorded: {os.path.relpath(path)}"
+            for line in baseline.record(run.path, self.root / "baselines").lines():
                 self.results.print(line, markup=False, highlight=False, soft_wrap=True)
             return ExitStatus.OK
         if base is None:
-            self._note(conclusion.without_baseline(probe))
-        if not measured_all:
+            note(without_baseline(probe))
+            for line in self.options.formats.unwritten:
+                note(line)
+        if probe.no_gpu:
             show.recorded(self.root / "baselines")
-        if status is ExitStatus.OK and not measured_all:
+        if status is ExitStatus.OK and probe.no_gpu:
             return ExitStatus.NOT_MEASURED
         return status
-
-    def _note(self, line: str) -> None:
-        self.notes.print(line, markup=False, highlight=False, soft_wrap=True)
-
-    def _echo(self, line: str) -> None:
-        if self.options.verbose:
-            self._note(line.rstrip())
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
@@ -186,6 +188,8 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     # An exit and not a sudden death: the running benchmark is ended, too.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
-        return Bench(options, root, Output(), Output(stderr=True)).run()
+        # What a program reads from standard output stands there alone.
+        shown = Output(stderr=options.formats.shown is not TERMINAL)
+        return Bench(options, root, shown, Output(stderr=True)).run()
     except OSError as fault:
         raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault

@@ -16,6 +16,16 @@ from warpgauge.errors import UserError
 SHOWN_LINES = 30
 NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\]")
 
+# Entries of CMake's cache that decide which code the compilers make.
+CACHED = re.compile(r"^([A-Z_]+):[A-Z]+=(.*)$", re.MULTILINE)
+DECISIVE = (
+    "CMAKE_CUDA_ARCHITECTURES",
+    "CMAKE_CUDA_FLAGS",
+    "CMAKE_CUDA_HOST_COMPILER",
+    "CMAKE_CXX_COMPILER",
+    "CMAKE_CXX_FLAGS",
+)
+
 
 def jobs() -> int:
     """Compilers to run at once: the CPUs this process may use."""
@@ -39,24 +49,43 @@ def _toolkit_version(nvcc: Path) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", nvcc.resolve().parts[-3]))
 
 
-def configure_command(preset: str) -> list[str]:
+def configure_command(preset: str, settings: Sequence[str] = ()) -> list[str]:
     nvcc = cuda_compiler()
     hint = [f"-DCMAKE_CUDA_COMPILER={nvcc}"] if nvcc else []
-    return ["cmake", "--preset", preset, *hint]
+    return ["cmake", "--preset", preset, *hint, *settings]
 
 
-def build(root: Path, preset: str, say: Callable[[str], None], echo: Callable[[str], None]) -> Path:
-    """The folder build/<preset>, up to date.
+def settings(folder: Path) -> list[str]:
+    """What the build in `folder` was told of compilers and code, to build another tree alike."""
+    try:
+        cache = (folder / "CMakeCache.txt").read_text(errors="replace")
+    except OSError:
+        return []
+    return [f"-D{key}={value}" for key, value in CACHED.findall(cache) if key in DECISIVE]
+
+
+def log_of(root: Path) -> Path:
+    """Where `build` keeps all output."""
+    return root / "build" / "bench-build.log"
+
+
+def build(
+    root: Path,
+    preset: str,
+    say: Callable[[str], None],
+    echo: Callable[[str], None],
+    settings: Sequence[str] = (),
+) -> Path:
+    """The folder build/<preset>, up to date, configured with `settings` beside the preset's.
 
     `say` gets a short line on what goes on, `echo` every line of the output. Raises UserError
     with the command and the telling lines of its output.
     """
-    folder = root / "build"
+    folder, log = root / "build", log_of(root)
     folder.mkdir(exist_ok=True)
-    log = folder / "bench-build.log"
     log.unlink(missing_ok=True)
     say("configuring")
-    _logged(configure_command(preset), root, log, echo)
+    _logged(configure_command(preset, settings), root, log, echo)
 
     def step(line: str) -> None:
         echo(line)

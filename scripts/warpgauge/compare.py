@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import sys
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warpgauge import environment, streams
-from warpgauge.errors import ExitStatus, UserError
+from warpgauge import environment, streams, terms_options
+from warpgauge.arguments import Parser
+from warpgauge.errors import UserError
 from warpgauge.text import inert
 
 if TYPE_CHECKING:
@@ -38,10 +39,10 @@ _INTERRUPTED = 130
 
 def main(argv: Sequence[str]) -> int:
     """Compare as `argv` asks; returns the exit status and leaves no traceback behind."""
-    options = _parser().parse_args(argv)
     streams.forgive()
     try:
-        environment.ensure(["numpy", "scipy", "rich"])
+        options = _parser().parse_args(argv)
+        environment.ensure(["numpy", "scipy", "rich", environment.TOML])
         return _compare(options)
     except UserError as error:
         _complain(error)
@@ -51,25 +52,37 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
+    from warpgauge import policy
+    from warpgauge.format_options import Formats
     from warpgauge.load import load
-    from warpgauge.output_file import check_picture
     from warpgauge.request import require_match
     from warpgauge.stats import ALPHA
-    from warpgauge.terminal import render
+    from warpgauge.terms import Terms
     from warpgauge.verdict import judge
 
-    if options.svg is not None:
-        check_picture(options.svg, (options.baseline, options.candidate))
-    sides = load(options.baseline), load(options.candidate)
-    require_match(options.filter, *sides)
-    comparison = judge(
-        *sides,
+    pictures = [] if options.svg is None else [f"svg={options.svg}"]
+    formats = Formats.parse([*options.format, *pictures])
+    formats.check(environment.ROOT / "baselines", (options.baseline, options.candidate))
+    baseline, candidate = load(options.baseline), load(options.candidate)
+    require_match(options.filter, baseline, candidate)
+    terms = Terms(
         filter=options.filter,
         minimum_effect=options.min_effect,
         alpha=ALPHA if options.alpha is None else options.alpha,
+        fail_on_resources="resources" in options.fail_on,
+        allow=frozenset(options.allow),
+        policy=policy.of(baseline, options.policy),
+        today=date.today(),
     )
+    comparison = judge(baseline, candidate, terms)
+    return formats.deliver(comparison, lambda: _show(comparison, options))
+
+
+def _show(comparison: Comparison, options: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from warpgauge.terminal import render
+
     colours: dict[str, Callable[[], Console]] = {
         "auto": lambda: Console(highlight=False),
         "always": lambda: Console(highlight=False, force_terminal=True),
@@ -78,41 +91,15 @@ def _compare(options: argparse.Namespace) -> int:
     console = colours[options.color]()
     with console.capture() as output:
         render(comparison, console, show_all=options.all)
-    _write(output.get())
-    if options.svg is not None:
-        return _with_picture(options.svg, comparison)
-    return comparison.exit_status
-
-
-def _with_picture(path: Path, comparison: Comparison) -> int:
-    """Draw; the exit status of all. A picture that fails does not hide a regression."""
-    from warpgauge.picture import draw
-
-    try:
-        draw(path, comparison)
-    except UserError as error:
-        _complain(error)
-        regressed = comparison.exit_status is ExitStatus.REGRESSION
-        return ExitStatus.REGRESSION if regressed else error.status
-    return comparison.exit_status
+    streams.write(output.get())
 
 
 def _complain(error: UserError) -> None:
     print(f"compare.py: {inert(str(error))}", file=sys.stderr)
 
 
-def _write(text: str) -> None:
-    """Print, also where the reader has gone away."""
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Python flushes once more on its way out, and must find somebody there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="compare.py",
         description=_DESCRIPTION,
         epilog=_EPILOG,
@@ -129,16 +116,25 @@ def _parser() -> argparse.ArgumentParser:
         "--min-effect",
         metavar="PERCENT",
         type=_percent,
-        help="smallest change that counts; default: by clock and origin, 1 to 20",
+        help="smallest change that counts; default: by clock and origin, 0.5 to 20",
     )
     parser.add_argument(
         "--alpha",
         metavar="P",
         type=_probability,
-        help="chance of calling noise a change, a benchmark; default: 0.001",
+        help="chance that unchanged code shows any false alarm; default: 0.01",
     )
+    terms_options.add(parser)
     parser.add_argument("--all", action="store_true", help="list unchanged benchmarks too")
-    parser.add_argument("--svg", type=Path, metavar="FILE", help="write the same as a picture")
+    parser.add_argument(
+        "--format",
+        metavar="NAME[=FILE]",
+        action="append",
+        default=[],
+        help="terminal (default), markdown, json, junit, github, sarif or svg, to standard output "
+        "or to FILE; may be given several times",
+    )
+    parser.add_argument("--svg", type=Path, metavar="FILE", help="the same as --format svg=FILE")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto")
     return parser
 

@@ -95,6 +95,17 @@ class Verdict:
         return self.name.split("/", 1)[0]
 
     @property
+    def undecided(self) -> bool:
+        """Neither changed, nor shown to have changed by less than is to be found.
+
+        That is twice the minimum effect, which lies at half of it. More processes would tell.
+        """
+        if self.outcome is not Outcome.PASS or self.change is None or self.minimum_effect is None:
+            return self.outcome is Outcome.INCONCLUSIVE
+        sought = 2.0 * self.minimum_effect
+        return self.change.high >= sought or self.change.low <= -sought
+
+    @property
     def causes(self) -> tuple[str, ...]:
         """What likely made a change: the resources that differ, in words."""
         changed = self.outcome in (Outcome.REGRESSION, Outcome.IMPROVED)

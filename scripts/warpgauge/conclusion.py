@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
 
 from warpgauge import baseline, load, terminal, verdict
+from warpgauge.comparison import Comparison
 from warpgauge.discovery import Probe
 from warpgauge.errors import ExitStatus
+from warpgauge.format_options import Formats
 from warpgauge.model import Record
+from warpgauge.terms import Terms
 
 
 @dataclass(frozen=True)
@@ -19,13 +22,16 @@ class Conclusion:
     """Prints to one console; each method returns the exit status of what it showed."""
 
     console: Console
-    filter: str | None
+    terms: Terms
+    formats: Formats = field(default_factory=Formats)
 
-    def compared(self, base: Record, run: Record) -> ExitStatus:
-        """`run` judged against `base`."""
-        comparison = verdict.judge(base, run, filter=self.filter)
-        terminal.render(comparison, self.console)
-        return comparison.exit_status
+    def judged(self, base: Record, run: Record) -> Comparison:
+        """`run` judged against `base`; shows nothing."""
+        return verdict.judge(base, run, self.terms)
+
+    def compared(self, comparison: Comparison) -> ExitStatus:
+        """What a comparison found. Raises UserError for a report that cannot be written."""
+        return self.formats.deliver(comparison, lambda: terminal.render(comparison, self.console))
 
     def values(self, run: Record) -> ExitStatus:
         """The measured values alone: there is nothing to judge them by."""
@@ -42,7 +48,7 @@ class Conclusion:
             self.console.print()
             self.console.rule(f"RECORDED on {gpu}, not measured here: {shown}", characters="=")
             if pair is not None:
-                terminal.render(verdict.judge(*pair, filter=self.filter), self.console)
+                terminal.render(verdict.judge(*pair, self.terms), self.console)
             else:
                 terminal.render_values(whole, self.console)
 

@@ -1,13 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What two contexts forbid, and what they merely say differently."""
+"""What two contexts forbid, what makes a smaller change no news, and what is merely told."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 
+from warpgauge.allowance import Allowance
 from warpgauge.comparison import ContextDifference
 from warpgauge.model import Clock, Record, Session, Source
-from warpgauge.text import quoted
+from warpgauge.objection import Objection, reason, standing
+from warpgauge.text import inert, quoted
+
+_NOTHING: frozenset[Allowance] = frozenset()
+
+# What moves times by itself, so that two sessions of one GPU are less near when it differs.
+_SOFTWARE = ("driver_version", "cuda_driver_version", "runtime_version")
+WIDENING_KEYS: Mapping[Clock, tuple[str, ...]] = MappingProxyType(
+    {
+        Clock.DEVICE: _SOFTWARE,
+        Clock.HOST: (*_SOFTWARE, "cpu_model", "num_cpus", "kernel_release"),
+    }
+)
 
 # What may explain a change, in the order it is shown in; it is told, not judged.
 TOLD_KEYS = (
@@ -42,72 +56,104 @@ _FORMER_KEYS = {"power_limit_watts": "power_limit_w"}
 _SAME_CLOCK = 0.005
 
 
-def refusal(baseline: Record, candidate: Record) -> str | None:
+def refusal(
+    baseline: Record, candidate: Record, allow: Collection[Allowance] = _NOTHING
+) -> str | None:
     """Why nothing of these two may be compared, as a sentence, or None."""
-    return _other_gpu(baseline, candidate) or _unfit(baseline, candidate)
+    found = standing(objections(baseline, candidate), allow)
+    if not found:
+        return None
+    told = reason(found)
+    return f"{told[0].upper()}{told[1:]}."
 
 
-def same_model(baseline: Record, candidate: Session) -> list[Session]:
-    """The baseline's sessions on the candidate's GPU model.
+def objections(baseline: Record, candidate: Record) -> tuple[Objection, ...]:
+    """What forbids every comparison of these two, allowed or not; one for each allowance."""
+    found = (*_other_gpu(baseline, candidate), *_unfit(baseline, candidate))
+    first = {one.allowance: one for one in reversed(found)}
+    return tuple(first[allowance] for allowance in dict.fromkeys(one.allowance for one in found))
+
+
+def same_model(
+    baseline: Record, candidate: Session, allow: Collection[Allowance] = _NOTHING
+) -> list[Session]:
+    """The baseline's sessions on the candidate's GPU model; if none and allowed, all of them.
 
     A plain file may leave its GPU unsaid, and then meets every session.
     """
-    return [
+    same = [
         session
         for session in baseline.sessions.values()
         if session.gpu_name == candidate.gpu_name
         or (session.gpu_name is None and baseline.source is Source.GOOGLE_BENCHMARK)
         or (candidate.gpu_name is None and "warpgauge_format" not in candidate.context)
     ]
+    if not same and Allowance.GPU_MODEL in allow:
+        return list(baseline.sessions.values())
+    return same
 
 
-def same_clock(reference: Session, candidate: Session, clock: Clock) -> bool:
-    """Whether times of `clock` were taken at one SM clock; so they were where a side is silent."""
+def same_clock(
+    reference: Session,
+    candidate: Session,
+    clock: Clock,
+    allow: Collection[Allowance] = _NOTHING,
+) -> bool:
+    """Whether times of `clock` were taken at one SM clock, or need not; a silent side was."""
+    if clock is not Clock.DEVICE or Allowance.SM_CLOCK in allow:
+        return True
     one, other = reference.sm_clock_target_hz, candidate.sm_clock_target_hz
-    if clock is not Clock.DEVICE or one is None or other is None:
+    if one is None or other is None:
         return True
     return abs(one - other) <= _SAME_CLOCK * max(one, other)
 
 
-def _other_gpu(baseline: Record, candidate: Record) -> str | None:
-    for session in candidate.sessions.values():
-        if not same_model(baseline, session):
-            models = _listed({_gpu(one) for one in baseline.sessions.values()})
-            return (
-                f"The candidate was measured on {_gpu(session)} and the baseline on {models}; "
-                "times of different GPU models say nothing about the code."
-            )
-    return None
+def _other_gpu(baseline: Record, candidate: Record) -> list[Objection]:
+    models = _listed({_gpu(one) for one in baseline.sessions.values()})
+    return [
+        Objection(
+            Allowance.GPU_MODEL,
+            f"the candidate was measured on {_gpu(session)} and the baseline on {models}",
+            ", and times of different GPU models say nothing about the code",
+        )
+        for session in candidate.sessions.values()
+        if not same_model(baseline, session)
+    ]
 
 
-def _unfit(baseline: Record, candidate: Record) -> str | None:
+def _unfit(baseline: Record, candidate: Record) -> list[Objection]:
+    found = []
     for side, record in (("baseline", baseline), ("candidate", candidate)):
         for session in record.sessions.values():
             build = session.context.get("build_type")
             if build is None and record.source is not Source.GOOGLE_BENCHMARK:
-                return f"The {side} does not say how it was built; only Release counts."
-            if build not in (None, "Release"):
-                return f"The {side} is a build of type {quoted(build)}; only Release counts."
-            if side == "baseline" and session.context.get("inject"):
-                return (
-                    "The baseline was measured with injected extra work "
-                    f"({session.context['inject']}); record it again without."
-                )
-    return None
+                fact = f"the {side} does not say how it was built"
+            elif build not in (None, "Release"):
+                fact = f"the {side} is a build of type {quoted(build)}"
+            else:
+                continue
+            found.append(Objection(Allowance.BUILD_TYPE, fact, ", and only Release counts"))
+    for session in baseline.sessions.values():
+        if work := session.context.get("inject"):
+            fact = f"the baseline was measured with injected extra work ({inert(work)})"
+            found.append(Objection(Allowance.INJECTION, fact, "; record it again without"))
+    return found
 
 
 def _gpu(session: Session) -> str:
-    return session.gpu_name or "no GPU"
+    return inert(session.gpu_name or "no GPU")
 
 
 def _listed(words: Iterable[str]) -> str:
     return " and ".join(sorted(words))
 
 
-def differences(reference: Session, candidate: Session) -> tuple[ContextDifference, ...]:
-    """Keys that both sides give and give differently."""
+def differences(
+    reference: Session, candidate: Session, keys: Iterable[str] = TOLD_KEYS
+) -> tuple[ContextDifference, ...]:
+    """Those of `keys` that both sides give and give differently."""
     found = []
-    for key in TOLD_KEYS:
+    for key in keys:
         before, after = _value(reference, key), _value(candidate, key)
         if before is not None and after is not None and not _same(key, before, after):
             found.append(ContextDifference(key, before, after))

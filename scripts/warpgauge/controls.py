@@ -54,6 +54,9 @@ class Controls:
         return self.memory if _MEMORY in row.counters else self.calls
 
 
+NO_CONTROLS = Controls({}, {})
+
+
 def is_control(row: Row) -> bool:
     return row.family == FAMILY and row.clock is Clock.HOST
 

@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from warpgauge.allowance import Allowance
 from warpgauge.counters import OTHER_PROCESSES, THROTTLED, is_disturbed
 from warpgauge.model import Record, Row, Session
+from warpgauge.objection import Objection
 from warpgauge.sessions import newest_last
 from warpgauge.text import plural, quantity
 
@@ -23,6 +25,8 @@ _REASONS = {
     0x80: "power brake",
 }
 
+_THEN = ", then measure again"
+
 
 @dataclass(frozen=True)
 class Disturbance:
@@ -34,27 +38,36 @@ class Disturbance:
 
 def of(row: Row, sessions: Mapping[str, Session]) -> Disturbance | None:
     """What makes the times of `row`, measured in some of `sessions`, no result; None if nothing."""
-    if row.error is not None or not is_disturbed(row.counters):
+    found = _all(row, sessions).values()
+    if not found:
         return None
-    faults, remedies = [], []
+    faults, remedies = zip(*((one.fault, one.remedy) for one in found), strict=True)
+    return Disturbance(" and ".join(faults), f"{', '.join(remedies)}{_THEN}")
+
+
+def objections(sides: Mapping[str, tuple[Record, Row | None]]) -> tuple[Objection, ...]:
+    """What forbids to compare one benchmark, each side named by its key in `sides`."""
+    return tuple(
+        Objection(allowance, f"{side}: {one.fault}", f": {one.remedy}{_THEN}")
+        for side, (record, row) in sides.items()
+        if row is not None
+        for allowance, one in _all(row, record.sessions).items()
+    )
+
+
+def _all(row: Row, sessions: Mapping[str, Session]) -> dict[Allowance, Disturbance]:
+    """Each disturbance by what --allow calls it; its remedy without the measuring again."""
+    found: dict[Allowance, Disturbance] = {}
+    if row.error is not None or not is_disturbed(row.counters):
+        return found
     if row.counters.get(THROTTLED):
-        faults.append(_lowered(row, sessions))
-        remedies.append("let the GPU cool or lift the power limit")
+        remedy = "let the GPU cool or lift the power limit"
+        found[Allowance.THROTTLED] = Disturbance(_lowered(row, sessions), remedy)
     others = int(row.counters.get(OTHER_PROCESSES, 0.0))
     if others > 0:
-        faults.append(f"{plural(others, 'other process', 'other processes')} used the GPU")
-        remedies.append("end what else uses the GPU")
-    return Disturbance(" and ".join(faults), f"{', '.join(remedies)}, then measure again")
-
-
-def told(sides: Mapping[str, tuple[Record, Row | None]]) -> str:
-    """A sentence that names each disturbed side of one benchmark; empty where there is none."""
-    found = {
-        side: of(row, record.sessions) for side, (record, row) in sides.items() if row is not None
-    }
-    return "; ".join(
-        f"{side}: {one.fault}: {one.remedy}" for side, one in found.items() if one is not None
-    )
+        fault = f"{plural(others, 'other process', 'other processes')} used the GPU"
+        found[Allowance.OTHER_PROCESSES] = Disturbance(fault, "end what else uses the GPU")
+    return found
 
 
 def _lowered(row: Row, sessions: Mapping[str, Session]) -> str:

@@ -3,118 +3,107 @@
 
 from __future__ import annotations
 
-import json
-import os
-import stat
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from warpgauge.errors import UserError
-from warpgauge.text import inert, quoted
+from warpgauge.json_file import RESULT_FILE, Object, Repeated, parsed, text_of
+from warpgauge.place import Place
+from warpgauge.text import quoted
 
-# A run of 10,000 benchmarks is about 6 MB. More than this is no result file, and reading it would
-# only take the machine's memory before the parser says so.
-SIZE_LIMIT_BYTES = 256 * 1024 * 1024
+__all__ = [
+    "TIME_UNITS",
+    "Document",
+    "Object",
+    "Place",
+    "as_object",
+    "error_of",
+    "kind",
+    "read",
+    "rows_of",
+]
 
 TIME_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
-MEASURE_AGAIN = "measure it again"
+# A failure's message may be a whole log.
+_MESSAGE_LIMIT = 1000
 
-Object = dict[str, object]
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where in a file a value stands, for the sentence of an error."""
-
-    path: Path
-    what: str = ""
-
-    def error(self, fault: str, remedy: str = MEASURE_AGAIN) -> UserError:
-        where = f"{self.path}, {self.what}" if self.what else f"{self.path}"
-        return UserError(inert(f"{where}: {fault}; {remedy}"))
-
-    def row(self, index: int, name: object = None) -> Place:
-        """The place of the row at `index`, counted from 1 for people."""
-        named = f" ({quoted(name)})" if isinstance(name, str) else ""
-        return Place(self.path, f"row {index + 1}{named}")
+# The only way that JSON in UTF-8 has to spell half of a surrogate pair.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 @dataclass(frozen=True)
 class Document:
-    """The outermost object of a JSON file, and the keys that some object in it holds twice."""
+    """The outermost object of a JSON file."""
 
     place: Place
     top: Object
-    repeated_keys: tuple[str, ...]
 
 
 def read(path: Path) -> Document:
     """Parse the JSON object in `path`. Raises UserError."""
     place = Place(path)
-    text = _text(place)
-    repeated: list[str] = []
-
-    def unique(pairs: list[tuple[str, object]]) -> Object:
-        members = dict(pairs)
-        if len(members) != len(pairs):
-            keys = [key for key, _ in pairs]
-            repeated.extend(key for key in members if keys.count(key) > 1)
-        return members
-
-    try:
-        value = json.loads(text, object_pairs_hook=unique)
-    except json.JSONDecodeError as error:
-        raise _syntax_error(place, text, error) from None
-    except RecursionError:
-        raise place.error("is nested too deeply", "give a result file") from None
-    except ValueError:  # an integer of more digits than Python converts
-        raise place.error("holds a number too long to read") from None
+    text = text_of(place)
+    value, repeated = parsed(place, text)
     if not isinstance(value, dict):
-        raise place.error(
-            f"holds {kind(value)} where an object with 'benchmarks' belongs",
-            "give a run file, a baseline or Google Benchmark's JSON",
-        )
-    return Document(place, value, tuple(repeated))
+        fault = f"holds {kind(value)} where an object with 'benchmarks' belongs"
+        raise place.error(fault, RESULT_FILE)
+    document = Document(place, value)
+    if repeated is not None:
+        _refuse_repeated(document, repeated)
+    if _SURROGATE.search(text) is not None:
+        _refuse_surrogates(document)
+    return document
 
 
-def _text(place: Place) -> str:
-    try:
-        if not stat.S_ISREG(place.path.stat().st_mode):  # a pipe would be waited for
-            raise place.error("is no regular file", "give a result file")
-        with place.path.open("rb") as stream:
-            raw = stream.read(SIZE_LIMIT_BYTES + 1)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise place.error(f"cannot be read ({reason})", "check the path") from None
-    except ValueError:  # a NUL in the path
-        raise place.error("is no path", "check the path") from None
-    if len(raw) > SIZE_LIMIT_BYTES:
-        raise place.error("is larger than 256 MiB", "give a result file")
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise place.error("is not UTF-8 text", "save it as UTF-8") from None
-    if not text.strip():
-        raise place.error("is empty")
-    return text
+def _refuse_repeated(document: Document, repeated: Repeated) -> None:
+    """JSON leaves open which of two counts, so no reader can be trusted with either.
 
-
-def _syntax_error(place: Place, text: str, error: json.JSONDecodeError) -> UserError:
-    start = text.lstrip()
-    if start.startswith("<<<<<<<") or "\n<<<<<<< " in text:
-        return place.error("holds an unresolved merge conflict", "resolve it")
-    if start.startswith("<"):
-        return place.error("is an HTML or XML page, not JSON", "fetch the file itself")
-    end = text.rstrip()
-    unclosed = start.startswith("{") and not end.endswith("}") and error.msg != "Extra data"
-    if unclosed or error.pos >= len(end):
-        return place.error("breaks off in the middle, as after a crash or a full disk")
-    return place.error(
-        f"is not JSON (line {error.lineno}, column {error.colno}: {error.msg})",
-        "give a run file, a baseline or Google Benchmark's JSON",
+    Google Benchmark writes such a row for a counter that is called as a key of its own is.
+    """
+    members, key = repeated
+    owners = (
+        place
+        for place, part in _objects(document)
+        if part is members or any(value is members for value in part.values())
     )
+    raise next(owners, document.place).error(
+        f"holds the key {quoted(key)} twice in one object",
+        "keep one of them, or give one another name if both are meant",
+    )
+
+
+def _objects(document: Document) -> Iterator[tuple[Place, Object]]:
+    """The rows that are objects, with their places; then the whole."""
+    rows = document.top.get("benchmarks")
+    for index, row in enumerate(rows if isinstance(rows, list) else ()):
+        if isinstance(row, dict):
+            yield Place(document.place.path, "", index, row.get("name")), row
+    yield document.place, document.top
+
+
+def _refuse_surrogates(document: Document) -> None:
+    """What no file and no terminal can be written with must not get further than here."""
+    for place, part in _objects(document):
+        waiting: list[object] = [part]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, dict):
+                waiting.extend((*value, *value.values()))
+            elif isinstance(value, list):
+                waiting.extend(value)
+            elif isinstance(value, str) and not _is_unicode(value):
+                raise place.error(f"{quoted(value)} holds half a character", "rename it")
+
+
+def _is_unicode(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def kind(value: object) -> str:
@@ -132,27 +121,23 @@ def kind(value: object) -> str:
 
 def as_object(value: object, key: str, place: Place) -> Object:
     if not isinstance(value, dict):
-        raise place.error(f"'{key}' is {kind(value)}, not an object")
+        raise place.error(f"{quoted(key)} is {kind(value)}, not an object")
     return cast(Object, value)
 
 
-def rows_of(document: Document) -> list[tuple[Place, Object]]:
-    """The objects of 'benchmarks' with their places; at least one."""
-    place, rows = document.place, document.top.get("benchmarks")
+def rows_of(document: Document) -> Iterator[tuple[Place, Object]]:
+    """The objects of 'benchmarks' with their places; at least one. Raises UserError on the way."""
+    path, rows = document.place.path, document.top.get("benchmarks")
     if "benchmarks" not in document.top:
-        raise place.error(
-            "has no 'benchmarks'", "give a run file, a baseline or Google Benchmark's JSON"
-        )
+        raise document.place.error("has no 'benchmarks'", RESULT_FILE)
     if not isinstance(rows, list):
-        raise place.error(f"'benchmarks' is {kind(rows)}, not a list")
+        raise document.place.error(f"'benchmarks' is {kind(rows)}, not a list")
     if not rows:
-        raise place.error("holds no benchmark")
-    found = []
+        raise document.place.error("holds no benchmark")
     for index, row in enumerate(rows):
         if not isinstance(row, dict):
-            raise place.row(index).error(f"is {kind(row)}, not an object")
-        found.append((place.row(index, row.get("name")), cast(Object, row)))
-    return found
+            raise Place(path, "", index).error(f"is {kind(row)}, not an object")
+        yield Place(path, "", index, row.get("name")), row
 
 
 def error_of(row: Object) -> str | None:
@@ -166,4 +151,6 @@ def error_of(row: Object) -> str | None:
 
 def _message(row: Object, key: str) -> str:
     message = row.get(key)
-    return message if isinstance(message, str) and message else "it gave no message"
+    if not isinstance(message, str) or not message.strip():
+        return "it gave no message"
+    return message if len(message) <= _MESSAGE_LIMIT else f"{message[:_MESSAGE_LIMIT]}…"

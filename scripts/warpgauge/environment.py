@@ -21,6 +21,8 @@ from warpgauge.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
 OLDEST_PYTHON = (3, 10)
+# What reads TOML: part of Python from 3.11 on.
+TOML = "tomllib" if sys.version_info >= (3, 11) else "tomli"
 # Marks a .venv as made here; its text is the lock's hash, written last, so that an interrupted
 # making is seen and begun anew.
 STAMP = "warpgauge-lock-sha256"

@@ -48,7 +48,7 @@ SOURCES = (".cu", ".cpp")  # of benchmarks; one file is one family
 class _Silent:
     """A runner.Observer: one line a benchmark says enough."""
 
-    def begins(self, round_number: int, binary: Binary) -> None: ...
+    def begins(self, turn: runner.Turn) -> None: ...
 
     def ended(self, outcome: runner.Outcome) -> None: ...
 
@@ -171,11 +171,12 @@ class Fidelity:
     ) -> JsonRow:
         """What fresh processes of this one benchmark say, merged."""
         plan = runner.Plan(
-            binaries=(binary,),
-            processes=processes,
+            lanes=(
+                runner.Lane((binary,), (f"--benchmark_filter=^{re.escape(binary.names[0])}$",)),
+            ),
+            rounds=range(1, processes + 1),
             seed=0,  # one binary has but one order
             folder=folder,
-            arguments=(f"--benchmark_filter=^{re.escape(binary.names[0])}$",),
             gpu_arguments=self._gpu_arguments,
             environment=environment or {},
         )

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from warpgauge.arguments import Parser
 from warpgauge.errors import UserError
 from warpgauge.options import QUICK_PROCESSES, index, positive
 from warpgauge.request import normal, require_portable
@@ -29,7 +29,7 @@ class Options:
 
 
 def parse(argv: Sequence[str]) -> Options:
-    """Raises UserError for what contradicts itself; argparse exits with 2 for the rest."""
+    """Raises UserError for bad usage, and for what contradicts itself."""
     given = _parser().parse_args(argv)
     if not given.binary or "/" in given.binary:
         raise UserError(
@@ -47,14 +47,13 @@ def parse(argv: Sequence[str]) -> Options:
     return options
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="fidelity",
         description="Holds replay times against the device's busy time as CUPTI sees it, in a "
         "process of its own, for it disturbs what it watches.",
         epilog="Exit status: 0 all agree; 1 at least one does not; 2 bad usage; 3 none disagrees, "
         "but something was not measured: no GPU, no CUPTI, or a benchmark that failed.",
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add("--filter", metavar="REGEX", default="", help="only benchmarks whose name matches")

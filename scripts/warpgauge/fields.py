@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import math
+import sys
+from typing import cast
 
-from warpgauge.document import TIME_UNITS, Object, Place, as_object, kind
+from warpgauge.document import TIME_UNITS, Object, as_object, kind
+from warpgauge.place import Place
 from warpgauge.text import quoted
 
 # Google Benchmark's own numbers in a row; every other number is a counter.
@@ -22,13 +25,21 @@ _NOT_COUNTERS = frozenset(
     )
 )
 
+# A name is a key, a column and a line of every report. Templates make names of a few hundred.
+NAME_LIMIT = 4096
+
+_NUMBERS = frozenset((int, float))
+_LARGEST = sys.float_info.max
+
 
 def name_of(row: Object, place: Place, key: str = "name") -> str:
     name = row.get(key)
     if not isinstance(name, str):
         raise place.error(f"has no '{key}'" if key not in row else f"'{key}' is {kind(name)}")
-    if not name.strip():
+    if not name or name.isspace():
         raise place.error(f"'{key}' is empty")
+    if len(name) > NAME_LIMIT:
+        raise place.error(f"'{key}' is longer than {NAME_LIMIT} characters", "shorten it")
     return name
 
 
@@ -45,37 +56,61 @@ def unit_of(row: Object, place: Place) -> float:
 
 def seconds(value: object, unit: float, key: str, place: Place) -> float:
     """A time that a measurement can have: finite and above zero."""
+    if isinstance(value, float):
+        time = value * unit
+        if 0.0 < time < math.inf:
+            return time
+    return _questionable_seconds(value, unit, key, place)
+
+
+def _questionable_seconds(value: object, unit: float, key: str, place: Place) -> float:
+    """An integer, or the sentence that says what is wrong."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise place.error(f"'{key}' is {kind(value)}, not a number")
+        wrong = f"{quoted(key)} is {kind(value)}, not a number"
+        raise place.error(f"has no {quoted(key)}" if value is None else wrong)
     try:
         time = float(value) * unit
     except OverflowError:
         time = math.inf
     if not math.isfinite(time):
-        raise place.error(f"'{key}' is {'NaN' if math.isnan(time) else 'infinite'}")
+        raise place.error(f"{quoted(key)} is {'NaN' if math.isnan(time) else 'infinite'}")
     if not time > 0.0:
-        raise place.error(f"'{key}' is {value:g}; a time lies above zero")
+        raise place.error(f"{quoted(key)} is {value:g}; a time lies above zero")
     return time
 
 
 def counters_of(row: Object) -> dict[str, float]:
     """The finite counters of a row; a NaN in a counter carries nothing."""
-    counters: dict[str, float] = {}
-    for key, value in row.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or key in _NOT_COUNTERS:
-            continue
-        try:
-            number = float(value)
-        except OverflowError:
-            continue
-        if math.isfinite(number):
-            counters[key] = number
-    return counters
+    # The type is asked for before anything is done with the value; a boolean is of another one.
+    return {
+        key: float(value)
+        for key, value in cast(dict[str, float], row).items()
+        if type(value) in _NUMBERS and key not in _NOT_COUNTERS and -_LARGEST <= value <= _LARGEST
+    }
 
 
 def label_of(row: Object) -> str:
     label = row.get("label")
     return label if isinstance(label, str) else ""
+
+
+def rounds_of(row: Object, processes: int, place: Place) -> tuple[int, ...]:
+    """The number of the round that each of the row's processes ran in; () where it tells none."""
+    if "process_rounds" not in row:
+        return ()
+    remedy = "measure again, or remove 'process_rounds'"
+    told = row["process_rounds"]
+    if not isinstance(told, list):
+        raise place.error(f"'process_rounds' is {kind(told)}, not a list", remedy)
+    rounds = [number for number in told if type(number) is int and number >= 1]
+    if len(rounds) < len(told):
+        raise place.error("'process_rounds' holds what is no whole number from 1 on", remedy)
+    if len(set(rounds)) < len(rounds):
+        raise place.error("'process_rounds' names a round twice", remedy)
+    if len(rounds) != processes:
+        fault = f"'process_rounds' has {len(rounds)} numbers for {processes} process_medians"
+        raise place.error(fault, remedy)
+    return tuple(rounds)
 
 
 def context_strings(top: Object, place: Place, key: str = "context") -> dict[str, str]:

@@ -12,51 +12,102 @@ from pathlib import Path
 from warpgauge.errors import UserError
 
 
-def replace_all(texts: Mapping[Path, str]) -> None:
+def replace_all(texts: Mapping[Path, str | None]) -> None:
     """Write every file beside its place, then rename all; on failure all are what they were.
 
-    Folders are made as needed. Raises UserError, which says so when a file was changed after all.
+    A file whose text is None is deleted, as part of the same. Folders are made as needed. Raises
+    UserError, which says so when a file was changed after all.
     """
-    replacements = [_Replacement(path) for path in texts]
-    at = Path()
+    changes: list[_Change] = [
+        _Deletion(path) if text is None else _Replacement(path, text)
+        for path, text in texts.items()
+    ]
+    at = _Change(Path())
     try:
-        for one in replacements:
-            at = one.path
-            one.prepare(texts[at])
-        for one in replacements:
-            at = one.path
-            one.new.replace(at)
+        for at in changes:
+            at.prepare()
+        for at in changes:
+            at.commit()
     except BaseException as fault:
-        changed = [one for one in replacements if not one.put_back()]
+        changed = [one for one in changes if not one.put_back()]
         if not isinstance(fault, OSError):  # Ctrl-C, most likely
             raise
         outcome = "; ".join(
             f"{one.path} could not be put back, what it held is in {one.old}" for one in changed
         )
         raise UserError(
-            f"{at} cannot be written ({_why(fault)}); {outcome or 'nothing was changed'}"
+            f"{at.path} cannot be {at.done} ({_why(fault)}); {outcome or 'nothing was changed'}"
         ) from None
     finally:
-        for one in replacements:
+        for one in changes:
             one.clean()
-    for folder in {one.path.parent for one in replacements}:
+    for folder in {one.path.parent for one in changes}:
         _sync(folder)
 
 
-class _Replacement:
-    """One file: its new content beside it, and its old one kept until all files are renamed."""
+class _Change:
+    """What becomes of one file, in two steps, and how that is undone."""
+
+    done = "changed"
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.old = path.parent / f".{path.name}.{os.getpid()}.old"
+
+    def prepare(self) -> None:
+        """All that can fail without the file's being touched."""
+
+    def commit(self) -> None:
+        """The change itself, in one step."""
+
+    def put_back(self) -> bool:
+        """Undo the change if there was one; whether the file is what it was."""
+        return True
+
+    def clean(self) -> None:
+        """Remove what lies beside the file, unless it is the only one that holds the content."""
+
+
+class _Deletion(_Change):
+    """The file is renamed, and removed under that name when all files are changed."""
+
+    done = "deleted"
+    _stuck = False
+
+    def commit(self) -> None:
+        self.path.replace(self.old)
+
+    def put_back(self) -> bool:
+        if os.path.lexists(self.path):
+            return True
+        try:
+            self.old.replace(self.path)
+        except OSError:
+            self._stuck = os.path.lexists(self.old)
+        return not self._stuck
+
+    def clean(self) -> None:
+        if not self._stuck:
+            with contextlib.suppress(OSError):
+                self.old.unlink(missing_ok=True)
+
+
+class _Replacement(_Change):
+    """Its new content lies beside it, and its old one is kept until all files are renamed."""
+
+    done = "written"
+
+    def __init__(self, path: Path, text: str) -> None:
+        super().__init__(path)
         self.new = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        self.old = path.with_name(f".{path.name}.{os.getpid()}.old")
+        self._text = text
         self._prepared = False
         self._stuck = False
 
-    def prepare(self, text: str) -> None:
+    def prepare(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.new.open("w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+            stream.write(self._text)
             stream.flush()
             os.fsync(stream.fileno())
         if os.path.lexists(self.path):
@@ -64,8 +115,10 @@ class _Replacement:
             _duplicate(self.path, self.old)
         self._prepared = True
 
+    def commit(self) -> None:
+        self.new.replace(self.path)
+
     def put_back(self) -> bool:
-        """Undo the rename if there was one; whether the file is what it was."""
         if not self._prepared or os.path.lexists(self.new):
             return True
         try:

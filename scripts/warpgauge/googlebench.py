@@ -8,24 +8,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from warpgauge.counters import combined
-from warpgauge.document import Document, Object, Place, error_of, rows_of
+from warpgauge.document import Document, Object, error_of, rows_of
+from warpgauge.errors import UserError
 from warpgauge.fields import context_strings, counters_of, label_of, name_of, seconds, unit_of
 from warpgauge.model import Clock, Record, Row, Session, Source
+from warpgauge.place import Place
+from warpgauge.text import quoted
 
 # Before version 1.5 a row does not say what it is: an aggregate is known by the end of its name.
 _OLD_SUFFIXES = ("mean", "median", "stddev", "cv", "BigO", "RMS")
+
+# Fitted over a family of benchmarks: no benchmark stands behind their name.
+_FITTED = frozenset(("BigO", "RMS"))
 
 # Stand-ins for a benchmark's own times where only aggregates were written, best first.
 _USABLE_AGGREGATES = ("median", "mean")
 
 
-@dataclass
+@dataclass(slots=True)
 class _Benchmark:
     """What the rows of one benchmark add up to."""
 
     times: list[float] = field(default_factory=list)
     counters: list[Mapping[str, float]] = field(default_factory=list)
     aggregates: dict[str, tuple[float, Mapping[str, float]]] = field(default_factory=dict)
+    unusable: list[str] = field(default_factory=list)  # aggregates that are no typical time
     label: str = ""
     error: str | None = None
     repetitions: set[object] = field(default_factory=set)  # None: a row without a number
@@ -37,7 +44,9 @@ def load_google_benchmark(document: Document) -> Record:
     found: dict[str, _Benchmark] = {}
     for place, row in rows_of(document):
         name, aggregate = _identity(row, place)
-        _add(found.setdefault(name, _Benchmark()), row, aggregate, place)
+        if name not in found:
+            found[name] = _Benchmark()
+        _add(found[name], row, aggregate, place)
     made = [_row(name, key, benchmark) for name, benchmark in found.items()]
     rows = {row.name: row for row in made if row is not None}
     if not rows:
@@ -65,11 +74,17 @@ def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place
     if (error := error_of(row)) is not None:
         benchmark.error = benchmark.error or error
         return
-    if aggregate is not None and aggregate not in _USABLE_AGGREGATES:
+    # Of another unit than time since 1.6: a coefficient of variation is a fraction.
+    told_as_time = row.get("aggregate_unit", "time") == "time"
+    if aggregate is not None and not (aggregate in _USABLE_AGGREGATES and told_as_time):
+        if aggregate not in _FITTED:
+            benchmark.unusable.append(aggregate)
         return
     time = seconds(row.get("real_time"), unit_of(row, place), "real_time", place)
     benchmark.label = benchmark.label or label_of(row)
     if aggregate is not None:
+        if aggregate in benchmark.aggregates:
+            raise _twice(place)
         benchmark.aggregates[aggregate] = (time, counters_of(row))
         return
     repetition = row.get("repetition_index")
@@ -78,10 +93,14 @@ def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place
     # Versions that say what a row is number its repetitions, too; older ones do neither.
     if "run_type" in row or repetition is not None:
         if repetition in benchmark.repetitions:
-            raise place.error("this benchmark is in the file twice", "give each its own name")
+            raise _twice(place)
         benchmark.repetitions.add(repetition)
     benchmark.times.append(time)
     benchmark.counters.append(counters_of(row))
+
+
+def _twice(place: Place) -> UserError:
+    return place.error("this benchmark is in the file twice", "give each its own name")
 
 
 def _row(name: str, session: str, benchmark: _Benchmark) -> Row | None:
@@ -94,7 +113,14 @@ def _row(name: str, session: str, benchmark: _Benchmark) -> Row | None:
         if aggregate in benchmark.aggregates:
             time, counters = benchmark.aggregates[aggregate]
             return Row(name, {session: (time,)}, Clock.HOST, counters, benchmark.label)
-    return None  # BigO and RMS: fitted over a family, no benchmark of their own
+    if benchmark.unusable:  # measured, and never to be mistaken for one that is not there
+        error = f"its only aggregates are no typical time ({_listed(benchmark.unusable)})"
+        return Row(name, {}, Clock.HOST, error=error)
+    return None
+
+
+def _listed(aggregates: list[str]) -> str:
+    return ", ".join(quoted(aggregate) for aggregate in aggregates[:3])
 
 
 def _middle(counters: list[Mapping[str, float]]) -> Mapping[str, float]:

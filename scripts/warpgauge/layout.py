@@ -103,5 +103,16 @@ def _print_indented(console: Console, lead: Text, text: Text | str, style: str =
     room = max(console.width - lead.cell_len, 1)
     for line in body.wrap(console, room, overflow="fold"):
         line.rstrip()
-        console.print(lead + line, soft_wrap=True)
+        console.print(_no_command(lead + line), soft_wrap=True)
         lead = Text(" " * lead.cell_len)
+
+
+def _no_command(line: Text) -> Text:
+    """`line`, unless a GitHub runner would take it for a command: then with another first colon.
+
+    Runners obey what begins with ``::``, and a foreign name may stand there, or be wrapped so.
+    """
+    start = len(line.plain) - len(line.plain.lstrip())
+    if not line.plain.startswith("::", start):
+        return line
+    return line[:start] + Text("\N{RATIO}", line[start].style) + line[start + 1 :]

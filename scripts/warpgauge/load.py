@@ -7,19 +7,30 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from warpgauge.document import Document, Object, Place, as_object, error_of, kind, read, rows_of
+from warpgauge.document import Document, Object, as_object, error_of, kind, read, rows_of
 from warpgauge.errors import UserError
-from warpgauge.fields import context_strings, counters_of, label_of, name_of, seconds, unit_of
+from warpgauge.fields import (
+    context_strings,
+    counters_of,
+    label_of,
+    name_of,
+    rounds_of,
+    seconds,
+    unit_of,
+)
 from warpgauge.googlebench import load_google_benchmark
 from warpgauge.model import Clock, Record, Row, Session, Source
+from warpgauge.place import Place
 from warpgauge.sessions import session_key
 from warpgauge.text import quoted
 
 RUN_FORMAT = "run/1"
 BASELINE_FORMAT = "baseline/1"
 
-# A row's times by session, given the row, the seconds in its unit, and its place.
-_Medians = Callable[[Object, float, Place], Mapping[str, tuple[float, ...]]]
+_BySession = Mapping[str, tuple[float, ...]]
+# A row's times by session and the rounds they were taken in, given the row, the seconds in its
+# unit, and its place.
+_Medians = Callable[[Object, float, Place], tuple[_BySession, tuple[int, ...]]]
 
 
 def load(path: Path) -> Record:
@@ -58,11 +69,6 @@ def load_document(document: Document) -> Record:
             f"{BASELINE_FORMAT}",
             "update the older of the two",
         )
-    if document.repeated_keys:
-        raise document.place.error(
-            f"holds the key {quoted(document.repeated_keys[0])} twice in one object",
-            "remove one of them",
-        )
     return _run(document) if version == RUN_FORMAT else _baseline(document)
 
 
@@ -71,9 +77,9 @@ def _run(document: Document) -> Record:
     session = Session(session_key(context, context.get("date", "")), context)
     sessions = {session.key: session}
 
-    def medians(row: Object, unit: float, place: Place) -> Mapping[str, tuple[float, ...]]:
+    def medians(row: Object, unit: float, place: Place) -> tuple[_BySession, tuple[int, ...]]:
         times = _times(row.get("process_medians"), unit, "process_medians", place)
-        return {session.key: times}
+        return {session.key: times}, rounds_of(row, len(times), place)
 
     return Record(document.place.path, Source.RUN, sessions, _rows(document, medians))
 
@@ -89,7 +95,7 @@ def _baseline(document: Document) -> Record:
         context.setdefault("gpu_name", gpu_name)
         sessions[key] = Session(key, context)
 
-    def medians(row: Object, unit: float, place: Place) -> Mapping[str, tuple[float, ...]]:
+    def medians(row: Object, unit: float, place: Place) -> tuple[_BySession, tuple[int, ...]]:
         by_session = as_object(row.get("process_medians"), "process_medians", place)
         if not by_session:
             raise place.error("'process_medians' is empty", "record it again")
@@ -99,17 +105,17 @@ def _baseline(document: Document) -> Record:
         return {
             key: _times(times, unit, f"process_medians of {key}", place)
             for key, times in by_session.items()
-        }
+        }, ()
 
     return Record(document.place.path, Source.BASELINE, sessions, _rows(document, medians))
 
 
 def _times(value: object, unit: float, key: str, place: Place) -> tuple[float, ...]:
     if not isinstance(value, list):
-        fault = f"'{key}' is {kind(value)}, not a list" if value is not None else f"has no '{key}'"
-        raise place.error(fault)
+        wrong = f"{quoted(key)} is {kind(value)}, not a list"
+        raise place.error(f"has no {quoted(key)}" if value is None else wrong)
     if not value:
-        raise place.error(f"'{key}' is empty")
+        raise place.error(f"{quoted(key)} is empty")
     return tuple([seconds(time, unit, key, place) for time in value])
 
 
@@ -127,7 +133,8 @@ def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
             continue
         unit = unit_of(row, place)
         seconds(row.get("real_time"), unit, "real_time", place)
-        rows[name] = Row(name, medians(row, unit, place), clock, counters, label)
+        times, rounds = medians(row, unit, place)
+        rows[name] = Row(name, times, clock, counters, label, rounds=rounds)
     return rows
 
 

@@ -29,8 +29,13 @@ SIGNIFICANT_DIGITS = 7  # far below any noise, and short in a diff
 _EXACT = frozenset((*RESOURCES, "clock_event_reasons", SOURCE_LINE))
 
 
-def rows(binaries: Sequence[Binary], outcomes: Iterable[Outcome]) -> list[JsonRow]:
+def rows(
+    binaries: Sequence[Binary], outcomes: Iterable[Outcome], *, paired: bool = False
+) -> list[JsonRow]:
     """One row a benchmark: binaries in the given order, benchmarks in order of registration.
+
+    Where `outcomes` ran different parts of a binary, each benchmark is made of those that were
+    asked for it. `paired` rows say which rounds their process medians come from.
 
     A benchmark that any process failed to deliver becomes an errored row: never a silent pass.
     Processes in which the GPU was disturbed are left out where a majority was not; else all of
@@ -49,7 +54,9 @@ def rows(binaries: Sequence[Binary], outcomes: Iterable[Outcome]) -> list[JsonRo
         processes = by_binary[binary.family]
         for index, name in enumerate(_names(binary, processes)):
             places = {"family_index": family_index, "per_family_instance_index": index}
-            merged.append(_row({"name": name, **places}, processes))
+            # One that nobody listed was asked of all of them.
+            asked = [one for one in processes if name in one.binary.names] or processes
+            merged.append(_row({"name": name, **places}, asked, paired))
     return merged
 
 
@@ -64,7 +71,7 @@ def _measured_rows(outcome: Outcome) -> list[JsonRow]:
     return [row for row in reported if row.get("run_type", "iteration") == "iteration"]
 
 
-def _row(identity: JsonRow, processes: Sequence[Outcome]) -> JsonRow:
+def _row(identity: JsonRow, processes: Sequence[Outcome], paired: bool) -> JsonRow:
     faults, measured = [], []
     reported: list[JsonRow] = []
     for outcome in processes:
@@ -72,7 +79,7 @@ def _row(identity: JsonRow, processes: Sequence[Outcome]) -> JsonRow:
         reported += found
         fault = _fault(found, outcome)
         if fault is None:
-            measured.append(_process_row(found))
+            measured.append({**_process_row(found), "round": outcome.round})
         else:
             faults.append(fault)
     if not processes:
@@ -82,6 +89,7 @@ def _row(identity: JsonRow, processes: Sequence[Outcome]) -> JsonRow:
         return _errored(identity, where + faults[0]) | _source_line(reported)
     kept = _undisturbed(measured)
     times = [row["real_time"] for row in kept]
+    rounds = {"process_rounds": [row["round"] for row in kept]} if paired else {}
     label = {"label": kept[-1]["label"]} if kept[-1]["label"] else {}
     return {
         **_fixed(identity),
@@ -90,6 +98,7 @@ def _row(identity: JsonRow, processes: Sequence[Outcome]) -> JsonRow:
         "cpu_time": _short(median(row["cpu_time"] for row in kept)),
         "time_unit": "ns",
         "process_medians": [_short(time) for time in times],
+        **rounds,
         **_counters([row["counters"] for row in kept], len(measured)),
         **label,
     }

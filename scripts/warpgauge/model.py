@@ -54,7 +54,7 @@ class Session:
         return hz if math.isfinite(hz) and hz > 0.0 else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """One benchmark: for each session the central time of every process, in seconds.
 

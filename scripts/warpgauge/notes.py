@@ -15,7 +15,7 @@ from warpgauge.kinship import SIBLING_LATENCY, Kin
 from warpgauge.model import Clock, Record, Source
 from warpgauge.pairing import Pairing
 from warpgauge.request import Request
-from warpgauge.stats import ASSUMED_PROCESS_SD
+from warpgauge.screening import ASSUMED_PROCESS_SD
 from warpgauge.text import duration, inert, percent, plural
 
 # A control that moved less is the usual weather of a shared machine.
@@ -40,7 +40,6 @@ def of(
         *_varying(judged),
         *_resources(judged),
         *_host(moved),
-        *_noisy(judged),
     ]
     if unasked:
         them = "was" if unasked == 1 else "were"
@@ -56,26 +55,9 @@ def _host(moved: Controls) -> list[str]:
         return []
     seen, limit = (percent(math.expm1(one), sign=False) for one in (most.seen, most.log_ratio))
     return [
-        f"The host was not the same on both sides: {inert(most.name)} moved by {seen} (with its "
-        f"noise, up to {limit}). Times of the host that changed no more say nothing of the code."
-    ]
-
-
-def _noisy(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
-    """Benchmarks that pass although several minimum effects could not be seen."""
-    blind = [
-        verdict
-        for _, verdict in judged
-        if verdict.outcome is Outcome.PASS
-        and (verdict.detectable or 0.0) > 4.0 * (verdict.minimum_effect or 0.0)
-    ]
-    if not blind:
-        return []
-    worst = max(blind, key=lambda verdict: verdict.detectable or 0.0)
-    return [
-        f"Wide scatter between processes: {plural(len(blind), 'benchmark')}; the widest, "
-        f"{inert(worst.name)}, shows a change of {percent(worst.detectable or 0.0, sign=False)} "
-        "or more only."
+        f"The host was not the same on both sides: {inert(most.name)} moved by {seen} (its "
+        f"median; with its noise, up to {limit}). Times of the host that changed no more say "
+        "nothing of the code."
     ]
 
 

@@ -6,11 +6,16 @@ from __future__ import annotations
 import argparse
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from warpgauge import terms_options
+from warpgauge.allowance import Allowance
+from warpgauge.arguments import Parser
 from warpgauge.errors import UserError
+from warpgauge.format_options import Formats
+from warpgauge.formats import FORMATS
 from warpgauge.recordable import FEWEST_PROCESSES
 from warpgauge.request import normal, require_portable
 from warpgauge.runner import DEADLINE_S
@@ -32,12 +37,19 @@ class Options:
     out: Path | None
     baseline: Path | None
     device: int | None
+    against: str
+    confirm: bool
+    second_look: bool
     record: bool
     inject: str
     seed: int
     timeout_s: float
     build: bool
     verbose: bool
+    formats: Formats
+    fail_on: tuple[str, ...]
+    policy: Path | None
+    allow: frozenset[Allowance]
 
     @property
     def injected_regex(self) -> str:
@@ -45,7 +57,7 @@ class Options:
 
 
 def parse(argv: Sequence[str]) -> Options:
-    """Raises UserError for what contradicts itself; argparse exits with 2 for the rest."""
+    """Raises UserError for bad usage, and for what contradicts itself."""
     given = _parser().parse_args(argv)
     options = Options(
         filter=normal(given.filter),
@@ -53,50 +65,69 @@ def parse(argv: Sequence[str]) -> Options:
         out=given.out,
         baseline=given.baseline,
         device=given.device,
+        against=given.against or "",
+        confirm=not given.no_confirm,
+        second_look=not given.quick,
         record=given.record,
         inject=given.inject or "",
         seed=random.SystemRandom().getrandbits(32) if given.seed is None else given.seed,
         timeout_s=given.timeout,
         build=not given.no_build,
         verbose=given.verbose,
+        formats=Formats.parse(given.format),
+        fail_on=tuple(given.fail_on),
+        policy=given.policy,
+        allow=frozenset(given.allow),
     )
     require_portable("--filter", options.filter.removeprefix("-"))
     require_portable("--inject", options.injected_regex)
     if options.record:
         _check_recordable(options)
+    if options.against:
+        _refuse("--against", {"--baseline": options.baseline, "--no-confirm": given.no_confirm})
     return options
 
 
 def _check_recordable(options: Options) -> None:
     """A baseline is the whole suite, as it is, measured often enough."""
     spoiled = {
+        "--against": options.against,
         "--filter": options.filter,
         "--inject": options.inject,
         "--baseline": options.baseline,
         "--no-build, which may run the build of another commit": not options.build,
         f"fewer than {FEWEST_PROCESSES} processes": options.processes < FEWEST_PROCESSES,
     }
-    for what, given in spoiled.items():
+    _refuse("--record", spoiled)
+
+
+def _refuse(option: str, others: Mapping[str, object]) -> None:
+    for what, given in others.items():
         if given:
-            raise UserError(f"--record does not go with {what}: leave one of the two out")
+            raise UserError(f"{option} does not go with {what}: leave one of the two out")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="bench",
         description="Builds and runs the benchmarks in fresh processes, writes a run file, and "
-        "compares it with the baseline of this GPU model.",
+        "compares it with the baseline of this GPU model. What differs is measured again beside "
+        "the baseline's own commit.",
         epilog="Exit status: 0 nothing regressed and everything was measured; 1 a regression; "
         "2 bad usage or unreadable input; 3 nothing regressed, but something was not measured "
         "or not comparable.",
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add("--filter", metavar="REGEX", default="", help="only benchmarks whose name matches")
-    add("--quick", action="store_true", help=f"{QUICK_PROCESSES} processes, for a first look")
+    add("--quick", action="store_true", help=f"{QUICK_PROCESSES} processes, and no second look "
+        "at what stays inconclusive")  # fmt: skip
     add("--processes", metavar="N", type=positive, help=f"default {PROCESSES}")
     add("--out", metavar="FILE", type=Path, help="run file; default build/runs/<time>.json")
     add("--baseline", metavar="PATH", type=Path, help="default baselines/<this GPU model>")
+    add("--against", metavar="REF", type=_revision, help="build this commit too, and "
+        "measure both in turns, instead of comparing with a baseline")  # fmt: skip
+    add("--no-confirm", action="store_true", help="believe the baseline: do not measure what "
+        "differs from it again beside its commit")  # fmt: skip
     add("--device", metavar="N", type=index, help="index of the GPU; default 0")
     add("--record", action="store_true", help="add this run to the baseline of this GPU model")
     add("--inject", metavar="REGEX=FACTOR", type=_injection, help="real extra work in "
@@ -104,6 +135,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", metavar="N", type=index, help="of the order; default random, and recorded")
     add("--timeout", metavar="SECONDS", type=_seconds, default=DEADLINE_S,
         help=f"for one process; default {DEADLINE_S:g}")  # fmt: skip
+    add("--format", metavar="NAME[=FILE]", action="append", default=[],
+        help=f"write the comparison as {', '.join(FORMATS)}, to standard output or FILE; may be "
+        "given several times")  # fmt: skip
+    terms_options.add(parser)
     add("--no-build", action="store_true", help="run what build/release holds")
     add("--verbose", action="store_true", help="show the build's output and every command")
     return parser
@@ -121,6 +156,12 @@ def index(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
     return int(text)
+
+
+def _revision(text: str) -> str:
+    if not text.strip() or not text.isprintable():
+        raise argparse.ArgumentTypeError(f"{text!r} names no commit")
+    return text
 
 
 def _seconds(text: str) -> float:

@@ -15,7 +15,6 @@ from warpgauge.errors import UserError
 _BASELINE = re.compile(rb'"warpgauge_format"\s*:\s*"baseline/')
 _RUN_FILE = re.compile(rb'"warpgauge_format"\s*:\s*"run/')
 _FIDELITY = re.compile(rb'"warpgauge_format"\s*:\s*"fidelity/')
-_PICTURE = re.compile(rb"<svg\b")
 
 
 def check_run_file(path: Path, baselines: Path, inputs: Sequence[Path]) -> None:
@@ -36,11 +35,20 @@ def check_fidelity_file(path: Path, baselines: Path) -> None:
         raise _refusal(path, "it is there and holds no findings of scripts/fidelity; name another")
 
 
-def check_picture(path: Path, inputs: Sequence[Path]) -> None:
-    """A picture may replace a picture."""
+def check_report(
+    path: Path, baselines: Path, inputs: Sequence[Path], own: re.Pattern[bytes], kind: str
+) -> None:
+    """A report may replace one of its `kind` ("SVG"), which has `own` in it.
+
+    It goes nowhere among the baselines, and adds no JSON to a folder that is compared.
+    """
     target = _check(path, inputs)
-    if not _replaceable(path, target, _PICTURE):
-        raise _refusal(path, "it is there and is no SVG; name another file")
+    _refuse_folder(path, target, baselines)
+    for given in inputs:
+        if given.is_dir() and target.parent == given.resolve() and target.suffix == ".json":
+            raise _refusal(path, f"{given} is compared, and every *.json in it is read")
+    if not _replaceable(path, target, own):
+        raise _refusal(path, f"it is there and is no {kind}; name another file")
 
 
 def _check(path: Path, inputs: Sequence[Path]) -> Path:

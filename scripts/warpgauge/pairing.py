@@ -4,70 +4,85 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from warpgauge import disturbance
+from warpgauge.allowance import Allowance
 from warpgauge.comparison import Outcome, Verdict
 from warpgauge.context import same_clock, same_model
 from warpgauge.kinship import Kin, references
 from warpgauge.model import Clock, Record, Row, Session, Source
+from warpgauge.objection import Objection, reason, standing
 from warpgauge.sessions import newest_last
 from warpgauge.text import inert, quantity
+
+_OF_THE_TIMES = frozenset((Allowance.THROTTLED, Allowance.OTHER_PROCESSES))
 
 
 @dataclass(frozen=True)
 class Pairing:
     """A benchmark that both sides measured, and the sessions of it to compare.
 
-    `session` is the candidate's; `kin` the nearest kinship among `references` to it.
+    `session` is the candidate's; `references` are the nearest ones to it, by the kinship `kin`;
+    `known` are all that may be compared with it, and tell how far times move by themselves.
     """
 
     baseline: Row
     candidate: Row
     references: tuple[Session, ...]
+    known: tuple[Session, ...]
     session: Session
     kin: Kin
 
 
 def pair(
-    baseline: Record, candidate: Record, names: Iterable[str]
+    baseline: Record,
+    candidate: Record,
+    names: Iterable[str],
+    allow: Collection[Allowance] = frozenset(),
 ) -> tuple[list[Pairing], list[Verdict]]:
     """Pairings of `names`, and verdicts of those that cannot be paired."""
     pairings: list[Pairing] = []
     unpaired: list[Verdict] = []
-    matches = _Matches(baseline, candidate)
+    matches = _Matches(baseline, candidate, allow)
     for name in names:
         base, cand = baseline.rows.get(name), candidate.rows.get(name)
-        disturbed = disturbance.told({"candidate": (candidate, cand), "baseline": (baseline, base)})
-        if cand is not None and base is None and cand.error is None:
-            unpaired.append(_no_result(cand, disturbed) if disturbed else matches.new(cand))
-            continue
-        if base is None or cand is None or base.error is not None or cand.error is not None:
+        if cand is None or cand.error is not None or (base is not None and base.error is not None):
             unpaired.append(_one_sided(name, base, cand))
-            continue
-        if base.clock is not cand.clock and not matches.plain:
-            reason = f"timed by the {cand.clock.value} clock, in the baseline by the "
-            unpaired.append(_invalid(cand, f"{reason}{base.clock.value} clock"))
-            continue
-        if disturbed:
-            unpaired.append(_no_result(cand, disturbed))
-            continue
-        found, session, kinship = matches.of(base, cand)
-        if found:
-            pairings.append(Pairing(base, cand, found, session, kinship))
+        elif forbidden := standing(matches.objections(base, cand), allow):
+            unpaired.append(_invalid(cand, forbidden))
+        elif base is None:
+            unpaired.append(matches.new(cand))
         else:
-            unpaired.append(_invalid(cand, matches.apart(base, session)))
+            met = matches.of(base, cand)
+            pairings.append(Pairing(base, cand, met.references, met.known, met.session, met.kin))
     return pairings, unpaired
 
 
-def _invalid(row: Row, reason: str) -> Verdict:
-    return Verdict(row.name, Outcome.INVALID, row.clock, reason=reason, counters=row.counters)
+def waived(
+    baseline: Record, candidate: Record, names: Iterable[str], allow: Collection[Allowance]
+) -> dict[Allowance, list[str]]:
+    """The benchmarks that each of `allow` let `pair` compare, in the order of `names`."""
+    found: dict[Allowance, list[str]] = {}
+    matches = _Matches(baseline, candidate, allow)
+    for name in names:
+        base, cand = baseline.rows.get(name), candidate.rows.get(name)
+        if cand is None or cand.error is not None or (base is not None and base.error is not None):
+            continue
+        objections = matches.objections(base, cand)
+        if not standing(objections, allow):
+            for allowance in {one.allowance for one in objections}:
+                found.setdefault(allowance, []).append(name)
+    return found
 
 
-def _no_result(row: Row, reason: str) -> Verdict:
-    """Without the rates, which are no result either."""
-    return Verdict(row.name, Outcome.INVALID, row.clock, reason=reason)
+def _invalid(row: Row, objections: Collection[Objection]) -> Verdict:
+    """Without the rates where they are no result either."""
+    disturbed = any(one.allowance in _OF_THE_TIMES for one in objections)
+    counters = {} if disturbed else row.counters
+    told = reason(objections)
+    return Verdict(row.name, Outcome.INVALID, row.clock, reason=told, counters=counters)
 
 
 def _one_sided(name: str, base: Row | None, cand: Row | None) -> Verdict:
@@ -83,20 +98,44 @@ def _one_sided(name: str, base: Row | None, cand: Row | None) -> Verdict:
     raise KeyError(name)
 
 
+@dataclass(frozen=True)
+class _Met:
+    """The sessions of a Pairing, and what forbids to compare them."""
+
+    references: tuple[Session, ...]
+    known: tuple[Session, ...]
+    session: Session
+    kin: Kin
+    objections: tuple[Objection, ...]
+
+
 class _Matches:
     """Finds the sessions to compare; rows of one file share few combinations, so it remembers."""
 
-    def __init__(self, baseline: Record, candidate: Record) -> None:
-        self.plain = Source.GOOGLE_BENCHMARK in (baseline.source, candidate.source)
+    def __init__(self, baseline: Record, candidate: Record, allow: Collection[Allowance]) -> None:
+        self._plain = Source.GOOGLE_BENCHMARK in (baseline.source, candidate.source)
         self._newest = {s.key: i for i, s in enumerate(newest_last(candidate.sessions.values()))}
-        self._candidate = candidate
+        self._baseline, self._candidate, self._allow = baseline, candidate, allow
         self._comparable = {
-            key: {session.key: session for session in same_model(baseline, cand)}
+            key: frozenset(session.key for session in same_model(baseline, cand))
             for key, cand in candidate.sessions.items()
         }
-        self._known: dict[
-            tuple[tuple[str, ...], tuple[str, ...], Clock], tuple[tuple[Session, ...], Session, Kin]
-        ] = {}
+        self._met: dict[tuple[tuple[str, ...], tuple[str, ...], Clock], _Met] = {}
+
+    def objections(self, base: Row | None, cand: Row) -> tuple[Objection, ...]:
+        """What forbids to compare these two rows, or to call the candidate's new; allowed or not.
+
+        Sessions that nobody may compare have no SM clock to object to.
+        """
+        sides = {"candidate": (self._candidate, cand), "baseline": (self._baseline, base)}
+        disturbed = disturbance.objections(sides)
+        if base is None:
+            return disturbed
+        timing = []
+        if base.clock is not cand.clock and not self._plain:
+            fact = f"timed by the {cand.clock.value} clock, in the baseline by the "
+            timing.append(Objection(Allowance.TIMING, f"{fact}{base.clock.value} clock"))
+        return (*timing, *disturbed, *self.of(base, cand).objections)
 
     def new(self, row: Row) -> Verdict:
         """The verdict of a benchmark that the baseline does not know."""
@@ -106,33 +145,37 @@ class _Matches:
             row.name, Outcome.NEW, row.clock, candidate_seconds=seconds, counters=row.counters
         )
 
-    def of(self, base: Row, cand: Row) -> tuple[tuple[Session, ...], Session, Kin]:
-        """References of a row, the candidate's session of it (its newest), nearest kinship."""
+    def of(self, base: Row, cand: Row) -> _Met:
+        """Whom a row meets, of the candidate's sessions the newest."""
         combination = (tuple(base.process_medians), tuple(cand.process_medians), cand.clock)
-        if combination not in self._known:
-            key = max(combination[1], key=self._newest.__getitem__)
-            session = self._candidate.sessions[key]
-            same = self._same_model(base, session)
-            eligible = [one for one in same if same_clock(one, session, cand.clock)]
-            chosen, kinship = references(eligible, session)
-            self._known[combination] = (
-                tuple(chosen),
-                session,
-                Kin.UNKNOWN if self.plain else kinship,
-            )
-        return self._known[combination]
+        if combination not in self._met:
+            self._met[combination] = self._meet(*combination)
+        return self._met[combination]
 
-    def apart(self, base: Row, session: Session) -> str:
-        """Why no session of a row of the baseline meets `session`."""
-        found = {one.sm_clock_target_hz for one in self._same_model(base, session)} - {None}
-        if not found:
-            return "the baseline has it from other GPU models only"
-        ours, theirs = (_clocks(targets) for targets in ({session.sm_clock_target_hz}, found))
-        return f"measured at an SM clock of {ours}, in the baseline of {theirs}"
+    def _meet(self, theirs: tuple[str, ...], ours: tuple[str, ...], clock: Clock) -> _Met:
+        key = max(ours, key=self._newest.__getitem__)
+        session = self._candidate.sessions[key]
+        everything = [self._baseline.sessions[one] for one in theirs]
+        objections = []
+        same = [one for one in everything if one.key in self._comparable[key]]
+        if not same:
+            fact = "the baseline has it from other GPU models only"
+            objections.append(Objection(Allowance.GPU_MODEL, fact))
+            same = everything if Allowance.GPU_MODEL in self._allow else []
+        known = [one for one in same if same_clock(one, session, clock)]
+        if same and not known:
+            objections.append(_other_clock(same, session))
+            known = [one for one in same if same_clock(one, session, clock, self._allow)]
+        chosen, kinship = references(known, session, clock)
+        nearness = Kin.UNKNOWN if self._plain else kinship
+        return _Met(tuple(chosen), tuple(known), session, nearness, tuple(objections))
 
-    def _same_model(self, base: Row, session: Session) -> list[Session]:
-        comparable = self._comparable[session.key]
-        return [comparable[key] for key in base.process_medians if key in comparable]
+
+def _other_clock(references: Iterable[Session], session: Session) -> Objection:
+    targets = ({session.sm_clock_target_hz}, {one.sm_clock_target_hz for one in references})
+    ours, theirs = map(_clocks, targets)
+    fact = f"measured at an SM clock of {ours}, in the baseline of {theirs}"
+    return Objection(Allowance.SM_CLOCK, fact)
 
 
 def _clocks(targets: Iterable[float | None]) -> str:

@@ -12,8 +12,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from warpgauge.discovery import Binary
-from warpgauge.runner import Outcome, Plan
+from warpgauge.runner import Outcome, Plan, Turn
 from warpgauge.text import inert
 
 
@@ -36,28 +35,41 @@ def status(console: Console) -> Iterator[Callable[[str], None]]:
 
 
 class TimeLeft:
-    """Guesses the rest of a run from how long each binary's processes took so far."""
+    """Guesses the rest of a run from how long each family's processes took so far, of any side."""
 
     def __init__(self, plan: Plan) -> None:
-        self._left = {b: plan.processes for b in plan.binaries if b.fault is None}
-        self._seconds: dict[Binary, list[float]] = {binary: [] for binary in self._left}
+        self._left: dict[str, int] = {}
+        self._benchmarks: dict[str, int] = {}
+        self._seconds: dict[str, list[float]] = {}
+        for lane in plan.lanes:
+            for binary in lane.binaries:
+                if binary.fault is None:
+                    family, size = binary.family, len(binary.names)
+                    self._left[family] = self._left.get(family, 0) + len(plan.rounds)
+                    self._benchmarks[family] = max(size, self._benchmarks.get(family, 1))
+                    self._seconds[family] = []
 
-    def ended(self, binary: Binary, seconds: float) -> None:
-        self._left[binary] -= 1
-        self._seconds[binary].append(seconds)
+    @property
+    def processes(self) -> int:
+        """How many are to come."""
+        return sum(self._left.values())
+
+    def ended(self, family: str, seconds: float) -> None:
+        self._left[family] -= 1
+        self._seconds[family].append(seconds)
 
     def seconds(self) -> float | None:
         """None before the first process has ended.
 
-        A binary that has not run yet is taken to need the others' time for one benchmark.
+        A family that has not run yet is taken to need the others' time for one benchmark.
         """
-        known = {b: fmean(times) for b, times in self._seconds.items() if times}
+        known = {family: fmean(times) for family, times in self._seconds.items() if times}
         if not known:
             return None
-        each = sum(known.values()) / sum(max(1, len(b.names)) for b in known)
+        each = sum(known.values()) / sum(self._benchmarks[family] for family in known)
         return sum(
-            count * known.get(binary, each * len(binary.names))
-            for binary, count in self._left.items()
+            count * known.get(family, each * self._benchmarks[family])
+            for family, count in self._left.items()
         )
 
 
@@ -65,7 +77,8 @@ class RunProgress:
     """A runner.Observer that shows the run on `console`; a context manager."""
 
     def __init__(self, plan: Plan, console: Console) -> None:
-        self._rounds = plan.processes
+        self._last = plan.rounds[-1]
+        self._sides = [lane.side for lane in plan.lanes if lane.side]
         self._round = 0
         self._console = console
         self._began = time.monotonic()
@@ -80,8 +93,7 @@ class RunProgress:
             transient=True,
             disable=not console.is_terminal,
         )
-        runs = sum(self._rounds for binary in plan.binaries if binary.fault is None)
-        self._task = self._bar.add_task("starting", total=runs, left="")
+        self._task = self._bar.add_task("starting", total=self._left.processes, left="")
 
     def __enter__(self) -> RunProgress:
         self._bar.start()
@@ -95,20 +107,23 @@ class RunProgress:
     ) -> None:
         self._bar.stop()
 
-    def begins(self, round_number: int, binary: Binary) -> None:
-        where = f"round {round_number} of {self._rounds}"
-        self._bar.update(self._task, description=f"{where}, {binary.family}")
-        if not self._console.is_terminal and round_number != self._round:
+    def begins(self, turn: Turn) -> None:
+        where = f"round {turn.round} of {self._last}"
+        what = f"{turn.binary.family} {turn.lane.side}".rstrip()
+        self._bar.update(self._task, description=f"{where}, {what}")
+        if not self._console.is_terminal and turn.round != self._round:
             elapsed = clock(time.monotonic() - self._began)
-            self._line(f"{where}: {elapsed} elapsed{self._left_text(', ')}")
-        self._round = round_number
+            sides = f", {' and '.join(self._sides)}" if self._sides else ""
+            self._line(f"{where}{sides}: {elapsed} elapsed{self._left_text(', ')}")
+        self._round = turn.round
 
     def ended(self, outcome: Outcome) -> None:
-        self._left.ended(outcome.binary, outcome.seconds)
+        self._left.ended(outcome.binary.family, outcome.seconds)
         self._bar.update(self._task, advance=1, left=self._left_text())
         reported = {row.get("name") for row in outcome.report.get("benchmarks", [])}
         if outcome.suspect or not reported >= set(outcome.binary.names):
-            self._line(f"round {outcome.round}: {outcome.fault}")
+            side = f", {outcome.side}" if outcome.side else ""
+            self._line(f"round {outcome.round}{side}: {outcome.fault}")
 
     def _left_text(self, before: str = "") -> str:
         seconds = self._left.seconds()

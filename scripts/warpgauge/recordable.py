@@ -13,6 +13,7 @@ from warpgauge.discovery import Binary
 from warpgauge.errors import UserError
 from warpgauge.load import json_files
 from warpgauge.model import Record, Session, Source
+from warpgauge.staleness import measured
 from warpgauge.text import inert, plural, quoted
 
 # Fewer say too little about the spread that every later comparison leans on.
@@ -54,6 +55,9 @@ def require_run(run: Record) -> Session:
     for key in ("commit", "date"):
         if not context.get(key):
             raise _refusal(what, f"its context has no {key}", "measure with scripts/bench")
+    if measured(session) is None:
+        date = quoted(context["date"])
+        raise _refusal(what, f"its date {date} is none that ISO 8601 knows", "measure again")
     if context.get("dirty") != "false":
         raise _refusal(
             what, "the working tree had uncommitted changes", "commit them and measure again"
@@ -80,6 +84,17 @@ def require_family(name: str) -> None:
     """Raise UserError unless the family of a benchmark can name a baseline's file."""
     if not _FAMILY.fullmatch(name.split("/", 1)[0]):
         raise UserError(inert(f"the family of {quoted(name)} makes no file name; rename it"))
+
+
+def require_gpu(what: str, gpu_name: str, folder: Path, there: Collection[str]) -> None:
+    """Raise UserError where the baseline in `folder` is `there`, of another GPU model."""
+    for other in there:
+        if other != gpu_name:
+            raise _refusal(
+                what,
+                f"it was measured on {quoted(gpu_name)}, and {folder} holds {quoted(other)}",
+                "move what is there to a folder of its own",
+            )
 
 
 def require_no_losses(what: str, names: Collection[str], folder: Path, old: Record) -> None:

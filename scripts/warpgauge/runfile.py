@@ -23,6 +23,11 @@ def default_path(root: Path, now: datetime) -> Path:
     return folder / f"{now:%Y-%m-%d-%H%M%S}.json"
 
 
+def beside(path: Path, what: str) -> Path:
+    """The file of the same run that holds something else: ``run-base.json`` of ``run.json``."""
+    return path.with_stem(f"{path.stem}-{what}")
+
+
 def context(
     binaries: Sequence[Binary],
     outcomes: Iterable[Outcome],
@@ -44,10 +49,19 @@ def context(
 
 def write(path: Path, run_context: Report, rows: Sequence[JsonRow]) -> None:
     """Write the file whole or not at all; raises UserError."""
+    write_all({path: (run_context, rows)})
+
+
+def write_all(files: Mapping[Path, tuple[Report, Sequence[JsonRow]]]) -> None:
+    """Write each file's context and rows, all files or none; raises UserError."""
+    # Resolved: a link stays a link.
+    replace_all({path.resolve(): _text(*told) for path, told in files.items()})
+
+
+def _text(run_context: Report, rows: Sequence[JsonRow]) -> str:
     told = ",\n".join(f"{json.dumps(key)}: {_json(value)}" for key, value in run_context.items())
     lines = ",\n".join(_json(row) for row in rows)
-    text = f'{{\n"context": {{\n{told}\n}},\n"benchmarks": [\n{lines}\n]\n}}\n'
-    replace_all({path.resolve(): text})  # resolved: a link stays a link
+    return f'{{\n"context": {{\n{told}\n}},\n"benchmarks": [\n{lines}\n]\n}}\n'
 
 
 def _json(value: object) -> str:

@@ -20,17 +20,35 @@ Report = Mapping[str, Any]  # Google Benchmark's JSON, as it was read
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What to run. `seed` alone decides the order of the binaries within the rounds."""
+class Lane:
+    """Programs and how they are called. Two lanes are two sides, whose processes alternate."""
 
     binaries: tuple[Binary, ...]
-    processes: int
+    arguments: tuple[str, ...] = ()
+    side: str = ""  # which side it is, where there are two
+    filters: Mapping[str, str] = field(default_factory=dict)  # by family, of what to run of it
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run. `seed` alone decides the order of the families within the rounds."""
+
+    lanes: tuple[Lane, ...]
+    rounds: range
     seed: int
     folder: Path  # gets every process's JSON
-    arguments: tuple[str, ...] = ()
     gpu_arguments: tuple[str, ...] = ()  # only for the binaries that need a GPU
     deadline_s: float = DEADLINE_S
     environment: Mapping[str, str] = field(default_factory=dict)  # beside our own
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One process to come."""
+
+    round: int
+    lane: Lane
+    binary: Binary
 
 
 @dataclass(frozen=True)
@@ -43,46 +61,68 @@ class Outcome:
     fault: str
     seconds: float
     suspect: bool = False  # it ended badly after a complete report: nothing of it counts
+    side: str = ""
 
 
 class Observer(Protocol):
     """Sees the run go on."""
 
-    def begins(self, round_number: int, binary: Binary) -> None: ...
+    def begins(self, turn: Turn) -> None: ...
 
     def ended(self, outcome: Outcome) -> None: ...
 
 
-def order(plan: Plan) -> list[list[Binary]]:
-    """For each round its binaries, shuffled; the same seed gives the same order everywhere."""
-    generator = random.Random(plan.seed)
-    runnable = [binary for binary in plan.binaries if binary.fault is None]
-    return [generator.sample(runnable, len(runnable)) for _ in range(plan.processes)]
+def order(plan: Plan) -> list[list[Turn]]:
+    """For each round its turns, families shuffled; the same seed gives the same order everywhere.
+
+    The lanes' processes of a family follow each other directly, in odd rounds the first lane's
+    first (A B, B A, A B, ...): what drifts in time then falls on both sides alike.
+    """
+    return [_turns(plan, number) for number in plan.rounds]
+
+
+def _turns(plan: Plan, number: int) -> list[Turn]:
+    lanes = plan.lanes if number % 2 else plan.lanes[::-1]
+    turns: dict[str, list[Turn]] = {
+        binary.family: [] for lane in plan.lanes for binary in lane.binaries if binary.fault is None
+    }
+    for lane in lanes:
+        for binary in lane.binaries:
+            if binary.fault is None:
+                turns[binary.family].append(Turn(number, lane, binary))
+    # By the number too: a round has the same order whichever round a run begins with.
+    generator = random.Random(f"{plan.seed} {number}")
+    families = generator.sample(list(turns), len(turns))
+    return [turn for family in families for turn in turns[family]]
 
 
 def run(plan: Plan, observer: Observer) -> list[Outcome]:
     """One outcome for each process; its JSON is on disk before the next process begins."""
     outcomes = []
-    for number, binaries in enumerate(order(plan), start=1):
-        for binary in binaries:
-            observer.begins(number, binary)
-            outcome = _run_once(plan, number, binary)
+    for turns in order(plan):
+        for turn in turns:
+            observer.begins(turn)
+            outcome = _run_once(plan, turn)
             observer.ended(outcome)
             outcomes.append(outcome)
     return outcomes
 
 
-def command(plan: Plan, binary: Binary) -> list[str]:
+def command(plan: Plan, lane: Lane, binary: Binary) -> list[str]:
     """The command of one process but for its output file: it can be repeated by hand."""
-    return [str(binary.path), *plan.arguments, *(plan.gpu_arguments if binary.needs_gpu else ())]
+    chosen = lane.filters.get(binary.family)
+    filtered = [] if chosen is None else [f"--benchmark_filter={chosen}"]
+    device = plan.gpu_arguments if binary.needs_gpu else ()
+    return [str(binary.path), *filtered, *lane.arguments, *device]
 
 
-def _run_once(plan: Plan, number: int, binary: Binary) -> Outcome:
-    folder = plan.folder / f"round{number}" / binary.family
+def _run_once(plan: Plan, turn: Turn) -> Outcome:
+    binary = turn.binary
+    folder = plan.folder / f"round{turn.round}" / turn.lane.side / binary.family
     folder.mkdir(parents=True, exist_ok=True)
     out = folder / "out.json"
     output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
-    whole = [*command(plan, binary), *output]
+    whole = [*command(plan, turn.lane, binary), *output]
     ending = process.run(whole, plan.deadline_s, folder, plan.environment)
     report, complete = read(out)
     rows = report.get("benchmarks", [])
@@ -93,7 +133,15 @@ def _run_once(plan: Plan, number: int, binary: Binary) -> Outcome:
     if good:
         fault = f"{ending.program} " + ("did not report it" if complete else "left no valid JSON")
     missing = set(binary.names) - {row["name"] for row in rows}
-    return Outcome(binary, number, report, fault, ending.seconds, suspect=not good and not missing)
+    return Outcome(
+        binary,
+        turn.round,
+        report,
+        fault,
+        ending.seconds,
+        suspect=not good and not missing,
+        side=turn.lane.side,
+    )
 
 
 def read(path: Path) -> tuple[Report, bool]:

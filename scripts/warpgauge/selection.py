@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from warpgauge import discovery, request
@@ -12,13 +13,21 @@ from warpgauge.errors import ExitStatus, UserError
 from warpgauge.suggestion import hint
 from warpgauge.text import typed
 
+# What a POSIX extended expression and Python both read as something else than itself.
+_SPECIAL = re.compile(r"[\\.\[()*+?{|^$]")
+
+
+def chosen(everything: Sequence[Binary], filter: str, scratch: Path) -> list[Binary]:
+    """What `filter` leaves, as the binaries themselves read it; it may be nothing."""
+    return discovery.select(everything, filter, scratch) if filter else list(everything)
+
 
 def wanted(everything: Sequence[Binary], filter: str, scratch: Path) -> list[Binary]:
-    """What `filter` leaves, as the binaries themselves read it. Raises UserError for nothing."""
-    chosen = discovery.select(everything, filter, scratch) if filter else list(everything)
-    if any(binary.names for binary in chosen):
-        return chosen
-    for binary in chosen:
+    """`chosen`, but raises UserError for nothing."""
+    left = chosen(everything, filter, scratch)
+    if any(binary.names for binary in left):
+        return left
+    for binary in left:
         if binary.fault is not None:
             asked = f" of --filter {typed(filter)}" if filter else ""
             raise UserError(
@@ -31,17 +40,43 @@ def wanted(everything: Sequence[Binary], filter: str, scratch: Path) -> list[Bin
     raise UserError(f"no benchmark matches --filter {typed(filter)}{hint(filter, names)}")
 
 
+def able(binaries: Sequence[Binary], no_gpu: str | None) -> list[Binary]:
+    """All of them or, without a GPU, those that need none."""
+    return [binary for binary in binaries if no_gpu is None or not binary.needs_gpu]
+
+
 def runnable(binaries: Sequence[Binary], no_gpu: str | None) -> list[Binary]:
-    """Without a GPU, those that need none. Raises UserError where that leaves nothing."""
-    if no_gpu is None:
-        return list(binaries)
-    left = [binary for binary in binaries if not binary.needs_gpu]
-    if not left:
+    """`able`, but raises UserError where a missing GPU leaves nothing."""
+    left = able(binaries, no_gpu)
+    if no_gpu is not None and not left:
         raise UserError(
             f"built, but everything that --filter leaves needs a GPU: {no_gpu}",
             ExitStatus.NOT_MEASURED,
         )
     return left
+
+
+def only(binaries: Sequence[Binary], names: Collection[str]) -> list[Binary]:
+    """The binaries that have some of `names`, with those.
+
+    One that cannot say what it has stays, where some of `names` are of its family.
+    """
+    families = {name.split("/", 1)[0] for name in names}
+    left = []
+    for binary in binaries:
+        found = tuple(name for name in binary.names if name in names)
+        if found or (binary.fault is not None and binary.family in families):
+            left.append(Binary(binary.path, found, binary.fault))
+    return left
+
+
+def exactly(names: Collection[str]) -> str:
+    """A filter for these benchmarks alone, which the benchmarks and Python read alike."""
+    return f"^({'|'.join(_SPECIAL.sub(_escaped, name) for name in names)})$"
+
+
+def _escaped(special: re.Match[str]) -> str:
+    return f"\\{special[0]}"
 
 
 def require_injected(regex: str, binaries: Sequence[Binary]) -> None:

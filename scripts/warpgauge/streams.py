@@ -7,6 +7,7 @@ Standard library only, and readable by Python 3.8 (every command begins with it)
 from __future__ import annotations
 
 import io
+import os
 import sys
 
 
@@ -15,3 +16,13 @@ def forgive() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # None where the terminal is gone
             stream.reconfigure(errors="replace")
+
+
+def write(text: str) -> None:
+    """Print to standard output, also where its reader has gone away."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more on its way out, and must find somebody there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

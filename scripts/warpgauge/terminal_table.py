@@ -10,8 +10,11 @@ from rich.console import Console
 from rich.text import Text
 
 from warpgauge.comparison import Outcome, Verdict
+from warpgauge.headline import is_accepted
+from warpgauge.interval_bar import HEADING, interval_bar
 from warpgauge.layout import Cells, Columns, print_text
-from warpgauge.text import duration, inert, of_limit, percent, percent_number, rate
+from warpgauge.ranking import CHANGED, rank
+from warpgauge.text import duration, inert, of_limit, percent, percent_number, rate, span
 
 _STYLES = {
     Outcome.REGRESSION: "bold red",
@@ -24,9 +27,6 @@ _STYLES = {
     Outcome.PASS: "dim",
 }
 
-# In a family, and among families by their first row.
-_ORDER = {outcome: rank for rank, outcome in enumerate(Outcome)}
-
 # Benchmarks without a change to show are listed up to here, then counted: a family that vanished
 # as a whole is one fact, not two hundred.
 _LISTED = 8
@@ -35,7 +35,10 @@ _LISTED = 8
 _WIDE = 100
 # And from this one on for the share of the machine's limit that this is.
 _WIDEST = 120
+# And from this one on for a picture of the interval.
+_ROOM_FOR_BARS = 140
 
+_RATE, _LIMIT = "rate", "of limit"
 _HEADINGS = ("baseline", "candidate", "change", "95 % interval")
 
 
@@ -53,7 +56,7 @@ def print_table(verdicts: Sequence[Verdict], console: Console, show_all: bool) -
     shown = [verdict for family in families for verdict in family.shown]
     extras = _extras(shown, console.width)
     heading = Cells("benchmark", (*_HEADINGS, *extras, "verdict"))
-    cells = {verdict.name: _cells(verdict, len(extras)) for verdict in shown}
+    cells = {verdict.name: _cells(verdict, extras) for verdict in shown}
     columns = Columns.fitting([heading, *cells.values()], console.width)
     verdict_column = len(heading.cells) - 1
     if cells:
@@ -64,29 +67,41 @@ def print_table(verdicts: Sequence[Verdict], console: Console, show_all: bool) -
             print_text(console, columns.line(cells[verdict.name], left=(verdict_column,)))
             explanation = "; ".join((*verdict.causes, *_reason(verdict)))
             if explanation:
-                print_text(console, explanation, indent=6, style="dim")
+                print_text(console, inert(explanation), indent=6, style="dim")
         for outcome, count in family.unlisted.items():
             print_text(console, f"  … and {count} more {outcome.value} (--all lists them)")
 
 
 def _extras(shown: Sequence[Verdict], width: int) -> tuple[str, ...]:
     """Headings of the columns that there is room for, and something to show in."""
-    if width < _WIDE:
-        return ()
-    limited = any("limit_fraction" in verdict.counters for verdict in shown)
-    return ("rate", "of limit") if limited and width >= _WIDEST else ("rate",)
+    headings = []
+    if width >= _ROOM_FOR_BARS and any(_bar(verdict) for verdict in shown):
+        headings.append(HEADING)
+    if width >= _WIDE:
+        headings.append(_RATE)
+    if width >= _WIDEST and any("limit_fraction" in verdict.counters for verdict in shown):
+        headings.append(_LIMIT)
+    return tuple(headings)
+
+
+def _bar(verdict: Verdict) -> str:
+    """The interval of a changed row; the others have nothing to see in it."""
+    if verdict.outcome not in CHANGED or verdict.change is None or not verdict.minimum_effect:
+        return ""
+    return interval_bar(verdict.change, verdict.minimum_effect)
 
 
 def _families(verdicts: Sequence[Verdict], show_all: bool) -> list[_Family]:
     families: dict[str, _Family] = {}
     listed: dict[tuple[str, Outcome], int] = {}
-    for verdict in sorted(verdicts, key=_rank):
+    for verdict in sorted(verdicts, key=rank):
         family = families.setdefault(verdict.family, _Family(verdict.family))
         key = (verdict.family, verdict.outcome)
         listed[key] = listed.get(key, 0) + 1
-        if show_all or (verdict.change is not None and verdict.outcome is not Outcome.PASS):
+        folds = verdict.outcome is Outcome.PASS and not is_accepted(verdict)
+        if show_all or (verdict.change is not None and not folds):
             family.shown.append(verdict)
-        elif verdict.outcome is Outcome.PASS:
+        elif folds:
             family.folded.append(verdict)
         elif listed[key] <= _LISTED:
             family.shown.append(verdict)
@@ -95,20 +110,17 @@ def _families(verdicts: Sequence[Verdict], show_all: bool) -> list[_Family]:
     return list(families.values())
 
 
-def _rank(verdict: Verdict) -> tuple[int, float]:
-    """Changed rows by the size of the change; the others stay in the order of the file."""
-    changed = verdict.outcome in (Outcome.REGRESSION, Outcome.IMPROVED)
-    size = abs(verdict.change.ratio) if changed and verdict.change is not None else 0.0
-    return _ORDER[verdict.outcome], -size
-
-
-def _cells(verdict: Verdict, extras: int) -> Cells:
+def _cells(verdict: Verdict, extras: Sequence[str]) -> Cells:
     before, after, change = verdict.baseline_seconds, verdict.candidate_seconds, verdict.change
     interval = ""
     if change is not None:
         interval = f"{percent_number(change.low)} … {percent_number(change.high)}"
     counters = verdict.counters
-    speed = rate(counters.get("bytes_per_second"), counters.get("flops_per_second"))
+    values = {
+        HEADING: _bar(verdict),
+        _RATE: rate(counters.get("bytes_per_second"), counters.get("flops_per_second")),
+        _LIMIT: of_limit(counters.get("limit_fraction")),
+    }
     return Cells(
         f"  {_short_name(verdict)}",
         (
@@ -116,7 +128,7 @@ def _cells(verdict: Verdict, extras: int) -> Cells:
             duration(after) if after is not None else "",
             percent(change.ratio) if change is not None else "",
             interval,
-            *(speed, of_limit(counters.get("limit_fraction")))[:extras],
+            *(values[extra] for extra in extras),
             verdict.outcome.value,
         ),
         _STYLES[verdict.outcome],
@@ -130,8 +142,10 @@ def _short_name(verdict: Verdict) -> str:
 
 
 def _reason(verdict: Verdict) -> tuple[str, ...]:
-    """The reason, where it says more than the outcome's own word."""
-    return (verdict.reason,) if verdict.reason and verdict.outcome is not Outcome.MISSING else ()
+    """The reason, where it says more than the outcome's own word, and a policy's."""
+    reason = () if verdict.outcome is Outcome.MISSING else (verdict.reason,)
+    accepted = f"accepted: {inert(verdict.accepted)}" if verdict.accepted else ""
+    return tuple(words for words in (*reason, accepted) if words)
 
 
 def _family_line(family: _Family) -> Text:
@@ -139,11 +153,5 @@ def _family_line(family: _Family) -> Text:
     if family.folded:
         ratios = [verdict.change.ratio for verdict in family.folded if verdict.change is not None]
         line.append(f" · {len(family.folded)} unchanged", "green not bold")
-        line.append(f" ({_span(min(ratios), max(ratios))})", "dim not bold")
+        line.append(f" ({span(min(ratios), max(ratios))})", "dim not bold")
     return line
-
-
-def _span(low: float, high: float) -> str:
-    if percent(low) == percent(high):
-        return percent(low)
-    return f"{percent_number(low)} … {percent(high)}"

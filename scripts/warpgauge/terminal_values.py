@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 
 from rich.console import Console
 from rich.text import Text
@@ -12,7 +13,6 @@ from warpgauge import disturbance
 from warpgauge.layout import Cells, Columns, print_text
 from warpgauge.model import Record, Row, Source
 from warpgauge.sessions import newest_last
-from warpgauge.stats import center_of_processes
 from warpgauge.text import duration, inert, of_limit, rate
 
 _ONE_PROCESS = "–"
@@ -47,14 +47,14 @@ def _cells(row: Row, order: dict[str, int], source: Source, limited: bool) -> Ce
     if row.error is not None:
         return Cells(name, ("", "", *(("",) if limited else ()), "ERROR"), "yellow")
     times = row.process_medians[max(row.process_medians, key=order.__getitem__)]
-    center = center_of_processes(times)
-    known = center.processes > 1 and source is not Source.GOOGLE_BENCHMARK
-    spread = math.sqrt(center.variance * center.processes)
+    logs = [math.log(time) for time in times]
+    known = len(logs) > 1 and source is not Source.GOOGLE_BENCHMARK
+    spread = statistics.stdev(logs) if known else 0.0
     speed = rate(row.counters.get("bytes_per_second"), row.counters.get("flops_per_second"))
     return Cells(
         name,
         (
-            duration(math.exp(center.log_seconds)),
+            duration(math.exp(statistics.fmean(logs))),
             speed,
             *((of_limit(row.counters.get("limit_fraction")),) if limited else ()),
             f"{100 * spread:.2f} %" if known else _ONE_PROCESS,

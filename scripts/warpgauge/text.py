@@ -14,7 +14,11 @@ _MINUS = "\N{MINUS SIGN}"
 
 
 def inert(text: str) -> str:
-    """`text` with control characters, ANSI sequences and direction marks written as escapes."""
+    """`text` with control characters, ANSI sequences and direction marks written as escapes.
+
+    So is the ``##[`` that a GitHub runner takes for a command wherever it stands in a line.
+    """
+    text = text.replace("##[", "#\\x23[")
     if text.isprintable():
         return text
     return "".join(
@@ -105,6 +109,13 @@ def percent_number(fraction: float, sign: bool = True) -> str:
     if float(text) == 0.0:
         return text
     return f"{_MINUS if value < 0 else '+'}{text}"
+
+
+def span(low: float, high: float) -> str:
+    """Two changes and what lies between: ``−0.27 … +0.07 %``; one where they read the same."""
+    if percent(low) == percent(high):
+        return percent(low)
+    return f"{percent_number(low)} … {percent(high)}"
 
 
 def plural(count: int, noun: str, plural_noun: str = "") -> str:

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Valid documents that something happened to: in their structure, or in the bytes of their text."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+
+from hypothesis import strategies as st
+
+from builders import Json, baseline, failed, google, google_row, row, run
+
+_SESSIONS: dict[str, Json] = {
+    "s": {"gpu_uuid": "u", "boot_id": "b", "build_type": "Release", "date": "2026-11-20"},
+    "t": {"gpu_uuid": "v", "gpu_name": "NVIDIA Test", "build_type": "Release"},
+}
+_DISTURBED: Json = {"throttled": 7, "sm_clock_hz": 1e9, "clock_event_reasons": 4}
+_MEAN: Json = {"run_name": "f", "run_type": "aggregate", "aggregate_name": "mean"}
+
+TEMPLATES: tuple[Json, ...] = (
+    run([row("a/b", registers=3, label="k"), row("a/c", host_clock=1.0), failed("a/d")]),
+    run([row("a/b", [1.0, 2.0], process_rounds=[1, 2]), row("a/c", **_DISTURBED)], filter="a"),
+    run([row("a/b", **_DISTURBED)], sm_clock_target_hz="2e9"),
+    baseline(
+        [
+            row("a/b", process_medians={"s": [1.0, 2.0], "t": [1.0]}, registers=4),
+            row("a/c", process_medians={"t": [3.0]}, time_unit="ms"),
+            failed("a/d"),
+        ],
+        _SESSIONS,
+    ),
+    google([google_row("a/b", 1.0, **_DISTURBED), google_row("a/b", 1.0, label="k")]),
+    google(
+        [
+            google_row("f", 1.0, items_per_second=2.0),
+            google_row("f_mean", 2.0, aggregate_unit="time", **_MEAN),
+            google_row("g_p99", 2.0, **{**_MEAN, "run_name": "g", "aggregate_name": "p99"}),
+            failed("a/d"),
+        ],
+        caches=[{"level": 1}],
+    ),
+)
+
+
+class Raw(str):
+    """Text that stands in a file as it is."""
+
+
+Node = tuple[list[object], int]
+
+
+class _Members(list[list[object]]):
+    """An object as pairs, so that it can have a key twice."""
+
+
+# What a program, a person or a broken disk may leave where something else belongs.
+_ODD = st.sampled_from(
+    [
+        Raw("NaN"),
+        Raw("-Infinity"),
+        Raw("1e999"),
+        Raw("-0"),
+        Raw("-0.0"),
+        Raw("1e-400"),
+        Raw("9" * 5000),
+        Raw("9" * 400),
+        Raw('"\\ud800"'),
+        Raw('"a\\u0000\\u001b[31m"'),
+        Raw("[" * 900 + "]" * 900),
+        Raw('{"x":' * 30_000 + "1" + "}" * 30_000),
+        Raw("[" + "null," * 5000 + "null]"),
+        "n" * 10_000,
+        *("ns", "s", "aggregate", "iteration", "median", "run/1", "baseline/1", "a/b", "s", "("),
+    ]
+)
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | _ODD
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner),
+    max_leaves=8,
+)
+
+
+def written(value: object) -> str:
+    """JSON of a value, raw parts as they are."""
+    if isinstance(value, Raw):
+        return value
+    if isinstance(value, _Members):
+        return f"{{{', '.join(f'{json.dumps(key)}: {written(one)}' for key, one in value)}}}"
+    if isinstance(value, dict):
+        return written(_Members([key, one] for key, one in value.items()))
+    if isinstance(value, list):
+        return f"[{', '.join(map(written, value))}]"
+    return json.dumps(value)
+
+
+def _tree(value: object) -> object:
+    if isinstance(value, dict):
+        return _Members([key, _tree(one)] for key, one in value.items())
+    return [_tree(one) for one in value] if isinstance(value, list) else value
+
+
+def _nodes(value: object) -> Iterator[Node]:
+    """Every value inside: the list that holds it or, for a member of an object, its pair."""
+    if not isinstance(value, list):
+        return
+    for index, one in enumerate(value):
+        yield value, index
+        yield from _nodes(one[1] if isinstance(value, _Members) else one)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> str:
+    """The text of a document: some of its values replaced, lost, doubled, moved or renamed."""
+    document = _tree(draw(st.sampled_from(TEMPLATES)))
+    for _ in range(draw(st.integers(0, 3))):
+        nodes = list(_nodes(document))
+        if not nodes:
+            break
+        owner, index = draw(st.sampled_from(nodes))
+        happening = draw(st.sampled_from(("replaced", "lost", "doubled", "moved", "renamed")))
+        if happening == "lost":
+            del owner[index]
+        elif happening == "doubled":
+            owner.insert(index, copy.deepcopy(owner[index]))
+        else:
+            _change(draw, happening, owner, index, nodes)
+    return written(document)
+
+
+def _change(
+    draw: st.DrawFn, happening: str, owner: list[object], index: int, nodes: list[Node]
+) -> None:
+    """Give a value's place to another, or a member another key."""
+    held = owner[index]
+    if happening == "renamed" and isinstance(owner, _Members):
+        owner[index] = [draw(st.text(max_size=9)), held[1]]  # type: ignore[index]
+        return
+    new: object = draw(VALUES)
+    if happening == "moved":
+        other, place = draw(st.sampled_from(nodes))
+        new = other[place][1] if isinstance(other, _Members) else other[place]
+        new = copy.deepcopy(new)
+    owner[index] = [held[0], new] if isinstance(owner, _Members) else new  # type: ignore[index]
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """The bytes of a document, a piece of them replaced, lost or doubled, or the rest cut off."""
+    content = written(draw(st.sampled_from(TEMPLATES))).encode()
+    for _ in range(draw(st.integers(1, 3))):
+        first = draw(st.integers(0, len(content)))
+        last = min(first + draw(st.sampled_from((0, 1, 2, 10, 100, 10_000))), len(content))
+        piece = content[first:last]
+        put = draw(st.sampled_from((b"", piece * 2, piece[::-1])) | st.binary(max_size=4))
+        content = content[:first] + put + content[last:]
+    return content

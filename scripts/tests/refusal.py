@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a file that cannot be used is answered with."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from warpgauge.errors import ExitStatus, UserError
+from warpgauge.load import load
+
+
+def fault(path: Path, within_s: float = 1.0) -> str:
+    """The one sentence of the error that loading `path` raises, in time (of this process)."""
+    begin = time.process_time()
+    with pytest.raises(UserError) as raised:
+        load(path)
+    assert time.process_time() - begin < within_s
+    assert raised.value.status is ExitStatus.BAD_USAGE
+    sentence = str(raised.value)
+    assert sentence.startswith(str(path))
+    assert sentence.isprintable()
+    assert "; " in sentence  # behind it stands what to do
+    assert len(sentence) < 1000
+    return sentence

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pair corrects what a baseline flagged, and nothing else; it never turns a fault into a pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import builders
+from conftest import Loader
+from warpgauge.combination import combined, flagged, unconfirmed
+from warpgauge.comparison import Comparison, Outcome, Verdict
+from warpgauge.errors import ExitStatus
+from warpgauge.model import Clock, Record
+
+
+@pytest.fixture
+def record(loaded: Loader) -> Record:
+    return loaded(builders.run([builders.row("a")], commit="abcdef0123" * 4))
+
+
+def comparison(record: Record, **outcomes: Outcome) -> Comparison:
+    """Verdicts of these outcomes by name; the reason tells them apart from another's."""
+    verdicts = tuple(Verdict(name, one, Clock.DEVICE) for name, one in outcomes.items())
+    return Comparison(record, record, verdicts, notes=("seen before",))
+
+
+def outcomes(found: Comparison) -> dict[str, Outcome]:
+    return {verdict.name: verdict.outcome for verdict in found.verdicts}
+
+
+def test_only_what_is_flagged_is_replaced(record: Record) -> None:
+    screened = comparison(
+        record,
+        a=Outcome.REGRESSION,
+        b=Outcome.PASS,
+        c=Outcome.IMPROVED,
+        d=Outcome.INCONCLUSIVE,
+        e=Outcome.ERROR,
+        f=Outcome.MISSING,
+    )
+    assert [verdict.name for verdict in flagged(screened)] == ["a", "c", "d"]
+    paired = comparison(
+        record, d=Outcome.PASS, c=Outcome.PASS, b=Outcome.REGRESSION, a=Outcome.REGRESSION
+    )
+    found = combined(screened, paired)
+    assert outcomes(found) == {
+        "a": Outcome.REGRESSION,
+        "b": Outcome.PASS,
+        "c": Outcome.PASS,
+        "d": Outcome.PASS,
+        "e": Outcome.ERROR,
+        "f": Outcome.MISSING,
+    }
+    assert found.notes == (
+        "3 benchmarks were flagged by the baseline and measured again beside its commit "
+        "abcdef0123: 1 confirmed, 2 not.",
+        "seen before",
+    )
+
+
+def test_the_verdict_is_the_pairs_in_everything(record: Record) -> None:
+    screened = comparison(record, a=Outcome.REGRESSION)
+    told = Verdict("a", Outcome.REGRESSION, Clock.DEVICE, candidate_seconds=2.0, p=0.5)
+    (found,) = combined(screened, replace(screened, verdicts=(told,))).verdicts
+    assert found is told
+
+
+@pytest.mark.parametrize(
+    ("screened", "paired", "left"),
+    [
+        (Outcome.REGRESSION, Outcome.ERROR, Outcome.REGRESSION),
+        (Outcome.REGRESSION, Outcome.INVALID, Outcome.REGRESSION),
+        (Outcome.REGRESSION, Outcome.MISSING, Outcome.REGRESSION),
+        (Outcome.REGRESSION, Outcome.NEW, Outcome.REGRESSION),
+        (Outcome.REGRESSION, Outcome.INCONCLUSIVE, Outcome.INCONCLUSIVE),
+        (Outcome.REGRESSION, Outcome.IMPROVED, Outcome.IMPROVED),
+        (Outcome.IMPROVED, Outcome.ERROR, Outcome.ERROR),
+        (Outcome.IMPROVED, Outcome.NEW, Outcome.IMPROVED),
+        (Outcome.INCONCLUSIVE, Outcome.NEW, Outcome.INCONCLUSIVE),
+        (Outcome.INCONCLUSIVE, Outcome.INVALID, Outcome.INVALID),
+    ],
+)
+def test_what_a_pair_could_not_measure_acquits_nobody(
+    record: Record, screened: Outcome, paired: Outcome, left: Outcome
+) -> None:
+    found = combined(comparison(record, a=screened), comparison(record, a=paired))
+    assert outcomes(found) == {"a": left}
+
+
+def test_what_the_pair_lacks_stays(record: Record) -> None:
+    screened = comparison(record, a=Outcome.REGRESSION, b=Outcome.INCONCLUSIVE)
+    found = combined(screened, comparison(record, b=Outcome.INCONCLUSIVE))
+    assert outcomes(found) == outcomes(screened)
+    assert found.notes[0].endswith(
+        "0 confirmed, 0 not, 1 still inconclusive, 1 could not be measured so."
+    )
+
+
+def test_a_refused_pair_leaves_all_as_it_was(record: Record) -> None:
+    screened = comparison(record, a=Outcome.REGRESSION)
+    paired = replace(comparison(record, a=Outcome.INVALID), refusal="Both are Debug builds.")
+    found = combined(screened, paired)
+    assert outcomes(found) == {"a": Outcome.REGRESSION}
+    assert found.exit_status is ExitStatus.REGRESSION
+    assert found.notes[0] == (
+        "1 benchmark flagged by the baseline was not measured again beside its commit: "
+        "Both are Debug builds."
+    )
+
+
+def test_without_flags_there_is_nothing_to_say(record: Record) -> None:
+    screened = comparison(record, a=Outcome.PASS)
+    assert unconfirmed(screened, "it is not in this clone") is screened
+
+
+def test_what_must_not_be_compared_is_not_flagged(record: Record) -> None:
+    screened = replace(comparison(record, a=Outcome.INCONCLUSIVE), refusal="Another GPU.")
+    assert flagged(screened) == ()

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is saved as .json and is none, what cannot be read, what is too much: a sentence each."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from builders import row, run, write
+from refusal import fault
+from warpgauge.load import load
+
+GOOD = json.dumps(run([row("a/b")]))
+
+BYTES = {
+    "UTF-16 with a mark": (GOOD.encode("utf-16"), "is UTF-16 text, not UTF-8; save it as UTF-8"),
+    "UTF-16, the other end": (b"\xfe\xff" + GOOD.encode("utf-16-be"), "is UTF-16 text, not UTF-8"),
+    "UTF-16 without a mark": (GOOD.encode("utf-16-le"), "is UTF-16 text, not UTF-8"),
+    "UTF-32": (GOOD.encode("utf-32"), "is UTF-32 text, not UTF-8"),
+    "Latin-1": (GOOD.replace("a/b", "gr\xf6\xdfe").encode("latin-1"), "is not UTF-8 text (byte "),
+    "a surrogate as bytes": (b'{"\xed\xa0\x80": 1}', "is not UTF-8 text (byte 3)"),
+    "gzip": (gzip.compress(GOOD.encode()), "is compressed (gzip); unpack it first"),
+    "zip": (b"PK\x03\x04" + bytes(30), "is compressed (zip)"),
+    "zstd": (b"\x28\xb5\x2f\xfd\x04", "is compressed (zstd)"),
+    "a program": (b"\x7fELF\x02\x01\x01\x00", "holds zero bytes, as a binary file does"),
+    "zeros behind a crash": (GOOD[:50].encode() + bytes(4046), "or one that a crash cut"),
+    "a page": (b"\xef\xbb\xbf\n<!DOCTYPE html>", "is an HTML or XML page, not JSON; fetch the fi"),
+    "a mark only": (b"\xef\xbb\xbf", "is empty"),
+}
+
+
+@pytest.mark.parametrize("case", BYTES)
+def test_bytes_that_are_no_json_text(tmp_path: Path, case: str) -> None:
+    content, sentence = BYTES[case]
+    path = tmp_path / "result.json"
+    path.write_bytes(content)
+    assert sentence in fault(path)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    assert "cannot be read (No such file or directory)" in fault(tmp_path / "absent.json")
+
+
+def test_a_path_through_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert "cannot be read" in fault(tmp_path / "file" / "result.json")
+
+
+def test_a_link_to_itself(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.symlink_to(path)
+    assert "cannot be read" in fault(path)
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "result.json", {})
+
+    def forbidden(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", forbidden)  # root, as in a container, may read everything
+    assert "cannot be read (Permission denied); check the path" in fault(path)
+
+
+def test_a_file_of_300_megabytes_is_not_even_opened(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    with path.open("wb") as stream:
+        stream.truncate(300 * 10**6)
+    assert "is larger than 64 MiB; give a result file, or a folder" in fault(path, within_s=0.1)
+
+
+def test_a_file_that_does_not_know_its_size_is_not_read_forever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = Path("/proc/self/status")
+    if not path.exists():
+        pytest.skip("no /proc here")
+    monkeypatch.setattr("warpgauge.json_file.SIZE_LIMIT_BYTES", 10)
+    assert "is larger than" in fault(path)
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    for path in (Path("/dev/zero"), tmp_path / "pipe.json"):
+        assert "is no regular file; give a result file" in fault(path)
+
+
+def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    assert "pipe.json: is no regular file" in fault(tmp_path)
+
+
+def test_a_folder_called_json_in_a_folder_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "sub.json").mkdir()
+    assert "sub.json: is no regular file" in fault(tmp_path)
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    assert "the folder holds no *.json file; give a file or another folder" in fault(tmp_path)
+
+
+def test_memory_that_runs_out_is_a_sentence_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhausted(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    path = write(tmp_path / "result.json", run([row("a/b")]))
+    monkeypatch.setattr("json.loads", exhausted)
+    assert "needs more memory than there is" in fault(path)
+
+
+def test_a_line_break_inside_a_message_is_read_as_old_versions_wrote_it(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    failed = '{"name": "a", "error_occurred": true, "error_message": "CUDA:\nout of memory"}'
+    path.write_text(f'{{"benchmarks": [{failed}]}}')
+    assert load(path).rows["a"].error == "CUDA:\nout of memory"
+
+
+def test_both_halves_of_a_character_are_one(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(GOOD.replace("a/b", "a/\\ud83d\\ude80"))
+    assert list(load(path).rows) == ["a/\N{ROCKET}"]

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stays undecided gets a second look, once; nothing else does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import builders
+from conftest import Loader
+from warpgauge import looks
+from warpgauge.comparison import Comparison, Outcome, Verdict
+from warpgauge.discovery import Binary
+from warpgauge.model import Clock
+from warpgauge.paired import Side
+from warpgauge.runner import Lane
+from warpgauge.runner import Outcome as Delivered
+
+SIDE = Side(
+    (
+        Binary(Path("bench_gemm"), ("gemm/a", "gemm/b")),
+        Binary(Path("bench_sync"), ("sync/a",)),
+    ),
+    {},
+)
+
+
+class Bench:
+    """Pretends to measure; judges every benchmark as told, one list of undecided ones a look."""
+
+    def __init__(self, loaded: Loader, *undecided: Sequence[str]) -> None:
+        self._record = loaded(builders.run([builders.row("gemm/a")]))
+        self._undecided = list(undecided)
+        self.ran: list[tuple[range, list[str]]] = []
+        self.said: list[str] = []
+
+    def run(self, lanes: Sequence[Lane], rounds: range) -> list[Delivered]:
+        base, candidate = lanes
+        assert base.binaries == candidate.binaries
+        self.ran.append((rounds, [name for one in base.binaries for name in one.names]))
+        return [
+            Delivered(binary, number, {}, "", 1.0, side=lane.side)
+            for number in rounds
+            for lane in lanes
+            for binary in lane.binaries
+        ]
+
+    def judge(self, base: Side, candidate: Side) -> Comparison:
+        names = self._undecided.pop(0)
+        verdicts = tuple(Verdict(name, Outcome.INCONCLUSIVE, Clock.DEVICE) for name in names)
+        passed = Verdict("gemm/b", Outcome.PASS, Clock.DEVICE)
+        return Comparison(self._record, self._record, (*verdicts, passed))
+
+    def compare(self, *, second_look: bool = True) -> Comparison:
+        return looks.compare(
+            SIDE,
+            SIDE,
+            7,
+            second_look=second_look,
+            run=self.run,
+            judge=self.judge,
+            say=self.said.append,
+        )
+
+
+def test_nothing_undecided_needs_one_look(loaded: Loader) -> None:
+    bench = Bench(loaded, [])
+    bench.compare()
+    everything = [name for one in SIDE.binaries for name in one.names]
+    assert bench.ran == [(range(1, 8), everything)]
+    assert bench.said == []
+
+
+def test_the_undecided_are_looked_at_once_more_in_four_times_the_rounds(loaded: Loader) -> None:
+    bench = Bench(loaded, ["gemm/a"], ["gemm/a"])
+    found = bench.compare()
+    assert bench.ran[1:] == [(range(8, 29), ["gemm/a"])]
+    assert bench.said == ["Second look, at 1 undecided benchmark: rounds 8 to 28"]
+    assert found.count(Outcome.INCONCLUSIVE) == 1
+
+
+def test_a_quick_run_takes_no_second_look(loaded: Loader) -> None:
+    bench = Bench(loaded, ["gemm/a"])
+    assert bench.compare(second_look=False).count(Outcome.INCONCLUSIVE) == 1
+    assert len(bench.ran) == 1
+
+
+def test_an_interrupted_second_look_says_that_the_first_is_kept(loaded: Loader) -> None:
+    bench = Bench(loaded, ["gemm/a"])
+    first = bench.run
+
+    def run(lanes: Sequence[Lane], rounds: range) -> list[Delivered]:
+        if rounds[0] > 1:
+            raise KeyboardInterrupt
+        return first(lanes, rounds)
+
+    bench.run = run  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt, match="in the second look: the run files hold the first"):
+        bench.compare()

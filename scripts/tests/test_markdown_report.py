@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison as Markdown: what comes first, folds, or is cut, and that names stay names."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from hypothesis import example, given, settings
+
+from comparisons import comparison, of_every_kind, verdict, with_text
+from test_markdown_text import ALIVE, HOSTILE, RENDERER, TAG, outside_code
+from warpgauge.comparison import Comparison, Evidence, Outcome
+from warpgauge.markdown import LIMIT, MARK, render
+
+
+def table_sizes(rendered: str) -> list[set[int]]:
+    """For each table how many cells its rows have."""
+    tables = re.findall(r"<table>.*?</table>", rendered, flags=re.DOTALL)
+    return [
+        {len(re.findall(r"<t[hd]\b", row)) for row in table.split("<tr")[1:]} for table in tables
+    ]
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return render(of_every_kind())
+
+
+def position(text: str, *words: str) -> list[int]:
+    return [text.index(word) for word in words]
+
+
+def test_the_verdict_is_the_first_line_with_how_it_was_found(text: str) -> None:
+    first = text.splitlines()[0]
+    assert first.startswith("**2 regressions, 1 improvement; 2 of 10 unchanged")
+    assert "Worst: `gemm/naive/n:64` (+30.0 %). Found by screening" in first
+    paired = verdict("a", Outcome.REGRESSION, 0.1, evidence=Evidence.PAIRED)
+    assert "Confirmed in alternating" in render(comparison([paired])).splitlines()[0]
+
+
+def test_changed_rows_come_first_by_size_then_what_was_not_measured_then_the_rest(
+    text: str,
+) -> None:
+    rows = text.split("\n\n", 1)[1]
+    order = position(
+        rows, "`gemm/naive", "`gemm/tiled", "`gemm/cublas", "`memcpy/h2d", "`memcpy/d2h",
+        "`sync/idle", "`sync/gone", "`launch/empty", "`sync/new", "`launch/one", "driver_version",
+        "The host was", "scripts/bench --filter '^gemm/naive/n:64$'",
+    )  # fmt: skip
+    assert order == sorted(order)
+
+
+def test_a_changed_row_has_its_numbers_and_its_likely_cause(text: str) -> None:
+    assert (
+        "| `gemm/naive/n:64` | REGRESSION | 10.00 µs | 13.00 µs | +30.0 % (+29.9 … +30.1) | 42 % "
+        "| registers 40 → 72 |"
+    ) in text
+
+
+def test_unmeasured_and_accepted_rows_tell_why(text: str) -> None:
+    assert "| `sync/idle` | ERROR | wrong result |" in text
+    assert "| slower since the new driver |" in text
+
+
+def test_the_unchanged_fold_by_family_with_their_numbers(text: str) -> None:
+    assert "<summary><code>launch</code> · 2 unchanged (−0.20 … +0.10 %)</summary>" in text
+    assert "| `launch/two` | 10.00 µs | 9.980 µs |" in text
+    assert text.count("<details>") == text.count("</details>") == 4
+
+
+def test_a_refused_comparison_is_its_sentence_and_no_table_of_it() -> None:
+    reason = "The candidate was measured on X."
+    refused = [verdict(f"a/{i}", Outcome.INVALID, reason=reason) for i in range(50)]
+    text = render(comparison(refused, refusal=reason))
+    assert text.startswith(f"**Not compared.** {reason}\n")
+    assert "INVALID" not in text
+
+
+def test_a_program_finds_its_comment_by_the_last_line(text: str) -> None:
+    assert text.endswith(MARK)
+
+
+def many(outcomes: dict[Outcome, int]) -> Comparison:
+    return comparison(
+        [
+            verdict(
+                f"family{i % 40}/{outcome.value}/a_name_as_long_as_they_are/n:{i}", outcome, 0.1
+            )
+            for outcome, count in outcomes.items()
+            for i in range(count)
+        ]
+    )
+
+
+def test_ten_thousand_rows_take_half_a_second_and_stay_within_the_limit() -> None:
+    big = many({Outcome.PASS: 9900, Outcome.REGRESSION: 50, Outcome.ERROR: 50})
+    start = time.perf_counter()
+    text = render(big)
+    assert time.perf_counter() - start < 0.5
+    assert LIMIT * 0.9 < len(text) <= LIMIT
+    assert text.count("| REGRESSION |") == 50
+    shown = text.count("/PASS/")
+    assert (
+        f"Left out, to stay within 60,000 characters: {9900 - shown:,} unchanged benchmarks."
+        in text
+    )
+    assert "--format json=FILE" in text
+
+
+def test_what_is_least_important_is_cut_first_and_everything_cut_is_counted() -> None:
+    text = render(many({Outcome.REGRESSION: 2000, Outcome.MISSING: 30, Outcome.PASS: 2}))
+    assert len(text) <= LIMIT
+    shown = text.count("| REGRESSION |")
+    assert 0 < shown < 2000
+    assert (
+        f"{2000 - shown:,} changed benchmarks, 30 benchmarks not measured, "
+        "1 difference of the environment, 2 unchanged benchmarks."
+    ) in text
+    assert "scripts/bench --filter" in text
+
+
+def test_a_cut_text_still_has_whole_tables_and_closed_folds() -> None:
+    text = render(many({Outcome.PASS: 5000}))
+    assert text.count("<details>") == text.count("</details>")
+    assert all(len(sizes) == 1 for sizes in table_sizes(RENDERER.render(text)))
+
+
+@given(HOSTILE.filter(bool))
+@example("a|b\n|c`\n\n# x")
+@example("</details><img src=x onerror=alert(1)>")
+@example("@user #123 GH-1 https://example.org www.example.org [a](b) ![c](d) ::error::")
+@example("\x1b[31m\u202e]]>-->")
+@example("$`x`$ \\| `` ` ``")
+@settings(deadline=None)
+def test_foreign_text_changes_nothing_of_the_structure(text: str) -> None:
+    rendered = RENDERER.render(render(with_text(text)))
+    plain = RENDERER.render(render(with_text("x")))
+    tags = [tag for tag in TAG.findall(rendered) if tag != "code"]
+    assert tags == [tag for tag in TAG.findall(plain) if tag != "code"]
+    assert table_sizes(rendered) == table_sizes(plain)
+    assert all(len(sizes) == 1 for sizes in table_sizes(rendered))
+    assert not ALIVE.search(outside_code(rendered.replace(MARK.strip(), "")))

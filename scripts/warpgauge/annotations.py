@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison as GitHub workflow commands, which a job's log turns into annotations.
+
+https://docs.github.com/actions/reference/workflow-commands-for-github-actions; what is escaped, and
+how, is what the runner undoes (actions/runner, ActionCommand.cs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from warpgauge.comparison import Comparison, Outcome, Verdict
+from warpgauge.environment import ROOT
+from warpgauge.headline import headline
+from warpgauge.ranking import rank
+from warpgauge.sentence import sentence
+from warpgauge.source import place
+from warpgauge.text import inert
+
+# GitHub shows no more than this of a kind a step.
+_SHOWN = 10
+
+_KINDS = {
+    "error": (Outcome.REGRESSION, Outcome.ERROR, Outcome.MISSING),
+    "warning": (Outcome.INVALID, Outcome.INCONCLUSIVE),
+    "notice": (Outcome.IMPROVED,),
+}
+
+
+def render(comparison: Comparison) -> str:
+    """One line an annotation, the worst of each kind first; a cut is said by its last."""
+    return "".join(f"{line}\n" for line in _lines(comparison))
+
+
+def _lines(comparison: Comparison) -> Iterator[str]:
+    refused = comparison.refusal is not None
+    if refused:
+        yield _command("error", ["title=warpgauge"], str(headline(comparison)))
+    ranked = sorted(comparison.verdicts, key=rank)
+    for kind, outcomes in _KINDS.items():
+        # Refused as a whole, every row would only repeat the sentence.
+        found = [
+            verdict
+            for verdict in ranked
+            if verdict.outcome in outcomes
+            and not (refused and verdict.reason == comparison.refusal)
+        ]
+        yield from _of_kind(kind, found, _SHOWN - (refused and kind == "error"))
+
+
+def _of_kind(kind: str, verdicts: Sequence[Verdict], room: int) -> Iterator[str]:
+    shown = len(verdicts) if len(verdicts) <= room else room - 1
+    for verdict in verdicts[:shown]:
+        yield _annotation(kind, verdict)
+    if shown < len(verdicts):
+        words = f"and {len(verdicts) - shown} more: the log or another report lists them"
+        yield _command(kind, ["title=warpgauge"], words)
+
+
+def _annotation(kind: str, verdict: Verdict) -> str:
+    properties = []
+    where = place(ROOT, verdict)
+    if where is not None:
+        properties.append(f"file={_property(where.file)}")
+        if where.line is not None:
+            properties.append(f"line={where.line}")
+    title = f"{verdict.outcome.value}: {inert(verdict.name)}"
+    return _command(kind, [*properties, f"title={_property(title)}"], sentence(verdict))
+
+
+def _command(kind: str, properties: Sequence[str], message: str) -> str:
+    return f"::{kind} {','.join(properties)}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which baselines a user means: by a GPU's name, by a path, or all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from warpgauge.baseline import slug
+from warpgauge.errors import UserError
+from warpgauge.text import inert, quoted
+
+
+def chosen(baselines: Path, asked: str | None) -> list[Path]:
+    """The folders of `baselines` that are meant, or a path elsewhere. Raises UserError.
+
+    `asked` is a path to a baseline, to one file of it or to a folder of several, or the name of a
+    GPU model or of its folder; without it all are meant.
+    """
+    if asked is None:
+        there = _folders(baselines)
+        if not there:
+            raise UserError(
+                f"{baselines} holds no baseline; measure one with scripts/baseline record"
+            )
+        return there
+    path = Path(asked)
+    if asked and _exists(path):
+        several = [] if _holds_json(path) else _folders(path)
+        return several or [path]
+    there = _folders(baselines)
+    meant = [folder for folder in there if folder.name == _slug(asked)]
+    if not meant:
+        names = ", ".join(folder.name for folder in there) or "none"
+        raise UserError(
+            inert(f"{quoted(asked)} is neither a path nor a GPU in {baselines}; there is {names}")
+        )
+    return meant
+
+
+def _slug(asked: str) -> str | None:
+    try:
+        return slug(asked)
+    except UserError:
+        return None
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # too long for a name, or with a NUL in it
+        return False
+
+
+def _folders(path: Path) -> list[Path]:
+    try:
+        return sorted(entry for entry in path.iterdir() if entry.is_dir() and _holds_json(entry))
+    except OSError:
+        return []
+
+
+def _holds_json(folder: Path) -> bool:
+    return any(not path.name.startswith(".") for path in folder.glob("*.json"))

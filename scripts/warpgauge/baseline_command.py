@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/baseline: record, add-session, show, prune, check."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+from warpgauge import baseline, baseline_check, baseline_prune, baseline_show, bench
+from warpgauge.baseline_choice import chosen
+from warpgauge.baseline_folder import open_folder
+from warpgauge.baseline_options import AddSession, Check, Options, Prune, RecordNow, Show, parse
+from warpgauge.errors import ExitStatus, UserError
+from warpgauge.files import replace_all
+from warpgauge.output import Output
+from warpgauge.text import inert
+
+
+def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitStatus:
+    """Raises UserError for what the user can mend. `now`, with a zone, is what ages count to."""
+    try:
+        return _run(parse(argv), root, now or datetime.now(timezone.utc))
+    except OSError as fault:
+        raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault
+
+
+def _run(options: Options, root: Path, now: datetime) -> ExitStatus:
+    console, baselines = Output(highlight=False), root / "baselines"
+    if isinstance(options, RecordNow):
+        return bench.main(["--record", *options.bench_arguments], root)
+    if isinstance(options, AddSession):
+        _print(console, baseline.record(options.run_file, baselines).lines())
+        return ExitStatus.OK
+    folders = chosen(baselines, options.asked)
+    if isinstance(options, Check):
+        return baseline_check.check(folders, root, now, options.stale_days, console)
+    if isinstance(options, Prune):
+        _prune(options, folders, now, console)
+        return ExitStatus.OK
+    _show(options, folders, now, console)
+    return ExitStatus.OK
+
+
+def _show(options: Show, folders: Sequence[Path], now: datetime, console: Output) -> None:
+    for index, folder in enumerate([open_folder(path) for path in folders]):
+        if index:
+            console.print()
+        baseline_show.show(folder, now, console, options.rows)
+
+
+def _prune(options: Prune, folders: Sequence[Path], now: datetime, console: Output) -> None:
+    for path in folders:
+        if not path.is_dir():
+            raise UserError(
+                inert(f"{path} is one file of a baseline; give its folder, for they change as one")
+            )
+    plans = baseline_prune.plans([open_folder(path) for path in folders], options.criteria, now)
+    texts = {path: text for plan in plans for path, text in plan.texts.items()}
+    for plan in plans:
+        if plan.texts:
+            _print(console, [f"{os.path.relpath(plan.folder)}:"])
+            _print(console, [f"  {line}" for line in plan.lines(now)])
+    if not texts:
+        _print(console, ["nothing to remove: no session and no benchmark matches"])
+    elif options.dry_run:
+        _print(console, ["nothing was changed (--dry-run)"])
+    else:
+        replace_all(texts)
+        _print(console, (f"pruned: {os.path.relpath(path)}" for path in texts))
+
+
+def _print(console: Output, lines: Iterable[str]) -> None:
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""This build beside that of another commit: both built, run in turns, kept as two run files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpgauge import build, discovery, load, looks, paired, runfile, selection, worktree
+from warpgauge.comparison import Comparison
+from warpgauge.discovery import Binary
+from warpgauge.errors import ExitStatus, UserError
+from warpgauge.measuring import Measuring, Suite
+from warpgauge.model import Record
+from warpgauge.paired import Side
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One candidate, to be held against a base. `source` is the candidate's commit and state."""
+
+    measuring: Measuring
+    suite: Suite
+    source: Mapping[str, str]
+
+    @property
+    def candidate(self) -> Side:
+        """What is built here, with the extra work that was asked for."""
+        inject = self.measuring.options.inject
+        facts = {**self.source, **({"inject": inject} if inject else {})}
+        arguments = (f"--inject={inject}",) if inject else ()
+        return self._side(self.suite.binaries, facts, arguments)
+
+    def base(self, commit: str) -> Side:
+        """`commit`, built in a worktree unless it is what is built here. Raises UserError."""
+        facts = {"commit": commit, "dirty": "false"}
+        if self.source == facts:
+            shown = commit[: worktree.DIGITS]
+            self.measuring.note(f"Commit {shown} is this tree: both sides run the same programs.")
+            return self._side(self.suite.binaries, facts)
+        everything, measuring = self._built(commit), self.measuring
+        chosen = selection.chosen(everything, measuring.options.filter, measuring.scratch)
+        return self._side(selection.able(chosen, self.suite.probe.no_gpu), facts)
+
+    def _side(
+        self, binaries: Sequence[Binary], facts: Mapping[str, str], arguments: tuple[str, ...] = ()
+    ) -> Side:
+        filter = self.measuring.options.filter
+        filters = {one.family: filter for one in binaries} if filter else {}
+        return Side(tuple(binaries), facts, arguments, filters)
+
+    def _built(self, commit: str) -> list[Binary]:
+        measuring, shown = self.measuring, commit[: worktree.DIGITS]
+        root = worktree.provide(measuring.root, commit)
+        measuring.note(f"Base: commit {shown}, in {os.path.relpath(root)}")
+        try:
+            folder = measuring.programs(root, like=measuring.root)
+        except UserError as fault:
+            raise UserError(
+                f"commit {shown} does not build here; what the build said is in "
+                f"{os.path.relpath(build.log_of(root))}",
+                ExitStatus.NOT_MEASURED,
+            ) from fault
+        try:
+            return discovery.find(folder, measuring.scratch)
+        except UserError as fault:
+            if not measuring.options.build:
+                raise
+            raise UserError(
+                f"commit {shown} builds no benchmark program that this scripts/bench knows",
+                ExitStatus.NOT_MEASURED,
+            ) from fault
+
+    def compared(
+        self,
+        base: Side,
+        candidate: Side,
+        filter: str,
+        files: tuple[Path, Path],
+        judge: Callable[[Record, Record], Comparison],
+    ) -> Comparison:
+        """Both looks at the two sides, which are left in `files`, base first. Raises UserError.
+
+        `filter` is what the sides' benchmarks are left of.
+        """
+        if not base.binaries:
+            shown = base.facts["commit"][: worktree.DIGITS]
+            raise UserError(
+                f"commit {shown} has none of these benchmarks: there is nothing to compare with",
+                ExitStatus.NOT_MEASURED,
+            )
+        options = self.measuring.options
+        facts = {
+            "order_seed": str(options.seed),
+            "filter": filter,
+            "pair_id": paired.new_id(),
+        }
+
+        def keep_and_judge(base: Side, candidate: Side) -> Comparison:
+            documents = paired.documents(base, candidate, facts, self.suite.known)
+            runfile.write_all(dict(zip(files, documents, strict=True)))
+            one, other = (load.load(path) for path in files)
+            return judge(one, other)
+
+        found = looks.compare(
+            base,
+            candidate,
+            options.processes,
+            second_look=options.second_look,
+            run=self.measuring.run,
+            judge=keep_and_judge,
+            say=self.measuring.note,
+        )
+        self.measuring.note(f"run files: {', '.join(os.path.relpath(path) for path in files)}")
+        return found

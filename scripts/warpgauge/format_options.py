@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--format NAME[=FILE]: what was asked for, checked before the work and delivered after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpgauge import streams
+from warpgauge.comparison import Comparison
+from warpgauge.errors import ExitStatus, UserError
+from warpgauge.files import replace_all
+from warpgauge.formats import FORMATS, TERMINAL, Format
+from warpgauge.output_file import check_report
+from warpgauge.text import inert, quoted
+
+
+@dataclass(frozen=True)
+class Formats:
+    """One format on standard output, the terminal's unless another was named, and the files."""
+
+    shown: Format = TERMINAL
+    files: tuple[tuple[Format, Path], ...] = ()
+
+    @staticmethod
+    def parse(asked: Sequence[str]) -> Formats:
+        """Raises UserError for an unknown name, two on standard output, or one file twice."""
+        shown: list[Format] = []
+        files: dict[Path, tuple[Format, Path]] = {}
+        for text in asked:
+            name, equals, file = text.partition("=")
+            if name not in FORMATS or (equals and not file):
+                known = ", ".join(FORMATS)
+                raise UserError(
+                    f"--format {quoted(text)} is not NAME or NAME=FILE with a NAME of {known}"
+                )
+            if not equals:
+                shown.append(FORMATS[name])
+                continue
+            path = Path(file)
+            target = _resolved(path)
+            if target in files:
+                raise UserError(f"{path} is to hold two formats: name another file for one of them")
+            files[target] = (FORMATS[name], path)
+        if len(shown) > 1:
+            both = " and ".join(one.name for one in shown)
+            raise UserError(f"--format {both} cannot share standard output: add =FILE to one")
+        return Formats(shown[0] if shown else TERMINAL, tuple(files.values()))
+
+    @property
+    def unwritten(self) -> tuple[str, ...]:
+        """For each format that was asked for, that it was not written for want of a comparison."""
+        on_output = () if self.shown is TERMINAL else (self.shown.name,)
+        asked = (*on_output, *(f"{one.name}={path}" for one, path in self.files))
+        return tuple(f"--format {inert(one)} is not written: nothing is compared." for one in asked)
+
+    def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
+        """Raises UserError for a file that cannot or must not be written; see `output_file`."""
+        for one, path in self.files:
+            check_report(path, baselines, inputs, one.own, one.kind)
+
+    def deliver(self, comparison: Comparison, show: Callable[[], None]) -> ExitStatus:
+        """Write everything; the exit status of `comparison`. `show` shows it on a terminal.
+
+        Raises UserError where a file cannot be written, with a status that hides no regression.
+        """
+        if self.shown is TERMINAL:
+            show()
+        else:
+            streams.write(self.shown.render(comparison))
+        try:
+            # A link stays a link.
+            replace_all({_resolved(path): one.render(comparison) for one, path in self.files})
+        except UserError as error:
+            regressed = comparison.exit_status is ExitStatus.REGRESSION
+            status = ExitStatus.REGRESSION if regressed else error.status
+            raise UserError(str(error), status) from None
+        return comparison.exit_status
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):  # a loop of links, say: `check` tells
+        return path

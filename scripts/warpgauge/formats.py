@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The formats that a comparison can be written in, by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from warpgauge import annotations as github
+from warpgauge import junit, markdown, picture, report, sarif, terminal
+from warpgauge.comparison import Comparison
+
+
+@dataclass(frozen=True)
+class Format:
+    """`render` makes the text; `own` finds itself in every such text, and says what it is."""
+
+    name: str
+    render: Callable[[Comparison], str]
+    kind: str
+    own: re.Pattern[bytes]
+
+
+# What a terminal shows; on standard output with the terminal's own width and colours.
+TERMINAL = Format(
+    "terminal",
+    terminal.plain,
+    "comparison in plain text",
+    re.compile(rb"\A(?:\d+ regressions?, \d+ improvements?; |Not compared\.)"),
+)
+
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {
+        one.name: one
+        for one in (
+            TERMINAL,
+            Format(
+                "markdown",
+                markdown.render,
+                "Markdown of a comparison",
+                re.compile(re.escape(markdown.MARK.encode())),
+            ),
+            Format(
+                "json",
+                report.render,
+                "JSON of a comparison",
+                re.compile(rb'"warpgauge_format"\s*:\s*"comparison/'),
+            ),
+            Format(
+                "junit",
+                junit.render,
+                "JUnit XML of a comparison",
+                re.compile(rb'<testsuites name="warpgauge"'),
+            ),
+            Format(
+                "github",
+                github.render,
+                "list of GitHub annotations",
+                re.compile(rb"\A::(?:error|warning|notice) "),
+            ),
+            Format(
+                "sarif",
+                sarif.render,
+                "SARIF of a comparison",
+                re.compile(rb'"driver"\s*:\s*\{\s*"name"\s*:\s*"warpgauge"'),
+            ),
+            Format("svg", picture.render, "SVG", re.compile(rb"<svg\b")),
+        )
+    }
+)

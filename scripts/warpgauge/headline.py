@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict of a whole comparison in one line: what every format says first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warpgauge.comparison import Comparison, Evidence, Outcome, Verdict
+from warpgauge.text import inert, percent, plural
+
+# What the line adds about benchmarks that are neither changed nor unchanged.
+_REST = {
+    Outcome.INCONCLUSIVE: "inconclusive",
+    Outcome.INVALID: "not comparable",
+    Outcome.ERROR: "failed",
+    Outcome.MISSING: "missing",
+    Outcome.NEW: "new",
+}
+
+NOT_COMPARED = "Not compared."
+
+
+@dataclass(frozen=True)
+class Headline:
+    """`verdict` is our own words; `refusal` and the worst's name are foreign text, not yet inert.
+
+    Where there is a refusal, `verdict` is NOT_COMPARED and there is no worst.
+    """
+
+    verdict: str
+    refusal: str | None = None
+    worst: Verdict | None = None
+
+    def __str__(self) -> str:
+        """The whole line, inert: ``1 regression, …; 3 of 4 unchanged. Worst: a/b (+5.0 %).``"""
+        if self.refusal is not None:
+            return f"{self.verdict} {inert(self.refusal)}"
+        if self.worst is None:
+            return f"{self.verdict}."
+        return f"{self.verdict}. Worst: {inert(self.worst.name)}{size(self.worst)}."
+
+
+def headline(comparison: Comparison) -> Headline:
+    """The verdict; a regression outranks a refusal."""
+    if comparison.refusal is not None and not comparison.count(Outcome.REGRESSION):
+        return Headline(NOT_COMPARED, comparison.refusal)
+    accepted = sum(is_accepted(verdict) for verdict in comparison.verdicts)
+    unchanged = comparison.count(Outcome.PASS) - accepted
+    regressions = comparison.count(Outcome.REGRESSION)
+    improvements = comparison.count(Outcome.IMPROVED)
+    expected = len(comparison.verdicts) - comparison.count(Outcome.NEW)
+    parts = [
+        f"{plural(regressions, 'regression')}, {plural(improvements, 'improvement')}; "
+        f"{unchanged} of {expected} unchanged"
+    ]
+    parts += [f"{accepted} accepted"] if accepted else []
+    parts += [f"{n} {word}" for outcome, word in _REST.items() if (n := comparison.count(outcome))]
+    return Headline(", ".join(parts), worst=worst(comparison))
+
+
+def is_accepted(verdict: Verdict) -> bool:
+    """Whether a policy says that what changed here does not count."""
+    return bool(verdict.accepted) and verdict.outcome is Outcome.PASS
+
+
+def worst(comparison: Comparison) -> Verdict | None:
+    """The regression with the largest change."""
+    slower = [v for v in comparison.verdicts if v.outcome is Outcome.REGRESSION]
+    return max(slower, key=lambda v: v.change.ratio if v.change else 0.0, default=None)
+
+
+def size(verdict: Verdict) -> str:
+    """`` (+5.0 %)``, or nothing where there is no number."""
+    return f" ({percent(verdict.change.ratio)})" if verdict.change is not None else ""
+
+
+def how_found(comparison: Comparison) -> str:
+    """What the changed rows rest on, as a sentence; nothing where no row changed."""
+    changed = [
+        v for v in comparison.verdicts if v.outcome in (Outcome.REGRESSION, Outcome.IMPROVED)
+    ]
+    paired = sum(verdict.evidence is Evidence.PAIRED for verdict in changed)
+    if not changed:
+        return ""
+    if paired == len(changed):
+        return "Confirmed in alternating processes of both builds on one GPU."
+    if not paired:
+        return "Found by screening, not confirmed in alternating processes."
+    return (
+        f"Of the changes {paired} {'is' if paired == 1 else 'are'} confirmed in alternating "
+        f"processes of both builds on one GPU, {len(changed) - paired} found by screening only."
+    )

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two looks at a pair: a first at all of it, a second at what the first could not decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from warpgauge.comparison import Comparison
+from warpgauge.paired import Run, Side, measure
+from warpgauge.text import plural
+
+# The rounds of both looks together, as a multiple of the first's: four times as many halve an
+# interval (7 rounds become 28).
+SECOND_LOOK = 4
+
+# Keeps what both sides delivered so far, and judges it.
+Judge = Callable[[Side, Side], Comparison]
+
+
+def compare(
+    base: Side,
+    candidate: Side,
+    first: int,
+    *,
+    second_look: bool,
+    run: Run,
+    judge: Judge,
+    say: Callable[[str], None],
+) -> Comparison:
+    """What `first` rounds of both sides show; after a second look at what they leave open."""
+    sides = measure(base, candidate, None, range(1, first + 1), run)
+    found = judge(*sides)
+    undecided = [one.name for one in found.verdicts if one.undecided]
+    if not second_look or not undecided:
+        return found
+    last = SECOND_LOOK * first
+    many = plural(len(undecided), "undecided benchmark")
+    say(f"Second look, at {many}: rounds {first + 1} to {last}")
+    try:
+        return judge(*measure(*sides, undecided, range(first + 1, last + 1), run))
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("in the second look: the run files hold the first") from None

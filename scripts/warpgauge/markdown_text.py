@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Foreign text in Markdown that does nothing but be read, on GitHub as in any other renderer.
+
+Everything that could mean something stands in a code span. In it CommonMark takes no character for
+markup, and GitHub looks for no mention, reference, commit, address, emoji or formula; there is no
+other place where it promises both.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+
+from warpgauge.text import inert
+
+# Longer than any name or sentence that somebody meant to be read.
+_LONGEST_CODE = 300
+_LONGEST_PROSE = 600
+
+# What a person would take for a word or a number: no other token is left outside of a code span.
+_WORD = re.compile(
+    r"[(\"“‘]*[−+±]?[^\W_]+(?:[.,'’–−-][^\W_]+)*%?[)\"”’.,;:!?…%]*"
+    r"|[→·–—−…=×±%][)\"”’.,;:!?]*"
+)
+# Words that GitHub makes a link of: www.…, the hash of a commit, GH-1 and the like.
+_LINKED = re.compile(r"www\.|[0-9a-f]{7,40}$|[a-z0-9]*[a-z][a-z0-9]*-\d", re.IGNORECASE)
+_OPENING, _CLOSING = '("“‘−+±', ')"”’.,;:!?…%'
+# What would begin a numbered list, or underline the line above.
+_BEGINS_BLOCK = re.compile(r"\d+[.)]|=+")
+
+
+def code(text: str) -> str:
+    """`text` as a code span; control characters are written as escapes, a long one is cut.
+
+    Nothing is nothing.
+    """
+    shown = _cut(inert(text), _LONGEST_CODE)
+    if not shown:
+        return ""
+    runs = [len(run) for run in re.findall(r"`+", shown)]
+    fence = "`" * (max(runs, default=0) + 1)
+    # A backtick needs a space beside it, and a renderer strips one from either end of what is not
+    # spaces only.
+    pad = " " if shown.strip(" ") and (shown[0] in " `" or shown[-1] in " `") else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def prose(text: str) -> str:
+    """A sentence: its words as they are, whatever else is in it as code spans."""
+    tokens = _cut(inert(" ".join(text.split())), _LONGEST_PROSE).split(" ")
+    parts: list[str] = []
+    foreign: list[str] = []
+    for index, token in enumerate(tokens):
+        if _is_word(token) and not (index == 0 and _BEGINS_BLOCK.fullmatch(token)):
+            parts += [code(" ".join(foreign))] if foreign else []
+            parts.append(token)
+            foreign.clear()
+        elif token:
+            foreign.append(token)
+    return " ".join([*parts, code(" ".join(foreign))] if foreign else parts)
+
+
+def summary(name: str, words: str) -> str:
+    """The visible line of a folded part, which is HTML: a foreign `name`, then our own words."""
+    foreign = f"<code>{html.escape(_cut(inert(name), _LONGEST_CODE))}</code>" if name else ""
+    return f"<summary>{foreign}{html.escape(words)}</summary>"
+
+
+def table_row(cells: Iterable[str]) -> str:
+    """One line of a table; a bar in a cell is escaped, as GitHub asks for it in code spans too."""
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def table_head(headings: Sequence[str], numbers: Sequence[int] = ()) -> str:
+    """The first two lines of a table; the columns counted in `numbers` align to the right."""
+    rules = ("--:" if index in numbers else ":--" for index in range(len(headings)))
+    return f"{table_row(headings)}\n{table_row(rules)}\n"
+
+
+def _is_word(token: str) -> bool:
+    if not _WORD.fullmatch(token):
+        return False
+    return not _LINKED.match(token.lstrip(_OPENING).rstrip(_CLOSING))
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[:length]}…"

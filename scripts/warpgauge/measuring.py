@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every phase of scripts/bench needs: a build, what is in it, and processes of it run."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from warpgauge import (
+    build,
+    discovery,
+    machine_context,
+    progress,
+    runner,
+    selection,
+    system_packages,
+)
+from warpgauge.discovery import Binary, Probe
+from warpgauge.errors import ExitStatus, UserError
+from warpgauge.options import Options
+from warpgauge.text import plural
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What a build can measure here: the programs, and what is known of GPU and machine."""
+
+    binaries: tuple[Binary, ...]  # with the benchmarks that are asked for
+    probe: Probe
+    known: Mapping[str, str]
+
+    @property
+    def size(self) -> str:
+        """``105 benchmarks``."""
+        return plural(sum(len(binary.names) for binary in self.binaries), "benchmark")
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """How this invocation builds and runs, told on standard error."""
+
+    options: Options
+    root: Path
+    scratch: Path  # gets what the processes write
+    notes: Console
+
+    def built(self) -> Path:
+        """The folder of this tree's programs, up to date unless --no-build was given."""
+        if self.options.build:
+            system_packages.provide(system_packages.BUILD, self.note)
+        return self.programs(self.root)
+
+    def programs(self, root: Path, *, like: Path | None = None) -> Path:
+        """The same of the tree `root`, which may be built as `like` was. Raises UserError."""
+        if self.options.build:
+            settings = [build.settings(like / "build" / "release")] if like else []
+            with progress.status(self.notes) as say:
+                build.build(root, "release", say, self.echo, *settings)
+        return root / "build" / "release" / "benchmarks"
+
+    def suite(self, folder: Path) -> Suite:
+        """What is in `folder` and asked for. Raises UserError for what can never be measured."""
+        options = self.options
+        everything = discovery.find(folder, self.scratch)
+        wanted = selection.wanted(everything, options.filter, self.scratch)
+        probe = self._probe(everything)
+        if probe.no_gpu and options.record:
+            raise UserError(f"nothing to record: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
+        binaries = selection.runnable(wanted, probe.no_gpu)
+        if options.inject:
+            selection.require_injected(options.injected_regex, binaries)
+        if probe.no_gpu:
+            self.note(f"No GPU is measured here: {probe.no_gpu}. Only the host family runs.")
+        known = {**machine_context.machine(), **probe.context}
+        known |= machine_context.gpu(probe.context.get("gpu_uuid", ""))
+        return Suite(tuple(binaries), probe, known)
+
+    def _probe(self, everything: Sequence[Binary]) -> Probe:
+        if not any(binary.needs_gpu for binary in everything):
+            return Probe({}, "the GPU benchmarks are not built, for want of nvcc")
+        return discovery.probe(everything, self._gpu_arguments, self.scratch)
+
+    @property
+    def _gpu_arguments(self) -> tuple[str, ...]:
+        device = self.options.device
+        return () if device is None else (f"--device={device}",)
+
+    def run(self, lanes: Sequence[runner.Lane], rounds: range) -> list[runner.Outcome]:
+        """The lanes' processes of `rounds`, shown as they go."""
+        plan = runner.Plan(
+            lanes=tuple(lanes),
+            rounds=rounds,
+            seed=self.options.seed,
+            folder=self.scratch,
+            gpu_arguments=self._gpu_arguments,
+            deadline_s=self.options.timeout_s,
+        )
+        for lane in lanes:
+            for binary in lane.binaries:
+                self.echo(f"$ {shlex.join(runner.command(plan, lane, binary))}")
+                if binary.fault:
+                    side = f"{lane.side}: " if lane.side else ""
+                    self.note(f"{side}{binary.path.name}: {binary.fault}")
+        with progress.RunProgress(plan, self.notes) as observer:
+            return runner.run(plan, observer)
+
+    def note(self, line: str) -> None:
+        self.notes.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def echo(self, line: str) -> None:
+        if self.options.verbose:
+            self.note(line.rstrip())

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Base and candidate measured in alternating processes: two sides that meet round by round."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from warpgauge import merge, runfile, selection
+from warpgauge.discovery import Binary
+from warpgauge.merge import JsonRow
+from warpgauge.runner import Lane, Outcome, Report
+
+BASE, CANDIDATE = "base", "candidate"
+
+# Runs the lanes' processes of some rounds.
+Run = Callable[[Sequence[Lane], range], Sequence[Outcome]]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two builds: its programs, how they are called, and what they delivered so far.
+
+    `facts` are what its context says of it alone: commit, dirty, inject. `filters` leave of each
+    family's program what its binary names.
+    """
+
+    binaries: tuple[Binary, ...]
+    facts: Mapping[str, str]
+    arguments: tuple[str, ...] = ()
+    filters: Mapping[str, str] = field(default_factory=dict)
+    outcomes: tuple[Outcome, ...] = ()
+
+    def only(self, names: Collection[str]) -> Side:
+        """With these benchmarks alone; those that it does not have are left out."""
+        binaries = tuple(selection.only(self.binaries, names))
+        filters = {one.family: selection.exactly(one.names) for one in binaries if one.names}
+        return replace(self, binaries=binaries, filters=filters)
+
+    def lane(self, name: str = "") -> Lane:
+        """How to run it."""
+        return Lane(self.binaries, self.arguments, name, self.filters)
+
+
+def measure(
+    base: Side, candidate: Side, names: Collection[str] | None, rounds: range, run: Run
+) -> tuple[Side, Side]:
+    """Both sides with what `rounds` delivered, added to what they had before.
+
+    Of all their benchmarks or, after a first look say, of `names` only: then binaries that have
+    none of these do not run. One that only one side has runs alone.
+    """
+    asked = (side if names is None else side.only(names) for side in (base, candidate))
+    lanes = [side.lane(name) for side, name in zip(asked, (BASE, CANDIDATE), strict=True)]
+    outcomes = run(lanes, rounds)
+    one, other = (tuple(o for o in outcomes if o.side == side) for side in (BASE, CANDIDATE))
+    return (
+        replace(base, outcomes=base.outcomes + one),
+        replace(candidate, outcomes=candidate.outcomes + other),
+    )
+
+
+def new_id() -> str:
+    """What the two files of a pair have in common, and no other two."""
+    return secrets.token_hex(8)
+
+
+def documents(
+    base: Side, candidate: Side, facts: Mapping[str, str], known: Mapping[str, str]
+) -> tuple[tuple[Report, list[JsonRow]], tuple[Report, list[JsonRow]]]:
+    """Context and rows of each side's run file.
+
+    `facts` hold for both sides, the pair's `pair_id` among them; `known` is said where the
+    programs themselves do not say it.
+    """
+    return (
+        _document(base, {**facts, "pair_side": BASE}, known),
+        _document(candidate, {**facts, "pair_side": CANDIDATE}, known),
+    )
+
+
+def _document(
+    side: Side, facts: Mapping[str, str], known: Mapping[str, str]
+) -> tuple[Report, list[JsonRow]]:
+    rounds = {outcome.round for outcome in side.outcomes}
+    told = {"processes": str(len(rounds)), **side.facts, **facts}
+    context = runfile.context(side.binaries, side.outcomes, told, known)
+    return context, merge.rows(side.binaries, side.outcomes, paired=True)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a reader must know of a policy: entries that expired, soon will, or do nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from datetime import date, timedelta
+
+from warpgauge.policy import Expected, MinimumEffect, Policy
+from warpgauge.text import inert, plural, quoted
+
+# Time enough to mend what was expected to be slow, or to renew the entry.
+WARNING_TIME = timedelta(days=14)
+
+
+def notes(
+    policy: Policy,
+    names: Collection[str],
+    needed: Collection[int],
+    asked: Callable[[str], bool],
+    today: date,
+) -> tuple[str, ...]:
+    """One sentence an entry. `needed` are the numbers of the expected entries that were."""
+    told = []
+    for expected in policy.expected:
+        idle = expected.number not in needed and asked(expected.pattern.pattern)
+        if words := _of_expected(expected, idle, today):
+            told.append(f"{_place(policy, 'expected', expected)} {words}.")
+    for effect in policy.minimum_effects:
+        if asked(effect.pattern.pattern) and not any(map(effect.pattern.search, names)):
+            place = _place(policy, "minimum_effect", effect)
+            told.append(f"{place} matches no benchmark: correct or remove it.")
+    return tuple(told)
+
+
+def _of_expected(entry: Expected, idle: bool, today: date) -> str:
+    left = entry.expires - today
+    if left < timedelta(0):
+        return f"expired on {entry.expires.isoformat()} and accepts nothing: remove it or renew it"
+    if idle:
+        return "is unused, for no regression needed it: remove it if that stays so"
+    if left <= WARNING_TIME:
+        when = f"in {plural(left.days, 'day')}" if left else "today"
+        return f"expires {when}, on {entry.expires.isoformat()}: mend what is slow, or renew it"
+    return ""
+
+
+def _place(policy: Policy, kind: str, entry: Expected | MinimumEffect) -> str:
+    where = f"{inert(policy.name)}, {kind} entry {entry.number}"
+    return f"{where} ({inert(quoted(entry.pattern.pattern))})"

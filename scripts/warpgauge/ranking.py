@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In which order verdicts are shown: what matters most comes first."""
+
+from __future__ import annotations
+
+from warpgauge.comparison import Outcome, Verdict
+
+_ORDER = {outcome: rank for rank, outcome in enumerate(Outcome)}
+
+CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
+
+
+def rank(verdict: Verdict) -> tuple[int, float]:
+    """A sort key: changed rows by the size of the change, others in the order of the file."""
+    changed = verdict.outcome in CHANGED
+    size = abs(verdict.change.ratio) if changed and verdict.change is not None else 0.0
+    return _ORDER[verdict.outcome], -size

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison as JSON for programs: comparison.schema.json, beside this file, describes it.
+
+Times are seconds an operation, ratios are fractions, numbers are finite or null. Text is as the
+files have it, and nothing in it is for a terminal: all but ASCII is written as JSON escapes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+
+from warpgauge.comparison import Comparison, Outcome, Verdict
+from warpgauge.headline import headline
+from warpgauge.model import Record
+from warpgauge.sessions import newest_last
+
+FORMAT = "comparison/1"
+
+Json = dict[str, object]
+
+
+def render(comparison: Comparison) -> str:
+    """The document, indented, with its last newline."""
+    text = json.dumps(document(comparison), indent=1, allow_nan=False)
+    # What a GitHub runner takes for a command wherever it stands; JSON has another way to say it.
+    return text.replace("##[", "#\\u0023[") + "\n"
+
+
+def document(comparison: Comparison) -> Json:
+    """The object that `render` writes."""
+    return {
+        "warpgauge_format": FORMAT,
+        "headline": str(headline(comparison)),
+        "exit_status": int(comparison.exit_status),
+        "refusal": comparison.refusal,
+        "alpha": _number(comparison.alpha),
+        "counts": {outcome.value: comparison.count(outcome) for outcome in Outcome},
+        "baseline": _side(comparison.baseline),
+        "candidate": _side(comparison.candidate),
+        "verdicts": [_verdict(verdict) for verdict in comparison.verdicts],
+        "differences": [
+            {"key": one.key, "baseline": one.baseline, "candidate": one.candidate}
+            for one in comparison.differences
+        ],
+        "notes": list(comparison.notes),
+    }
+
+
+def _side(record: Record) -> Json:
+    return {
+        "path": str(record.path),
+        "source": record.source.value,
+        "sessions": [
+            {"key": session.key, "context": dict(session.context)}
+            for session in newest_last(record.sessions.values())
+        ],
+    }
+
+
+def _verdict(verdict: Verdict) -> Json:
+    change, processes = verdict.change, verdict.processes
+    return {
+        "name": verdict.name,
+        "family": verdict.family,
+        "outcome": verdict.outcome.value,
+        "clock": verdict.clock.value,
+        "evidence": verdict.evidence.value,
+        "baseline_seconds": _number(verdict.baseline_seconds),
+        "candidate_seconds": _number(verdict.candidate_seconds),
+        "change": None
+        if change is None
+        else {
+            "ratio": _number(change.ratio),
+            "low": _number(change.low),
+            "high": _number(change.high),
+        },
+        "p": _number(verdict.p),
+        "minimum_effect": _number(verdict.minimum_effect),
+        "noise_floor": _number(verdict.noise_floor),
+        "detectable": _number(verdict.detectable),
+        "processes": None
+        if processes is None
+        else {"baseline": processes[0], "candidate": processes[1]},
+        "reason": verdict.reason,
+        "accepted": verdict.accepted,
+        "resources": [
+            {
+                "key": one.key,
+                "words": one.words,
+                "before": one.before,
+                "after": one.after,
+                "worse": one.worse,
+            }
+            for one in verdict.resources
+        ],
+        "counters": _counters(verdict.counters),
+    }
+
+
+def _counters(counters: Mapping[str, float]) -> Json:
+    return {name: _number(value) for name, value in counters.items()}
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups of logarithms of unequal length, in one array: what numpy needs to be fast on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpgauge.stats import Array
+
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Values in consecutive groups; `counts` says how many each has, at least one."""
+
+    values: Array
+    counts: Index
+
+    @staticmethod
+    def of_logs(times: Sequence[Sequence[float]]) -> Groups:
+        """The logarithms of groups of times."""
+        counts = np.fromiter(map(len, times), np.intp, len(times))
+        flat: Iterable[float] = chain.from_iterable(times)
+        return Groups(np.log(np.fromiter(flat, np.float64, int(counts.sum()))), counts)
+
+    @property
+    def means(self) -> Array:
+        return self._sums(self.values) / self.counts
+
+    @property
+    def squares(self) -> Array:
+        """Sums of squared deviations from the groups' means."""
+        return self._sums((self.values - np.repeat(self.means, self.counts)) ** 2)
+
+    def _sums(self, values: Array) -> Array:
+        if not self.counts.size:
+            return np.zeros(0)
+        starts = np.concatenate(([0], np.cumsum(self.counts)[:-1]))
+        return np.asarray(np.add.reduceat(values, starts))
+
+
+def sums_by(owner: Index, values: Array, size: int) -> Array:
+    """`values` summed by the number of their owner, 0 … size − 1."""
+    return np.asarray(np.bincount(owner, weights=values, minlength=size))

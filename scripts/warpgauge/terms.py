@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a comparison was asked for, beside its two sides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from warpgauge.allowance import Allowance
+from warpgauge.policy import Policy
+from warpgauge.stats import ALPHA
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms that two sides are judged on.
+
+    `filter` is a regular expression as `Request` reads it. `minimum_effect` (a fraction) goes
+    before that of the `policy` and before the table in `kinship`. `alpha` is the chance that
+    unchanged code shows any false alarm. With `fail_on_resources` a benchmark that takes more
+    regresses whatever its time. `allow` names what is compared although it is forbidden. `today`
+    decides which of the policy's entries have expired.
+    """
+
+    filter: str | None = None
+    minimum_effect: float | None = None
+    alpha: float = ALPHA
+    fail_on_resources: bool = False
+    allow: frozenset[Allowance] = frozenset()
+    policy: Policy | None = None
+    today: date = date.min
+
+    def asked_effect(self, name: str) -> float | None:
+        """The minimum effect that somebody named for this benchmark; None leaves it to the rule."""
+        if self.minimum_effect is not None or self.policy is None:
+            return self.minimum_effect
+        return self.policy.minimum_effect(name)

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options that scripts/compare.py and scripts/bench have in common: what fails, what may."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from warpgauge import allowance
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add --fail-on, --policy and --allow."""
+    parser.add_argument(
+        "--fail-on",
+        choices=("resources",),
+        action="append",
+        default=[],
+        help="fail on more than times: resources (registers, spills, occupancy, kernels, memory, "
+        "another kernel)",
+    )
+    parser.add_argument(
+        "--policy",
+        type=Path,
+        metavar="FILE",
+        help="tolerances; default: policy.toml beside the folder of the baseline",
+    )
+    allowance.add_argument(parser)
