@@ -25,11 +25,13 @@ void transform(GpuCase& gpu, Launcher launch, Condition condition = Condition::c
 }
 
 template <class Op, Launcher launch>
-GpuBenchmark elementwise(const std::string& variant) {
+GpuBenchmark elementwise(const std::string& variant,
+                         std::source_location where = std::source_location::current()) {
   // From latency-bound through one L2 of data to well past it.
   return {"elementwise/" + variant + "/f32",
           {{"n", {4 << 10, 256 << 10, 16 << 20, 256 << 20}}},
-          [](GpuCase& gpu) { transform<Op>(gpu, launch); }};
+          [](GpuCase& gpu) { transform<Op>(gpu, launch); },
+          where};
 }
 
 using kernels::Affine;

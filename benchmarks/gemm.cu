@@ -68,10 +68,12 @@ void multiply_by_cublas(GpuCase& gpu, Condition condition) {
 }
 
 template <class T>
-GpuBenchmark cublas(const std::vector<std::size_t>& sizes) {
-  return {std::string("gemm/cublas/") + type_name<T>, {{"n", sizes}}, [](GpuCase& gpu) {
-            multiply_by_cublas<T>(gpu, Condition::cold);
-          }};
+GpuBenchmark cublas(const std::vector<std::size_t>& sizes,
+                    std::source_location where = std::source_location::current()) {
+  return {std::string("gemm/cublas/") + type_name<T>,
+          {{"n", sizes}},
+          [](GpuCase& gpu) { multiply_by_cublas<T>(gpu, Condition::cold); },
+          where};
 }
 
 // The slower the kernel, the smaller its largest size: naive takes 35 ms at 2048.

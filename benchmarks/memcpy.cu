@@ -63,10 +63,12 @@ void copy_both_ways(GpuCase& gpu) {
                }});
 }
 
-GpuBenchmark memcpy_benchmark(const Direction& direction) {
+GpuBenchmark memcpy_benchmark(const Direction& direction,
+                              std::source_location where = std::source_location::current()) {
   return {std::string("memcpy/") + direction.name,
           {{"bytes", {4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20}}},
-          [&direction](GpuCase& gpu) { copy(gpu, direction); }};
+          [&direction](GpuCase& gpu) { copy(gpu, direction); },
+          where};
 }
 
 const GpuBenchmark both_ways{

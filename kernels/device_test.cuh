@@ -27,7 +27,7 @@ class DeviceTest : public ::testing::Test {
       GTEST_SKIP() << "no usable GPU: " << cudaGetErrorString(status);
     }
     if (devices == 0) {
-      GTEST_SKIP() << "no GPU in this machine";
+      GTEST_SKIP() << "no usable GPU: none in this machine";
     }
     // Not blocking: work sent to the default stream by mistake is then not ordered with ours.
     cudaStream_t created = nullptr;

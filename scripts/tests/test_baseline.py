@@ -156,6 +156,19 @@ def test_nothing_of_the_minute_is_kept(tmp_path: Path) -> None:
     assert "power_limit_watts" in before["a.json"]
 
 
+def test_a_line_of_the_source_that_moved_changes_no_baseline_and_no_verdict(tmp_path: Path) -> None:
+    recorded(tmp_path, run([row("a/b", source_line=43.0)], **day(1)))
+    before = contents(tmp_path)
+    assert "source_line" not in before["a.json"]
+    recorded(tmp_path, run([row("a/b", source_line=57.0)], **day(1)))
+    assert contents(tmp_path) == before
+    old = write(tmp_path / "old.json", run([row("a/b", source_line=43.0)], **day(1)))
+    comparison = judge(load(old), load(tmp_path / "run.json"))
+    (verdict,) = comparison.verdicts
+    assert (verdict.outcome, verdict.resources, comparison.notes) == (Outcome.PASS, (), ())
+    assert comparison.differences == ()
+
+
 def test_what_kernels_take_is_kept_to_the_last_digit(tmp_path: Path) -> None:
     recorded(tmp_path, run([row("a/b", peak_device_bytes=8589934593.0, spread=0.123456789)]))
     (only,) = load(tmp_path / "baselines" / FOLDER).rows.values()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/test runs everything, hides no failure, and ends on the runners' own lines."""
+"""scripts/test runs everything, hides no failure, and ends on one line that says it all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from warpgauge import check_runner, checks
-from warpgauge.check_runner import Check
+from warpgauge.check_runner import Check, Result
 
 CTEST = """\
 1/2 Test #1: statistics_test ....   Passed    0.01 sec
@@ -38,12 +38,29 @@ def test_a_failure_is_shown_and_the_rest_still_runs(tmp_path: Path) -> None:
     assert "one            FAILED" in text
     assert "why" in text
     assert "two            ok" in text
-    assert "failed: one" in text
-    assert said[-1] == "\nend\n"
+    assert said[-2:] == ["\nend\n", "\nFAILED: one"]
 
 
-def test_all_good_is_true(tmp_path: Path) -> None:
-    assert check_runner.run([check("one", "true", tmp_path)], False, print)
+def test_all_good_is_true_and_the_last_line(tmp_path: Path) -> None:
+    said: list[str] = []
+    three = [check(name, "true", tmp_path) for name in ("one", "two", "three")]
+    assert check_runner.run(three, False, said.append)
+    assert said[-1] == "\nall 3 checks passed"
+
+
+def test_the_last_line_says_what_was_left_out(tmp_path: Path) -> None:
+    ctest = Check("ctest", list, tmp_path, "sh", skipped=lambda output: f"{output} skipped")
+    lint = check("lint", "true", tmp_path)
+    good = [Result(ctest, "ok", "12 GPU tests"), Result(lint, "ok")]
+    assert check_runner.verdict(good) == "all 2 checks passed; 12 GPU tests skipped"
+    missing = [good[0], Result(lint, "skipped: lint is not installed")]
+    assert check_runner.verdict(missing) == (
+        "1 of 2 checks passed, skipped: lint; 12 GPU tests skipped"
+    )
+    unread = [Result(ctest, "skipped: ctest is not installed", "an older run's"), good[1]]
+    assert check_runner.verdict(unread) == "1 of 2 checks passed, skipped: ctest"
+    bad = [Result(lint, "FAILED"), good[0], Result(check("mypy", "", tmp_path), "FAILED")]
+    assert check_runner.verdict(bad) == "FAILED: lint, mypy"
 
 
 def test_what_builds_on_a_failure_is_not_run(tmp_path: Path) -> None:
@@ -59,7 +76,7 @@ def test_a_missing_tool_is_a_failure_unless_it_is_allowed(tmp_path: Path) -> Non
     one = [check("lint", "true", tmp_path, tool="python:no_such_tool")]
     assert not check_runner.run(one, False, said.append)
     assert check_runner.run(one, True, said.append)
-    assert said[-1].startswith("lint           skipped: no_such_tool is not installed")
+    assert said[-2].startswith("lint           skipped: no_such_tool is not installed")
 
 
 def test_the_linters_are_those_of_the_environment(tmp_path: Path) -> None:
@@ -87,14 +104,6 @@ def test_the_closing_lines_are_the_runners_own() -> None:
     assert checks.pytest_summary(PYTEST).splitlines()[1].startswith("SKIPPED")
     assert checks.pytest_summary("...\n=== 3 passed ===\n") == "=== 3 passed ==="
     assert checks.pytest_summary("crashed") == ""
-
-
-def test_skips_are_told_by_reason(tmp_path: Path) -> None:
-    log = tmp_path / "Testing" / "Temporary" / "LastTest.log"
-    log.parent.mkdir(parents=True)
-    log.write_text("a.cpp:3: Skipped\nno GPU here\n\nb.cpp:9: Skipped\nno GPU here\n\n")
-    assert checks.skip_reasons(tmp_path) == ["2 skipped: no GPU here"]
-    assert checks.skip_reasons(tmp_path / "gone") == []
 
 
 def test_only_our_own_host_sources_are_linted(tmp_path: Path) -> None:

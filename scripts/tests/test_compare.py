@@ -91,6 +91,17 @@ def test_a_bad_filter_is_status_2(base: Path, capsys: pytest.CaptureFixture[str]
     assert "is no regular expression" in capsys.readouterr().err
 
 
+def test_a_filter_that_matches_nothing_is_status_2_and_told_what_there_is(
+    base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(base), str(base), "--filter=nosuch"]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err == (
+        "compare.py: no benchmark of either side matches --filter 'nosuch': the only family is a\n"
+    )
+
+
 def test_options_reach_the_rule(base: Path, tmp_path: Path) -> None:
     slower = str(candidate(tmp_path, run([row("a/b", scaled(1.05)), row("a/c")])))
     assert main([str(base), slower, "--min-effect=10"]) == 0

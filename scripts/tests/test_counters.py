@@ -35,6 +35,7 @@ COUNTERS = st.dictionaries(st.sampled_from(NAMES), st.floats(-1e300, 1e300), max
         ("sm_clock_hz", (1.98e9, 1.62e9, 1.98e9), 1.62e9),
         ("registers", (40.0, 41.0), 40.0),
         ("peak_device_bytes", (2147483648.0,) * 2, 2147483648.0),
+        ("source_line", (43.0, 44.0), 43.0),
     ],
 )
 def test_each_counter_is_combined_by_what_it_tells(

@@ -210,6 +210,31 @@ def test_a_build_without_cupti_or_nvcc_is_told_apart(
         run(repository, "--no-build")
 
 
+def test_a_family_without_a_source_is_refused_before_the_build(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_build(*arguments: object) -> None:
+        raise AssertionError("it built first")
+
+    make(repository, 1050.0)
+    folder = repository.root / "benchmarks"
+    for source in ("gemm.cu", "host.cpp", "README.md", "fidelity/fidelity.cu"):
+        (folder / source).parent.mkdir(parents=True, exist_ok=True)
+        (folder / source).touch()
+    assert run(repository) is ExitStatus.OK
+    monkeypatch.setattr(build, "build", no_build)
+    for name, said in (
+        ("nope", "--binary 'nope': no such family: the families are fidelity, gemm and host"),
+        ("bench_gemn", "--binary 'gemn': no such family: did you mean 'gemm'?"),
+    ):
+        with pytest.raises(UserError) as caught:
+            run(repository, "--binary", name)
+        assert str(caught.value) == said
+        assert caught.value.status is ExitStatus.BAD_USAGE
+    with pytest.raises(UserError, match="bench_nope is not there: build first"):
+        run(repository, "--binary", "nope", "--no-build")  # an older build may have left it
+
+
 def test_wrong_usage_is_told(repository: Repository, tmp_path: Path) -> None:
     make(repository, 1050.0)
     for argv, said in (

@@ -66,6 +66,18 @@ def test_the_label_is_the_newest() -> None:
     assert merged(outcome(row(1.0, label="old")), outcome(row(1.0, label="new")))["label"] == "new"
 
 
+def test_the_line_of_the_source_is_carried_to_the_last_digit() -> None:
+    found = merged(*(outcome(row(1.0, source_line=12345678.0)) for _ in range(2)))
+    assert found["source_line"] == 12345678.0
+
+
+def test_a_failed_benchmark_tells_the_line_of_the_source_too() -> None:
+    wrong = row(0.0, error_occurred=True, error_message="wrong result", source_line=43.0)
+    found = merged(outcome(wrong), outcome())
+    assert (found["error_occurred"], found["source_line"]) == (True, 43.0)
+    assert "source_line" not in merged(outcome())
+
+
 @pytest.mark.parametrize("time", [math.nan, math.inf, -1.0, 0.0, "fast", None])
 def test_what_is_no_time_is_an_error(time: object) -> None:
     found = merged(outcome(row(1.0)), outcome(row(time)))

@@ -9,8 +9,8 @@ import pytest
 
 from builders import row, run
 from conftest import Loader
-from warpgauge.errors import UserError
-from warpgauge.request import Request, found, matches, require_portable
+from warpgauge.errors import ExitStatus, UserError
+from warpgauge.request import Request, found, matches, require_match, require_portable
 
 
 @pytest.mark.parametrize("own", ["", "all"])
@@ -54,3 +54,27 @@ def test_no_warning_of_pythons_reaches_the_user() -> None:
         warnings.simplefilter("error")
         for expression in ("[[:alpha:]]", "[[a]x", "[+--]", "[a&&b]", "[a||b]"):
             matches(expression, "a")
+
+
+@pytest.mark.parametrize("filter", [None, "", "all", "^a/", "c", "-b", "-nothing"])
+def test_a_filter_that_either_side_knows_is_let_through(loaded: Loader, filter: str | None) -> None:
+    require_match(filter, loaded(run([row("a/b")])), loaded(run([row("a/c")])))
+
+
+@pytest.mark.parametrize(
+    ("filter", "end"),
+    [("nothing", ": the only family is gemm"), ("-.", "only family is gemm"), ("gemn", "'gemm'?")],
+)
+def test_a_filter_that_neither_side_knows_is_refused(loaded: Loader, filter: str, end: str) -> None:
+    sides = loaded(run([row("gemm/b")])), loaded(run([row("gemm/c")]))
+    with pytest.raises(UserError, match="no benchmark of either side matches --filter") as caught:
+        require_match(filter, *sides)
+    assert str(caught.value).endswith(end)
+    assert caught.value.status is ExitStatus.BAD_USAGE
+
+
+def test_the_filter_of_the_run_itself_has_matched_whatever_python_makes_of_it(
+    loaded: Loader,
+) -> None:
+    mine = run([row("a/b")], filter="[[:alpha:]]/b$")
+    require_match("[[:alpha:]]/b$", loaded(run([row("a/b")])), loaded(mine))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from warpgauge.text import duration, inert, percent, quantity, quoted, rate, span
+from warpgauge.text import duration, inert, percent, quantity, quoted, rate, span, typed
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -66,6 +66,7 @@ def test_the_arithmetic_rate_goes_before_the_bandwidth() -> None:
 def test_no_control_character_survives(hostile: str) -> None:
     assert inert(hostile).isprintable()
     assert quoted(hostile).isprintable()
+    assert typed(hostile).isprintable()
 
 
 def test_ordinary_names_are_left_as_they_are() -> None:
@@ -74,6 +75,11 @@ def test_ordinary_names_are_left_as_they_are() -> None:
 
 def test_a_long_string_is_cut() -> None:
     assert len(quoted("x" * 1000)) < 70
+    assert len(typed("x" * 1000)) < 70
+
+
+def test_what_was_typed_is_shown_as_it_was_typed() -> None:
+    assert typed(r"n:\d+'s") == r"'n:\d+'s'"
 
 
 def test_a_command_of_the_github_log_is_broken_wherever_it_stands() -> None:

@@ -13,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from warpgauge.text import plural
+
 Command = Sequence[str]
 
 
@@ -23,7 +25,8 @@ class Check:
     `commands` is asked only when the check's turn comes, and may raise OSError or ValueError.
     `tool` is the program (a name or a path), or the Python module when it begins with "python:",
     it cannot do without; `after` the check whose failure makes this one pointless; `closing`
-    picks from the output the lines to be shown last of all.
+    picks from the output the lines to be shown when all is done, and `skipped` the few words of the
+    verdict on what the check left out.
     """
 
     name: str
@@ -32,6 +35,7 @@ class Check:
     tool: str
     after: str = ""
     closing: Callable[[str], str] = lambda output: ""
+    skipped: Callable[[str], str] = lambda output: ""
     at_once: int = 1
 
 
@@ -46,7 +50,7 @@ class Result:
 
 
 def run(checks: Iterable[Check], allow_missing_tools: bool, say: Callable[[str], None]) -> bool:
-    """Run all checks, also after a failure; whether none failed. The closing lines come last."""
+    """Run all checks, also after a failure; whether none failed. The verdict is the last line."""
     results: dict[str, Result] = {}
     for check in checks:
         result = _result(check, results, allow_missing_tools)
@@ -54,13 +58,25 @@ def run(checks: Iterable[Check], allow_missing_tools: bool, say: Callable[[str],
         say(f"{check.name:<14} {result.state}  {result.seconds:.1f} s")
         if result.state == "FAILED":
             say(result.output)
-    failed = [result.check.name for result in results.values() if result.state == "FAILED"]
-    if failed:
-        say(f"\nfailed: {', '.join(failed)}")
     for result in results.values():
         if closing := result.check.closing(result.output):
             say(f"\n{closing}")
-    return not failed
+    say(f"\n{verdict(list(results.values()))}")
+    return not any(result.state == "FAILED" for result in results.values())
+
+
+def verdict(results: Sequence[Result]) -> str:
+    """One line: what failed or else that nothing did, and what was left out all the same."""
+    failed = [result.check.name for result in results if result.state == "FAILED"]
+    if failed:
+        return f"FAILED: {', '.join(failed)}"
+    left_out = [result.check.name for result in results if result.state != "ok"]
+    passed = f"all {plural(len(results), 'check')} passed"
+    if left_out:
+        passed = f"{len(results) - len(left_out)} of {plural(len(results), 'check')} passed"
+        passed += f", skipped: {', '.join(left_out)}"
+    told = [result.check.skipped(result.output) for result in results if result.state == "ok"]
+    return "; ".join([passed, *filter(None, told)])
 
 
 def _result(check: Check, before: dict[str, Result], allow_missing_tools: bool) -> Result:

@@ -11,7 +11,7 @@ import sysconfig
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from warpgauge import build, check_runner, system_packages
+from warpgauge import build, check_runner, skips, system_packages
 from warpgauge.check_runner import Check, Command
 
 CPP_FOLDERS = ("kernels", "fixtures", "benchmarks")
@@ -55,8 +55,8 @@ def _cpp(root: Path, no_cuda: bool) -> list[Check]:
         if path.suffix in CPP_SUFFIXES
     )
 
-    def closing(output: str) -> str:
-        return "\n".join([*skip_reasons(folder), ctest_summary(output)])
+    def skipped(output: str) -> str:
+        return skips.of_ctest(output, last_log(folder))
 
     def tidy() -> Sequence[Command]:
         return [
@@ -68,7 +68,8 @@ def _cpp(root: Path, no_cuda: bool) -> list[Check]:
         Check("configure", _one([*configure, "-B", str(folder)]), root, "cmake"),
         Check("build", _one(["cmake", "--build", str(folder), "-j", jobs]), root, "cmake",
               after="configure"),
-        Check("ctest", _one(ctest), root, "ctest", after="build", closing=closing),
+        Check("ctest", _one(ctest), root, "ctest", after="build", closing=ctest_summary,
+              skipped=skipped),
         Check("clang-format", _one([CLANG_FORMAT, "--dry-run", "-Werror", *sources]), root,
               CLANG_FORMAT),
         Check("clang-tidy", tidy, root, CLANG_TIDY, after="configure", at_once=int(jobs)),
@@ -83,7 +84,14 @@ def _python(scripts: Path) -> list[Check]:
         Check("ruff", module("ruff", "check", "."), scripts, "python:ruff"),
         Check("ruff format", module("ruff", "format", "--check", "."), scripts, "python:ruff"),
         Check("mypy", module("mypy"), scripts, "python:mypy"),
-        Check("pytest", module("pytest"), scripts, "python:pytest", closing=pytest_summary),
+        Check(
+            "pytest",
+            module("pytest"),
+            scripts,
+            "python:pytest",
+            closing=pytest_summary,
+            skipped=skips.of_pytest,
+        ),
     ]
 
 
@@ -109,19 +117,17 @@ def host_sources(root: Path, folder: Path) -> list[str]:
 
 
 def ctest_summary(output: str) -> str:
-    """ctest's own closing lines, from `100% tests passed` on."""
+    """ctest's own closing lines, from `100% tests passed` on, but for what was skipped."""
     found = re.search(r"^\d+% tests passed", output, re.MULTILINE)
-    return output[found.start() :].rstrip() if found else ""
+    return skips.without_skipped(output[found.start() :]).rstrip() if found else ""
 
 
-def skip_reasons(folder: Path) -> list[str]:
-    """Why GoogleTest cases were skipped, each reason once with how many gave it."""
+def last_log(folder: Path) -> str:
+    """What all tests of ctest's last run said, those that passed included."""
     try:
-        log = (folder / "Testing" / "Temporary" / "LastTest.log").read_text(errors="replace")
+        return (folder / "Testing" / "Temporary" / "LastTest.log").read_text(errors="replace")
     except OSError:
-        return []
-    given = re.findall(r": Skipped\n(.*)\n", log)
-    return [f"{given.count(why)} skipped: {why.strip()}" for why in dict.fromkeys(given)]
+        return ""
 
 
 def pytest_summary(output: str) -> str:

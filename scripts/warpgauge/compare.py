@@ -55,6 +55,7 @@ def _compare(options: argparse.Namespace) -> int:
     from warpgauge import policy
     from warpgauge.format_options import Formats
     from warpgauge.load import load
+    from warpgauge.request import require_match
     from warpgauge.stats import ALPHA
     from warpgauge.terms import Terms
     from warpgauge.verdict import judge
@@ -63,6 +64,7 @@ def _compare(options: argparse.Namespace) -> int:
     formats = Formats.parse([*options.format, *pictures])
     formats.check(environment.ROOT / "baselines", (options.baseline, options.candidate))
     baseline, candidate = load(options.baseline), load(options.candidate)
+    require_match(options.filter, baseline, candidate)
     terms = Terms(
         filter=options.filter,
         minimum_effect=options.min_effect,

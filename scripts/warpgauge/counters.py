@@ -34,7 +34,11 @@ LEFT_OUT = "processes_left_out"
 # 1 where a resource was not the same in all processes: not all of them ran the same kernels.
 RESOURCES_VARY = "resources_vary"
 
-# What rows and contexts say of the minute of a measurement. A baseline does not keep it.
+# The line of its family's file that registers a benchmark: of the source, not of a measurement.
+SOURCE_LINE = "source_line"
+
+# What rows and contexts say of the minute of a measurement, and of the source as it stood then. A
+# baseline does not keep it.
 OF_THE_MOMENT = frozenset(
     (
         "power_watts",
@@ -44,6 +48,7 @@ OF_THE_MOMENT = frozenset(
         "discarded",
         OTHER_PROCESSES,
         LEFT_OUT,
+        SOURCE_LINE,
     )
 )
 
@@ -83,6 +88,6 @@ _RULES: Mapping[str, Combine] = MappingProxyType(
         THROTTLED: max,
         OTHER_PROCESSES: max,
         # A value that was seen, and not 40.5 registers.
-        **dict.fromkeys(RESOURCES, statistics.median_low),
+        **dict.fromkeys((*RESOURCES, SOURCE_LINE), statistics.median_low),
     }
 )

@@ -37,9 +37,12 @@ from warpgauge.fidelity_finding import Finding
 from warpgauge.fidelity_options import Options, parse
 from warpgauge.merge import JsonRow
 from warpgauge.output import Output
+from warpgauge.suggestion import hint
+from warpgauge.text import typed
 
 LIBRARY = "libwarpgauge_trace.so"
 FORMAT = "fidelity/1"
+SOURCES = (".cu", ".cpp")  # of benchmarks; one file is one family
 
 
 class _Silent:
@@ -64,6 +67,7 @@ class Fidelity:
         options = self.options
         if options.out is not None:
             output_file.check_fidelity_file(options.out, self.root / "baselines")
+        self._require_family()
         folder = self._built()
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as name:
             scratch = Path(name)
@@ -80,6 +84,14 @@ class Fidelity:
         if options.out is not None:
             self._write(options.out, findings, probe.context)
         return fidelity_finding.status(findings)
+
+    def _require_family(self) -> None:
+        """Raise UserError for a program that a build will not make: none of its sources is so."""
+        sources = (self.root / "benchmarks").rglob("*.c*")
+        families = {path.stem for path in sources if path.suffix in SOURCES}
+        family = self.options.binary.removeprefix("bench_")
+        if self.options.build and families and family not in families:
+            raise UserError(f"--binary {typed(family)}: no such family{hint(family, families)}")
 
     def _built(self) -> Path:
         if self.options.build:

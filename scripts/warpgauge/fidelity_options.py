@@ -11,7 +11,7 @@ from warpgauge.arguments import Parser
 from warpgauge.errors import UserError
 from warpgauge.options import QUICK_PROCESSES, index, positive
 from warpgauge.request import normal, require_portable
-from warpgauge.text import quoted
+from warpgauge.text import typed
 
 BINARY = "fidelity"
 
@@ -33,7 +33,7 @@ def parse(argv: Sequence[str]) -> Options:
     given = _parser().parse_args(argv)
     if not given.binary or "/" in given.binary:
         raise UserError(
-            f"--binary {quoted(given.binary)} is no family's name: say elementwise, or bench_gemm"
+            f"--binary {typed(given.binary)} is no family's name: say elementwise, or bench_gemm"
         )
     options = Options(
         binary=f"bench_{given.binary.removeprefix('bench_')}",

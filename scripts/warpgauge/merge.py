@@ -8,7 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from warpgauge.counters import LEFT_OUT, RESOURCES, THROTTLED, combined, is_disturbed
+from warpgauge.counters import (
+    LEFT_OUT,
+    RESOURCES,
+    SOURCE_LINE,
+    THROTTLED,
+    combined,
+    is_disturbed,
+)
 from warpgauge.discovery import Binary
 from warpgauge.document import TIME_UNITS, error_of
 from warpgauge.fields import counters_of, label_of
@@ -19,7 +26,7 @@ JsonRow = dict[str, Any]
 SIGNIFICANT_DIGITS = 7  # far below any noise, and short in a diff
 
 # Counters that are no measurement, whose last digit counts.
-_EXACT = frozenset((*RESOURCES, "clock_event_reasons"))
+_EXACT = frozenset((*RESOURCES, "clock_event_reasons", SOURCE_LINE))
 
 
 def rows(
@@ -66,8 +73,10 @@ def _measured_rows(outcome: Outcome) -> list[JsonRow]:
 
 def _row(identity: JsonRow, processes: Sequence[Outcome], paired: bool) -> JsonRow:
     faults, measured = [], []
+    reported: list[JsonRow] = []
     for outcome in processes:
         found = [row for row in _measured_rows(outcome) if row["name"] == identity["name"]]
+        reported += found
         fault = _fault(found, outcome)
         if fault is None:
             measured.append({**_process_row(found), "round": outcome.round})
@@ -77,7 +86,7 @@ def _row(identity: JsonRow, processes: Sequence[Outcome], paired: bool) -> JsonR
         return _errored(identity, "it was not run")
     if faults:
         where = f"in {len(faults)} of {len(processes)} processes: "
-        return _errored(identity, where + faults[0])
+        return _errored(identity, where + faults[0]) | _source_line(reported)
     kept = _undisturbed(measured)
     times = [row["real_time"] for row in kept]
     rounds = {"process_rounds": [row["round"] for row in kept]} if paired else {}
@@ -143,6 +152,12 @@ def _process_row(repetitions: Sequence[JsonRow]) -> JsonRow:
 def _errored(identity: JsonRow, message: str) -> JsonRow:
     nothing = {"iterations": 0, "real_time": 0.0, "cpu_time": 0.0, "time_unit": "ns"}
     return {**_fixed(identity), **nothing, "error_occurred": True, "error_message": message}
+
+
+def _source_line(rows: Sequence[JsonRow]) -> JsonRow:
+    """Where a benchmark that failed is registered, as far as one of its rows tells."""
+    told = combined([counters_of(row) for row in rows])
+    return {SOURCE_LINE: told[SOURCE_LINE]} if SOURCE_LINE in told else {}
 
 
 def _fixed(identity: JsonRow) -> JsonRow:

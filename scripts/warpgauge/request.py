@@ -9,7 +9,8 @@ from functools import cache
 
 from warpgauge.errors import UserError
 from warpgauge.model import Record
-from warpgauge.text import inert, quoted
+from warpgauge.suggestion import hint
+from warpgauge.text import inert, typed
 
 # What Python reads in one way and the benchmarks, to which it is a POSIX extended expression, in
 # another: [:alpha:], [.a.], [=a=]; \d and \b; a backslash in brackets; (?:...); x*? and x++.
@@ -25,7 +26,7 @@ class Request:
 
     def __init__(self, filter: str | None, candidate: Record) -> None:
         self._filter = normal(filter or "")
-        self._own = {normal(s.context.get("filter", "")) for s in candidate.sessions.values()}
+        self._own = _own_filters(candidate)
         self._names = candidate.rows.keys()
         for expression in (self._filter, *self._own):
             matches(expression, "")
@@ -43,6 +44,19 @@ class Request:
         """The filters in effect, for a note; empty where all was asked for."""
         given = {self._filter, *self._own} - {""}
         return inert(", ".join(sorted(given)))
+
+
+def require_match(filter: str | None, baseline: Record, candidate: Record) -> None:
+    """Raise UserError for a filter that no benchmark of either side matches: a slip of the pen.
+
+    One that the candidate's own run was made with has matched, whatever Python makes of it.
+    """
+    asked = normal(filter or "")
+    names = dict.fromkeys([*baseline.rows, *candidate.rows])
+    if asked not in _own_filters(candidate) and not any(matches(asked, name) for name in names):
+        raise UserError(
+            f"no benchmark of either side matches --filter {typed(asked)}{hint(asked, names)}"
+        )
 
 
 def normal(filter: str) -> str:
@@ -66,10 +80,15 @@ def require_portable(option: str, expression: str) -> None:
     differs = _AMBIGUOUS.search(expression)
     if differs is not None:
         raise UserError(
-            f"{option} {quoted(expression)}: {quoted(differs[0])} means one thing to Python and "
+            f"{option} {typed(expression)}: {typed(differs[0])} means one thing to Python and "
             "another to the benchmarks; write it out, as in [a-z], [0-9] or [.]"
         )
     found(option, expression, "")
+
+
+def _own_filters(candidate: Record) -> set[str]:
+    """The filters that its runs were made with; "" for one of all benchmarks."""
+    return {normal(s.context.get("filter", "")) for s in candidate.sessions.values()}
 
 
 @cache
@@ -80,5 +99,5 @@ def _compiled(what: str, expression: str) -> re.Pattern[str]:
             return re.compile(expression)
     except (re.error, RecursionError, OverflowError) as error:
         raise UserError(
-            f"{what} {quoted(expression)} is no regular expression ({error}); correct it"
+            f"{what} {typed(expression)} is no regular expression ({error}); correct it"
         ) from None

@@ -10,6 +10,8 @@ from pathlib import Path
 from warpgauge import discovery, request
 from warpgauge.discovery import Binary
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.suggestion import hint
+from warpgauge.text import typed
 
 # What a POSIX extended expression and Python both read as something else than itself.
 _SPECIAL = re.compile(r"[\\.\[()*+?{|^$]")
@@ -27,13 +29,15 @@ def wanted(everything: Sequence[Binary], filter: str, scratch: Path) -> list[Bin
         return left
     for binary in left:
         if binary.fault is not None:
-            asked = f" of --filter {filter!r}" if filter else ""
+            asked = f" of --filter {typed(filter)}" if filter else ""
             raise UserError(
                 f"nothing{asked} can be measured: {binary.path.name} {binary.fault}",
                 ExitStatus.NOT_MEASURED,
             )
-    matches = f"matches --filter {filter!r}" if filter else "is in the programs that were built"
-    raise UserError(f"no benchmark {matches}")
+    if not filter:
+        raise UserError("no benchmark is in the programs that were built")
+    names = [name for binary in everything for name in binary.names]
+    raise UserError(f"no benchmark matches --filter {typed(filter)}{hint(filter, names)}")
 
 
 def able(binaries: Sequence[Binary], no_gpu: str | None) -> list[Binary]:
@@ -82,4 +86,6 @@ def require_injected(regex: str, binaries: Sequence[Binary]) -> None:
     """
     names = [name for binary in binaries for name in binary.names]
     if not any(request.found("--inject", regex, name) for name in names):
-        raise UserError(f"no benchmark that will run matches --inject {regex!r}")
+        raise UserError(
+            f"no benchmark that will run matches --inject {typed(regex)}{hint(regex, names)}"
+        )

@@ -33,6 +33,12 @@ def quoted(value: str, limit: int = 60) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
+def typed(value: str, limit: int = 60) -> str:
+    """What the user typed, as it was typed: a backslash stays one. Only what prints is shown."""
+    text = inert(value)
+    return f"'{text}'" if len(text) <= limit else f"'{text[:limit]}…'"
+
+
 def digits(value: float) -> str:
     """Four significant digits or more, never in exponent form: 0.6130, 32.80, 1092, 12345."""
     if value == 0.0:
