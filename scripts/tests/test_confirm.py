@@ -70,8 +70,9 @@ def test_the_baselines_own_code_needs_no_second_build(clone: GitRepository) -> N
 
 def test_extra_work_is_confirmed_beside_the_same_programs(clone: GitRepository) -> None:
     recorded(clone)
-    clone.bench("--processes=5", "--inject", "sync=2")  # the fakes do no more work for it
-    assert "flagged" not in clone.output()[0]
+    assert clone.bench("--processes=5", "--inject", "sync=2") is ExitStatus.REGRESSION
+    assert "2 benchmarks were flagged by the baseline" in clone.output()[0]
+    assert not (clone.root / "build" / "base").exists()
 
 
 def test_an_unchanged_run_confirms_nothing(clone: GitRepository) -> None:

@@ -253,3 +253,9 @@ def test_resources_fail_alone_where_that_is_asked_for(
     if worse:
         assert gated.verdicts[0].reason == "fails on its resources; by its time alone PASS"
         assert gated.exit_status is ExitStatus.REGRESSION
+
+
+def test_a_row_that_failed_still_tells_its_line_and_no_rates(loaded: Loader) -> None:
+    fault = {**failed("a/b"), "source_line": 12.0, "bytes_per_second": 1.0}
+    (verdict,) = judge(loaded(run([row("a/b")])), loaded(run([fault]))).verdicts
+    assert verdict.counters == {"source_line": 12.0}

@@ -11,6 +11,7 @@ from warpgauge import disturbance
 from warpgauge.allowance import Allowance
 from warpgauge.comparison import Outcome, Verdict
 from warpgauge.context import same_clock, same_model
+from warpgauge.counters import SOURCE_LINE
 from warpgauge.kinship import Kin, references
 from warpgauge.model import Clock, Record, Row, Session, Source
 from warpgauge.objection import Objection, reason, standing
@@ -88,7 +89,9 @@ def _invalid(row: Row, objections: Collection[Objection]) -> Verdict:
 def _one_sided(name: str, base: Row | None, cand: Row | None) -> Verdict:
     """The verdict of a benchmark that lacks a time on at least one side."""
     if cand is not None and cand.error is not None:
-        return Verdict(name, Outcome.ERROR, cand.clock, reason=inert(cand.error))
+        # No rates of a row that failed, but where it is written.
+        told = {key: cand.counters[key] for key in (SOURCE_LINE,) if key in cand.counters}
+        return Verdict(name, Outcome.ERROR, cand.clock, reason=inert(cand.error), counters=told)
     if base is not None and base.error is not None:
         reason = f"failed in the baseline: {inert(base.error)}"
         return Verdict(name, Outcome.ERROR, base.clock, reason=reason)

@@ -105,7 +105,6 @@ def _against(screened: Comparison) -> str:
     """``Against the baseline (4 sessions): 0 of 105 called changed, 0 unknown.``"""
     changed = screened.count(Outcome.REGRESSION, Outcome.IMPROVED)
     unknown = screened.count(Outcome.INCONCLUSIVE, Outcome.INVALID)
-    return (
-        f"Against the baseline ({plural(len(screened.baseline.sessions), 'session')}): {changed} of "
-        f"{len(screened.verdicts)} called changed, {unknown} unknown."
-    )
+    sessions = plural(len(screened.baseline.sessions), "session")
+    of = f"{changed} of {len(screened.verdicts)} called changed"
+    return f"Against the baseline ({sessions}): {of}, {unknown} unknown."

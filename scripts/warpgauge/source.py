@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.comparison import Verdict
-
-# The counter by which a benchmark tells the line that it was registered on.
-LINE = "source_line"
+from warpgauge.counters import SOURCE_LINE
 
 # A family's file is named after it; what else a foreign name may hold leads nowhere.
 _FAMILY = re.compile(r"[A-Za-z0-9_-]+")
@@ -38,5 +36,5 @@ def place(root: Path, verdict: Verdict) -> SourcePlace | None:
 
 def _line(verdict: Verdict) -> int | None:
     """A whole number from 1 on; anything else is no line."""
-    line = verdict.counters.get(LINE, 0.0)
+    line = verdict.counters.get(SOURCE_LINE, 0.0)
     return int(line) if 1 <= line < 1e9 and line == int(line) else None
