@@ -105,3 +105,17 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     runfile.write(link, {}, [])
     assert link.is_symlink()
     assert json.loads((tmp_path / "run.json").read_text()) == {"context": {}, "benchmarks": []}
+
+
+def test_two_runs_of_one_second_get_two_names(tmp_path: Path) -> None:
+    now = datetime(2026, 11, 20, 12, 0, 1)
+    first = runfile.default_path(tmp_path, now)
+    runfile.beside(first, "base").touch()  # of the first there is no more than this yet
+    second = runfile.default_path(tmp_path, now)
+    second.with_suffix("").mkdir()
+    third = runfile.default_path(tmp_path, now)
+    assert [path.name for path in (first, second, third)] == [
+        "2026-11-20-120001.json",
+        "2026-11-20-120001-2.json",
+        "2026-11-20-120001-3.json",
+    ]

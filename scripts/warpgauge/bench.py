@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +16,7 @@ from rich.console import Console
 from warpgauge import (
     baseline,
     confirm,
+    interrupts,
     load,
     machine_context,
     merge,
@@ -29,6 +28,7 @@ from warpgauge import (
     self_check_command,
     worktree,
 )
+from warpgauge.alone import alone
 from warpgauge.beside import Beside
 from warpgauge.conclusion import Conclusion, without_baseline
 from warpgauge.errors import ExitStatus, UserError
@@ -38,6 +38,8 @@ from warpgauge.model import Record
 from warpgauge.options import Options, parse
 from warpgauge.output import Output
 from warpgauge.terms import Terms
+
+_WAITING = "Waiting for another scripts/bench of this tree to end ..."
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Bench:
         against = worktree.commit_of(self.root, options.against) if options.against else ""
         out = options.out or runfile.default_path(self.root, datetime.now())
         self._check_outputs(out)
-        assert self.show  # its policy is read before the minutes, too
+        show = self.show  # its policy is read before the minutes, too
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
             measuring = Measuring(options, self.root, Path(scratch), self.notes)
             suite = measuring.suite(measuring.built())
@@ -69,7 +71,7 @@ class Bench:
             base = chosen or self._own_baseline(suite)
             if options.self_check:
                 folder = out.with_suffix("")
-                return self_check_command.run(beside, base, folder, self.show, baselines)
+                return self_check_command.run(beside, base, folder, show, baselines)
             if options.record:
                 self._require_recordable(suite, base)
             if base is not None and not options.record:
@@ -189,11 +191,11 @@ class Bench:
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     """Raises UserError for what the user can mend, a full disk included."""
     options = parse(argv)
-    # An exit and not a sudden death: the running benchmark is ended, too.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    interrupts.exit_in_order()
+    # What a program reads from standard output stands there alone.
+    shown, notes = Output(stderr=options.formats.shown is not TERMINAL), Output(stderr=True)
     try:
-        # What a program reads from standard output stands there alone.
-        shown = Output(stderr=options.formats.shown is not TERMINAL)
-        return Bench(options, root, shown, Output(stderr=True)).run()
+        with alone(root / "build", lambda: notes.print(_WAITING)):
+            return Bench(options, root, shown, notes).run()
     except OSError as fault:
         raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault

@@ -17,10 +17,18 @@ FORMAT = "run/1"
 
 
 def default_path(root: Path, now: datetime) -> Path:
-    """Where a run goes when the user names no file; its folder is made."""
+    """Where a run goes when the user names no file; its folder is made.
+
+    Two runs of one second get two names.
+    """
     folder = root / "build" / "runs"
     folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{now:%Y-%m-%d-%H%M%S}.json"
+    name, number = f"{now:%Y-%m-%d-%H%M%S}", 1
+    stem = name
+    while any(path.stem == stem or path.stem.startswith(f"{stem}-") for path in folder.iterdir()):
+        number += 1
+        stem = f"{name}-{number}"
+    return folder / f"{stem}.json"
 
 
 def beside(path: Path, what: str) -> Path:

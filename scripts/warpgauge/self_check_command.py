@@ -7,7 +7,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from warpgauge import baseline, self_check, self_check_report
+from warpgauge import baseline, load, self_check, self_check_report
 from warpgauge.beside import Beside
 from warpgauge.comparison import Outcome
 from warpgauge.conclusion import Conclusion
@@ -41,7 +41,7 @@ def run(
 
 def path_of(baselines: Path, gpu_name: str) -> Path:
     """Where the result for a GPU model is kept: beside the folder of its baseline."""
-    return baselines / f"self-check-{baseline.slug(gpu_name)}.json"
+    return baselines / f"{load.SELF_CHECK}{baseline.slug(gpu_name)}.json"
 
 
 def _without_exceptions(show: Conclusion) -> Conclusion:
