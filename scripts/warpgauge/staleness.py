@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, time, timedelta, timezone
 
 from warpgauge.model import Record, Session, Source
 from warpgauge.sessions import newest_last, when
@@ -43,6 +43,18 @@ def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> str |
         f"The baseline's newest session is {plural((now - then).days, 'day')} old "
         f"({then:%Y-%m-%d}, commit {commit(newest)}); refresh it with scripts/baseline record."
     )
+
+
+def notes(baseline: Record, candidate: Record, today: date) -> tuple[str, ...]:
+    """The note on a comparison's baseline, where there is one.
+
+    None where nobody says what day it is (`date.min`), or where sessions of baselines are compared.
+    """
+    if today == date.min or candidate.source is Source.BASELINE:
+        return ()
+    # The end of the day: what was measured today, in whatever zone, is of no day to come.
+    said = note(baseline, datetime.combine(today, time.max, timezone.utc))
+    return () if said is None else (said,)
 
 
 def measured(session: Session) -> datetime | None:
