@@ -53,7 +53,7 @@ class Bench:
         passed = Verdict("gemm/b", Outcome.PASS, Clock.DEVICE)
         return Comparison(self._record, self._record, (*verdicts, passed))
 
-    def compare(self, *, second_look: bool = True) -> Comparison:
+    def compare(self, *, second_look: bool = True) -> looks.Looks:
         return looks.compare(
             SIDE,
             SIDE,
@@ -67,7 +67,7 @@ class Bench:
 
 def test_nothing_undecided_needs_one_look(loaded: Loader) -> None:
     bench = Bench(loaded, [])
-    bench.compare()
+    assert bench.compare().told == "7 rounds"
     everything = [name for one in SIDE.binaries for name in one.names]
     assert bench.ran == [(range(1, 8), everything)]
     assert bench.said == []
@@ -75,15 +75,18 @@ def test_nothing_undecided_needs_one_look(loaded: Loader) -> None:
 
 def test_the_undecided_are_looked_at_once_more_in_four_times_the_rounds(loaded: Loader) -> None:
     bench = Bench(loaded, ["gemm/a"], ["gemm/a"])
-    found = bench.compare()
+    both = bench.compare()
     assert bench.ran[1:] == [(range(8, 29), ["gemm/a"])]
     assert bench.said == ["Second look, at 1 undecided benchmark: rounds 8 to 28"]
-    assert found.count(Outcome.INCONCLUSIVE) == 1
+    assert both.found.count(Outcome.INCONCLUSIVE) == 1
+    assert both.told == "7 rounds, and 28 in a second look at 1 undecided benchmark"
 
 
 def test_a_quick_run_takes_no_second_look(loaded: Loader) -> None:
     bench = Bench(loaded, ["gemm/a"])
-    assert bench.compare(second_look=False).count(Outcome.INCONCLUSIVE) == 1
+    both = bench.compare(second_look=False)
+    assert both.found.count(Outcome.INCONCLUSIVE) == 1
+    assert both.told == "7 rounds, and no second look at 1 undecided benchmark"
     assert len(bench.ran) == 1
 
 

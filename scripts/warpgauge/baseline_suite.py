@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from warpgauge.baseline_names import named
 from warpgauge.discovery import Binary
-from warpgauge.text import inert
+from warpgauge.text import inert, named
 
 
 @dataclass(frozen=True)

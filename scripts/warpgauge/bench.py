@@ -30,6 +30,7 @@ from warpgauge import (
 )
 from warpgauge.alone import alone
 from warpgauge.beside import Beside
+from warpgauge.combination import measured_in_turns
 from warpgauge.conclusion import Conclusion, without_baseline
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.formats import TERMINAL
@@ -114,8 +115,8 @@ class Bench:
         files = runfile.beside(out, "base"), out
         shown = commit[: worktree.DIGITS]
         beside.measuring.note(f"Measuring {beside.suite.size} in turns with commit {shown}")
-        found = beside.compared(base, candidate, self.options.filter, files, self.show.judged)
-        status = self.show.compared(found)
+        both = beside.compared(base, candidate, self.options.filter, files, self.show.judged)
+        status = self.show.compared(measured_in_turns(both, commit))
         if status is ExitStatus.OK and beside.suite.probe.no_gpu:
             return ExitStatus.NOT_MEASURED
         return status

@@ -12,9 +12,11 @@ from warpgauge import build, discovery, load, looks, paired, runfile, selection,
 from warpgauge.comparison import Comparison
 from warpgauge.discovery import Binary
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.looks import Looks
 from warpgauge.measuring import Measuring, Suite
 from warpgauge.model import Record
 from warpgauge.paired import Side
+from warpgauge.pairs import FEWEST_ROUNDS
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class Beside:
         filter: str,
         files: tuple[Path, Path],
         judge: Callable[[Record, Record], Comparison],
-    ) -> Comparison:
+    ) -> Looks:
         """Both looks at the two sides, which are left in `files`, base first. Raises UserError.
 
         `filter` is what the sides' benchmarks are left of.
@@ -107,14 +109,14 @@ class Beside:
             one, other = (load.load(path) for path in files)
             return judge(one, other)
 
-        found = looks.compare(
+        both = looks.compare(
             base,
             candidate,
-            options.processes,
+            max(options.processes, FEWEST_ROUNDS),
             second_look=options.second_look,
             run=self.measuring.run,
             judge=keep_and_judge,
             say=self.measuring.note,
         )
         self.measuring.note(f"run files: {', '.join(os.path.relpath(path) for path in files)}")
-        return found
+        return both

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from warpgauge.comparison import Comparison
 from warpgauge.paired import Run, Side, measure
@@ -12,6 +13,15 @@ from warpgauge.text import plural
 # The rounds of both looks together, as a multiple of the first's: four times as many halve an
 # interval (7 rounds become 28).
 SECOND_LOOK = 4
+
+
+@dataclass(frozen=True)
+class Looks:
+    """What was found, and in how many looks: ``7 rounds``."""
+
+    found: Comparison
+    told: str
+
 
 # Keeps what both sides delivered so far, and judges it.
 Judge = Callable[[Side, Side], Comparison]
@@ -26,17 +36,20 @@ def compare(
     run: Run,
     judge: Judge,
     say: Callable[[str], None],
-) -> Comparison:
+) -> Looks:
     """What `first` rounds of both sides show; after a second look at what they leave open."""
     sides = measure(base, candidate, None, range(1, first + 1), run)
     found = judge(*sides)
     undecided = [one.name for one in found.verdicts if one.undecided]
-    if not second_look or not undecided:
-        return found
+    rounds, many = plural(first, "round"), plural(len(undecided), "undecided benchmark")
+    if not undecided:
+        return Looks(found, rounds)
+    if not second_look:
+        return Looks(found, f"{rounds}, and no second look at {many}")
     last = SECOND_LOOK * first
-    many = plural(len(undecided), "undecided benchmark")
     say(f"Second look, at {many}: rounds {first + 1} to {last}")
     try:
-        return judge(*measure(*sides, undecided, range(first + 1, last + 1), run))
+        found = judge(*measure(*sides, undecided, range(first + 1, last + 1), run))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("in the second look: the run files hold the first") from None
+    return Looks(found, f"{rounds}, and {last} in a second look at {many}")

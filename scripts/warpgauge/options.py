@@ -126,7 +126,8 @@ def _parser() -> Parser:
     add("--filter", metavar="REGEX", default="", help="only benchmarks whose name matches")
     add("--quick", action="store_true", help=f"{QUICK_PROCESSES} processes, and no second look "
         "at what stays inconclusive")  # fmt: skip
-    add("--processes", metavar="N", type=positive, help=f"default {PROCESSES}")
+    add("--processes", metavar="N", type=positive, help=f"default {PROCESSES}; two builds "
+        "that are measured in turns need 2")  # fmt: skip
     add("--out", metavar="FILE", type=Path, help="run file; default build/runs/<time>.json")
     add("--baseline", metavar="PATH", type=Path, help="default baselines/<this GPU model>")
     add("--against", metavar="REF", type=_revision, help="build this commit too, and "

@@ -27,6 +27,7 @@ KEPT = 2
 # Why git has a worktree locked while it makes it.
 _MAKING = "initializing"
 
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _OURS = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
 
 
@@ -44,7 +45,7 @@ def commit_of(root: Path, ref: str) -> str:
     if git.run(root, "rev-parse", "--is-shallow-repository").stdout.strip() == "true":
         remedy = "it is shallow: git fetch --unshallow gets the rest"
     else:
-        remedy = "git fetch it, or name another"
+        remedy = "git fetch it" if _COMMIT.fullmatch(ref) else "git fetch it, or name another"
     raise UserError(f"{quoted(ref)} is no commit of this clone; {remedy}")
 
 
