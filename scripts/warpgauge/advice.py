@@ -5,18 +5,16 @@ from __future__ import annotations
 
 import re
 
+from warpgauge.commits import is_full, short
 from warpgauge.comparison import Comparison, Outcome, Verdict
 from warpgauge.controls import FAMILY as CONTROLS
 from warpgauge.headline import worst
 from warpgauge.model import Clock, Source
 from warpgauge.pairs import are_paired
-from warpgauge.provenance import COMMIT_DIGITS
 from warpgauge.sessions import newest_last
 
 # A name that a shell and a regular expression both take literally, and that fits on a line.
 _HARMLESS = re.compile(r"[A-Za-z0-9_/:,=-]{1,200}")
-_COMMIT = re.compile(r"[0-9a-f]{40,64}")
-
 ACCEPT = (
     "If the change is meant, accept it with scripts/bench --record in the commit that makes it."
 )
@@ -65,4 +63,4 @@ def _base(comparison: Comparison) -> str | None:
     if not are_paired(comparison.baseline, comparison.candidate):
         return None
     commit = newest_last(comparison.baseline.sessions.values())[-1].context.get("commit", "")
-    return commit[:COMMIT_DIGITS] if _COMMIT.fullmatch(commit) else ""
+    return short(commit) if is_full(commit) else ""

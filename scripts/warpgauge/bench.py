@@ -31,6 +31,7 @@ from warpgauge import (
 from warpgauge.alone import alone
 from warpgauge.beside import Beside
 from warpgauge.combination import measured_in_turns
+from warpgauge.commits import short
 from warpgauge.conclusion import Conclusion, without_baseline
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.formats import TERMINAL
@@ -113,8 +114,7 @@ class Bench:
         """Base and candidate in turns, and nothing else."""
         base, candidate = beside.base(commit), beside.candidate
         files = runfile.beside(out, "base"), out
-        shown = commit[: worktree.DIGITS]
-        beside.measuring.note(f"Measuring {beside.suite.size} in turns with commit {shown}")
+        beside.measuring.note(f"Measuring {beside.suite.size} in turns with commit {short(commit)}")
         both = beside.compared(base, candidate, self.options.filter, files, self.show.judged)
         status = self.show.compared(measured_in_turns(both, commit))
         if status is ExitStatus.OK and beside.suite.probe.no_gpu:

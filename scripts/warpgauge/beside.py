@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge import build, discovery, load, looks, paired, runfile, selection, worktree
+from warpgauge.commits import short
 from warpgauge.comparison import Comparison
 from warpgauge.discovery import Binary
 from warpgauge.errors import ExitStatus, UserError
@@ -42,7 +43,7 @@ class Beside:
         """`commit`, built in a worktree unless it is what is built here. Raises UserError."""
         facts = {"commit": commit, "dirty": "false"}
         if self.source == facts:
-            shown = commit[: worktree.DIGITS]
+            shown = short(commit)
             self.measuring.note(f"Commit {shown} is this tree: both sides run the same programs.")
             return self._side(self.suite.binaries, facts)
         everything, measuring = self._built(commit), self.measuring
@@ -57,7 +58,7 @@ class Beside:
         return Side(tuple(binaries), facts, arguments, filters)
 
     def _built(self, commit: str) -> list[Binary]:
-        measuring, shown = self.measuring, commit[: worktree.DIGITS]
+        measuring, shown = self.measuring, short(commit)
         root = worktree.provide(measuring.root, commit)
         measuring.note(f"Base: commit {shown}, in {os.path.relpath(root)}")
         try:
@@ -91,7 +92,7 @@ class Beside:
         `filter` is what the sides' benchmarks are left of.
         """
         if not base.binaries:
-            shown = base.facts["commit"][: worktree.DIGITS]
+            shown = short(base.facts["commit"])
             raise UserError(
                 f"commit {shown} has none of these benchmarks: there is nothing to compare with",
                 ExitStatus.NOT_MEASURED,

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from warpgauge.commits import short
 from warpgauge.comparison import UNMEASURED, Comparison, Outcome, Verdict
 from warpgauge.looks import Looks
-from warpgauge.provenance import COMMIT_DIGITS
 from warpgauge.sessions import newest_last
 from warpgauge.text import inert, named, percent, plural
 
@@ -35,7 +35,7 @@ def flagged(screened: Comparison) -> tuple[Verdict, ...]:
 
 def measured_in_turns(both: Looks, commit: str) -> Comparison:
     """A pair's comparison with a note on how it was measured."""
-    note = f"Measured in turns with commit {inert(commit[:COMMIT_DIGITS])}: {both.told}."
+    note = f"Measured in turns with commit {inert(short(commit))}: {both.told}."
     return replace(both.found, notes=(note, *both.found.notes))
 
 
@@ -56,7 +56,7 @@ def combined(screened: Comparison, both: Looks) -> Comparison:
         if one.name in beside and _counts(one, beside[one.name])
     }
     newest = newest_last(paired.baseline.sessions.values())[-1]
-    commit = inert(newest.context.get("commit", "")[:COMMIT_DIGITS])
+    commit = inert(short(newest.context.get("commit", "")))
     note = (
         f"Screened against the baseline: {_flagged(flags, screened)}. Measured again in turns with "
         f"its commit {commit}, {both.told}: {_found(flags, list(found.values()))}."

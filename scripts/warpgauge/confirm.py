@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 from warpgauge import runfile, worktree
 from warpgauge.beside import Beside
 from warpgauge.combination import combined, flagged, unconfirmed
+from warpgauge.commits import is_full, short
 from warpgauge.comparison import Comparison
 from warpgauge.context import same_model
 from warpgauge.errors import UserError
@@ -18,9 +18,6 @@ from warpgauge.model import Clock, Record
 from warpgauge.selection import exactly
 from warpgauge.sessions import newest_last
 from warpgauge.text import plural
-
-# A commit in full, as a run file tells it (SHA-1 or SHA-256), and nothing else git would look up.
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def files(out: Path) -> tuple[Path, Path]:
@@ -48,7 +45,7 @@ def confirmed(
     try:
         commit = commit_of(screened.baseline, screened.candidate)
         base = beside.base(worktree.commit_of(beside.measuring.root, commit))
-        shown = commit[: worktree.DIGITS]
+        shown = short(commit)
         many = plural(len(flags), "flagged benchmark")
         note(f"Confirming {many}: again, in turns with commit {shown} of the baseline")
         sides = base.only(names), candidate.only(names)
@@ -68,7 +65,7 @@ def commit_of(baseline: Record, run: Record) -> str:
     used, _ = references(same_model(baseline, session), session, Clock.DEVICE)
     told = newest_last(used)[-1].context if used else {}
     commit = told.get("commit", "")
-    if not _COMMIT.fullmatch(commit):
+    if not is_full(commit):
         raise UserError("the baseline does not tell its commit")
     if told.get("dirty") == "true":
         raise UserError("the baseline was measured with changes that are in no commit")

@@ -86,8 +86,9 @@ def parse(argv: Sequence[str]) -> Options:
     if options.record:
         _check_recordable(options)
     if options.self_check:
-        others = {"--record": options.record, "--against": options.against}
-        _refuse("--self-check", {**others, "--inject": options.inject, "--out": options.out})
+        others: dict[str, object] = {"--record": options.record, "--against": options.against}
+        others |= {"--inject": options.inject, "--out": options.out, "--format": given.format}
+        _refuse("--self-check", others)
     if options.against:
         _refuse("--against", {"--baseline": options.baseline, "--no-confirm": given.no_confirm})
     return options

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from datetime import date, datetime, time, timedelta, timezone
 
+from warpgauge.commits import short
 from warpgauge.model import Record, Session, Source
 from warpgauge.sessions import newest_last, when
 from warpgauge.text import inert, plural
@@ -14,8 +15,6 @@ STALE_DAYS = 90
 
 # A date without a zone is read as UTC and may be off by 14 hours: less than a day proves nothing.
 _CLOCK_SLACK = timedelta(days=1)
-
-_COMMIT_DIGITS = 10
 
 
 def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> str | None:
@@ -85,4 +84,4 @@ def told(session: Session, now: datetime) -> str:
 
 def commit(session: Session) -> str:
     """The first digits of the commit that was measured, or ``unknown``."""
-    return inert(session.context.get("commit", "")[:_COMMIT_DIGITS]) or "unknown"
+    return inert(short(session.context.get("commit", ""))) or "unknown"

@@ -14,11 +14,9 @@ import shutil
 from pathlib import Path
 
 from warpgauge import git
+from warpgauge.commits import DIGITS, is_full, short
 from warpgauge.errors import UserError
 from warpgauge.text import quoted
-
-# Digits of a commit that name its folder, as Git shows it.
-DIGITS = 10
 
 # The base of this branch and that of the one before: a third is seldom wanted again, and each
 # holds a whole build.
@@ -27,7 +25,6 @@ KEPT = 2
 # Why git has a worktree locked while it makes it.
 _MAKING = "initializing"
 
-_COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _OURS = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
 
 
@@ -45,7 +42,7 @@ def commit_of(root: Path, ref: str) -> str:
     if git.run(root, "rev-parse", "--is-shallow-repository").stdout.strip() == "true":
         remedy = "it is shallow: git fetch --unshallow gets the rest"
     else:
-        remedy = "git fetch it" if _COMMIT.fullmatch(ref) else "git fetch it, or name another"
+        remedy = "git fetch it" if is_full(ref) else "git fetch it, or name another"
     raise UserError(f"{quoted(ref)} is no commit of this clone; {remedy}")
 
 
@@ -55,7 +52,7 @@ def provide(root: Path, commit: str) -> Path:
     The folder that stands for `root`, which need not be the top of its repository. Of other
     commits' the one used last is kept.
     """
-    folder = root / "build" / "base" / commit[:DIGITS]
+    folder = root / "build" / "base" / short(commit)
     if folder.exists() and not _is_at(folder, commit):
         _remove(root, folder)
     if not folder.exists():
