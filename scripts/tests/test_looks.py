@@ -102,3 +102,11 @@ def test_an_interrupted_second_look_says_that_the_first_is_kept(loaded: Loader) 
     bench.run = run  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt, match="in the second look: the run files hold the first"):
         bench.compare()
+
+
+def test_the_hosts_controls_get_no_second_look(loaded: Loader) -> None:
+    record = loaded(builders.run([builders.row("gemm/a")]))
+    verdicts = tuple(
+        Verdict(name, Outcome.INCONCLUSIVE, Clock.HOST) for name in ("host/copy", "memcpy/a")
+    )
+    assert looks.undecided(Comparison(record, record, verdicts)) == ["memcpy/a"]

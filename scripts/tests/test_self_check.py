@@ -107,7 +107,7 @@ def test_what_failed_on_any_side_is_no_success_and_not_kept(
         return make(folder, family, times, no_gpu=no_gpu, faults={process: "crash"})
 
     monkeypatch.setattr(fake_binary, "make", ill)
-    assert suite.bench("--self-check") is ExitStatus.NOT_MEASURED
+    assert suite.bench("--self-check", "--quick") is ExitStatus.NOT_MEASURED
     assert ": there is no result of " in suite.output()[1]
     assert not (suite.root / "baselines").exists()
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from warpgauge.comparison import Comparison
+from warpgauge.controls import FAMILY as CONTROLS
+from warpgauge.model import Clock
 from warpgauge.paired import Run, Side, measure
 from warpgauge.text import plural
 
@@ -40,16 +42,25 @@ def compare(
     """What `first` rounds of both sides show; after a second look at what they leave open."""
     sides = measure(base, candidate, None, range(1, first + 1), run)
     found = judge(*sides)
-    undecided = [one.name for one in found.verdicts if one.undecided]
-    rounds, many = plural(first, "round"), plural(len(undecided), "undecided benchmark")
-    if not undecided:
+    open_ = undecided(found)
+    rounds, many = plural(first, "round"), plural(len(open_), "undecided benchmark")
+    if not open_:
         return Looks(found, rounds)
     if not second_look:
         return Looks(found, f"{rounds}, and no second look at {many}")
     last = SECOND_LOOK * first
     say(f"Second look, at {many}: rounds {first + 1} to {last}")
     try:
-        found = judge(*measure(*sides, undecided, range(first + 1, last + 1), run))
+        found = judge(*measure(*sides, open_, range(first + 1, last + 1), run))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("in the second look: the run files hold the first") from None
     return Looks(found, f"{rounds}, and {last} in a second look at {many}")
+
+
+def undecided(found: Comparison) -> list[str]:
+    """What deserves a second look; the host's controls judge nobody, and get none."""
+    return [
+        one.name
+        for one in found.verdicts
+        if one.undecided and not (one.family == CONTROLS and one.clock is Clock.HOST)
+    ]

@@ -56,7 +56,7 @@ def measure(beside: Beside, folder: Path, judge: Judge) -> SelfCheck:
     sides = paired.measure_all(sides, None, range(1, first + 1), measuring.run)
     found = _judged(beside, sides, folder, judge)
     every = (found.same, *found.injected.values())
-    undecided = {one.name for comparison in every for one in comparison.verdicts if one.undecided}
+    undecided = {name for comparison in every for name in looks.undecided(comparison)}
     if not options.second_look or not undecided:
         return found
     many = plural(len(undecided), "undecided benchmark")
