@@ -12,6 +12,7 @@ from clone import HOST_TIMES, TIMES, GitRepository, Repository
 from conftest import Loader
 from warpgauge import confirm
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.run_paths import RunPaths
 
 SLOW = {**TIMES, "sync/busy": 9000.0}
 FLAGGED = "1 of 3 benchmarks was flagged. Measured again in turns with its commit"
@@ -53,7 +54,7 @@ def test_the_pair_holds_what_was_flagged_and_nothing_else(clone: GitRepository) 
     clone.bench("--processes=5")
     (run,) = [path for path in clone.runs() if "confirm" not in path.name]
     assert len(json.loads(run.read_text())["benchmarks"]) == 3
-    for path in confirm.files(run):
+    for path in RunPaths(run).confirming:
         document = json.loads(path.read_text())
         assert [row["name"] for row in document["benchmarks"]] == ["sync/busy"]
         assert document["context"]["filter"] == "^(sync/busy)$"

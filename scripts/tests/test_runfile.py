@@ -17,6 +17,7 @@ from warpgauge.discovery import Binary
 from warpgauge.errors import UserError
 from warpgauge.merge import rows
 from warpgauge.model import Source
+from warpgauge.run_paths import named_after
 from warpgauge.runner import Outcome
 
 UPSTREAM = Path("/usr/share/benchmark/tools/compare.py"), Path("/usr/share/benchmark/compare.py")
@@ -78,7 +79,7 @@ def test_google_benchmarks_own_compare_reads_it(tmp_path: Path) -> None:
 
 
 def test_the_default_path_is_named_by_the_time(tmp_path: Path) -> None:
-    path = runfile.default_path(tmp_path, datetime(2026, 11, 20, 9, 5, 7))
+    path = named_after(tmp_path, datetime(2026, 11, 20, 9, 5, 7)).run
     assert path == tmp_path / "build" / "runs" / "2026-11-20-090507.json"
     assert path.parent.is_dir()
 
@@ -109,12 +110,12 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
 
 def test_two_runs_of_one_second_get_two_names(tmp_path: Path) -> None:
     now = datetime(2026, 11, 20, 12, 0, 1)
-    first = runfile.default_path(tmp_path, now)
-    runfile.beside(first, "base").touch()  # of the first there is no more than this yet
-    second = runfile.default_path(tmp_path, now)
-    second.with_suffix("").mkdir()
-    third = runfile.default_path(tmp_path, now)
-    assert [path.name for path in (first, second, third)] == [
+    first = named_after(tmp_path, now)
+    first.pair[0].touch()  # of the first there is no more than this yet
+    second = named_after(tmp_path, now)
+    second.folder.mkdir()
+    third = named_after(tmp_path, now)
+    assert [paths.run.name for paths in (first, second, third)] == [
         "2026-11-20-120001.json",
         "2026-11-20-120001-2.json",
         "2026-11-20-120001-3.json",

@@ -71,7 +71,7 @@ def test_a_false_alarm_is_exit_status_1(suite: GitRepository) -> None:
     assert "3 of 3 called changed" in suite.output()[0]
 
 
-def test_the_run_files_of_all_sides_stay(suite: GitRepository) -> None:
+def test_the_run_paths_of_all_sides_stay(suite: GitRepository) -> None:
     suite.bench("--self-check", "--quick")
     (folder,) = (path for path in (suite.root / "build" / "runs").iterdir() if path.is_dir())
     assert sorted(path.stem for path in folder.iterdir()) == [

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from warpgauge import runfile, worktree
+from warpgauge import worktree
 from warpgauge.beside import Beside
 from warpgauge.combination import combined, flagged, unconfirmed
 from warpgauge.commits import is_full, short
@@ -20,19 +20,15 @@ from warpgauge.sessions import newest_last
 from warpgauge.text import plural
 
 
-def files(out: Path) -> tuple[Path, Path]:
-    """Where the pair that confirms the run `out` is kept: base and candidate."""
-    return runfile.beside(out, "confirm-base"), runfile.beside(out, "confirm")
-
-
 def confirmed(
     screened: Comparison,
     beside: Beside,
-    out: Path,
+    files: tuple[Path, Path],
     judge: Callable[[Record, Record], Comparison],
 ) -> Comparison:
     """`screened` after another measurement of what it flagged, with a note on what was done.
 
+    That is left in `files`, base first.
     Where that cannot be, `screened` stands, and the note says why.
     """
     flags = flagged(screened)
@@ -49,7 +45,7 @@ def confirmed(
         many = plural(len(flags), "flagged benchmark")
         note(f"Confirming {many}: again, in turns with commit {shown} of the baseline")
         sides = base.only(names), candidate.only(names)
-        return combined(screened, beside.compared(*sides, exactly(names), files(out), judge))
+        return combined(screened, beside.compared(*sides, exactly(names), files, judge))
     except UserError as fault:
         return unconfirmed(screened, str(fault))
     except OSError as fault:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 
 from warpgauge.discovery import Binary
@@ -14,26 +13,6 @@ from warpgauge.merge import JsonRow
 from warpgauge.runner import Outcome, Report
 
 FORMAT = "run/1"
-
-
-def default_path(root: Path, now: datetime) -> Path:
-    """Where a run goes when the user names no file; its folder is made.
-
-    Two runs of one second get two names.
-    """
-    folder = root / "build" / "runs"
-    folder.mkdir(parents=True, exist_ok=True)
-    name, number = f"{now:%Y-%m-%d-%H%M%S}", 1
-    stem = name
-    while any(path.stem == stem or path.stem.startswith(f"{stem}-") for path in folder.iterdir()):
-        number += 1
-        stem = f"{name}-{number}"
-    return folder / f"{stem}.json"
-
-
-def beside(path: Path, what: str) -> Path:
-    """The file of the same run that holds something else: ``run-base.json`` of ``run.json``."""
-    return path.with_stem(f"{path.stem}-{what}")
 
 
 def context(
