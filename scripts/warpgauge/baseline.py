@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.alone import alone
-from warpgauge.baseline_file import Times, family_text
-from warpgauge.baseline_folder import Folder, open_folder
+from warpgauge.baseline_files import Folder, Times, family_text, open_folder
 from warpgauge.baseline_rotation import SESSIONS_KEPT, surplus
 from warpgauge.document import Document, Object, read, rows_of
 from warpgauge.errors import UserError

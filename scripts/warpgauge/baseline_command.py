@@ -12,7 +12,7 @@ from pathlib import Path
 from warpgauge import baseline, baseline_check, baseline_prune, baseline_show, bench, interrupts
 from warpgauge.alone import alone
 from warpgauge.baseline_choice import chosen
-from warpgauge.baseline_folder import open_folder
+from warpgauge.baseline_files import open_folder
 from warpgauge.baseline_options import AddSession, Check, Options, Prune, RecordNow, Show, parse
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.files import replace_all

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from warpgauge import baseline_spread, staleness
 from warpgauge.baseline import slug
-from warpgauge.baseline_folder import FamilyFile, Folder
+from warpgauge.baseline_files import FamilyFile, Folder
 from warpgauge.controls import is_control
 from warpgauge.model import Record, Row, Session
 from warpgauge.recordable import FEWEST_PROCESSES

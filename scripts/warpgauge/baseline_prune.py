@@ -9,8 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from warpgauge import staleness
-from warpgauge.baseline_file import family_text
-from warpgauge.baseline_folder import FamilyFile, Folder
+from warpgauge.baseline_files import FamilyFile, Folder, family_text
 from warpgauge.baseline_rotation import surplus
 from warpgauge.errors import UserError
 from warpgauge.model import Session
