@@ -28,23 +28,23 @@ def confirmed(
 ) -> Comparison:
     """`screened` after another measurement of what it flagged, with a note on what was done.
 
-    That is left in `files`, base first.
-    Where that cannot be, `screened` stands, and the note says why.
+    The pair is left in `files`, base first. Where there can be none `screened` stands, and the note
+    says why.
     """
     flags = flagged(screened)
     if not beside.measuring.options.confirm:
         return unconfirmed(screened, "--no-confirm was given")
     if not flags:
         return screened
-    note, candidate = beside.measuring.note, beside.candidate
-    names = [one.name for one in flags]
+    measuring, names = beside.measuring, [one.name for one in flags]
     try:
-        commit = commit_of(screened.baseline, screened.candidate)
-        base = beside.base(worktree.commit_of(beside.measuring.root, commit))
-        shown = short(commit)
-        many = plural(len(flags), "flagged benchmark")
-        note(f"Confirming {many}: again, in turns with commit {shown} of the baseline")
-        sides = base.only(names), candidate.only(names)
+        told = commit_of(screened.baseline, screened.candidate)
+        commit = worktree.commit_of(measuring.root, told)
+        measuring.note(
+            f"Confirming {plural(len(flags), 'flagged benchmark')}: again, in turns with commit "
+            f"{short(commit)} of the baseline"
+        )
+        sides = beside.base(commit).only(names), beside.candidate.only(names)
         return combined(screened, beside.compared(*sides, exactly(names), files, judge))
     except UserError as fault:
         return unconfirmed(screened, str(fault))
