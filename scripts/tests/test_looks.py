@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -47,20 +47,20 @@ class Bench:
             for binary in lane.binaries
         ]
 
-    def judge(self, base: Side, candidate: Side) -> Comparison:
+    def judge(self, sides: Mapping[str, Side]) -> Comparison:
         names = self._undecided.pop(0)
         verdicts = tuple(Verdict(name, Outcome.INCONCLUSIVE, Clock.DEVICE) for name in names)
         passed = Verdict("gemm/b", Outcome.PASS, Clock.DEVICE)
         return Comparison(self._record, self._record, (*verdicts, passed))
 
-    def compare(self, *, second_look: bool = True) -> looks.Looks:
-        return looks.compare(
-            SIDE,
-            SIDE,
+    def compare(self, *, second_look: bool = True) -> looks.Looks[Comparison]:
+        return looks.take(
+            {"base": SIDE, "candidate": SIDE},
             7,
             second_look=second_look,
             run=self.run,
             judge=self.judge,
+            left=looks.undecided,
             say=self.said.append,
         )
 

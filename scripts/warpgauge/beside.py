@@ -16,7 +16,7 @@ from warpgauge.errors import ExitStatus, UserError
 from warpgauge.looks import Looks
 from warpgauge.measuring import Measuring, Suite
 from warpgauge.model import Record
-from warpgauge.paired import Side
+from warpgauge.paired import BASE, CANDIDATE, Side
 from warpgauge.pairs import FEWEST_ROUNDS
 
 
@@ -86,7 +86,7 @@ class Beside:
         filter: str,
         files: tuple[Path, Path],
         judge: Callable[[Record, Record], Comparison],
-    ) -> Looks:
+    ) -> Looks[Comparison]:
         """Both looks at the two sides, which are left in `files`, base first. Raises UserError.
 
         `filter` is what the sides' benchmarks are left of.
@@ -104,19 +104,19 @@ class Beside:
             "pair_id": paired.new_id(),
         }
 
-        def keep_and_judge(base: Side, candidate: Side) -> Comparison:
-            documents = paired.documents(base, candidate, facts, self.suite.known)
+        def keep_and_judge(sides: Mapping[str, Side]) -> Comparison:
+            documents = paired.documents(sides[BASE], sides[CANDIDATE], facts, self.suite.known)
             runfile.write_all(dict(zip(files, documents, strict=True)))
             one, other = (load.load(path) for path in files)
             return judge(one, other)
 
-        both = looks.compare(
-            base,
-            candidate,
+        both = looks.take(
+            {BASE: base, CANDIDATE: candidate},
             max(options.processes, FEWEST_ROUNDS),
             second_look=options.second_look,
             run=self.measuring.run,
             judge=keep_and_judge,
+            left=looks.undecided,
             say=self.measuring.note,
         )
         self.measuring.note(f"run files: {', '.join(os.path.relpath(path) for path in files)}")

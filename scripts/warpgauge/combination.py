@@ -33,13 +33,13 @@ def flagged(screened: Comparison) -> tuple[Verdict, ...]:
     return tuple(one for one in screened.verdicts if one.outcome in _FLAGS)
 
 
-def measured_in_turns(both: Looks, commit: str) -> Comparison:
+def measured_in_turns(both: Looks[Comparison], commit: str) -> Comparison:
     """A pair's comparison with a note on how it was measured."""
     note = f"Measured in turns with commit {inert(short(commit))}: {both.told}."
     return replace(both.found, notes=(note, *both.found.notes))
 
 
-def combined(screened: Comparison, both: Looks) -> Comparison:
+def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
     """`screened` with the verdicts of what it flagged replaced by those of a pair.
 
     A pair that could not be measured acquits nobody: a regression stays one, and a benchmark that

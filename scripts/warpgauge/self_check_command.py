@@ -73,8 +73,8 @@ def _why_not_kept(beside: Beside, failed: Sequence[str]) -> str:
         return f"there is no result of {named(failed)}"
     if options.filter:
         return "only a part was measured (--filter)"
-    if options.processes < PROCESSES or not options.second_look:
-        return f"the gate was not the usual one, of {PROCESSES} processes and a second look"
     if beside.source.get("dirty") != "false":
         return "the working tree had uncommitted changes"
+    if options.processes < PROCESSES or not options.second_look:
+        return f"the gate was not the usual one, of {PROCESSES} processes and a second look"
     return ""
