@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 _LARGEST_QUANTITY = 1e18
 _LARGEST_PERCENT = 9999
+_NAMED = 3
+_LONGEST_NAME = 120
 _MINUS = "\N{MINUS SIGN}"
 
 
@@ -121,3 +124,12 @@ def span(low: float, high: float) -> str:
 def plural(count: int, noun: str, plural_noun: str = "") -> str:
     """``1 row``, ``2 rows``."""
     return f"{count} {noun if count == 1 else plural_noun or noun + 's'}"
+
+
+def named(names: Sequence[str]) -> str:
+    """``'a'``; ``2 benchmarks ('a', 'b')``; beyond three the rest is counted. Inert."""
+    first = ", ".join(quoted(name, _LONGEST_NAME) for name in names[:_NAMED])
+    if len(names) == 1:
+        return inert(first)
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return inert(f"{plural(len(names), 'benchmark')} ({first}{more})")
