@@ -77,9 +77,17 @@ WHOLE = {
         {"context": {"warpgauge_format": "baseline/1"}, "sessions": [], "benchmarks": []},
         "'sessions' is a list, not an object",
     ),
+    "no sessions": (
+        {"context": {"warpgauge_format": "baseline/1"}, "benchmarks": []},
+        "has no 'sessions'",
+    ),
+    "a book for a context": (
+        {"context": {"gpu_name": "x" * 200_000}, "benchmarks": [row("a")]},
+        "'gpu_name' of 'context' is longer than 131072 characters; shorten it",
+    ),
     "session a string": (
         {"context": {"warpgauge_format": "baseline/1"}, "sessions": {"x": "y"}, "benchmarks": []},
-        "'x' is a string, not an object",
+        ", session 'x': 'x' is a string, not an object",
     ),
 }
 

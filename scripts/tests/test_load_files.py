@@ -125,3 +125,18 @@ def test_both_halves_of_a_character_are_one(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     path.write_text(GOOD.replace("a/b", "a/\\ud83d\\ude80"))
     assert list(load(path).rows) == ["a/\N{ROCKET}"]
+
+
+@pytest.mark.parametrize(
+    "text", ["\\\\\\ud83d", "\\\\ud83d\\ude80", "\\ude80\\ud83d", "\\ud83d\\n\\ude80"]
+)
+def test_half_a_character_is_found_whatever_stands_around_it(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(GOOD.replace("a/b", text))
+    assert "holds half a character" in fault(path)
+
+
+def test_a_backslash_before_a_u_is_no_half_of_a_character(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(GOOD.replace("a/b", "\\\\ud83d"))
+    assert list(load(path).rows) == ["\\ud83d"]

@@ -148,7 +148,9 @@ def test_a_value_that_means_nothing_is_refused(tmp_path: Path, line: str, told: 
     assert fault(tmp_path, text) == f", expected entry 1: {told}"
 
 
-@pytest.mark.parametrize("value", ["0", "-5", "1000", "inf", "nan", "1e400", "9" * 400])
+@pytest.mark.parametrize(
+    "value", ["0", "-5", "1000", "inf", "nan", "1e400", "9" * 400, "0x" + "f" * 5000]
+)
 def test_a_percentage_out_of_range_is_refused(tmp_path: Path, value: str) -> None:
     told = fault(tmp_path, EFFECT.replace("25", value))
     assert told.startswith(", minimum_effect entry 1: 'percent' is ")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 
 import pytest
@@ -17,7 +18,7 @@ from warpgauge.request import Request, found, matches, require_match, require_po
 @pytest.mark.parametrize("asked", [None, "", "all"])
 def test_all_and_nothing_filter_nothing(loaded: Loader, own: str, asked: str | None) -> None:
     request = Request(asked, loaded(run([row("a/b")], filter=own)))
-    assert request.covers("other/vanished")
+    assert request.covered(["other/vanished"]) == ["other/vanished"]
     assert request.filters == ""
 
 
@@ -71,6 +72,19 @@ def test_a_filter_that_neither_side_knows_is_refused(loaded: Loader, filter: str
         require_match(filter, *sides)
     assert str(caught.value).endswith(end)
     assert caught.value.status is ExitStatus.BAD_USAGE
+
+
+def test_a_filter_of_a_run_that_would_take_years_is_refused(loaded: Loader) -> None:
+    request = Request(None, loaded(run([row("a/b")], filter="((a|a)+)+!")))
+    start = time.process_time()
+    with pytest.raises(UserError, match="the filter of its run, or --filter, takes too long"):
+        request.covered(["a" * 40])
+    assert time.process_time() - start < 3.0
+
+
+def test_a_filter_of_a_run_that_is_none_names_the_file(loaded: Loader) -> None:
+    with pytest.raises(UserError, match=r"0\.json: the filter of its run, '\(' is no regular"):
+        Request(None, loaded(run([row("a/b")], filter="(")))
 
 
 def test_the_filter_of_the_run_itself_has_matched_whatever_python_makes_of_it(

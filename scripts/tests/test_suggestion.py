@@ -52,6 +52,12 @@ def test_a_foreign_name_does_nothing_but_be_read() -> None:
     assert hint("nothing", ["\x1b[2J/a"]).isprintable()
 
 
+def test_a_name_of_thousands_of_parts_is_nobodys_slip() -> None:
+    start = time.perf_counter()
+    assert hint("zzzz", ["a/" * 2000 + str(index) for index in range(1000)]).endswith("is a")
+    assert time.perf_counter() - start < 0.5
+
+
 def test_ten_thousand_names_take_no_time() -> None:
     began = time.monotonic()
     hint("memcopy/h2d", [f"family_{index}/variant_{index}/n:{index}" for index in range(10_000)])

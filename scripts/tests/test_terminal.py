@@ -222,6 +222,10 @@ def test_foreign_text_is_printable_in_every_place(text: str) -> None:
     assert not any(line.lstrip().startswith("::") for line in found.splitlines())
 
 
+def test_a_book_in_any_place_is_cut() -> None:
+    assert len(plain(with_text("x" * 100_000))) < 60_000
+
+
 def test_accepted_rows_are_listed_with_the_policys_reason() -> None:
     lines = plain(of_every_kind()).splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("  empty"))

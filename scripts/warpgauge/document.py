@@ -11,7 +11,7 @@ from typing import cast
 
 from warpgauge.json_file import RESULT_FILE, Object, Repeated, parsed, text_of
 from warpgauge.place import Place
-from warpgauge.text import quoted
+from warpgauge.text import cut, quoted
 
 __all__ = [
     "TIME_UNITS",
@@ -32,6 +32,11 @@ _MESSAGE_LIMIT = 1000
 
 # The only way that JSON in UTF-8 has to spell half of a surrogate pair.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+# Read from left to right, each escape of a text is one of these: one that is no half, both halves
+# of a pair, or a half alone.
+_ESCAPE = re.compile(
+    r"\\(?:[^u]|u(?![dD][89a-fA-F])|u[dD][89abAB]..\\u[dD][c-fC-F]|(?P<half>u))", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ def read(path: Path) -> Document:
     document = Document(place, value)
     if repeated is not None:
         _refuse_repeated(document, repeated)
-    if _SURROGATE.search(text) is not None:
+    if _SURROGATE.search(text) is not None and _holds_half(text):
         _refuse_surrogates(document)
     return document
 
@@ -82,6 +87,10 @@ def _objects(document: Document) -> Iterator[tuple[Place, Object]]:
         if isinstance(row, dict):
             yield Place(document.place.path, "", index, row.get("name")), row
     yield document.place, document.top
+
+
+def _holds_half(text: str) -> bool:
+    return any(escape.lastgroup == "half" for escape in _ESCAPE.finditer(text))
 
 
 def _refuse_surrogates(document: Document) -> None:
@@ -121,7 +130,8 @@ def kind(value: object) -> str:
 
 def as_object(value: object, key: str, place: Place) -> Object:
     if not isinstance(value, dict):
-        raise place.error(f"{quoted(key)} is {kind(value)}, not an object")
+        wrong = f"{quoted(key)} is {kind(value)}, not an object"
+        raise place.error(f"has no {quoted(key)}" if value is None else wrong)
     return cast(Object, value)
 
 
@@ -153,4 +163,4 @@ def _message(row: Object, key: str) -> str:
     message = row.get(key)
     if not isinstance(message, str) or not message.strip():
         return "it gave no message"
-    return message if len(message) <= _MESSAGE_LIMIT else f"{message[:_MESSAGE_LIMIT]}…"
+    return cut(message, _MESSAGE_LIMIT)

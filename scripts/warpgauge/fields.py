@@ -25,6 +25,10 @@ _NOT_COUNTERS = frozenset(
     )
 )
 
+# Google Benchmark's --benchmark_context, our --filter and --inject: an argument of a command, and
+# this is the longest that Linux has. The lines that tell of the context are to be read.
+CONTEXT_LIMIT = 128 * 1024
+
 # A name is a key, a column and a line of every report. Templates make names of a few hundred.
 NAME_LIMIT = 4096
 
@@ -123,4 +127,7 @@ def context_strings(top: Object, place: Place, key: str = "context") -> dict[str
             strings[name] = "true" if value else "false"
         elif isinstance(value, (str, int, float)):
             strings[name] = str(value)
+            if len(strings[name]) > CONTEXT_LIMIT:
+                fault = f"{quoted(name)} of {quoted(key)} is longer than {CONTEXT_LIMIT} characters"
+                raise place.error(fault, "shorten it")
     return strings

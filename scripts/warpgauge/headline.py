@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from warpgauge.comparison import Comparison, Evidence, Outcome, Verdict
-from warpgauge.text import inert, percent, plural
+from warpgauge.text import LONGEST_NAME, LONGEST_TEXT, cut, inert, percent, plural
 
 # What the line adds about benchmarks that are neither changed nor unchanged.
 _REST = {
@@ -34,10 +34,12 @@ class Headline:
     def __str__(self) -> str:
         """The whole line, inert: ``1 regression, …; 3 of 4 unchanged. Worst: a/b (+5.0 %).``"""
         if self.refusal is not None:
-            return f"{self.verdict} {inert(self.refusal)}"
+            return f"{self.verdict} {cut(inert(self.refusal), LONGEST_TEXT)}"
         if self.worst is None:
             return f"{self.verdict}."
-        return f"{self.verdict}. Worst: {inert(self.worst.name)}{size(self.worst)}."
+        return (
+            f"{self.verdict}. Worst: {cut(inert(self.worst.name), LONGEST_NAME)}{size(self.worst)}."
+        )
 
 
 def headline(comparison: Comparison) -> Headline:

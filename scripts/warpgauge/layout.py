@@ -10,11 +10,13 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from warpgauge.text import LONGEST_NAME, LONGEST_TEXT, cut
+
 # A name column narrower than this helps nobody; longer names wrap at their slashes instead.
 _NARROWEST_NAME = 24
 
-# No name that somebody chose is longer; one that is longer must not fill the screen.
-_LONGEST_NAME = 400
+# The values of all facts begin behind the longest key.
+_LONGEST_KEY = 40
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,7 @@ class Columns:
 
 def wrapped_name(name: str, width: int) -> list[str]:
     """A benchmark's name in lines of at most `width` cells, broken after a slash if it can be."""
-    if len(name) > _LONGEST_NAME:
-        name = f"{name[:_LONGEST_NAME]}…"
+    name = cut(name, LONGEST_NAME)
     lines, line, lead = [], "", " " * min(4, width // 2)
     for part in _after_slashes(name):
         if line.strip() and cell_len(line + part) > width:
@@ -84,20 +85,21 @@ def _after_slashes(name: str) -> list[str]:
 
 
 def print_text(console: Console, text: Text | str, indent: int = 0, style: str = "") -> None:
-    """A paragraph, wrapped at words; nothing in it is taken for markup, nothing is cut."""
+    """A paragraph, wrapped at words; nothing in it is taken for markup."""
     _print_indented(console, Text(" " * indent), text, style)
 
 
 def print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
     """``key  value`` lines with the values aligned, long ones wrapped under themselves."""
-    width = max((cell_len(key) for key, _ in facts), default=0)
-    for key, value in facts:
+    shown = [(cut(key, _LONGEST_KEY), value) for key, value in facts]
+    width = max((cell_len(key) for key, _ in shown), default=0)
+    for key, value in shown:
         fill = " " * (width - cell_len(key) + 2)
         _print_indented(console, Text(f"  {key}{fill}", "dim"), value)
 
 
 def _print_indented(console: Console, lead: Text, text: Text | str, style: str = "") -> None:
-    body = Text(text) if isinstance(text, str) else text
+    body = Text(cut(text, LONGEST_TEXT)) if isinstance(text, str) else text
     if style:
         body.stylize(style)
     room = max(console.width - lead.cell_len, 1)

@@ -106,7 +106,8 @@ def _baseline(document: Document) -> Record:
     gpu_name = context_strings(document.top, document.place).get("gpu_name", "")
     sessions: dict[str, Session] = {}
     for key in listed:
-        context = context_strings(listed, document.place, key)
+        place = Place(document.place.path, f"session {quoted(key)}")
+        context = context_strings(listed, place, key)
         context.setdefault("gpu_name", gpu_name)
         sessions[key] = Session(key, context)
 

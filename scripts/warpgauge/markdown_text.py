@@ -12,7 +12,7 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
-from warpgauge.text import inert
+from warpgauge.text import cut, inert
 
 # Longer than any name or sentence that somebody meant to be read.
 _LONGEST_CODE = 300
@@ -35,7 +35,7 @@ def code(text: str) -> str:
 
     Nothing is nothing.
     """
-    shown = _cut(inert(text), _LONGEST_CODE)
+    shown = cut(inert(text), _LONGEST_CODE)
     if not shown:
         return ""
     runs = [len(run) for run in re.findall(r"`+", shown)]
@@ -48,7 +48,7 @@ def code(text: str) -> str:
 
 def prose(text: str) -> str:
     """A sentence: its words as they are, whatever else is in it as code spans."""
-    tokens = _cut(inert(" ".join(text.split())), _LONGEST_PROSE).split(" ")
+    tokens = cut(inert(" ".join(text.split())), _LONGEST_PROSE).split(" ")
     parts: list[str] = []
     foreign: list[str] = []
     for index, token in enumerate(tokens):
@@ -63,7 +63,7 @@ def prose(text: str) -> str:
 
 def summary(name: str, words: str) -> str:
     """The visible line of a folded part, which is HTML: a foreign `name`, then our own words."""
-    foreign = f"<code>{html.escape(_cut(inert(name), _LONGEST_CODE))}</code>" if name else ""
+    foreign = f"<code>{html.escape(cut(inert(name), _LONGEST_CODE))}</code>" if name else ""
     return f"<summary>{foreign}{html.escape(words)}</summary>"
 
 
@@ -82,7 +82,3 @@ def _is_word(token: str) -> bool:
     if not _WORD.fullmatch(token):
         return False
     return not _LINKED.match(token.lstrip(_OPENING).rstrip(_CLOSING))
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else f"{text[:length]}…"

@@ -73,7 +73,7 @@ class Entry:
             raise self._wrong(key, "a number")
         if not 0 < value < LARGEST_PERCENT:
             raise self.place.error(
-                f"'{key}' is {value!s:.20}",
+                f"'{key}' is {_shown(value)}",
                 f"give a percentage above 0 and below {LARGEST_PERCENT}",
             )
         return value / 100.0
@@ -141,6 +141,14 @@ def _unknown(place: Place, what: str, key: str, known: Iterable[str]) -> UserErr
     near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
     remedy = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(names)}"
     return place.error(f"has the unknown {what} {quoted(key)}", remedy)
+
+
+def _shown(value: float) -> str:
+    """A number in a few characters; TOML has whole ones of any length in its hexadecimal."""
+    try:
+        return f"{float(value):g}"
+    except OverflowError:
+        return "-inf" if value < 0 else "inf"
 
 
 def _kind(value: object) -> str:

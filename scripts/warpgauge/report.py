@@ -24,8 +24,8 @@ Json = dict[str, object]
 def render(comparison: Comparison) -> str:
     """The document, indented, with its last newline."""
     text = json.dumps(document(comparison), indent=1, allow_nan=False)
-    # What a GitHub runner takes for a command wherever it stands; JSON has another way to say it.
-    return text.replace("##[", "#\\u0023[") + "\n"
+    # What begins a command of a build server's log (`text.inert`); JSON has another way to say it.
+    return text.replace("##", "#\\u0023") + "\n"
 
 
 def document(comparison: Comparison) -> Json:

@@ -5,16 +5,24 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterable
 from functools import cache
 
+from warpgauge.cpu_limit import cpu_limit
 from warpgauge.errors import UserError
 from warpgauge.model import Record
 from warpgauge.suggestion import hint
-from warpgauge.text import inert, typed
+from warpgauge.text import cut, inert, typed
 
 # What Python reads in one way and the benchmarks, to which it is a POSIX extended expression, in
 # another: [:alpha:], [.a.], [=a=]; \d and \b; a backslash in brackets; (?:...); x*? and x++.
 _AMBIGUOUS = re.compile(r"\[([:.=])[^]]*\1\]|\\[A-Za-z0-9]|\[[^]]*\\|\(\?|[*+?}][?+*]")
+
+# A run that confirmed is filtered by the names of all that it measured.
+_LONGEST_SHOWN = 300
+
+# A run file brings its own expression, and may be hostile; 10,000 names take 0.01 s.
+_SEARCH_LIMIT_S = 0.5
 
 
 class Request:
@@ -28,11 +36,18 @@ class Request:
         self._filter = normal(filter or "")
         self._own = _own_filters(candidate)
         self._names = candidate.rows.keys()
-        for expression in (self._filter, *self._own):
-            matches(expression, "")
+        self._whose = f"{candidate.path}: the filter of its run,"
+        matches(self._filter, "")
+        for own in self._own:
+            matches(own, "", self._whose)
 
-    def covers(self, name: str) -> bool:
-        """Whether `name` is part of the comparison, measured or not."""
+    def covered(self, names: Iterable[str]) -> list[str]:
+        """Those of `names` that are part of the comparison, measured or not. Raises UserError."""
+        refusal = f"{self._whose} or --filter, takes too long ({self.filters}); simplify it"
+        with cpu_limit(_SEARCH_LIMIT_S, refusal):
+            return [name for name in names if self._covers(name)]
+
+    def _covers(self, name: str) -> bool:
         if name in self._names:
             # What the run itself measured under this very filter was asked for, even where Python
             # and Google Benchmark read the expression differently.
@@ -43,7 +58,7 @@ class Request:
     def filters(self) -> str:
         """The filters in effect, for a note; empty where all was asked for."""
         given = {self._filter, *self._own} - {""}
-        return inert(", ".join(sorted(given)))
+        return inert(cut(", ".join(sorted(given)), _LONGEST_SHOWN))
 
 
 def require_match(filter: str | None, baseline: Record, candidate: Record) -> None:
@@ -64,10 +79,10 @@ def normal(filter: str) -> str:
     return "" if filter == "all" else filter
 
 
-def matches(filter: str, name: str) -> bool:
+def matches(filter: str, name: str, what: str = "the filter") -> bool:
     """Whether a filter lets `name` through; an empty one lets all through. Raises UserError."""
     negated = filter.startswith("-")
-    return found("the filter", filter[1:] if negated else filter, name) != negated
+    return found(what, filter[1:] if negated else filter, name) != negated
 
 
 def found(what: str, expression: str, name: str) -> bool:

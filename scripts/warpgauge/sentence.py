@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from warpgauge.comparison import Verdict
-from warpgauge.text import duration, inert, of_limit, percent, percent_number
+from warpgauge.text import LONGEST_TEXT, cut, duration, inert, of_limit, percent, percent_number
 
 
 def sentence(verdict: Verdict) -> str:
@@ -17,7 +17,7 @@ def sentence(verdict: Verdict) -> str:
         parts.append(f"likely cause: {inert('; '.join(verdict.causes))}")
     if verdict.accepted:
         parts.append(f"accepted: {inert(verdict.accepted)}")
-    return "; ".join(parts) or verdict.outcome.value
+    return cut("; ".join(parts), LONGEST_TEXT) or verdict.outcome.value
 
 
 def _times(verdict: Verdict) -> str:

@@ -10,8 +10,9 @@ from pathlib import Path
 from warpgauge.comparison import Verdict
 from warpgauge.counters import SOURCE_LINE
 
-# A family's file is named after it; what else a foreign name may hold leads nowhere.
-_FAMILY = re.compile(r"[A-Za-z0-9_-]+")
+# A family's file is named after it; what else a foreign name may hold leads nowhere, and to ask for
+# one that is longer than a file's name can be is an error.
+_FAMILY = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _SUFFIXES = (".cu", ".cpp")
 
 

@@ -11,6 +11,9 @@ from warpgauge.text import inert, typed
 # As difflib's ratio has it: "gemn" is 0.75 like "gemm", and "sink" 0.5 like "sync".
 _SIMILAR = 0.7
 
+# A name of four thousand slashes has four thousand beginnings; nobody types one of them.
+_LONGEST_TYPED = 300
+
 _NEAREST = 3
 _FAMILIES = 8
 
@@ -45,6 +48,8 @@ def _parts(names: Iterable[str]) -> list[str]:
     """What a person may type for a name: all of it, its beginnings, and each of its parts."""
     parts: dict[str, None] = {}
     for name in names:
+        if len(name) > _LONGEST_TYPED:
+            continue
         pieces = name.split("/")
         beginnings = ["/".join(pieces[:end]) for end in range(1, len(pieces) + 1)]
         parts |= dict.fromkeys([*beginnings, *pieces])

@@ -14,7 +14,17 @@ from warpgauge.headline import is_accepted
 from warpgauge.interval_bar import HEADING, interval_bar
 from warpgauge.layout import Cells, Columns, print_text
 from warpgauge.ranking import CHANGED, rank
-from warpgauge.text import duration, inert, of_limit, percent, percent_number, rate, span
+from warpgauge.text import (
+    LONGEST_NAME,
+    cut,
+    duration,
+    inert,
+    of_limit,
+    percent,
+    percent_number,
+    rate,
+    span,
+)
 
 _STYLES = {
     Outcome.REGRESSION: "bold red",
@@ -149,7 +159,7 @@ def _reason(verdict: Verdict) -> tuple[str, ...]:
 
 
 def _family_line(family: _Family) -> Text:
-    line = Text(inert(family.name), "bold")
+    line = Text(cut(inert(family.name), LONGEST_NAME), "bold")
     if family.folded:
         ratios = [verdict.change.ratio for verdict in family.folded if verdict.change is not None]
         line.append(f" · {len(family.folded)} unchanged", "green not bold")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -11,17 +12,31 @@ _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0,
 
 _LARGEST_QUANTITY = 1e18
 _LARGEST_PERCENT = 9999
+
+# Names that a note lists before it counts the rest, and characters of each.
 _NAMED = 3
 _LONGEST_NAME = 120
+
+# What a build server reads out of a log, anywhere in a line: ##[group], ##vso[…], ##teamcity[…].
+_LOG_COMMAND = re.compile(r"##(?=\w*\[)")
+
+# No name that somebody chose is longer; one that is longer must not fill the screen.
+LONGEST_NAME = 400
+
+# No sentence that is meant to be read is longer, whatever a context, an error or a policy holds.
+LONGEST_TEXT = 4000
+
 _MINUS = "\N{MINUS SIGN}"
 
 
 def inert(text: str) -> str:
     """`text` with control characters, ANSI sequences and direction marks written as escapes.
 
-    So is the ``##[`` that a GitHub runner takes for a command wherever it stands in a line.
+    So are ``##[`` and ``##vso[``, which the runners of GitHub, Azure and TeamCity take for a
+    command wherever it stands in a line.
     """
-    text = text.replace("##[", "#\\x23[")
+    if "##" in text:
+        text = _LOG_COMMAND.sub(r"#\\x23", text)
     if text.isprintable():
         return text
     return "".join(
@@ -30,16 +45,19 @@ def inert(text: str) -> str:
     )
 
 
+def cut(text: str, length: int) -> str:
+    """At most so many characters of `text`, and a sign where some are left out."""
+    return text if len(text) <= length else f"{text[:length]}…"
+
+
 def quoted(value: str, limit: int = 60) -> str:
     """A string out of a file, safe and short enough for the sentence of an error."""
-    text = f"{value!r}"
-    return text if len(text) <= limit else f"{text[:limit]}…"
+    return cut(f"{value!r}", limit)
 
 
 def typed(value: str, limit: int = 60) -> str:
     """What the user typed, as it was typed: a backslash stays one. Only what prints is shown."""
-    text = inert(value)
-    return f"'{text}'" if len(text) <= limit else f"'{text[:limit]}…'"
+    return f"'{cut(inert(value), limit)}'"
 
 
 def digits(value: float) -> str:

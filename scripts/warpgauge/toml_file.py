@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from warpgauge.document import Place
+from warpgauge.text import cut
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -55,5 +56,4 @@ def _text(place: Place) -> str:
 
 def _one_line(error: ValueError) -> str:
     """The parser's own words, at most as long as a person reads on."""
-    words = " ".join(str(error).split())
-    return words if len(words) <= 120 else f"{words[:120]}…"
+    return cut(" ".join(str(error).split()), 120)

@@ -38,7 +38,7 @@ def judge(baseline: Record, candidate: Record, terms: Terms = _DEFAULT) -> Compa
     """Compare two records. Raises UserError for a filter that is no regular expression."""
     request = Request(terms.filter, candidate)
     everything = list({**baseline.rows, **candidate.rows})
-    names = [name for name in everything if request.covers(name)]
+    names = request.covered(everything)
     refusal = context.refusal(baseline, candidate, terms.allow)
     if refusal is not None:
         refused = tuple(_refused(baseline, candidate, name, refusal) for name in names)
