@@ -95,15 +95,21 @@ class Verdict:
         return self.name.split("/", 1)[0]
 
     @property
-    def undecided(self) -> bool:
-        """Neither changed, nor shown to have changed by less than is to be found.
+    def sought(self) -> float | None:
+        """The change that is to be found: the minimum effect lies at half of it."""
+        return None if self.minimum_effect is None else 2.0 * self.minimum_effect
 
-        That is twice the minimum effect, which lies at half of it. More processes would tell.
+    @property
+    def undecided(self) -> bool:
+        """Neither changed, nor surely changed by less than is to be found: more processes tell.
+
+        "Surely" is three quarters of it: a true change of that size reaches no further down once in
+        a thousand times where one look shows it at all.
         """
-        if self.outcome is not Outcome.PASS or self.change is None or self.minimum_effect is None:
+        if self.outcome is not Outcome.PASS or self.change is None or self.sought is None:
             return self.outcome is Outcome.INCONCLUSIVE
-        sought = 2.0 * self.minimum_effect
-        return self.change.high >= sought or self.change.low <= -sought
+        surely = 0.75 * self.sought
+        return self.change.high >= surely or self.change.low <= -surely
 
     @property
     def causes(self) -> tuple[str, ...]:
