@@ -101,10 +101,10 @@ class Verdict:
 
     @property
     def undecided(self) -> bool:
-        """Neither changed, nor surely changed by less than is to be found: more processes tell.
+        """Neither changed, nor surely unchanged by what is to be found: more processes tell.
 
-        "Surely" is three quarters of it: a true change of that size reaches no further down once in
-        a thousand times where one look shows it at all.
+        Surely means that the interval ends short of three quarters of it. Were that all of it, each
+        fortieth true change would end short by chance, and get no second look.
         """
         if self.outcome is not Outcome.PASS or self.change is None or self.sought is None:
             return self.outcome is Outcome.INCONCLUSIVE

@@ -86,7 +86,8 @@ def _siblings(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
     return [
         f"This very {gpu} is not in the baseline: compared with {plural(len(sessions), 'session')} "
         f"of its siblings, which differ without a cause, so only a change of device time of "
-        f"{effect} or of {latency}, whichever is more, could be seen."
+        f"{effect} or of {latency}, whichever is more, could be seen; scripts/bench --against a "
+        "commit sees less."
     ]
 
 
