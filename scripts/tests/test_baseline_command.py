@@ -15,6 +15,7 @@ from builders import google, google_row, write
 from clone import Repository
 from warpgauge import baseline_command
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.load import load
 
 SCRIPTS = Path(__file__).parents[1]
 COMMANDS = ("record", "add-session", "show", "prune", "check")
@@ -193,3 +194,34 @@ def test_a_fault_is_one_line_of_the_command_and_no_traceback() -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("baseline: 'no\\x1b[1m' is neither a path nor a GPU in ")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_self_check_beside_the_baselines_is_none_of_them(there: Baselines) -> None:
+    write(there.root / "baselines" / "self-check-nvidia-test.json", {"context": {}})
+    (there.root / "baselines" / "policy.toml").write_text("")
+    for asked in ("baselines", "baselines/nvidia-test", "nvidia-test", "NVIDIA Test"):
+        assert there.command("show", asked) is ExitStatus.OK
+        assert "NVIDIA Test · baselines/nvidia-test · 2 sessions" in there.flat()
+    with pytest.raises(UserError, match=r"did you mean baselines/nvidia-test\?"):
+        load(Path("baselines"))
+
+
+def test_a_baseline_behind_a_link_stays_behind_it(there: Baselines) -> None:
+    kept = there.root / "elsewhere.json"
+    link = there.folder / "sync.json"
+    link.replace(kept)
+    link.symlink_to(kept)
+    there.session(20)
+    there.command("prune", "--keep", "1")
+    assert link.is_symlink()
+    assert there.days("sync") == ["20"]
+
+
+def test_a_linked_family_that_goes_leaves_its_file(there: Baselines) -> None:
+    kept = there.root / "elsewhere.json"
+    link = there.folder / "sync.json"
+    link.replace(kept)
+    link.symlink_to(kept)
+    there.command("prune", "--removed", "sync/c")
+    assert kept.exists()
+    assert not link.is_symlink()

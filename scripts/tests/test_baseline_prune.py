@@ -142,8 +142,8 @@ def test_a_failed_row_is_named_before_its_file_is_written_anew(baselines: Baseli
         (["--removed=nothing"], "--removed 'nothing' matches no benchmark"),
         (["--removed=("], "--removed '(' is no regular expression"),
         (["--keep=0"], "argument --keep: must be at least 1"),
-        (["--older-than=nan"], "'nan' is no positive number"),
-        (["--older-than=-1"], "'-1' is no positive number"),
+        (["--older-than=nan"], "'nan' is not a positive number"),
+        (["--older-than=-1"], "'-1' is not a positive number"),
         (["--keep=1", "nvidia-h100"], "'nvidia-h100' is neither a path nor a GPU in"),
     ],
 )

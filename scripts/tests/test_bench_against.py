@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import fake_binary
 from clone import HOST_TIMES, TIMES, GitRepository
 from test_streams import ended, interrupted
 from warpgauge import environment, runfile
@@ -32,6 +33,9 @@ def test_a_slower_candidate_is_a_regression(clone: GitRepository) -> None:
     assert "1 regression, 0 improvements; 2 of 3 unchanged" in out
     assert f"Base: commit {base[:10]}, in" in err
     assert f"Measuring 3 benchmarks in turns with commit {base[:10]}" in err
+    assert f"Measured in turns with commit {base[:10]}: 5 rounds." in out
+    again = f"scripts/bench --against {base[:10]} --filter '^sync/busy$'."
+    assert out.endswith(f"See it again with {again}")  # and no word of a baseline
     assert "round 2 of 5, base and candidate: " in err
     one, other = documents(clone)
     assert (one["context"]["commit"], one["context"]["dirty"]) == (base, "false")
@@ -162,3 +166,30 @@ def test_an_interrupt_leaves_the_worktree_usable(
         assert ended("bench", patched, "--against", "HEAD~1", "--quick") == 130
     assert "bench: interrupted before a run file was written" in clone.output()[1]
     assert clone.bench("--against", "HEAD~1", "--processes=5") is ExitStatus.REGRESSION
+
+
+def test_one_process_is_too_few_for_a_pair(clone: GitRepository) -> None:
+    assert clone.bench("--against", "HEAD", "--processes=1") is ExitStatus.OK
+    assert "Measured in turns with commit" in clone.output()[0]
+    rounds = [row["process_rounds"] for row in documents(clone)[0]["benchmarks"]]
+    assert rounds[0] == [1, 2]
+    assert all(one[:2] == [1, 2] for one in rounds)
+
+
+@pytest.mark.parametrize("fault", ["crash", "errored row"])
+def test_a_base_that_fails_in_one_round_is_no_pass(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    make = fake_binary.make
+
+    def fails_in_the_base(folder: Path, family: str, times: dict[str, float], no_gpu: str) -> Path:
+        ill = "base" in folder.parts and family == "sync"
+        return make(folder, family, times, no_gpu=no_gpu, faults={"2": fault} if ill else {})
+
+    clone.commit({"host": HOST_TIMES, "sync": TIMES})
+    monkeypatch.setattr(fake_binary, "make", fails_in_the_base)
+    clone.git("commit", "--quiet", "--allow-empty", "--message", "next")
+    assert clone.bench("--against", "HEAD~1", "--processes=5") is ExitStatus.NOT_MEASURED
+    out = clone.output()[0]
+    assert "1 failed" in out
+    assert "failed in the baseline: in 1 of 5 processes: " in out

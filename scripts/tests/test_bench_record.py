@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 import fake_binary
-from clone import TIMES, Repository
+from clone import HOST_TIMES, TIMES, GitRepository, Repository
+from warpgauge import build
 from warpgauge.errors import UserError
 from warpgauge.load import load
 
@@ -114,3 +118,26 @@ def test_a_misnamed_file_is_noticed_before_measuring(repository: Repository) -> 
 def test_a_build_that_may_be_old_is_not_recorded(repository: Repository) -> None:
     with pytest.raises(UserError, match="--record does not go with --no-build"):
         repository.bench("--record", "--no-build")
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_what_is_edited_while_it_builds_is_no_commits_code(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch, committed: bool
+) -> None:
+    first = clone.git("rev-parse", "HEAD")
+
+    def edited(*arguments: Any) -> None:  # noqa: ANN401 - build.build's own
+        clone.build(*arguments)
+        changed = {"host": HOST_TIMES, "sync": {**TIMES, "sync/new": 1.0}}
+        clone.commit(changed) if committed else clone.write(changed)
+
+    monkeypatch.setattr(build, "build", edited)
+    with pytest.raises(UserError, match="needs a committed tree"):
+        clone.bench("--record")
+    assert not (clone.root / "baselines").exists()
+    if not committed:
+        clone.git("checkout", "--quiet", "suite.json")
+        clone.bench("--quick")
+        (run,) = clone.runs()
+        context = json.loads(run.read_text())["context"]
+        assert (context["commit"], context["dirty"]) == (first, "true")

@@ -95,3 +95,19 @@ def test_another_tree_is_built_with_the_same_compilers_for_the_same_gpu(
     fake_cmake(tmp_path, monkeypatch, 'echo "$*"')
     build.build(tmp_path, "release", print, print, told)
     assert " ".join(told) in build.log_of(tmp_path).read_text()
+
+
+def test_no_compiler_outlives_an_interrupted_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A compiler below a build tool, as nvcc is below ninja.
+    fake_cmake(tmp_path, monkeypatch, f"(echo $$; exec sleep 60) & echo $! >{tmp_path}/pid; wait")
+
+    def impatient(line: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build.build(tmp_path, "release", lambda line: None, impatient)
+    compiler = Path("/proc") / (tmp_path / "pid").read_text().strip() / "stat"
+    # Gone, or dead and waiting for somebody to count it.
+    assert not compiler.exists() or compiler.read_text().split()[2] == "Z"

@@ -10,8 +10,9 @@ import pytest
 import builders
 from conftest import Loader
 from warpgauge.combination import combined, flagged, unconfirmed
-from warpgauge.comparison import Comparison, Outcome, Verdict
+from warpgauge.comparison import Change, Comparison, Outcome, Verdict
 from warpgauge.errors import ExitStatus
+from warpgauge.looks import Looks
 from warpgauge.model import Clock, Record
 
 
@@ -44,7 +45,7 @@ def test_only_what_is_flagged_is_replaced(record: Record) -> None:
     paired = comparison(
         record, d=Outcome.PASS, c=Outcome.PASS, b=Outcome.REGRESSION, a=Outcome.REGRESSION
     )
-    found = combined(screened, paired)
+    found = combined(screened, Looks(paired, "7 rounds"))
     assert outcomes(found) == {
         "a": Outcome.REGRESSION,
         "b": Outcome.PASS,
@@ -54,8 +55,11 @@ def test_only_what_is_flagged_is_replaced(record: Record) -> None:
         "f": Outcome.MISSING,
     }
     assert found.notes == (
-        "3 benchmarks were flagged by the baseline and measured again beside its commit "
-        "abcdef0123: 1 confirmed, 2 not.",
+        "Screened against the baseline: 3 of 6 benchmarks were flagged. Measured again in turns "
+        "with its commit abcdef0123, 7 rounds: 1 slower, 2 unchanged.",
+        "Not by the code: 'c' differs from what the baseline recorded, and not from its commit as "
+        "it runs here now. Machine, driver or toolkit changed; --no-confirm lets the baseline "
+        "decide.",
         "seen before",
     )
 
@@ -63,7 +67,7 @@ def test_only_what_is_flagged_is_replaced(record: Record) -> None:
 def test_the_verdict_is_the_pairs_in_everything(record: Record) -> None:
     screened = comparison(record, a=Outcome.REGRESSION)
     told = Verdict("a", Outcome.REGRESSION, Clock.DEVICE, candidate_seconds=2.0, p=0.5)
-    (found,) = combined(screened, replace(screened, verdicts=(told,))).verdicts
+    (found,) = combined(screened, Looks(replace(screened, verdicts=(told,)), "7 rounds")).verdicts
     assert found is told
 
 
@@ -85,28 +89,30 @@ def test_the_verdict_is_the_pairs_in_everything(record: Record) -> None:
 def test_what_a_pair_could_not_measure_acquits_nobody(
     record: Record, screened: Outcome, paired: Outcome, left: Outcome
 ) -> None:
-    found = combined(comparison(record, a=screened), comparison(record, a=paired))
+    found = combined(
+        comparison(record, a=screened), Looks(comparison(record, a=paired), "7 rounds")
+    )
     assert outcomes(found) == {"a": left}
 
 
 def test_what_the_pair_lacks_stays(record: Record) -> None:
     screened = comparison(record, a=Outcome.REGRESSION, b=Outcome.INCONCLUSIVE)
-    found = combined(screened, comparison(record, b=Outcome.INCONCLUSIVE))
+    found = combined(screened, Looks(comparison(record, b=Outcome.INCONCLUSIVE), "7 rounds"))
     assert outcomes(found) == outcomes(screened)
     assert found.notes[0].endswith(
-        "0 confirmed, 0 not, 1 still inconclusive, 1 could not be measured so."
+        "in turns with its commit abcdef0123, 7 rounds: 1 inconclusive, 1 could not be measured so."
     )
 
 
 def test_a_refused_pair_leaves_all_as_it_was(record: Record) -> None:
     screened = comparison(record, a=Outcome.REGRESSION)
     paired = replace(comparison(record, a=Outcome.INVALID), refusal="Both are Debug builds.")
-    found = combined(screened, paired)
+    found = combined(screened, Looks(paired, "7 rounds"))
     assert outcomes(found) == {"a": Outcome.REGRESSION}
     assert found.exit_status is ExitStatus.REGRESSION
     assert found.notes[0] == (
-        "1 benchmark flagged by the baseline was not measured again beside its commit: "
-        "Both are Debug builds."
+        "Screened against the baseline: 1 of 1 benchmark was flagged. Not measured again beside "
+        "its commit: Both are Debug builds."
     )
 
 
@@ -118,3 +124,28 @@ def test_without_flags_there_is_nothing_to_say(record: Record) -> None:
 def test_what_must_not_be_compared_is_not_flagged(record: Record) -> None:
     screened = replace(comparison(record, a=Outcome.INCONCLUSIVE), refusal="Another GPU.")
     assert flagged(screened) == ()
+
+
+@pytest.mark.parametrize(
+    ("seen", "low", "high", "left"),
+    [
+        (0.05, -0.03, 0.06, Outcome.INCONCLUSIVE),  # the pair has room for what was seen
+        (0.05, -0.03, 0.04, Outcome.PASS),  # it rules that out
+        (0.005, -0.001, 0.006, Outcome.PASS),  # and this is less than is to be found
+        (-0.05, -0.06, 0.02, Outcome.INCONCLUSIVE),
+    ],
+)
+def test_only_a_pair_that_rules_a_change_out_acquits_it(
+    record: Record, seen: float, low: float, high: float, left: Outcome
+) -> None:
+    outcome = Outcome.REGRESSION if seen > 0 else Outcome.IMPROVED
+    was = Verdict("a", outcome, Clock.DEVICE, change=Change(seen, seen, seen))
+    now = Verdict(
+        "a", Outcome.PASS, Clock.DEVICE, change=Change(0.0, low, high), minimum_effect=0.005
+    )
+    screened = replace(comparison(record), verdicts=(was,))
+    found = combined(screened, Looks(replace(screened, verdicts=(now,)), "3 rounds"))
+    assert outcomes(found) == {"a": left}
+    if left is Outcome.INCONCLUSIVE:
+        assert "which its commit beside it neither shows nor rules out" in found.verdicts[0].reason
+        assert "3 rounds: 1 inconclusive." in found.notes[0]

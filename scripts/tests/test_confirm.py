@@ -12,9 +12,10 @@ from clone import HOST_TIMES, TIMES, GitRepository, Repository
 from conftest import Loader
 from warpgauge import confirm
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.run_paths import RunPaths
 
 SLOW = {**TIMES, "sync/busy": 9000.0}
-FLAGGED = "1 benchmark was flagged by the baseline and measured again beside its commit"
+FLAGGED = "1 of 3 benchmarks was flagged. Measured again in turns with its commit"
 
 
 def recorded(clone: GitRepository) -> str:
@@ -32,7 +33,7 @@ def test_a_change_of_the_code_is_confirmed(clone: GitRepository) -> None:
     clone.write({"host": HOST_TIMES, "sync": SLOW})
     assert clone.bench("--processes=5") is ExitStatus.REGRESSION
     out, err = clone.output()
-    assert f"{FLAGGED} {commit[:10]}: 1 confirmed, 0 not." in out
+    assert f"{FLAGGED} {commit[:10]}, 5 rounds: 1 slower." in out
     assert "Screening 3 benchmarks against " in err
     assert f"Confirming 1 flagged benchmark: again, in turns with commit {commit[:10]}" in err
 
@@ -44,7 +45,7 @@ def test_a_change_of_the_machine_is_not(clone: GitRepository) -> None:
     assert clone.bench("--processes=5") is ExitStatus.OK
     out = clone.output()[0]
     assert "0 regressions, 0 improvements" in out
-    assert ": 0 confirmed, 1 not." in out
+    assert ": 1 unchanged. Not by the code: 'sync/busy' differs from what the baseline" in out
 
 
 def test_the_pair_holds_what_was_flagged_and_nothing_else(clone: GitRepository) -> None:
@@ -53,7 +54,7 @@ def test_the_pair_holds_what_was_flagged_and_nothing_else(clone: GitRepository) 
     clone.bench("--processes=5")
     (run,) = [path for path in clone.runs() if "confirm" not in path.name]
     assert len(json.loads(run.read_text())["benchmarks"]) == 3
-    for path in confirm.files(run):
+    for path in RunPaths(run).confirming:
         document = json.loads(path.read_text())
         assert [row["name"] for row in document["benchmarks"]] == ["sync/busy"]
         assert document["context"]["filter"] == "^(sync/busy)$"
@@ -65,13 +66,13 @@ def test_the_baselines_own_code_needs_no_second_build(clone: GitRepository) -> N
     clone.weather = 2.0
     assert clone.bench("--processes=5") is ExitStatus.OK
     assert not (clone.root / "build" / "base").exists()
-    assert ": 0 confirmed, 3 not." in clone.output()[0]
+    assert ": 3 unchanged. Not by the code: 3 benchmarks (" in clone.output()[0]
 
 
 def test_extra_work_is_confirmed_beside_the_same_programs(clone: GitRepository) -> None:
     recorded(clone)
     assert clone.bench("--processes=5", "--inject", "sync=2") is ExitStatus.REGRESSION
-    assert "2 benchmarks were flagged by the baseline" in clone.output()[0]
+    assert "2 of 3 benchmarks were flagged" in clone.output()[0]
     assert not (clone.root / "build" / "base").exists()
 
 
@@ -86,7 +87,7 @@ def test_who_believes_the_baseline_need_not_confirm(clone: GitRepository) -> Non
     recorded(clone)
     clone.write({"host": HOST_TIMES, "sync": SLOW})
     assert clone.bench("--processes=5", "--no-confirm") is ExitStatus.REGRESSION
-    assert "not measured again beside its commit: --no-confirm was given." in clone.output()[0]
+    assert "Not measured again beside its commit: --no-confirm was given." in clone.output()[0]
     assert len(clone.runs()) == 1
 
 
@@ -99,7 +100,7 @@ def test_a_commit_that_does_not_build_leaves_the_verdict_and_a_note(clone: GitRe
     clone.commit({"host": HOST_TIMES, "sync": SLOW})
     assert clone.bench("--processes=5") is ExitStatus.REGRESSION
     out = clone.output()[0]
-    assert "1 benchmark flagged by the baseline was not measured again beside its commit" in out
+    assert "1 of 3 benchmarks was flagged. Not measured again beside its commit: " in out
     assert "is no commit of this clone; git fetch it" in out
 
 

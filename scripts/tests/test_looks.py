@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -47,27 +47,27 @@ class Bench:
             for binary in lane.binaries
         ]
 
-    def judge(self, base: Side, candidate: Side) -> Comparison:
+    def judge(self, sides: Mapping[str, Side]) -> Comparison:
         names = self._undecided.pop(0)
         verdicts = tuple(Verdict(name, Outcome.INCONCLUSIVE, Clock.DEVICE) for name in names)
         passed = Verdict("gemm/b", Outcome.PASS, Clock.DEVICE)
         return Comparison(self._record, self._record, (*verdicts, passed))
 
-    def compare(self, *, second_look: bool = True) -> Comparison:
-        return looks.compare(
-            SIDE,
-            SIDE,
+    def compare(self, *, second_look: bool = True) -> looks.Looks[Comparison]:
+        return looks.take(
+            {"base": SIDE, "candidate": SIDE},
             7,
             second_look=second_look,
             run=self.run,
             judge=self.judge,
+            left=looks.undecided,
             say=self.said.append,
         )
 
 
 def test_nothing_undecided_needs_one_look(loaded: Loader) -> None:
     bench = Bench(loaded, [])
-    bench.compare()
+    assert bench.compare().told == "7 rounds"
     everything = [name for one in SIDE.binaries for name in one.names]
     assert bench.ran == [(range(1, 8), everything)]
     assert bench.said == []
@@ -75,15 +75,18 @@ def test_nothing_undecided_needs_one_look(loaded: Loader) -> None:
 
 def test_the_undecided_are_looked_at_once_more_in_four_times_the_rounds(loaded: Loader) -> None:
     bench = Bench(loaded, ["gemm/a"], ["gemm/a"])
-    found = bench.compare()
+    both = bench.compare()
     assert bench.ran[1:] == [(range(8, 29), ["gemm/a"])]
     assert bench.said == ["Second look, at 1 undecided benchmark: rounds 8 to 28"]
-    assert found.count(Outcome.INCONCLUSIVE) == 1
+    assert both.found.count(Outcome.INCONCLUSIVE) == 1
+    assert both.told == "7 rounds, and 28 in a second look at 1 undecided benchmark"
 
 
 def test_a_quick_run_takes_no_second_look(loaded: Loader) -> None:
     bench = Bench(loaded, ["gemm/a"])
-    assert bench.compare(second_look=False).count(Outcome.INCONCLUSIVE) == 1
+    both = bench.compare(second_look=False)
+    assert both.found.count(Outcome.INCONCLUSIVE) == 1
+    assert both.told == "7 rounds, and no second look at 1 undecided benchmark"
     assert len(bench.ran) == 1
 
 
@@ -99,3 +102,11 @@ def test_an_interrupted_second_look_says_that_the_first_is_kept(loaded: Loader) 
     bench.run = run  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt, match="in the second look: the run files hold the first"):
         bench.compare()
+
+
+def test_the_hosts_controls_get_no_second_look(loaded: Loader) -> None:
+    record = loaded(builders.run([builders.row("gemm/a")]))
+    verdicts = tuple(
+        Verdict(name, Outcome.INCONCLUSIVE, Clock.HOST) for name in ("host/copy", "memcpy/a")
+    )
+    assert looks.undecided(Comparison(record, record, verdicts)) == ["memcpy/a"]

@@ -37,6 +37,30 @@ def test_a_changed_or_new_file_makes_it_dirty(tmp_path: Path, changed: str) -> N
     assert machine_context.source(tmp_path)["dirty"] == "true"
 
 
+@pytest.mark.parametrize("ignored", [True, False])
+def test_an_exported_tree_in_somebody_elses_repository_has_none_of_its_commits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ignored: bool
+) -> None:
+    folder = repository(tmp_path)
+    if ignored:
+        (folder / ".git" / "info" / "exclude").write_text("/exported/\n")
+    exported = folder / "exported"
+    exported.mkdir()
+    (exported / "kernel.cu").write_text("2")
+    assert machine_context.source(exported) == {"commit": "", "dirty": ""}
+    monkeypatch.setenv("WARPGAUGE_COMMIT", "c0ffee")
+    assert machine_context.source(exported) == {"commit": "c0ffee", "dirty": "false"}
+
+
+def test_a_hooks_environment_leads_to_no_other_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = repository(tmp_path)
+    source = machine_context.source(folder)
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    assert machine_context.source(folder) == source
+
+
 def test_only_a_committed_tree_may_be_recorded() -> None:
     machine_context.require_committed({"commit": "c0ffee", "dirty": "false"})
     with pytest.raises(UserError, match="commit or stash your changes"):

@@ -58,6 +58,7 @@ def test_an_input_is_not_replaced(tmp_path: Path) -> None:
     given = write(tmp_path / "folder" / "base.txt", {})
     refused(given, "it would replace .*, which is compared", given)
     refused(given, "it would replace .*, which is compared", given.parent)
+    refused(given.with_name("new.json"), "every .*json in it is read", given.parent)
 
 
 def test_the_check_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,13 @@ def side(folder: Path, **facts: str) -> Side:
     return Side(tuple(discovery.find(folder, folder)), facts)
 
 
+def measured(
+    base: Side, candidate: Side, names: Collection[str] | None, rounds: range, run: paired.Run
+) -> tuple[Side, Side]:
+    sides = paired.measure({"base": base, "candidate": candidate}, names, rounds, run)
+    return sides["base"], sides["candidate"]
+
+
 def rows(document: tuple[Any, list[dict[str, Any]]]) -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in document[1]}
 
@@ -60,7 +67,7 @@ def test_the_sides_take_turns_in_going_first(tmp_path: Path) -> None:
         fake_binary.make(tmp_path / name, "gemm", GEMM)
         fake_binary.make(tmp_path / name, "sync")
     run = Watched(tmp_path)
-    paired.measure(side(tmp_path / "base"), side(tmp_path / "candidate"), None, range(1, 4), run)
+    measured(side(tmp_path / "base"), side(tmp_path / "candidate"), None, range(1, 4), run)
     gemm = [(number, which) for number, family, which in run.turns if family == "gemm"]
     assert gemm == [
         (1, "base"),
@@ -86,7 +93,7 @@ def test_rows_say_which_rounds_their_times_come_from(tmp_path: Path) -> None:
     fake_binary.make(tmp_path / "base", "gemm", GEMM, counters=lowered)
     fake_binary.make(tmp_path / "candidate", "gemm", GEMM)
     sides = side(tmp_path / "base"), side(tmp_path / "candidate")
-    one, other = documents(*paired.measure(*sides, None, range(1, 4), Watched(tmp_path)))
+    one, other = documents(*measured(*sides, None, range(1, 4), Watched(tmp_path)))
     assert one["gemm/a"]["process_rounds"] == [1, 3]
     assert one["gemm/a"]["process_medians"] == [1001.0, 1003.0]
     assert other["gemm/a"]["process_rounds"] == [1, 2, 3]
@@ -98,9 +105,9 @@ def test_a_second_look_adds_its_rounds_to_the_rows_that_it_measured(tmp_path: Pa
         fake_binary.make(tmp_path / name, "sync")
     run = Watched(tmp_path)
     sides = side(tmp_path / "base"), side(tmp_path / "candidate")
-    sides = paired.measure(*sides, None, range(1, 3), run)
+    sides = measured(*sides, None, range(1, 3), run)
     run.commands.clear()
-    sides = paired.measure(*sides, ["gemm/b"], range(3, 6), run)
+    sides = measured(*sides, ["gemm/b"], range(3, 6), run)
     assert [Path(command[0]).name for command in run.commands] == ["bench_gemm", "bench_gemm"]
     assert all(command[1:] == ["--benchmark_filter=^(gemm/b)$"] for command in run.commands)
     for found in documents(*sides):
@@ -116,8 +123,8 @@ def test_a_fault_in_a_second_look_is_an_error_of_what_it_was_to_measure(tmp_path
     fake_binary.make(tmp_path / "candidate", "gemm", GEMM, faults={"3": "crash"})
     sides = side(tmp_path / "base"), side(tmp_path / "candidate")
     run = Watched(tmp_path)
-    sides = paired.measure(*sides, None, range(1, 3), run)
-    one, other = documents(*paired.measure(*sides, ["gemm/b"], range(3, 5), run))
+    sides = measured(*sides, None, range(1, 3), run)
+    one, other = documents(*measured(*sides, ["gemm/b"], range(3, 5), run))
     assert other["gemm/b"]["error_message"].startswith("in 1 of 4 processes: bench_gemm was killed")
     assert "error_message" not in other["gemm/a"]
     assert "error_message" not in one["gemm/b"]
@@ -130,7 +137,7 @@ def test_a_program_that_one_side_lacks_runs_alone(tmp_path: Path) -> None:
     fake_binary.make(tmp_path / "candidate", "new")
     run = Watched(tmp_path)
     sides = side(tmp_path / "base"), side(tmp_path / "candidate")
-    one, other = documents(*paired.measure(*sides, None, range(1, 3), run))
+    one, other = documents(*measured(*sides, None, range(1, 3), run))
     alone = [(family, which) for _, family, which in run.turns if family != "gemm"]
     assert sorted(alone) == [("new", "candidate")] * 2 + [("old", "base")] * 2
     assert list(one) == ["gemm/a", "gemm/b", "old/one", "old/two"]
@@ -143,7 +150,7 @@ def test_a_program_that_cannot_run_on_one_side_is_an_error_of_that_side(tmp_path
     base, candidate = side(tmp_path / "base"), side(tmp_path / "candidate")
     part = base.only(["gemm/a"]), candidate.only(["gemm/a"])
     for sides in ((base, candidate), part):
-        one, other = documents(*paired.measure(*sides, None, range(1, 2), Watched(tmp_path)))
+        one, other = documents(*measured(*sides, None, range(1, 2), Watched(tmp_path)))
         assert "no libcublas" in one["gemm"]["error_message"]
         assert "error_message" not in other["gemm/a"]
 
@@ -152,7 +159,7 @@ def test_the_two_files_know_each_other_and_themselves(tmp_path: Path) -> None:
     fake_binary.make(tmp_path / "bin", "gemm", GEMM)
     base = side(tmp_path / "bin", commit="b" * 40, dirty="false")
     candidate = side(tmp_path / "bin", commit="c" * 40, dirty="true", inject="gemm=2")
-    sides = paired.measure(base, candidate, None, range(1, 4), Watched(tmp_path))
+    sides = measured(base, candidate, None, range(1, 4), Watched(tmp_path))
     (one, _), (other, _) = paired.documents(*sides, FACTS, {"cpu_model": "C"})
     assert (one["pair_id"], one["pair_side"]) == ("cafe", "base")
     assert (other["pair_id"], other["pair_side"]) == ("cafe", "candidate")
@@ -168,7 +175,7 @@ def test_extra_work_goes_into_one_side(tmp_path: Path) -> None:
     base = side(tmp_path / "bin")
     candidate = Side(base.binaries, {}, ("--inject=gemm=2",))
     run = Watched(tmp_path)
-    paired.measure(base, candidate, ["gemm/a"], range(1, 2), run)
+    measured(base, candidate, ["gemm/a"], range(1, 2), run)
     chosen = "--benchmark_filter=^(gemm/a)$"
     assert [command[1:] for command in run.commands] == [[chosen], [chosen, "--inject=gemm=2"]]
 

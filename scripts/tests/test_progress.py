@@ -47,6 +47,7 @@ def test_plain_output_is_one_line_a_round_and_one_a_fault() -> None:
         "round 1 of 2: 0:00 elapsed",
         "round 1: bench_b was killed by SIGSEGV: [red]\\x1b[2J",
         "round 2 of 2: 0:00 elapsed, about 1:00 left",
+        "measured in 0:00",
     ]
 
 
@@ -78,6 +79,7 @@ def test_two_sides_are_named() -> None:
     assert text.getvalue().splitlines() == [
         "round 8 of 28, base and candidate: 0:00 elapsed",
         "round 8, candidate: bench_a was killed",
+        "measured in 0:00",
     ]
     terminal = io.StringIO()
     with progress.RunProgress(plan, Console(file=terminal, force_terminal=True, width=100)) as seen:
@@ -91,3 +93,21 @@ def test_both_sides_tell_how_long_a_family_takes() -> None:
     assert left.processes == 4
     left.ended("a", 2.0)
     assert left.seconds() == pytest.approx(3 * 2.0)
+
+
+def test_many_sides_are_counted() -> None:
+    lanes = tuple(Lane((SMALL,), side=f"slower-by-{n}-percent") for n in range(7))
+    text = io.StringIO()
+    with progress.RunProgress(Plan(lanes, range(1, 3), 1, Path()), Console(file=text)) as shown:
+        shown.begins(Turn(1, lanes[0], SMALL))
+    assert text.getvalue().startswith("round 1 of 2, 7 sides: 0:00 elapsed")
+
+
+def test_what_was_interrupted_was_not_measured() -> None:
+    text = io.StringIO()
+    with (
+        pytest.raises(KeyboardInterrupt),
+        progress.RunProgress(PLAN, Console(file=text)),
+    ):
+        raise KeyboardInterrupt
+    assert text.getvalue() == ""

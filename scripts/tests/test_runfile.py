@@ -17,6 +17,7 @@ from warpgauge.discovery import Binary
 from warpgauge.errors import UserError
 from warpgauge.merge import rows
 from warpgauge.model import Source
+from warpgauge.run_paths import named_after
 from warpgauge.runner import Outcome
 
 UPSTREAM = Path("/usr/share/benchmark/tools/compare.py"), Path("/usr/share/benchmark/compare.py")
@@ -78,7 +79,7 @@ def test_google_benchmarks_own_compare_reads_it(tmp_path: Path) -> None:
 
 
 def test_the_default_path_is_named_by_the_time(tmp_path: Path) -> None:
-    path = runfile.default_path(tmp_path, datetime(2026, 11, 20, 9, 5, 7))
+    path = named_after(tmp_path, datetime(2026, 11, 20, 9, 5, 7)).run
     assert path == tmp_path / "build" / "runs" / "2026-11-20-090507.json"
     assert path.parent.is_dir()
 
@@ -105,3 +106,17 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     runfile.write(link, {}, [])
     assert link.is_symlink()
     assert json.loads((tmp_path / "run.json").read_text()) == {"context": {}, "benchmarks": []}
+
+
+def test_two_runs_of_one_second_get_two_names(tmp_path: Path) -> None:
+    now = datetime(2026, 11, 20, 12, 0, 1)
+    first = named_after(tmp_path, now)
+    first.pair[0].touch()  # of the first there is no more than this yet
+    second = named_after(tmp_path, now)
+    second.folder.mkdir()
+    third = named_after(tmp_path, now)
+    assert [paths.run.name for paths in (first, second, third)] == [
+        "2026-11-20-120001.json",
+        "2026-11-20-120001-2.json",
+        "2026-11-20-120001-3.json",
+    ]

@@ -114,3 +114,13 @@ def test_the_unit_of_time_does_not_matter(loaded: Loader) -> None:
     )
     assert one.log_ratio[0] == pytest.approx(other.log_ratio[0])
     assert one.error[0] == pytest.approx(other.error[0])
+
+
+def test_where_no_gpu_has_two_sessions_those_of_all_gpus_stand_in(loaded: Loader) -> None:
+    levels = (1.0, 1.01, 0.99, 1.02, 0.985)
+    times = {f"s{i}": noisy(i, 0.0005, level) for i, level in enumerate(levels)}
+    about = {key: {"gpu_uuid": key, "boot_id": key} for key in times}
+    cand = loaded(run([row("a/b", noisy(9, 0.0005))], gpu_uuid="s0", boot_id="later"))
+    found = estimates(accepted(loaded, times, about), cand)
+    means = [np.mean(np.log(values)) for values in times.values()]
+    assert found.error[0] ** 2 == pytest.approx(np.var(means, ddof=1) * 2, rel=0.01)

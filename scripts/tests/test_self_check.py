@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import fake_binary
 from clone import HOST_TIMES, GitRepository
 from warpgauge.errors import ExitStatus, UserError
 
@@ -34,11 +36,11 @@ def test_unchanged_code_raises_no_alarm_and_every_change_is_found(suite: GitRepo
     assert "sync device 2 0 0 100 % 100 % 100 % 100 % 100 % ≤ 1 %" in out
     assert "all device 2 0 0 100 %" in out
     assert "host" not in out
-    assert "kept: " in err
+    assert "run files: " in err
 
 
 def test_the_result_is_kept_with_what_it_is_of(suite: GitRepository) -> None:
-    suite.bench("--self-check", "--quick")
+    suite.bench("--self-check")
     document = kept(suite)
     assert document["warpgauge_format"] == "self-check/1"
     assert document["context"]["commit"] == suite.git("rev-parse", "HEAD")
@@ -55,7 +57,7 @@ def test_a_baseline_that_is_there_is_asked_too(suite: GitRepository) -> None:
     suite.git("add", "--all")
     suite.git("commit", "--quiet", "--message", "baseline")
     suite.rewind()
-    assert suite.bench("--self-check", "--processes=5") is ExitStatus.OK
+    assert suite.bench("--self-check") is ExitStatus.OK
     assert (
         "Against the baseline (1 session): 0 of 3 called changed, 0 unknown."
         in kept(suite)["against_the_baseline"]
@@ -69,7 +71,7 @@ def test_a_false_alarm_is_exit_status_1(suite: GitRepository) -> None:
     assert "3 of 3 called changed" in suite.output()[0]
 
 
-def test_the_run_files_of_all_sides_stay(suite: GitRepository) -> None:
+def test_the_run_paths_of_all_sides_stay(suite: GitRepository) -> None:
     suite.bench("--self-check", "--quick")
     (folder,) = (path for path in (suite.root / "build" / "runs").iterdir() if path.is_dir())
     assert sorted(path.stem for path in folder.iterdir()) == [
@@ -85,6 +87,28 @@ def test_a_part_or_changed_code_is_shown_and_not_kept(suite: GitRepository) -> N
     suite.write({"host": HOST_TIMES, "sync": {**TIMES, "sync/more": 1e6}})
     suite.bench("--self-check", "--quick")
     assert "the working tree had uncommitted changes" in suite.output()[1]
+    assert not (suite.root / "baselines").exists()
+
+
+@pytest.mark.parametrize("how", [("--quick",), ("--processes=5",)])
+def test_a_weaker_gate_is_shown_and_not_kept(suite: GitRepository, how: tuple[str, ...]) -> None:
+    assert suite.bench("--self-check", *how) is ExitStatus.OK
+    assert "the gate was not the usual one, of 7 processes and a second look" in suite.output()[1]
+    assert not (suite.root / "baselines").exists()
+
+
+@pytest.mark.parametrize("process", ["1", "2", "4"])  # of the base, of its like, of one injected
+def test_what_failed_on_any_side_is_no_success_and_not_kept(
+    suite: GitRepository, monkeypatch: pytest.MonkeyPatch, process: str
+) -> None:
+    make = fake_binary.make
+
+    def ill(folder: Path, family: str, times: dict[str, float], no_gpu: str) -> Path:
+        return make(folder, family, times, no_gpu=no_gpu, faults={process: "crash"})
+
+    monkeypatch.setattr(fake_binary, "make", ill)
+    assert suite.bench("--self-check", "--quick") is ExitStatus.NOT_MEASURED
+    assert ": there is no result of " in suite.output()[1]
     assert not (suite.root / "baselines").exists()
 
 
@@ -106,7 +130,14 @@ def test_without_a_gpu_there_is_nothing_to_check(suite: GitRepository) -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [("--record",), ("--against", "HEAD"), ("--inject", "a=1.05"), ("--out", "x.json")]
+    "other",
+    [
+        ("--record",),
+        ("--against", "HEAD"),
+        ("--inject", "a=1.05"),
+        ("--out", "x.json"),
+        ("--format", "json"),
+    ],
 )
 def test_it_goes_with_nothing_that_changes_what_is_measured(
     suite: GitRepository, other: tuple[str, ...]

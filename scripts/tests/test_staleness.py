@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+import builders
 from warpgauge import staleness
+from warpgauge.load import load
 from warpgauge.model import Record, Session, Source
+from warpgauge.terms import Terms
+from warpgauge.verdict import judge
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=timezone.utc)
 
@@ -74,3 +78,24 @@ def test_only_a_baseline_grows_stale() -> None:
 )
 def test_an_age_is_told_in_days_of_the_calendar(hours: int, said: str) -> None:
     assert staleness.age(NOW + timedelta(hours=hours), NOW) == said
+
+
+def test_a_comparison_with_an_old_baseline_says_so(tmp_path: Path) -> None:
+    rows = [builders.row("a", process_medians={"s": list(builders.STEADY)})]
+    sessions = {"s": builders.context(date="2026-08-12T12:00:00+00:00")}
+    old = load(builders.write(tmp_path / "old.json", builders.baseline(rows, sessions)))
+    run = load(builders.write(tmp_path / "run.json", builders.run([builders.row("a")])))
+    notes = judge(old, run, Terms(today=NOW.date())).notes
+    assert "The baseline's newest session is 100 days old" in notes[-1]
+    assert not any("newest session" in note for note in judge(old, run).notes)
+    assert judge(old, old, Terms(today=NOW.date())).notes == judge(old, old).notes
+    assert judge(run, run, Terms(today=NOW.date())).notes == judge(run, run).notes
+
+
+def test_what_was_measured_today_is_of_today_in_every_zone() -> None:
+    run = Record(Path("r"), Source.RUN, {}, {})
+    for hours in (-12, 0, 14):
+        zone = timezone(timedelta(hours=hours))
+        now = datetime(2026, 11, 20, 23, 59, tzinfo=timezone.utc).astimezone(zone)
+        told = record(now.isoformat())
+        assert staleness.notes(told, run, datetime(2026, 11, 20, tzinfo=zone).date()) == ()

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from clone import GitRepository
-from warpgauge import worktree
+from warpgauge import git, worktree
 from warpgauge.errors import UserError
 
 SUITE = {"sync": {"sync/idle": 1.0}}
@@ -130,21 +131,46 @@ def test_a_removed_folder_is_made_anew(clone: GitRepository) -> None:
     assert (folder / "suite.json").exists()
 
 
-def test_a_worktree_that_another_run_is_making_is_left_alone(clone: GitRepository) -> None:
+def test_a_worktree_that_somebody_locked_is_left_alone(clone: GitRepository) -> None:
     old, new = commits(clone, 2)
     folder = worktree.provide(clone.root, old)
-    clone.git("worktree", "lock", "--reason", "initializing", str(folder))
+    clone.git("worktree", "lock", "--reason", "mine", str(folder))
     subprocess.run(["git", "-C", str(folder), "checkout", "-q", new], check=True)
     with pytest.raises(UserError, match=r"git worktree failed in .*locked"):
         worktree.provide(clone.root, old)
     assert folder.exists()
 
 
+@pytest.mark.parametrize("left", ["a part", "nothing"])
+def test_a_worktree_that_a_killed_git_left_half_made_is_made_anew(
+    clone: GitRepository, left: str
+) -> None:
+    (old,) = commits(clone, 1)
+    folder = worktree.provide(clone.root, old)
+    clone.git("worktree", "lock", "--reason", "initializing", str(folder))
+    if left == "nothing":
+        shutil.rmtree(folder)
+    else:
+        (folder / "suite.json").unlink()
+    assert (worktree.provide(clone.root, old) / "suite.json").exists()
+    assert "locked" not in clone.git("worktree", "list", "--porcelain").replace("initializing", "")
+
+
+def test_a_clone_whose_path_has_blanks_is_as_good(clone: GitRepository) -> None:
+    blank = clone.root.rename(clone.root.with_name("my own clone"))
+    commit = worktree.commit_of(blank, "HEAD")
+    folder = worktree.provide(blank, commit)
+    assert (folder / "suite.json").exists()
+    (folder / "suite.json").write_text("mine")
+    with pytest.raises(UserError, match=r"--force '.*/my own clone/build/base/"):
+        worktree.provide(blank, commit)
+
+
 def test_a_failed_checkout_leaves_nothing_behind(
     clone: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (old,) = commits(clone, 1)
-    require = worktree._require
+    require = git.require
 
     def interrupted(folder: Path, *arguments: str) -> str:
         said = require(folder, *arguments)
@@ -152,7 +178,7 @@ def test_a_failed_checkout_leaves_nothing_behind(
             raise KeyboardInterrupt
         return said
 
-    monkeypatch.setattr(worktree, "_require", interrupted)
+    monkeypatch.setattr(git, "require", interrupted)
     with pytest.raises(KeyboardInterrupt):
         worktree.provide(clone.root, old)
     assert clone.git("worktree", "list", "--porcelain").count("worktree ") == 1

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command lines whose faults are told like all others: in one sentence, with no page of usage."""
+"""Command lines whose faults are told like all others: in one sentence, with no page of usage.
+
+And what numbers an argument may be, for argparse's `type`.
+"""
 
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any, NoReturn
 
 from warpgauge.errors import UserError
@@ -19,3 +23,38 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raises UserError, exit status 2."""
         raise UserError(inert(f"{message}; --help tells what there is"))
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on."""
+    if (number := index(text)) == 0:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def index(text: str) -> int:
+    """A whole number from 0 on."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """A time that passes and ends."""
+    return between(text, 0.0, math.inf, "a positive number of seconds")
+
+
+def days(text: str) -> float:
+    """An age."""
+    return between(text, 0.0, math.inf, "a positive number of days")
+
+
+def between(text: str, low: float, high: float, wanted: str) -> float:
+    """A number that lies between the two; `wanted` is what it should have been, in words."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not low < number < high:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")
+    return number

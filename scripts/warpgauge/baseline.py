@@ -8,13 +8,13 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpgauge.baseline_file import Times, family_text
-from warpgauge.baseline_folder import Folder, open_folder
+from warpgauge.alone import alone
+from warpgauge.baseline_files import Folder, Times, family_text, open_folder
 from warpgauge.baseline_rotation import SESSIONS_KEPT, surplus
-from warpgauge.document import Object, read, rows_of
+from warpgauge.document import Document, Object, read, rows_of
 from warpgauge.errors import UserError
 from warpgauge.files import replace_all
-from warpgauge.load import load, load_document
+from warpgauge.load import holds_results, load, load_document
 from warpgauge.model import Record, Row, Session, Source
 from warpgauge.recordable import require_family, require_gpu, require_no_losses, require_run
 from warpgauge.sessions import newest_last, session_hash, session_key
@@ -41,7 +41,7 @@ def path_of(baselines: Path, gpu_name: str) -> Path:
 def find(baselines: Path, gpu_name: str) -> Path | None:
     """The folder that holds the baseline of a GPU model, if there is one."""
     folder = path_of(baselines, gpu_name)
-    return folder if folder.is_dir() and any(folder.glob("*.json")) else None
+    return folder if holds_results(folder) else None
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,14 @@ def record(run_path: Path, baselines: Path) -> Recorded:
     document = read(run_path)
     run = load_document(document)
     session = require_run(run)
+    at = path_of(baselines, session.gpu_name or "")
+    with alone(baselines):  # who adds another session meanwhile would lose it
+        return _added(document, run, session, at)
+
+
+def _added(document: Document, run: Record, session: Session, at: Path) -> Recorded:
     gpu_name = session.gpu_name or ""
-    at = path_of(baselines, gpu_name)
-    old = open_folder(at) if find(baselines, gpu_name) else None
+    old = open_folder(at) if holds_results(at) else None
     if old is not None:
         require_gpu(str(run.path), gpu_name, at, old.gpu_names)
         require_no_losses(str(run.path), run.rows.keys(), at, old.whole)
@@ -100,7 +105,7 @@ def record(run_path: Path, baselines: Path) -> Recorded:
         at / f"{family}.json": family_text(gpu_name, _told(old, family, kept, session), rows)
         for family, rows in families.items()
     }
-    replace_all(texts)
+    replace_all({path.resolve(): text for path, text in texts.items()})  # a link stays a link
     return Recorded(tuple(texts), session, kept[-1], tuple(replaced), tuple(dropped))
 
 

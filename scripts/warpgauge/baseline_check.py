@@ -1,25 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/baseline check: whether the baselines can be relied on."""
+"""scripts/baseline check: whether the baselines can be relied on, and fit what is built."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from rich.console import Console
 
 from warpgauge import discovery, staleness
+from warpgauge.baseline_files import Folder, open_folder
 from warpgauge.baseline_findings import findings, remarks
-from warpgauge.baseline_folder import Folder, open_folder
-from warpgauge.baseline_suite import Suite, compared
 from warpgauge.discovery import Binary
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.layout import print_text
 from warpgauge.sessions import newest_last
-from warpgauge.text import inert, plural
+from warpgauge.text import inert, named, plural
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What was found: `warnings` are to be mended, `remarks` say what was not checked."""
+
+    warnings: tuple[str, ...]
+    remarks: tuple[str, ...]
 
 
 def check(
@@ -70,3 +78,31 @@ def _heading(folder: Folder, now: datetime) -> str:
         f"{plural(len(record.rows), 'benchmark')}, {plural(len(record.sessions), 'session')}; "
         f"newest {staleness.told(newest, now)}, commit {staleness.commit(newest)}"
     )
+
+
+def compared(names: Collection[str], built: Sequence[Binary]) -> Suite:
+    """The names of a baseline's rows beside those of the programs of a build."""
+    listed = {name for binary in built for name in binary.names}
+    silent = {binary.family for binary in built if binary.fault is not None}
+    gone = [n for n in names if n not in listed and n.split("/", 1)[0] not in silent]
+    remarks = [
+        inert(f"{binary.family} was not held against its program: {binary.path.name} {one}")
+        for binary in built
+        if (one := binary.fault) is not None
+    ]
+    if not any(binary.needs_gpu for binary in built):  # a build without nvcc
+        families = {binary.family for binary in built}
+        gone = [name for name in gone if name.split("/", 1)[0] in families]
+        remarks.append("no GPU benchmark is built, so theirs were not held against the programs")
+    new = sorted(listed - set(names))
+    warnings = []
+    if gone:
+        warnings.append(
+            f"in the baseline and no longer in the build: {named(gone)}; if this is meant, "
+            "scripts/baseline prune --removed REGEX takes it out"
+        )
+    if new:
+        warnings.append(
+            f"in the build and not in the baseline: {named(new)}; scripts/baseline record adds it"
+        )
+    return Suite(tuple(warnings), tuple(remarks))

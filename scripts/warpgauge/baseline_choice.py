@@ -7,6 +7,7 @@ from pathlib import Path
 
 from warpgauge.baseline import slug
 from warpgauge.errors import UserError
+from warpgauge.load import holds_results
 from warpgauge.text import inert, quoted
 
 
@@ -17,7 +18,7 @@ def chosen(baselines: Path, asked: str | None) -> list[Path]:
     GPU model or of its folder; without it all are meant.
     """
     if asked is None:
-        there = _folders(baselines)
+        there = folders(baselines)
         if not there:
             raise UserError(
                 f"{baselines} holds no baseline; measure one with scripts/baseline record"
@@ -25,9 +26,9 @@ def chosen(baselines: Path, asked: str | None) -> list[Path]:
         return there
     path = Path(asked)
     if asked and _exists(path):
-        several = [] if _holds_json(path) else _folders(path)
+        several = [] if holds_results(path) else folders(path)
         return several or [path]
-    there = _folders(baselines)
+    there = folders(baselines)
     meant = [folder for folder in there if folder.name == _slug(asked)]
     if not meant:
         names = ", ".join(folder.name for folder in there) or "none"
@@ -51,12 +52,9 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _folders(path: Path) -> list[Path]:
+def folders(path: Path) -> list[Path]:
+    """The baselines in `path`, which may not be there."""
     try:
-        return sorted(entry for entry in path.iterdir() if entry.is_dir() and _holds_json(entry))
+        return sorted(entry for entry in path.iterdir() if holds_results(entry))
     except OSError:
         return []
-
-
-def _holds_json(folder: Path) -> bool:
-    return any(not path.name.startswith(".") for path in folder.glob("*.json"))

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
 
-from warpgauge import baseline, baseline_check, baseline_prune, baseline_show, bench
+from warpgauge import baseline, baseline_check, baseline_prune, baseline_show, bench, interrupts
+from warpgauge.alone import alone
 from warpgauge.baseline_choice import chosen
-from warpgauge.baseline_folder import open_folder
+from warpgauge.baseline_files import open_folder
 from warpgauge.baseline_options import AddSession, Check, Options, Prune, RecordNow, Show, parse
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.files import replace_all
@@ -20,6 +22,7 @@ from warpgauge.text import inert
 
 def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitStatus:
     """Raises UserError for what the user can mend. `now`, with a zone, is what ages count to."""
+    interrupts.exit_in_order()
     try:
         return _run(parse(argv), root, now or datetime.now(timezone.utc))
     except OSError as fault:
@@ -56,6 +59,13 @@ def _prune(options: Prune, folders: Sequence[Path], now: datetime, console: Outp
             raise UserError(
                 inert(f"{path} is one file of a baseline; give its folder, for they change as one")
             )
+    with ExitStack() as held:
+        for parent in sorted({path.resolve().parent for path in folders}):
+            held.enter_context(alone(parent))
+        _prune_held(options, folders, now, console)
+
+
+def _prune_held(options: Prune, folders: Sequence[Path], now: datetime, console: Output) -> None:
     plans = baseline_prune.plans([open_folder(path) for path in folders], options.criteria, now)
     texts = {path: text for plan in plans for path, text in plan.texts.items()}
     for plan in plans:
@@ -67,7 +77,10 @@ def _prune(options: Prune, folders: Sequence[Path], now: datetime, console: Outp
     elif options.dry_run:
         _print(console, ["nothing was changed (--dry-run)"])
     else:
-        replace_all(texts)
+        # A link stays a link, unless it is what goes.
+        replace_all(
+            {path if text is None else path.resolve(): text for path, text in texts.items()}
+        )
         _print(console, (f"pruned: {os.path.relpath(path)}" for path in texts))
 
 

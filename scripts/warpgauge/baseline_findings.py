@@ -8,13 +8,12 @@ from datetime import datetime
 
 from warpgauge import baseline_spread, staleness
 from warpgauge.baseline import slug
-from warpgauge.baseline_folder import FamilyFile, Folder
-from warpgauge.baseline_names import named
+from warpgauge.baseline_files import FamilyFile, Folder
 from warpgauge.controls import is_control
 from warpgauge.model import Record, Row, Session
 from warpgauge.recordable import FEWEST_PROCESSES
 from warpgauge.sessions import newest_last, session_hash
-from warpgauge.text import inert, percent, quoted
+from warpgauge.text import inert, named, percent, quoted
 
 
 def findings(folder: Folder, now: datetime, stale_days: float) -> list[str]:

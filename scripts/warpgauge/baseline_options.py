@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.arguments import Parser
+from warpgauge.arguments import Parser, days, index, positive, seconds
 from warpgauge.baseline_prune import Criteria
 from warpgauge.baseline_rotation import SESSIONS_KEPT
 from warpgauge.errors import UserError
-from warpgauge.options import PROCESSES, index, positive
+from warpgauge.options import PROCESSES
 from warpgauge.recordable import FEWEST_PROCESSES
 from warpgauge.staleness import STALE_DAYS
 
@@ -123,7 +122,7 @@ def _parser() -> Parser:
     add("--device", metavar="N", type=index, help="index of the GPU; default 0")
     add("--processes", metavar="N", type=_processes, help=f"default {PROCESSES}, at least "
         f"{FEWEST_PROCESSES}")  # fmt: skip
-    add("--timeout", metavar="SECONDS", type=_positive, help="for one process")
+    add("--timeout", metavar="SECONDS", type=seconds, help="for one process")
     add("--verbose", action="store_true", help="show the build's output and every command")
 
     add = command("add-session", "add the session of a run file", _ADD).add_argument
@@ -140,14 +139,14 @@ def _parser() -> Parser:
     add("--keep", metavar="N", type=positive, help="sessions; the oldest of the GPU that has most "
         "goes first")  # fmt: skip
     add("--session", metavar="KEY", action="append", default=[], help="this one; repeatable")
-    add("--older-than", metavar="DAYS", type=_positive, help="sessions of more days than these")
+    add("--older-than", metavar="DAYS", type=days, help="sessions of more days than these")
     add("--removed", metavar="NAME_REGEX", action="append", default=[], help="benchmarks whose "
         "name matches; repeatable")  # fmt: skip
     add("--dry-run", action="store_true", help="say what would go, and change nothing")
 
     checked = command("check", "tell what is wrong with the baselines", _CHECK)
     _add_choice(checked)
-    checked.add_argument("--stale-days", metavar="DAYS", type=_positive, default=STALE_DAYS,
+    checked.add_argument("--stale-days", metavar="DAYS", type=days, default=STALE_DAYS,
         help=f"age of the newest session that is too much; default {STALE_DAYS}")  # fmt: skip
     return parser
 
@@ -164,14 +163,4 @@ def _add_choice(parser: Parser) -> None:
 def _processes(text: str) -> int:
     if (number := index(text)) < FEWEST_PROCESSES:
         raise argparse.ArgumentTypeError(f"must be at least {FEWEST_PROCESSES}")
-    return number
-
-
-def _positive(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
     return number

@@ -9,15 +9,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from warpgauge import staleness
-from warpgauge.baseline_file import family_text
-from warpgauge.baseline_folder import FamilyFile, Folder
-from warpgauge.baseline_names import named
+from warpgauge.baseline_files import FamilyFile, Folder, family_text
 from warpgauge.baseline_rotation import surplus
 from warpgauge.errors import UserError
 from warpgauge.model import Session
 from warpgauge.request import found
 from warpgauge.sessions import newest_last, when
-from warpgauge.text import inert, quoted
+from warpgauge.text import inert, named, quoted
 
 _DAY = timedelta(days=1)
 

@@ -11,16 +11,16 @@ from datetime import datetime
 from rich.console import Console
 from rich.text import Text
 
-from warpgauge import staleness
-from warpgauge.baseline_folder import Folder
-from warpgauge.baseline_rows import print_rows
+from warpgauge import baseline_spread, staleness
+from warpgauge.baseline_files import Folder
 from warpgauge.layout import Cells, Columns, print_text
-from warpgauge.model import Record, Session
+from warpgauge.model import Record, Row, Session
 from warpgauge.sessions import newest_last
-from warpgauge.text import inert, plural
+from warpgauge.text import duration, inert, plural
 
 _HEADINGS = ("measured", "commit", "GPU", "boot", "driver", "processes", "rows")
 _TO_THE_LEFT = range(5)  # the last two are numbers
+_UNKNOWN = "–"
 _DIGITS = 8  # of what identifies a GPU or a boot: enough to tell them apart
 
 
@@ -45,7 +45,7 @@ def show(folder: Folder, now: datetime, console: Console, rows: bool) -> None:
         print_text(console, f"warning: {stale}", indent=2, style="yellow")
     if rows:
         console.print()
-        print_rows(record, sessions, console)
+        _print_rows(record, sessions, console)
 
 
 def _print_sessions(lines: Sequence[Cells], console: Console) -> None:
@@ -93,3 +93,42 @@ def _span(counts: Sequence[int]) -> str:
         return "0"
     low, high = min(counts), max(counts)
     return f"{low}" if low == high else f"{low}–{high}"
+
+
+def _print_rows(record: Record, sessions: Sequence[Session], console: Console) -> None:
+    """A line a row, a column a session in the order given, a family a block."""
+    titles = tuple(inert(one.key.rpartition("-")[2] or one.key) for one in sessions)
+    heading = Cells("benchmark", (*titles, "within", "between"))
+    cells = {row.name: _row_cells(row, sessions) for row in record.rows.values()}
+    columns = Columns.fitting([heading, *cells.values()], console.width)
+    print_text(console, columns.line(heading), style="dim")
+    families: dict[str, list[Row]] = {}
+    for row in record.rows.values():
+        families.setdefault(row.family, []).append(row)
+    for family, rows in families.items():
+        print_text(console, Text(inert(family), "bold"))
+        for row in rows:
+            print_text(console, columns.line(cells[row.name]))
+    legend = (
+        "a column is a session, headed by the end of its key; within: standard deviation from "
+        "process to process, between: from session to session, both relative to the time"
+    )
+    console.print()
+    print_text(console, legend, style="dim")
+
+
+def _row_cells(row: Row, sessions: Sequence[Session]) -> Cells:
+    times = [row.process_medians.get(session.key) for session in sessions]
+    return Cells(
+        f"  {inert(row.name.partition('/')[2] or row.name)}",
+        (
+            *(_UNKNOWN if one is None else duration(baseline_spread.center(one)) for one in times),
+            _share(baseline_spread.within(row)),
+            "ERROR" if row.error is not None else _share(baseline_spread.between(row)),
+        ),
+        "yellow" if row.error is not None else "",
+    )
+
+
+def _share(fraction: float | None) -> str:
+    return _UNKNOWN if fraction is None else f"{100.0 * fraction:.2f} %"

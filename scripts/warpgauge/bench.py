@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,10 +16,10 @@ from rich.console import Console
 from warpgauge import (
     baseline,
     confirm,
+    interrupts,
     load,
     machine_context,
     merge,
-    output_file,
     policy,
     recordable,
     runfile,
@@ -29,7 +27,10 @@ from warpgauge import (
     self_check_command,
     worktree,
 )
+from warpgauge.alone import alone
 from warpgauge.beside import Beside
+from warpgauge.combination import measured_in_turns
+from warpgauge.commits import short
 from warpgauge.conclusion import Conclusion, without_baseline
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.formats import TERMINAL
@@ -37,7 +38,10 @@ from warpgauge.measuring import Measuring, Suite
 from warpgauge.model import Record
 from warpgauge.options import Options, parse
 from warpgauge.output import Output
+from warpgauge.run_paths import RunPaths, named_after
 from warpgauge.terms import Terms
+
+_WAITING = "Waiting for another scripts/bench of this tree to end ..."
 
 
 @dataclass(frozen=True)
@@ -57,19 +61,24 @@ class Bench:
         if options.record:
             machine_context.require_committed(source)
         against = worktree.commit_of(self.root, options.against) if options.against else ""
-        out = options.out or runfile.default_path(self.root, datetime.now())
-        self._check_outputs(out)
-        assert self.show  # its policy is read before the minutes, too
+        now = datetime.now()
+        paths = RunPaths(options.out) if options.out else named_after(self.root, now)
+        paths.check(options, baselines)
+        show = self.show  # its policy is read before the minutes, too
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
             measuring = Measuring(options, self.root, Path(scratch), self.notes)
-            suite = measuring.suite(measuring.built())
+            programs = measuring.built()
+            if machine_context.source(self.root) != source:  # somebody edits while it builds
+                source |= {"dirty": "true"}
+            if options.record:
+                machine_context.require_committed(source)
+            suite = measuring.suite(programs)
             beside = Beside(measuring, suite, source)
             if against:
-                return self._against(beside, against, out)
+                return self._against(beside, against, paths)
             base = chosen or self._own_baseline(suite)
             if options.self_check:
-                folder = out.with_suffix("")
-                return self_check_command.run(beside, base, folder, self.show, baselines)
+                return self_check_command.run(beside, base, paths.folder, show, baselines)
             if options.record:
                 self._require_recordable(suite, base)
             if base is not None and not options.record:
@@ -78,7 +87,7 @@ class Bench:
             facts = self._facts(beside)
             context = runfile.context(suite.binaries, outcomes, facts, suite.known)
             rows = merge.rows(suite.binaries, outcomes)
-            return self._kept(out, context, rows, base, beside)
+            return self._kept(paths, context, rows, base, beside)
 
     @cached_property
     def show(self) -> Conclusion:
@@ -93,47 +102,32 @@ class Bench:
         )
         return Conclusion(self.results, terms, options.formats)
 
-    def _check_outputs(self, out: Path) -> None:
-        """Everything that may be written may be."""
-        options, baselines = self.options, self.root / "baselines"
-        inputs = [options.baseline] if options.baseline else []
-        runs = [out]
-        if options.against:
-            runs.insert(0, runfile.beside(out, "base"))
-        elif options.confirm and not options.record:
-            runs += confirm.files(out)
-        for path in runs:
-            output_file.check_run_file(path, baselines, inputs)
-        options.formats.check(baselines, [*inputs, *runs])
-
-    def _against(self, beside: Beside, commit: str, out: Path) -> ExitStatus:
+    def _against(self, beside: Beside, commit: str, paths: RunPaths) -> ExitStatus:
         """Base and candidate in turns, and nothing else."""
         base, candidate = beside.base(commit), beside.candidate
-        files = runfile.beside(out, "base"), out
-        shown = commit[: worktree.DIGITS]
-        beside.measuring.note(f"Measuring {beside.suite.size} in turns with commit {shown}")
-        found = beside.compared(base, candidate, self.options.filter, files, self.show.judged)
-        status = self.show.compared(found)
+        beside.measuring.note(f"Measuring {beside.suite.size} in turns with commit {short(commit)}")
+        both = beside.compared(base, candidate, self.options.filter, paths.pair, self.show.judged)
+        status = self.show.compared(measured_in_turns(both, commit))
         if status is ExitStatus.OK and beside.suite.probe.no_gpu:
             return ExitStatus.NOT_MEASURED
         return status
 
     def _kept(
         self,
-        out: Path,
+        paths: RunPaths,
         context: runner.Report,
         rows: Sequence[merge.JsonRow],
         base: Record | None,
         beside: Beside,
     ) -> ExitStatus:
         """Write the run file and conclude from it; an interrupt says what became of the file."""
-        shown = os.path.relpath(out)
+        out, shown = paths.run, os.path.relpath(paths.run)
         became = f"while {shown} was written: it is whole, or what it was before"
         try:
             runfile.write(out, context, rows)
             became = f"after {shown} was written"
             beside.measuring.note(f"run file: {shown}")
-            return self._concluded(base, load.load(out), beside)
+            return self._concluded(base, load.load(out), beside, paths)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(became) from None
 
@@ -159,7 +153,9 @@ class Bench:
             "filter": options.filter,
         }
 
-    def _concluded(self, base: Record | None, run: Record, beside: Beside) -> ExitStatus:
+    def _concluded(
+        self, base: Record | None, run: Record, beside: Beside, paths: RunPaths
+    ) -> ExitStatus:
         """Confirm what needs it and show the result; with --record keep it too."""
         note, probe, show = beside.measuring.note, beside.suite.probe, self.show
         if base is None:
@@ -169,7 +165,7 @@ class Bench:
             if not self.options.record:
                 # The files of the pair tell by themselves what they were asked for.
                 judge = replace(show, terms=replace(show.terms, filter=None)).judged
-                found = confirm.confirmed(found, beside, run.path, judge)
+                found = confirm.confirmed(found, beside, paths.confirming, judge)
             status = show.compared(found)
         if self.options.record:
             for line in baseline.record(run.path, self.root / "baselines").lines():
@@ -189,11 +185,11 @@ class Bench:
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     """Raises UserError for what the user can mend, a full disk included."""
     options = parse(argv)
-    # An exit and not a sudden death: the running benchmark is ended, too.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    interrupts.exit_in_order()
+    # What a program reads from standard output stands there alone.
+    shown, notes = Output(stderr=options.formats.shown is not TERMINAL), Output(stderr=True)
     try:
-        # What a program reads from standard output stands there alone.
-        shown = Output(stderr=options.formats.shown is not TERMINAL)
-        return Bench(options, root, shown, Output(stderr=True)).run()
+        with alone(root / "build", lambda: notes.print(_WAITING)):
+            return Bench(options, root, shown, notes).run()
     except OSError as fault:
         raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge import build, discovery, load, looks, paired, runfile, selection, worktree
+from warpgauge.commits import short
 from warpgauge.comparison import Comparison
 from warpgauge.discovery import Binary
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.looks import Looks
 from warpgauge.measuring import Measuring, Suite
 from warpgauge.model import Record
-from warpgauge.paired import Side
+from warpgauge.paired import BASE, CANDIDATE, Side
+from warpgauge.pairs import FEWEST_ROUNDS
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Beside:
         """`commit`, built in a worktree unless it is what is built here. Raises UserError."""
         facts = {"commit": commit, "dirty": "false"}
         if self.source == facts:
-            shown = commit[: worktree.DIGITS]
+            shown = short(commit)
             self.measuring.note(f"Commit {shown} is this tree: both sides run the same programs.")
             return self._side(self.suite.binaries, facts)
         everything, measuring = self._built(commit), self.measuring
@@ -55,7 +58,7 @@ class Beside:
         return Side(tuple(binaries), facts, arguments, filters)
 
     def _built(self, commit: str) -> list[Binary]:
-        measuring, shown = self.measuring, commit[: worktree.DIGITS]
+        measuring, shown = self.measuring, short(commit)
         root = worktree.provide(measuring.root, commit)
         measuring.note(f"Base: commit {shown}, in {os.path.relpath(root)}")
         try:
@@ -83,13 +86,13 @@ class Beside:
         filter: str,
         files: tuple[Path, Path],
         judge: Callable[[Record, Record], Comparison],
-    ) -> Comparison:
+    ) -> Looks[Comparison]:
         """Both looks at the two sides, which are left in `files`, base first. Raises UserError.
 
         `filter` is what the sides' benchmarks are left of.
         """
         if not base.binaries:
-            shown = base.facts["commit"][: worktree.DIGITS]
+            shown = short(base.facts["commit"])
             raise UserError(
                 f"commit {shown} has none of these benchmarks: there is nothing to compare with",
                 ExitStatus.NOT_MEASURED,
@@ -101,20 +104,20 @@ class Beside:
             "pair_id": paired.new_id(),
         }
 
-        def keep_and_judge(base: Side, candidate: Side) -> Comparison:
-            documents = paired.documents(base, candidate, facts, self.suite.known)
+        def keep_and_judge(sides: Mapping[str, Side]) -> Comparison:
+            documents = paired.documents(sides[BASE], sides[CANDIDATE], facts, self.suite.known)
             runfile.write_all(dict(zip(files, documents, strict=True)))
             one, other = (load.load(path) for path in files)
             return judge(one, other)
 
-        found = looks.compare(
-            base,
-            candidate,
-            options.processes,
+        both = looks.take(
+            {BASE: base, CANDIDATE: candidate},
+            max(options.processes, FEWEST_ROUNDS),
             second_look=options.second_look,
             run=self.measuring.run,
             judge=keep_and_judge,
+            left=looks.undecided,
             say=self.measuring.note,
         )
         self.measuring.note(f"run files: {', '.join(os.path.relpath(path) for path in files)}")
-        return found
+        return both

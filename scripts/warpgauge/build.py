@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from warpgauge.errors import UserError
+from warpgauge.process import end_group
 
 SHOWN_LINES = 30
 NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\]")
@@ -21,9 +22,12 @@ CACHED = re.compile(r"^([A-Z_]+):[A-Z]+=(.*)$", re.MULTILINE)
 DECISIVE = (
     "CMAKE_CUDA_ARCHITECTURES",
     "CMAKE_CUDA_FLAGS",
+    "CMAKE_CUDA_FLAGS_RELEASE",
     "CMAKE_CUDA_HOST_COMPILER",
     "CMAKE_CXX_COMPILER",
     "CMAKE_CXX_FLAGS",
+    "CMAKE_CXX_FLAGS_RELEASE",
+    "CMAKE_PREFIX_PATH",
 )
 
 
@@ -110,15 +114,20 @@ def _logged(command: Sequence[str], root: Path, log: Path, see: Callable[[str], 
                 stderr=subprocess.STDOUT,
                 text=True,
                 errors="replace",
+                start_new_session=True,
             )
         except OSError as fault:
             raise UserError(f"cannot run {command[0]}: {fault.strerror}") from fault
         with process:
             assert process.stdout is not None
-            for line in process.stdout:
-                file.write(line)
-                output.append(line.rstrip())
-                see(line)
+            try:
+                for line in process.stdout:
+                    file.write(line)
+                    output.append(line.rstrip())
+                    see(line)
+            except BaseException:  # Ctrl-C, a full disk: no compiler goes on
+                end_group(process)
+                raise
     if process.returncode:
         shown = "\n".join(f"  {line}" for line in telling(output))
         raise UserError(f"`{shlex.join(command)}` failed, its whole output is in {log}:\n{shown}")

@@ -3,19 +3,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from warpgauge.commits import short
 from warpgauge.comparison import UNMEASURED, Comparison, Outcome, Verdict
+from warpgauge.looks import Looks
 from warpgauge.sessions import newest_last
-from warpgauge.text import inert, plural
+from warpgauge.text import inert, named, percent, plural
 
 # What a baseline alone does not settle: another day and another boot may have made it.
 _FLAGS = (Outcome.REGRESSION, Outcome.IMPROVED, Outcome.INCONCLUSIVE)
 
 _CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
 
-# Digits of a commit that tell it from others, as Git shows it.
-_COMMIT = 10
+# What a pair may find, in the words of a note.
+_WORDS = {
+    Outcome.REGRESSION: "slower",
+    Outcome.IMPROVED: "faster",
+    Outcome.PASS: "unchanged",
+    Outcome.INCONCLUSIVE: "inconclusive",
+}
 
 
 def flagged(screened: Comparison) -> tuple[Verdict, ...]:
@@ -25,60 +33,102 @@ def flagged(screened: Comparison) -> tuple[Verdict, ...]:
     return tuple(one for one in screened.verdicts if one.outcome in _FLAGS)
 
 
-def combined(screened: Comparison, paired: Comparison) -> Comparison:
-    """`screened` with the verdicts of what it flagged replaced by those of `paired`.
+def measured_in_turns(both: Looks[Comparison], commit: str) -> Comparison:
+    """A pair's comparison with a note on how it was measured."""
+    note = f"Measured in turns with commit {inert(short(commit))}: {both.told}."
+    return replace(both.found, notes=(note, *both.found.notes))
+
+
+def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
+    """`screened` with the verdicts of what it flagged replaced by those of a pair.
 
     A pair that could not be measured acquits nobody: a regression stays one, and a benchmark that
-    the base does not have keeps its verdict.
+    the base does not have keeps its verdict. Nor does one that is too noisy to rule out what the
+    baseline saw: that is INCONCLUSIVE.
     """
-    flags = flagged(screened)
+    flags, paired = flagged(screened), both.found
     if paired.refusal is not None:
         return unconfirmed(screened, paired.refusal)
     beside = {one.name: one for one in paired.verdicts}
-    found = {one.name: beside[one.name] for one in flags if _counts(one, beside.get(one.name))}
+    found = {
+        one.name: _settled(one, beside[one.name])
+        for one in flags
+        if one.name in beside and _counts(one, beside[one.name])
+    }
+    newest = newest_last(paired.baseline.sessions.values())[-1]
+    commit = inert(short(newest.context.get("commit", "")))
+    note = (
+        f"Screened against the baseline: {_flagged(flags, screened)}. Measured again in turns with "
+        f"its commit {commit}, {both.told}: {_found(flags, list(found.values()))}."
+    )
+    moved = [
+        one.name
+        for one in flags
+        if one.outcome in _CHANGED and one.name in found and found[one.name].outcome is Outcome.PASS
+    ]
     return replace(
         screened,
         verdicts=tuple(found.get(one.name, one) for one in screened.verdicts),
-        notes=(_note(paired, len(flags), list(found.values())), *screened.notes),
+        notes=(note, *_moved(moved), *screened.notes),
     )
 
 
 def unconfirmed(screened: Comparison, why: str) -> Comparison:
     """`screened` with a note on why nothing of it was confirmed, where anything was to be."""
-    count = len(flagged(screened))
-    if not count:
+    flags = flagged(screened)
+    if not flags:
         return screened
     note = (
-        f"{plural(count, 'benchmark')} flagged by the baseline {_were(count)} not measured again "
-        f"beside its commit: {why.removesuffix('.')}."
+        f"Screened against the baseline: {_flagged(flags, screened)}. Not measured again beside "
+        f"its commit: {why.removesuffix('.')}."
     )
     return replace(screened, notes=(note, *screened.notes))
 
 
-def _counts(screened: Verdict, paired: Verdict | None) -> bool:
-    if paired is None or paired.outcome is Outcome.NEW:
+def _counts(screened: Verdict, paired: Verdict) -> bool:
+    if paired.outcome is Outcome.NEW:
         return False
     measured = paired.outcome is Outcome.INCONCLUSIVE or paired.outcome not in UNMEASURED
     return measured or screened.outcome is not Outcome.REGRESSION
 
 
-def _note(paired: Comparison, flags: int, found: list[Verdict]) -> str:
-    """``3 benchmarks were flagged by the baseline and measured again ...: 1 confirmed, 2 not.``"""
-    outcomes = [one.outcome for one in found]
-    confirmed = sum(outcome in _CHANGED for outcome in outcomes)
-    acquitted = outcomes.count(Outcome.PASS)
-    open_ = outcomes.count(Outcome.INCONCLUSIVE)
-    unmeasured = flags - confirmed - acquitted - open_
-    told = [f"{confirmed} confirmed", f"{acquitted} not"]
-    told += [f"{open_} still inconclusive"] if open_ else []
-    told += [f"{unmeasured} could not be measured so"] if unmeasured else []
-    newest = newest_last(paired.baseline.sessions.values())[-1]
-    commit = inert(newest.context.get("commit", "")[:_COMMIT])
-    return (
-        f"{plural(flags, 'benchmark')} {_were(flags)} flagged by the baseline and measured again "
-        f"beside its commit {commit}: {', '.join(told)}."
+def _settled(screened: Verdict, paired: Verdict) -> Verdict:
+    """`paired`, unless its interval is so wide that the change that was screened is in it."""
+    seen, found = screened.change, paired.change
+    if screened.outcome not in _CHANGED or not paired.undecided or seen is None or found is None:
+        return paired
+    if paired.outcome is not Outcome.PASS or paired.accepted:
+        return paired
+    if not found.low <= seen.ratio <= found.high:
+        return paired
+    reason = (
+        f"against the baseline {percent(seen.ratio)}, which its commit beside it neither shows nor "
+        "rules out"
     )
+    return replace(paired, outcome=Outcome.INCONCLUSIVE, reason=reason)
 
 
-def _were(count: int) -> str:
-    return "was" if count == 1 else "were"
+def _flagged(flags: Sequence[Verdict], screened: Comparison) -> str:
+    are = "was" if len(flags) == 1 else "were"
+    return f"{len(flags)} of {plural(len(screened.verdicts), 'benchmark')} {are} flagged"
+
+
+def _found(flags: Sequence[Verdict], found: Sequence[Verdict]) -> str:
+    """``1 slower, 2 unchanged``."""
+    outcomes = [one.outcome for one in found]
+    told = [f"{n} {word}" for outcome, word in _WORDS.items() if (n := outcomes.count(outcome))]
+    unmeasured = len(flags) - sum(outcome in _WORDS for outcome in outcomes)
+    told += [f"{unmeasured} could not be measured so"] if unmeasured else []
+    return ", ".join(told)
+
+
+def _moved(names: Sequence[str]) -> list[str]:
+    """What the baseline called changed, and what its own commit, measured now, is like."""
+    if not names:
+        return []
+    differ = "differs" if len(names) == 1 else "differ"
+    return [
+        f"Not by the code: {named(names)} {differ} from what the baseline recorded, and not from "
+        "its commit as it runs here now. Machine, driver or toolkit changed; --no-confirm lets the "
+        "baseline decide."
+    ]

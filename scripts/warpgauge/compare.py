@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from collections.abc import Callable, Sequence
 from datetime import date
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpgauge import environment, streams, terms_options
-from warpgauge.arguments import Parser
+from warpgauge.arguments import Parser, between
 from warpgauge.errors import UserError
 from warpgauge.text import inert
 
@@ -140,18 +139,8 @@ def _parser() -> Parser:
 
 
 def _percent(text: str) -> float:
-    return _number(text, 0.0, 100.0, "a percentage between 0 and 100") / 100.0
+    return between(text, 0.0, 100.0, "a percentage between 0 and 100") / 100.0
 
 
 def _probability(text: str) -> float:
-    return _number(text, 0.0, 1.0, "a probability between 0 and 1")
-
-
-def _number(text: str, low: float, high: float, wanted: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not low < number < high:
-        raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")
-    return number
+    return between(text, 0.0, 1.0, "a probability between 0 and 1")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from warpgauge import baseline, load, terminal, verdict
+from warpgauge import baseline, baseline_choice, load, terminal, verdict
 from warpgauge.comparison import Comparison
 from warpgauge.discovery import Probe
 from warpgauge.errors import ExitStatus
@@ -40,7 +40,7 @@ class Conclusion:
 
     def recorded(self, baselines: Path) -> None:
         """What each baseline holds: its sessions compared, or the values of its only one."""
-        for folder in sorted({path.parent for path in baselines.glob("*/*.json")}):
+        for folder in baseline_choice.folders(baselines):
             whole, pair = load.load(folder), baseline.recorded_comparison(folder)
             names = {s.gpu_name for s in whole.sessions.values() if s.gpu_name}
             gpu = ", ".join(sorted(names)) or folder.name

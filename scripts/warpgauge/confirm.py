@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
-from warpgauge import runfile, worktree
+from warpgauge import worktree
 from warpgauge.beside import Beside
 from warpgauge.combination import combined, flagged, unconfirmed
+from warpgauge.commits import is_full, short
 from warpgauge.comparison import Comparison
 from warpgauge.context import same_model
 from warpgauge.errors import UserError
@@ -19,40 +19,33 @@ from warpgauge.selection import exactly
 from warpgauge.sessions import newest_last
 from warpgauge.text import plural
 
-# A commit in full, as a run file tells it (SHA-1 or SHA-256), and nothing else git would look up.
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-
-
-def files(out: Path) -> tuple[Path, Path]:
-    """Where the pair that confirms the run `out` is kept: base and candidate."""
-    return runfile.beside(out, "confirm-base"), runfile.beside(out, "confirm")
-
 
 def confirmed(
     screened: Comparison,
     beside: Beside,
-    out: Path,
+    files: tuple[Path, Path],
     judge: Callable[[Record, Record], Comparison],
 ) -> Comparison:
     """`screened` after another measurement of what it flagged, with a note on what was done.
 
-    Where that cannot be, `screened` stands, and the note says why.
+    The pair is left in `files`, base first. Where there can be none `screened` stands, and the note
+    says why.
     """
     flags = flagged(screened)
     if not beside.measuring.options.confirm:
         return unconfirmed(screened, "--no-confirm was given")
     if not flags:
         return screened
-    note, candidate = beside.measuring.note, beside.candidate
-    names = [one.name for one in flags]
+    measuring, names = beside.measuring, [one.name for one in flags]
     try:
-        commit = commit_of(screened.baseline, screened.candidate)
-        base = beside.base(worktree.commit_of(beside.measuring.root, commit))
-        shown = commit[: worktree.DIGITS]
-        many = plural(len(flags), "flagged benchmark")
-        note(f"Confirming {many}: again, in turns with commit {shown} of the baseline")
-        sides = base.only(names), candidate.only(names)
-        return combined(screened, beside.compared(*sides, exactly(names), files(out), judge))
+        told = commit_of(screened.baseline, screened.candidate)
+        commit = worktree.commit_of(measuring.root, told)
+        measuring.note(
+            f"Confirming {plural(len(flags), 'flagged benchmark')}: again, in turns with commit "
+            f"{short(commit)} of the baseline"
+        )
+        sides = beside.base(commit).only(names), beside.candidate.only(names)
+        return combined(screened, beside.compared(*sides, exactly(names), files, judge))
     except UserError as fault:
         return unconfirmed(screened, str(fault))
     except OSError as fault:
@@ -68,7 +61,7 @@ def commit_of(baseline: Record, run: Record) -> str:
     used, _ = references(same_model(baseline, session), session, Clock.DEVICE)
     told = newest_last(used)[-1].context if used else {}
     commit = told.get("commit", "")
-    if not _COMMIT.fullmatch(commit):
+    if not is_full(commit):
         raise UserError("the baseline does not tell its commit")
     if told.get("dirty") == "true":
         raise UserError("the baseline was measured with changes that are in no commit")

@@ -6,8 +6,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from warpgauge import (
     fidelity_finding,
     fidelity_table,
     files,
+    interrupts,
     machine_context,
     merge,
     output_file,
@@ -214,8 +213,7 @@ def _work(row: JsonRow) -> trace.Work:
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     """Raises UserError for what the user can mend, a full disk included."""
     options = parse(argv)
-    # An exit and not a sudden death: the running benchmark is ended, too.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    interrupts.exit_in_order()
     try:
         return Fidelity(options, root, Output(), Output(stderr=True)).run()
     except OSError as fault:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.arguments import Parser
+from warpgauge.arguments import Parser, index, positive
 from warpgauge.errors import UserError
-from warpgauge.options import QUICK_PROCESSES, index, positive
+from warpgauge.options import QUICK_PROCESSES
 from warpgauge.request import normal, require_portable
 from warpgauge.text import typed
 

@@ -27,6 +27,9 @@ from warpgauge.text import quoted
 RUN_FORMAT = "run/1"
 BASELINE_FORMAT = "baseline/1"
 
+# How the files begin that scripts/bench --self-check keeps beside the baselines: no times in them.
+SELF_CHECK = "self-check-"
+
 _BySession = Mapping[str, tuple[float, ...]]
 # A row's times by session and the rounds they were taken in, given the row, the seconds in its
 # unit, and its place.
@@ -46,8 +49,8 @@ def json_files(path: Path) -> list[Path]:
         if not path.is_dir():
             return [path]
         entries = sorted(path.iterdir())
-        files = [e for e in entries if e.suffix == ".json" and not e.name.startswith(".")]
-        folders = [e for e in entries if e.is_dir() and any(e.glob("*.json"))]
+        files = [entry for entry in entries if _is_result(entry)]
+        folders = [entry for entry in entries if holds_results(entry)]
     except (OSError, ValueError) as error:
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else ""
         fault = f"cannot be read ({reason})" if reason else "cannot be read"
@@ -56,6 +59,18 @@ def json_files(path: Path) -> list[Path]:
         remedy = f"did you mean {folders[0]}?" if folders else "give a file or another folder"
         raise UserError(f"{path}: the folder holds no *.json file; {remedy}")
     return files
+
+
+def holds_results(folder: Path) -> bool:
+    """Whether there is a result file in `folder`; a file, or what cannot be read, holds none."""
+    try:
+        return folder.is_dir() and any(_is_result(entry) for entry in folder.iterdir())
+    except OSError:
+        return False
+
+
+def _is_result(entry: Path) -> bool:
+    return entry.suffix == ".json" and not entry.name.startswith((".", SELF_CHECK))
 
 
 def load_document(document: Document) -> Record:

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from warpgauge import git
 from warpgauge.errors import UserError
 
 # nvidia-smi's name for a setting that the binaries may not report, and its key in the context.
@@ -30,16 +31,17 @@ def source(root: Path) -> dict[str, str]:
     """The commit that was built and whether the tree differs from it; "" when nobody knows.
 
     baselines/ does not count as a difference: it is not part of what is measured, and recording
-    a second session must not be refused because of the first.
+    a second session must not be refused because of the first. An exported tree that lies in
+    somebody else's repository, unknown to its commit, has none there.
     """
-    commit = _output(["git", "-C", str(root), "rev-parse", "--verify", "HEAD"])
-    changes = _output(
-        ["git", "-C", str(root), "status", "--porcelain", "--", ".", ":(exclude)baselines"]
-    )
-    if commit is not None and changes is not None:
-        return {"commit": commit, "dirty": "true" if changes else "false"}
-    told = os.environ.get(COMMIT_VARIABLE, "")
-    return {"commit": told, "dirty": "false" if told else ""}
+    try:
+        git.require(root, "rev-parse", "--verify", "--quiet", "HEAD:./")
+        commit = git.require(root, "rev-parse", "--verify", "HEAD")
+        changes = git.require(root, "status", "--porcelain", "--", ".", ":(exclude)baselines")
+    except UserError:
+        told = os.environ.get(COMMIT_VARIABLE, "")
+        return {"commit": told, "dirty": "false" if told else ""}
+    return {"commit": commit, "dirty": "true" if changes else "false"}
 
 
 def require_committed(told: Mapping[str, str]) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from warpgauge import markdown_rows as rows
-from warpgauge.advice import ACCEPT, command, next_step
+from warpgauge.advice import accept, command, next_step
 from warpgauge.comparison import UNMEASURED, Comparison, Outcome, Verdict
 from warpgauge.headline import headline, how_found, is_accepted, size, worst
 from warpgauge.markdown_fit import Fitted, Section, fit
@@ -140,7 +140,7 @@ def _next(comparison: Comparison) -> str:
     slowest = worst(comparison)
     if slowest is not None and comparison.candidate.source is Source.RUN:
         title = summary("", "How to see the worst again, on a machine with this GPU")
-        block = f"```sh\n{command(slowest)}\n```\n\n{prose(ACCEPT)}\n"
+        block = f"```sh\n{command(comparison, slowest)}\n```\n\n{prose(accept(comparison))}\n"
         return f"{_OPEN}{title}\n\n{block}{_CLOSE}"
     advice = next_step(comparison)
     return f"{prose(advice)}\n\n" if advice else ""

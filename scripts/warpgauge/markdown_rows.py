@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from warpgauge.commits import DIGITS
 from warpgauge.comparison import ContextDifference, Verdict
 from warpgauge.markdown_text import code, prose
-from warpgauge.provenance import COMMIT_DIGITS
 from warpgauge.sentence import sentence
 from warpgauge.text import duration, of_limit, percent, percent_number
 
@@ -47,5 +47,5 @@ def new(verdict: Verdict) -> list[str]:
 
 
 def difference(one: ContextDifference) -> list[str]:
-    length = COMMIT_DIGITS if one.key == "commit" else None
+    length = DIGITS if one.key == "commit" else None
     return [code(one.key), code(one.baseline[:length]), code(one.candidate[:length])]

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from warpgauge import terms_options
 from warpgauge.allowance import Allowance
-from warpgauge.arguments import Parser
+from warpgauge.arguments import Parser, index, positive, seconds
 from warpgauge.errors import UserError
 from warpgauge.format_options import Formats
 from warpgauge.formats import FORMATS
@@ -86,8 +85,9 @@ def parse(argv: Sequence[str]) -> Options:
     if options.record:
         _check_recordable(options)
     if options.self_check:
-        others = {"--record": options.record, "--against": options.against}
-        _refuse("--self-check", {**others, "--inject": options.inject, "--out": options.out})
+        others: dict[str, object] = {"--record": options.record, "--against": options.against}
+        others |= {"--inject": options.inject, "--out": options.out, "--format": given.format}
+        _refuse("--self-check", others)
     if options.against:
         _refuse("--against", {"--baseline": options.baseline, "--no-confirm": given.no_confirm})
     return options
@@ -126,7 +126,8 @@ def _parser() -> Parser:
     add("--filter", metavar="REGEX", default="", help="only benchmarks whose name matches")
     add("--quick", action="store_true", help=f"{QUICK_PROCESSES} processes, and no second look "
         "at what stays inconclusive")  # fmt: skip
-    add("--processes", metavar="N", type=positive, help=f"default {PROCESSES}")
+    add("--processes", metavar="N", type=positive, help=f"default {PROCESSES}; two builds "
+        "that are measured in turns need 2")  # fmt: skip
     add("--out", metavar="FILE", type=Path, help="run file; default build/runs/<time>.json")
     add("--baseline", metavar="PATH", type=Path, help="default baselines/<this GPU model>")
     add("--against", metavar="REF", type=_revision, help="build this commit too, and "
@@ -140,7 +141,7 @@ def _parser() -> Parser:
     add("--inject", metavar="REGEX=FACTOR", type=_injection, help="real extra work in "
         "the matching benchmarks, to prove that it is found")  # fmt: skip
     add("--seed", metavar="N", type=index, help="of the order; default random, and recorded")
-    add("--timeout", metavar="SECONDS", type=_seconds, default=DEADLINE_S,
+    add("--timeout", metavar="SECONDS", type=seconds, default=DEADLINE_S,
         help=f"for one process; default {DEADLINE_S:g}")  # fmt: skip
     add("--format", metavar="NAME[=FILE]", action="append", default=[],
         help=f"write the comparison as {', '.join(FORMATS)}, to standard output or FILE; may be "
@@ -151,34 +152,10 @@ def _parser() -> Parser:
     return parser
 
 
-def positive(text: str) -> int:
-    """An argument that is a whole number from 1 on, for argparse."""
-    if (number := index(text)) == 0:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number
-
-
-def index(text: str) -> int:
-    """An argument that is a whole number from 0 on, for argparse."""
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
-    return int(text)
-
-
 def _revision(text: str) -> str:
     if not text.strip() or not text.isprintable():
         raise argparse.ArgumentTypeError(f"{text!r} names no commit")
     return text
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is no positive number of seconds")
-    return seconds
 
 
 def _injection(text: str) -> str:

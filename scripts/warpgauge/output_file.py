@@ -40,13 +40,10 @@ def check_report(
 ) -> None:
     """A report may replace one of its `kind` ("SVG"), which has `own` in it.
 
-    It goes nowhere among the baselines, and adds no JSON to a folder that is compared.
+    It goes nowhere among the baselines.
     """
     target = _check(path, inputs)
     _refuse_folder(path, target, baselines)
-    for given in inputs:
-        if given.is_dir() and target.parent == given.resolve() and target.suffix == ".json":
-            raise _refusal(path, f"{given} is compared, and every *.json in it is read")
     if not _replaceable(path, target, own):
         raise _refusal(path, f"it is there and is no {kind}; name another file")
 
@@ -64,6 +61,8 @@ def _check(path: Path, inputs: Sequence[Path]) -> Path:
         for given in inputs:
             if target == given.resolve() or (given.is_dir() and target in _inside(given)):
                 raise _refusal(path, f"it would replace {given}, which is compared")
+            if target.suffix == ".json" and given.is_dir() and target.parent == given.resolve():
+                raise _refusal(path, f"{given} is compared, and every *.json in it is read")
         with tempfile.TemporaryFile(dir=target.parent):
             pass
     except RuntimeError:  # Python before 3.13 finds a loop of links so

@@ -44,14 +44,6 @@ class Side:
 
 
 def measure(
-    base: Side, candidate: Side, names: Collection[str] | None, rounds: range, run: Run
-) -> tuple[Side, Side]:
-    """`measure_all` of two sides."""
-    sides = measure_all({BASE: base, CANDIDATE: candidate}, names, rounds, run)
-    return sides[BASE], sides[CANDIDATE]
-
-
-def measure_all(
     sides: Mapping[str, Side], names: Collection[str] | None, rounds: range, run: Run
 ) -> dict[str, Side]:
     """Sides, by name, with what `rounds` delivered, added to what they had before.

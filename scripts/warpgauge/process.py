@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 GRACE_S = 5.0  # between SIGTERM and SIGKILL: time for a CUDA context to be torn down
 
@@ -83,7 +84,7 @@ def run(
             overrun = True
         finally:
             if process.returncode is None:
-                _end(process)
+                end_group(process)
     return Ending(
         command=tuple(command),
         status=-signal.SIGKILL if process.returncode is None else process.returncode,
@@ -99,8 +100,8 @@ def _environment() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if not key.startswith("BENCHMARK_")}
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process and its whole group, politely first."""
+def end_group(process: subprocess.Popen[Any]) -> None:
+    """End a process that leads a group of its own, and the whole group, politely first."""
     for signal_number in (signal.SIGTERM, signal.SIGKILL):  # the second also for its children
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal_number)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import fmean
 from types import TracebackType
@@ -78,7 +78,7 @@ class RunProgress:
 
     def __init__(self, plan: Plan, console: Console) -> None:
         self._last = plan.rounds[-1]
-        self._sides = [lane.side for lane in plan.lanes if lane.side]
+        self._of_sides = _of_sides([lane.side for lane in plan.lanes if lane.side])
         self._round = 0
         self._console = console
         self._began = time.monotonic()
@@ -106,6 +106,8 @@ class RunProgress:
         trace: TracebackType | None,
     ) -> None:
         self._bar.stop()
+        if kind is None:
+            self._line(f"measured in {clock(time.monotonic() - self._began)}")
 
     def begins(self, turn: Turn) -> None:
         where = f"round {turn.round} of {self._last}"
@@ -113,8 +115,7 @@ class RunProgress:
         self._bar.update(self._task, description=f"{where}, {what}")
         if not self._console.is_terminal and turn.round != self._round:
             elapsed = clock(time.monotonic() - self._began)
-            sides = f", {' and '.join(self._sides)}" if self._sides else ""
-            self._line(f"{where}{sides}: {elapsed} elapsed{self._left_text(', ')}")
+            self._line(f"{where}{self._of_sides}: {elapsed} elapsed{self._left_text(', ')}")
         self._round = turn.round
 
     def ended(self, outcome: Outcome) -> None:
@@ -131,6 +132,13 @@ class RunProgress:
 
     def _line(self, text: str) -> None:
         self._console.print(inert(text), markup=False, highlight=False, soft_wrap=True)
+
+
+def _of_sides(sides: Sequence[str]) -> str:
+    """``, base and candidate``; of more than two only how many."""
+    if not sides:
+        return ""
+    return f", {' and '.join(sides)}" if len(sides) <= 2 else f", {len(sides)} sides"
 
 
 def clock(seconds: float) -> str:

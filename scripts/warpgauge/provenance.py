@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from warpgauge.commits import short
 from warpgauge.model import Record, Source
 from warpgauge.sessions import newest_last
 from warpgauge.text import inert
-
-# Digits of a commit that tell it from others, as Git shows it.
-COMMIT_DIGITS = 10
 
 
 def side(record: Record) -> str:
@@ -26,7 +24,7 @@ def side(record: Record) -> str:
         facts.append(f"{several}{newest['date'][:10]}")
     if newest.get("commit"):
         changed = " and changes" if newest.get("dirty") == "true" else ""
-        facts.append(f"commit {newest['commit'][:COMMIT_DIGITS]}{changed}")
+        facts.append(f"commit {short(newest['commit'])}{changed}")
     return inert(" · ".join(facts))
 
 

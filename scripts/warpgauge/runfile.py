@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 
 from warpgauge.discovery import Binary
@@ -14,18 +13,6 @@ from warpgauge.merge import JsonRow
 from warpgauge.runner import Outcome, Report
 
 FORMAT = "run/1"
-
-
-def default_path(root: Path, now: datetime) -> Path:
-    """Where a run goes when the user names no file; its folder is made."""
-    folder = root / "build" / "runs"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{now:%Y-%m-%d-%H%M%S}.json"
-
-
-def beside(path: Path, what: str) -> Path:
-    """The file of the same run that holds something else: ``run-base.json`` of ``run.json``."""
-    return path.with_stem(f"{path.stem}-{what}")
 
 
 def context(

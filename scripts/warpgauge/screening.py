@@ -48,9 +48,13 @@ def screen(baseline: Record, candidate: Record, pairings: Sequence[Pairing]) -> 
     per_session = processes.value / sessions.processes_a_session()
 
     within = combined_freedom(own, (processes.value / sessions.processes(), processes.freedom))
+    gpus = sessions.between_gpus()
     between = (
-        _between(sessions.between_sessions(), _ASSUMED_SESSION_SD, similar, per_session),
-        _between(sessions.between_gpus(), _ASSUMED_GPU_SD, similar, per_session),
+        # Where no GPU has several sessions, those of all GPUs stand in: they lie further apart.
+        _between(
+            sessions.between_sessions().or_else(gpus), _ASSUMED_SESSION_SD, similar, per_session
+        ),
+        _between(gpus, _ASSUMED_GPU_SD, similar, per_session),
     )
     # What the candidate's processes scatter beyond the baseline's comes on top of the next levels.
     beyond = np.maximum(own[0] - per_session, 0.0), own[1]

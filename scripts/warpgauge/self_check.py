@@ -17,7 +17,6 @@ from warpgauge.comparison import Comparison
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.model import Record
 from warpgauge.paired import BASE, Side
-from warpgauge.text import plural
 
 # The extra work, as fractions.
 CHANGES = (0.01, 0.02, 0.03, 0.05, 0.10)
@@ -48,21 +47,24 @@ def measure(beside: Beside, folder: Path, judge: Judge) -> SelfCheck:
         )
     sides = {BASE: beside.built_here(), _AGAIN: beside.built_here()}
     sides |= {_name(change): beside.built_here(inject=f".={1.0 + change:g}") for change in CHANGES}
-    first, last = options.processes, looks.SECOND_LOOK * options.processes
     measuring.note(
         f"Self-check of {beside.suite.size}: as they are, once more, and with "
         f"{len(CHANGES)} sizes of extra work"
     )
-    sides = paired.measure_all(sides, None, range(1, first + 1), measuring.run)
-    found = _judged(beside, sides, folder, judge)
+    return looks.take(
+        sides,
+        options.processes,
+        second_look=options.second_look,
+        run=measuring.run,
+        judge=lambda measured: _judged(beside, measured, folder, judge),
+        left=_undecided,
+        say=measuring.note,
+    ).found
+
+
+def _undecided(found: SelfCheck) -> list[str]:
     every = (found.same, *found.injected.values())
-    undecided = {one.name for comparison in every for one in comparison.verdicts if one.undecided}
-    if not options.second_look or not undecided:
-        return found
-    many = plural(len(undecided), "undecided benchmark")
-    measuring.note(f"Second look, at {many}: rounds {first + 1} to {last}")
-    sides = paired.measure_all(sides, undecided, range(first + 1, last + 1), measuring.run)
-    return _judged(beside, sides, folder, judge)
+    return list(dict.fromkeys(name for one in every for name in looks.undecided(one)))
 
 
 def _judged(beside: Beside, sides: Mapping[str, Side], folder: Path, judge: Judge) -> SelfCheck:

@@ -4,44 +4,50 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from warpgauge import baseline, self_check, self_check_report
+from warpgauge import baseline, load, self_check, self_check_report
 from warpgauge.beside import Beside
-from warpgauge.comparison import Outcome
+from warpgauge.comparison import Comparison, Outcome
 from warpgauge.conclusion import Conclusion
 from warpgauge.errors import ExitStatus
 from warpgauge.model import Record
+from warpgauge.options import PROCESSES
+from warpgauge.text import named
 
 
 def run(
     beside: Beside, base: Record | None, folder: Path, show: Conclusion, baselines: Path
 ) -> ExitStatus:
-    """Exit status 0, or 1 where the gate called unchanged code changed. Raises UserError.
+    """Exit status 1 where the gate called unchanged code changed, 3 where not all was measured.
 
-    The result of a whole suite of a committed tree is kept beside the baseline.
+    The result of a whole suite of a committed tree is kept beside the baseline. Raises UserError.
     """
     judge = _without_exceptions(show).judged
     check = self_check.measure(beside, folder, judge)
     screened = judge(base, check.run) if base is not None else None
     self_check_report.render(check, screened, show.console)
     beside.measuring.note(f"run files: {os.path.relpath(folder)}")
-    why_not = _why_not_kept(beside)
+    judged = [check.same, *([screened] if screened is not None else [])]
+    failed = _failed([check.same, *check.injected.values()])
+    why_not = _why_not_kept(beside, failed)
     if why_not:
         beside.measuring.note(f"The result is not kept in {os.path.relpath(baselines)}: {why_not}.")
     else:
         path = path_of(baselines, beside.suite.known["gpu_name"])
         self_check_report.write(path, check, screened)
         beside.measuring.note(f"kept: {os.path.relpath(path)}")
-    judged = [check.same, *([screened] if screened is not None else [])]
-    alarms = sum(one.count(Outcome.REGRESSION, Outcome.IMPROVED) for one in judged)
-    return ExitStatus.REGRESSION if alarms else ExitStatus.OK
+    if any(one.count(Outcome.REGRESSION, Outcome.IMPROVED) for one in judged):
+        return ExitStatus.REGRESSION
+    unknown = any(one.exit_status is not ExitStatus.OK for one in judged)
+    return ExitStatus.NOT_MEASURED if failed or unknown else ExitStatus.OK
 
 
 def path_of(baselines: Path, gpu_name: str) -> Path:
     """Where the result for a GPU model is kept: beside the folder of its baseline."""
-    return baselines / f"self-check-{baseline.slug(gpu_name)}.json"
+    return baselines / f"{load.SELF_CHECK}{baseline.slug(gpu_name)}.json"
 
 
 def _without_exceptions(show: Conclusion) -> Conclusion:
@@ -54,9 +60,21 @@ def _without_exceptions(show: Conclusion) -> Conclusion:
     )
 
 
-def _why_not_kept(beside: Beside) -> str:
-    if beside.measuring.options.filter:
+def _failed(comparisons: Sequence[Comparison]) -> list[str]:
+    """The benchmarks that some side has no result of."""
+    without = (Outcome.ERROR, Outcome.INVALID, Outcome.MISSING)
+    names = (v.name for one in comparisons for v in one.verdicts if v.outcome in without)
+    return list(dict.fromkeys(names))
+
+
+def _why_not_kept(beside: Beside, failed: Sequence[str]) -> str:
+    options = beside.measuring.options
+    if failed:
+        return f"there is no result of {named(failed)}"
+    if options.filter:
         return "only a part was measured (--filter)"
     if beside.source.get("dirty") != "false":
         return "the working tree had uncommitted changes"
+    if options.processes < PROCESSES or not options.second_look:
+        return f"the gate was not the usual one, of {PROCESSES} processes and a second look"
     return ""

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, time, timedelta, timezone
 
+from warpgauge.commits import short
 from warpgauge.model import Record, Session, Source
 from warpgauge.sessions import newest_last, when
 from warpgauge.text import inert, plural
@@ -14,8 +15,6 @@ STALE_DAYS = 90
 
 # A date without a zone is read as UTC and may be off by 14 hours: less than a day proves nothing.
 _CLOCK_SLACK = timedelta(days=1)
-
-_COMMIT_DIGITS = 10
 
 
 def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> str | None:
@@ -43,6 +42,18 @@ def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> str |
         f"The baseline's newest session is {plural((now - then).days, 'day')} old "
         f"({then:%Y-%m-%d}, commit {commit(newest)}); refresh it with scripts/baseline record."
     )
+
+
+def notes(baseline: Record, candidate: Record, today: date) -> tuple[str, ...]:
+    """The note on a comparison's baseline, where there is one.
+
+    None where nobody says what day it is (`date.min`), or where sessions of baselines are compared.
+    """
+    if today == date.min or candidate.source is Source.BASELINE:
+        return ()
+    # The end of the day: what was measured today, in whatever zone, is of no day to come.
+    said = note(baseline, datetime.combine(today, time.max, timezone.utc))
+    return () if said is None else (said,)
 
 
 def measured(session: Session) -> datetime | None:
@@ -73,4 +84,4 @@ def told(session: Session, now: datetime) -> str:
 
 def commit(session: Session) -> str:
     """The first digits of the commit that was measured, or ``unknown``."""
-    return inert(session.context.get("commit", "")[:_COMMIT_DIGITS]) or "unknown"
+    return inert(short(session.context.get("commit", ""))) or "unknown"

@@ -9,11 +9,12 @@ from rich.console import Console
 from rich.text import Text
 
 from warpgauge.advice import next_step
+from warpgauge.commits import DIGITS
 from warpgauge.comparison import Comparison, ContextDifference
 from warpgauge.criterion import sentences
 from warpgauge.headline import headline
 from warpgauge.layout import print_facts, print_text
-from warpgauge.provenance import COMMIT_DIGITS, side
+from warpgauge.provenance import side
 from warpgauge.terminal_table import print_table
 from warpgauge.terminal_values import render_values
 from warpgauge.text import inert
@@ -52,7 +53,7 @@ def plain(comparison: Comparison) -> str:
 
 
 def _difference(one: ContextDifference) -> tuple[str, str]:
-    length = COMMIT_DIGITS if one.key == "commit" else None
+    length = DIGITS if one.key == "commit" else None
     return inert(one.key), inert(f"{one.baseline[:length]} → {one.candidate[:length]}")
 
 

@@ -19,7 +19,7 @@ class Terms:
     before that of the `policy` and before the table in `kinship`. `alpha` is the chance that
     unchanged code shows any false alarm. With `fail_on_resources` a benchmark that takes more
     regresses whatever its time. `allow` names what is compared although it is forbidden. `today`
-    decides which of the policy's entries have expired.
+    decides which of the policy's entries have expired, and whether a baseline is old.
     """
 
     filter: str | None = None

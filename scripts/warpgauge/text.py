@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
@@ -20,6 +21,8 @@ LONGEST_NAME = 400
 # No sentence that is meant to be read is longer, whatever a context, an error or a policy holds.
 LONGEST_TEXT = 4000
 
+_NAMED = 3
+_LONGEST_NAMED = 120
 _MINUS = "\N{MINUS SIGN}"
 
 
@@ -136,3 +139,12 @@ def span(low: float, high: float) -> str:
 def plural(count: int, noun: str, plural_noun: str = "") -> str:
     """``1 row``, ``2 rows``."""
     return f"{count} {noun if count == 1 else plural_noun or noun + 's'}"
+
+
+def named(names: Sequence[str]) -> str:
+    """``'a'``; ``2 benchmarks ('a', 'b')``; beyond three the rest is counted. Inert."""
+    first = ", ".join(quoted(name, _LONGEST_NAMED) for name in names[:_NAMED])
+    if len(names) == 1:
+        return inert(first)
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return inert(f"{plural(len(names), 'benchmark')} ({first}{more})")

@@ -71,6 +71,14 @@ class Variances:
                 value[at], freedom[at] = _posterior(self.value[at], self.freedom[at], *prior)
         return Variances(value, freedom)
 
+    def or_else(self, other: Variances) -> Variances:
+        """`other` where nothing is known."""
+        unknown = self.freedom == 0.0
+        return Variances(
+            np.where(unknown, other.value, self.value),
+            np.where(unknown, other.freedom, self.freedom),
+        )
+
     def or_assumed(self, sd: Array) -> Variances:
         """The assumed standard deviation `sd` where nothing is known, a part of it where hardly.
 

@@ -19,6 +19,7 @@ from warpgauge import (
     pairs,
     policy_effects,
     screening,
+    staleness,
     widening,
 )
 from warpgauge.comparison import Comparison, ContextDifference, Outcome, Verdict
@@ -63,6 +64,7 @@ def judge(baseline: Record, candidate: Record, terms: Terms = _DEFAULT) -> Compa
             *allowance_notes.of(baseline, candidate, names, terms.allow),
             *notes.of(baseline, candidate, met, request, unasked, rule.moved),
             *widening.notes(pairings),
+            *staleness.notes(baseline, candidate, terms.today),
         ),
         differences=_differences(pairings),
         refusal=_nothing_in_common(baseline, candidate, names, request),

@@ -9,41 +9,40 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import shutil
-import subprocess
 from pathlib import Path
 
+from warpgauge import git
+from warpgauge.commits import DIGITS, is_full, short
 from warpgauge.errors import UserError
-from warpgauge.text import inert, quoted
-
-# Digits of a commit that name its folder, as Git shows it.
-DIGITS = 10
+from warpgauge.text import quoted
 
 # The base of this branch and that of the one before: a third is seldom wanted again, and each
 # holds a whole build.
 KEPT = 2
 
-_OURS = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
+# Why git has a worktree locked while it makes it.
+_MAKING = "initializing"
 
-# Set in git's own hooks; they would lead git to another repository than the one that is named.
-_MISLEADING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
+_OURS = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
 
 
 def commit_of(root: Path, ref: str) -> str:
     """The full commit that `ref` names in the clone `root`. Raises UserError."""
-    inside = _run(root, "rev-parse", "--git-dir")
+    inside = git.run(root, "rev-parse", "--git-dir")
     if inside.returncode:
         raise UserError(
-            f"{root} is no git clone that another commit can be taken from: {_words(inside)}"
+            f"{root} is no git clone that another commit can be taken from: {git.words(inside)}"
         )
     named = f"{ref}^{{commit}}"
-    found = _run(root, "rev-parse", "--verify", "--quiet", "--end-of-options", named)
+    found = git.run(root, "rev-parse", "--verify", "--quiet", "--end-of-options", named)
     if found.returncode == 0:
         return found.stdout.strip()
-    if _run(root, "rev-parse", "--is-shallow-repository").stdout.strip() == "true":
+    if git.run(root, "rev-parse", "--is-shallow-repository").stdout.strip() == "true":
         remedy = "it is shallow: git fetch --unshallow gets the rest"
     else:
-        remedy = "git fetch it, or name another"
+        remedy = "git fetch it" if is_full(ref) else "git fetch it, or name another"
     raise UserError(f"{quoted(ref)} is no commit of this clone; {remedy}")
 
 
@@ -53,18 +52,18 @@ def provide(root: Path, commit: str) -> Path:
     The folder that stands for `root`, which need not be the top of its repository. Of other
     commits' the one used last is kept.
     """
-    folder = root / "build" / "base" / commit[:DIGITS]
+    folder = root / "build" / "base" / short(commit)
     if folder.exists() and not _is_at(folder, commit):
         _remove(root, folder)
     if not folder.exists():
         _add(root, folder, commit)
-    inside = folder / _require(root, "rev-parse", "--show-prefix")
-    changes = _require(inside, "status", "--porcelain", "--", ".", ":(exclude)build")
+    inside = folder / git.require(root, "rev-parse", "--show-prefix")
+    changes = git.require(inside, "status", "--porcelain", "--", ".", ":(exclude)build")
     if changes:
         raise UserError(
             f"{folder} differs from its commit ({quoted(changes.splitlines()[0].strip())}): "
-            f"another scripts/bench is making it, or somebody changed it; then remove it with "
-            f"git worktree remove --force {folder}"
+            f"somebody changed it; save what is yours, and remove it with "
+            f"git worktree remove --force {shlex.quote(str(folder))}"
         )
     os.utime(folder)
     _remove_all_but_newest(folder)
@@ -73,15 +72,26 @@ def provide(root: Path, commit: str) -> Path:
 
 def _is_at(folder: Path, commit: str) -> bool:
     """Whether `folder` is a worktree's top, and at `commit`."""
-    said = _run(folder, "rev-parse", "--show-toplevel", "HEAD")
-    return said.returncode == 0 and said.stdout.split("\n")[:2] == [str(folder.resolve()), commit]
+    said = git.run(folder, "rev-parse", "--show-toplevel", "HEAD")
+    at = said.returncode == 0 and said.stdout.split("\n")[:2] == [str(folder.resolve()), commit]
+    return at and not _is_half_made(folder)
+
+
+def _is_half_made(folder: Path) -> bool:
+    """Whether `folder` is a worktree that a git which was killed did not make to its end."""
+    lock = git.run(folder, "rev-parse", "--path-format=absolute", "--git-path", "locked")
+    try:
+        return lock.returncode == 0 and Path(lock.stdout.strip()).read_text().strip() == _MAKING
+    except OSError:
+        return False
 
 
 def _add(root: Path, folder: Path, commit: str) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
-        # Forced, for it may be known from before, and gone.
-        _require(root, "worktree", "add", "--force", "--detach", str(folder), commit)
+        # Forced, for it may be known from before, and gone; twice, for it may be locked, too.
+        forced = ("--force", "--force", "--detach")
+        git.require(root, "worktree", "add", *forced, str(folder), commit)
     except BaseException:
         if folder.exists():
             with contextlib.suppress(UserError, OSError):
@@ -91,11 +101,13 @@ def _add(root: Path, folder: Path, commit: str) -> None:
 
 def _remove(root: Path, folder: Path) -> None:
     """Without a trace in the clone. Raises UserError where git has it locked."""
-    known = f"worktree {folder.resolve()}" in _require(root, "worktree", "list", "--porcelain")
+    known = f"worktree {folder.resolve()}" in git.require(root, "worktree", "list", "--porcelain")
     if folder.exists() and not (known and (folder / ".git").exists()):
         shutil.rmtree(folder)  # no worktree: the clone was moved, or somebody cleaned up
     if known:
-        _require(root, "worktree", "remove", "--force", str(folder))
+        # Forced twice, where nobody but git locked it: one scripts/bench runs in a tree at a time.
+        force = ["--force"] * (2 if _is_half_made(folder) else 1)
+        git.require(root, "worktree", "remove", *force, str(folder))
 
 
 def _remove_all_but_newest(folder: Path) -> None:
@@ -104,34 +116,3 @@ def _remove_all_but_newest(folder: Path) -> None:
     for old in by_use[KEPT - 1 :]:
         with contextlib.suppress(UserError, OSError):  # it takes room, and does no other harm
             _remove(folder, old)
-
-
-def _require(folder: Path, *arguments: str) -> str:
-    done = _run(folder, *arguments)
-    if done.returncode:
-        raise UserError(f"git {arguments[0]} failed in {folder}: {_words(done)}")
-    return done.stdout.strip()
-
-
-def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Git in `folder`, without the user's hooks, which have no business here."""
-    environment = {key: value for key, value in os.environ.items() if key not in _MISLEADING}
-    try:
-        return subprocess.run(
-            ["git", "-C", str(folder), "-c", f"core.hooksPath={os.devnull}", *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            env=environment,
-        )
-    except OSError as fault:
-        raise UserError(f"cannot run git: {fault.strerror}") from fault
-
-
-def _words(done: subprocess.CompletedProcess[str]) -> str:
-    """Git's own, the line that says what is wrong rather than what to do."""
-    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    fatal = [line.removeprefix("fatal: ") for line in lines if line.startswith("fatal: ")]
-    return inert([*fatal, *lines][0]) if lines else f"git exited with status {done.returncode}"
