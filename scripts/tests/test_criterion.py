@@ -11,7 +11,7 @@ from warpgauge.model import Clock, Source
 def test_one_size_a_clock() -> None:
     host = verdict("b", clock=Clock.HOST, minimum_effect=0.2)
     assert minimum_effects(comparison([verdict("a"), host])) == (
-        "1 % of device time, 20 % of host time"
+        "1 % of device time and 20 % of host time"
     )
 
 

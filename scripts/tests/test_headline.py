@@ -36,5 +36,5 @@ def test_how_changes_were_found_is_told_only_where_there_are_some() -> None:
     assert "not confirmed" in how_found(comparison([screened]))
     assert how_found(comparison([paired, screened])) == (
         "Of the changes 1 is confirmed in alternating processes of both builds on one GPU, "
-        "1 found by screening only."
+        "1 only found against the baseline."
     )

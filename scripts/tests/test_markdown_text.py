@@ -54,6 +54,7 @@ def test_code_shows_exactly_the_inert_text(text: str) -> None:
 @example("===")
 @example("fixed in deadbeef1, :smile:, $x$, ABC-12")
 @example("a&#64;b")
+@example("x.GH-1 and a,www.a.b, deadbeef1.x")
 def test_prose_is_words_and_code_and_nothing_else(text: str) -> None:
     for document in (prose(text), f"- {prose(text)}", f"x\n{prose(text)}"):
         rendered = RENDERER.render(document)

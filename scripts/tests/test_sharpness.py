@@ -7,12 +7,18 @@ import pytest
 
 from warpgauge.comparison import Outcome, Verdict
 from warpgauge.model import Clock
-from warpgauge.sharpness import sentence
+from warpgauge.sharpness import least, sentence
 
 
 def verdicts(*sizes: float | None, family: str = "f") -> list[Verdict]:
     return [
-        Verdict(f"{family}/{number}", Outcome.PASS, Clock.DEVICE, detectable=size)
+        Verdict(
+            f"{family}/{number}",
+            Outcome.PASS,
+            Clock.HOST,
+            detectable=size,
+            counters={"host_clock": 1.0},
+        )
         for number, size in enumerate(sizes)
     ]
 
@@ -27,6 +33,23 @@ def test_half_nine_of_ten_and_the_worst_are_named() -> None:
 
 def test_of_a_single_benchmark_there_is_one_size() -> None:
     assert sentence(verdicts(0.02)) == "A change of 2 % would be found nine times in ten."
+
+
+def test_what_hides_everything_has_no_size() -> None:
+    said = sentence(verdicts(0.02, 0.03, 0.04, 300.0, 200.0))
+    assert said == (
+        "A change of 4 % would be found in half of them, but not even ten times the time would be "
+        "found in 2 of the 5 benchmarks (f/3)."
+    )
+    said = sentence(verdicts(0.02, 300.0, 200.0))
+    assert said == (
+        "Not even ten times the time would be found in 2 of the 3 benchmarks, f/1 among them."
+    )
+    assert (
+        sentence(verdicts(9.5)) == "Not even ten times the time would be found nine times in ten."
+    )
+    assert least(0.12) == "only a change of 12 %"
+    assert least(50.0) == "not even ten times the time"
 
 
 @pytest.mark.parametrize("nothing", [[], verdicts(None), verdicts(0.5, family="host")])

@@ -55,7 +55,8 @@ def test_the_verdict_comes_first_and_names_the_worst(text: str) -> None:
     first = " ".join(text.split("\n\n", maxsplit=1)[0].split())
     assert first == (
         "2 regressions, 1 improvement; 8 of 13 unchanged, 1 failed, 1 missing. "
-        "Worst: gemm/naive/f32/n:1024 (+30.0 %)."
+        "Worst: gemm/naive/f32/n:1024 (+30.0 %). "
+        "Found against the baseline, not confirmed in alternating processes."
     )
 
 
@@ -140,6 +141,45 @@ def test_a_vanished_family_does_not_fill_the_screen(loaded: Loader) -> None:
     assert "… and 192 more MISSING (--all lists them)" in text
     assert text.count("MISSING") == 9
     assert shown(base, cand, show_all=True).count("MISSING") == 200
+
+
+def test_the_hosts_controls_are_told_and_not_counted(loaded: Loader) -> None:
+    host = [row(f"host/{name}", host_clock=1.0) for name in "ab"]
+    side = loaded(run([row("a/b"), row("a/c"), *host]))
+    text = shown(side, side)
+    assert text.startswith("0 regressions, 0 improvements; 2 of 2 unchanged.")
+    assert "\nhost · 2 controls (0.00 %)\n" in text
+    assert shown(side, side, show_all=True).count("  control\n") == 2
+    alone = loaded(run(host))
+    assert "0 of 0 unchanged, 2 controls of the host." in shown(alone, alone)
+
+
+def test_a_plain_file_may_call_a_benchmark_as_the_hosts_controls_are(loaded: Loader) -> None:
+    base, cand = (loaded(google([google_row("host/x", time)])) for time in (1.0, 2.0))
+    assert shown(base, cand).startswith("1 regression")
+
+
+def test_names_without_a_slash_have_no_heading_and_fold_together(loaded: Loader) -> None:
+    times = {"a": 3.0, "b": 1.0, "c": 1.0, "d/1": 1.0, "e/1": 1.0, "e/2": 1.0}
+    base = loaded(google([google_row(name, 1.0) for name in times]))
+    cand = loaded(google([google_row(name, time) for name, time in times.items()]))
+    lines = shown(base, cand).splitlines()
+    assert any(line.startswith("a ") and line.endswith("REGRESSION") for line in lines)
+    assert "a" not in lines
+    assert "3 families of one benchmark · 3 unchanged (0.00 %)" in lines
+    assert "e · 2 unchanged (0.00 %)" in lines
+    assert not any(line.startswith(("b", "c", "d")) for line in lines if "benchmark" not in line)
+
+
+def test_a_failure_is_to_be_seen_again(loaded: Loader) -> None:
+    base = loaded(run([row("a/b"), row("a/c")]))
+    text = shown(base, loaded(run([failed("a/b"), row("a/c")])), 200)
+    assert "See the failure again with scripts/bench --filter '^a/b$'." in text
+
+
+def test_what_the_lines_of_the_sides_say_is_no_difference(loaded: Loader) -> None:
+    base, cand = (loaded(run([row("a/b")], commit=digit * 40)) for digit in "12")
+    assert "Different between" not in shown(base, cand)
 
 
 def test_a_refused_comparison_is_one_sentence_and_no_table(loaded: Loader) -> None:

@@ -47,3 +47,15 @@ def test_a_plain_file_may_meet_a_run(loaded: Loader) -> None:
     base = loaded(run([row("a/b", STEADY)]))
     cand = loaded(google([google_row("a/b", 1500.0)]))
     assert outcome(judge(base, cand)) is Outcome.REGRESSION
+
+
+def test_repetitions_too_noisy_to_tell_are_no_pass(loaded: Loader) -> None:
+    comparison = plain(loaded, [100.0, 180.0, 90.0], [150.0, 270.0, 140.0])
+    assert outcome(comparison) is Outcome.INCONCLUSIVE
+    (verdict,) = comparison.verdicts
+    assert verdict.reason.startswith("too noisy: ")
+
+
+def test_one_value_each_is_never_too_noisy(loaded: Loader) -> None:
+    for factor in (0.9, 0.95, 1.05, 1.1):
+        assert outcome(plain(loaded, [100.0], [100.0 * factor])) is Outcome.PASS

@@ -9,7 +9,7 @@ from warpgauge.commits import is_full, short
 from warpgauge.comparison import Comparison, Outcome, Verdict
 from warpgauge.controls import FAMILY as CONTROLS
 from warpgauge.headline import worst
-from warpgauge.model import Clock, Source
+from warpgauge.model import Clock, Row, Source
 from warpgauge.pairs import are_paired
 from warpgauge.sessions import newest_last
 
@@ -30,6 +30,9 @@ def next_step(comparison: Comparison) -> str:
         return "Measure both sides again in fresh processes before you believe it."
     if slowest is not None:
         return f"See it again with {command(comparison, slowest)}. {accept(comparison)}".rstrip()
+    failed = [row for row in comparison.candidate.rows.values() if row.error is not None]
+    if ours and failed and comparison.refusal is None:
+        return f"See the failure again with {command(comparison, failed[0])}."
     if comparison.refusal is None and comparison.count(Outcome.MISSING) and not in_turns:
         return "Restore what is missing, or remove it from the baseline in the same commit."
     if comparison.count(Outcome.INCONCLUSIVE) and ours:
@@ -44,7 +47,7 @@ def accept(comparison: Comparison) -> str:
     return ACCEPT if _base(comparison) is None else ""
 
 
-def command(comparison: Comparison, verdict: Verdict) -> str:
+def command(comparison: Comparison, one: Verdict | Row) -> str:
     """What measures one benchmark again, beside the same base where it was measured so.
 
     Against a baseline a time of the host needs the controls that it is held to. A name that is not
@@ -52,10 +55,10 @@ def command(comparison: Comparison, verdict: Verdict) -> str:
     """
     base = _base(comparison)
     bench = "scripts/bench" + (f" --against {base}" if base else "")
-    if not _HARMLESS.fullmatch(verdict.name):
+    if not _HARMLESS.fullmatch(one.name):
         return bench
-    controls = f"|^{CONTROLS}/" if verdict.clock is Clock.HOST and base is None else ""
-    return f"{bench} --filter '^{verdict.name}${controls}'"
+    controls = f"|^{CONTROLS}/" if one.clock is Clock.HOST and base is None else ""
+    return f"{bench} --filter '^{one.name}${controls}'"
 
 
 def _base(comparison: Comparison) -> str | None:

@@ -13,7 +13,9 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from warpgauge.model import Clock, Row
+from warpgauge.comparison import Verdict
+from warpgauge.counters import HOST_CLOCK
+from warpgauge.model import Row
 from warpgauge.pairing import Pairing
 
 FAMILY = "host"
@@ -57,8 +59,12 @@ class Controls:
 NO_CONTROLS = Controls({}, {})
 
 
-def is_control(row: Row) -> bool:
-    return row.family == FAMILY and row.clock is Clock.HOST
+def is_control(one: Row | Verdict) -> bool:
+    """Whether this is a control, or what was found of one that both sides measured.
+
+    A plain Google Benchmark file may call a benchmark of its own so: that one lacks the counter.
+    """
+    return one.family == FAMILY and bool(one.counters.get(HOST_CLOCK))
 
 
 def controls(pairings: Sequence[Pairing]) -> Controls:

@@ -23,6 +23,9 @@ RESOURCES = MappingProxyType(
     }
 )
 
+# 1 where the host's clock took the time.
+HOST_CLOCK = "host_clock"
+
 # In how many processes too few samples were taken at the full SM clock (in a process's own row 1),
 # and how many processes of others were on the GPU: such times are no result.
 THROTTLED = "throttled"

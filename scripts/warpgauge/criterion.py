@@ -31,7 +31,7 @@ def sentences(comparison: Comparison) -> str:
 
 
 def minimum_effects(comparison: Comparison) -> str:
-    """``1 % of device time, 20 % of host time``: those in force; nothing where none was."""
+    """``1 % of device time and 20 % of host time``: those in force; nothing where none was."""
     words = {Clock.DEVICE: "of device time", Clock.HOST: "of host time"}
     if Source.GOOGLE_BENCHMARK in (comparison.baseline.source, comparison.candidate.source):
         words = dict.fromkeys(Clock, "of the time")
@@ -39,7 +39,7 @@ def minimum_effects(comparison: Comparison) -> str:
     for verdict in comparison.verdicts:
         if verdict.minimum_effect is not None:
             groups.setdefault(words[verdict.clock], []).append(verdict)
-    return ", ".join(f"{_sizes(group)} {what}" for what, group in groups.items())
+    return " and ".join(f"{_sizes(group)} {what}" for what, group in groups.items())
 
 
 def _sizes(verdicts: Sequence[Verdict]) -> str:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from warpgauge.comparison import Comparison, Evidence, Outcome, Verdict
+from warpgauge.controls import is_control
+from warpgauge.model import Source
 from warpgauge.text import LONGEST_NAME, LONGEST_TEXT, cut, inert, percent, plural
 
 # What the line adds about benchmarks that are neither changed nor unchanged.
@@ -47,17 +49,30 @@ def headline(comparison: Comparison) -> Headline:
     if comparison.refusal is not None and not comparison.count(Outcome.REGRESSION):
         return Headline(NOT_COMPARED, comparison.refusal)
     accepted = sum(is_accepted(verdict) for verdict in comparison.verdicts)
-    unchanged = comparison.count(Outcome.PASS) - accepted
+    controls = sum(map(_is_quiet_control, comparison.verdicts))
+    unchanged = comparison.count(Outcome.PASS) - accepted - controls
     regressions = comparison.count(Outcome.REGRESSION)
     improvements = comparison.count(Outcome.IMPROVED)
-    expected = len(comparison.verdicts) - comparison.count(Outcome.NEW)
+    expected = judged(comparison)
     parts = [
         f"{plural(regressions, 'regression')}, {plural(improvements, 'improvement')}; "
         f"{unchanged} of {expected} unchanged"
     ]
     parts += [f"{accepted} accepted"] if accepted else []
+    parts += [f"{plural(controls, 'control')} of the host"] if controls and not expected else []
     parts += [f"{n} {word}" for outcome, word in _REST.items() if (n := comparison.count(outcome))]
     return Headline(", ".join(parts), worst=worst(comparison))
+
+
+def judged(comparison: Comparison) -> int:
+    """How many benchmarks there are, new ones and the host's controls not counted."""
+    rest = comparison.count(Outcome.NEW) + sum(map(_is_quiet_control, comparison.verdicts))
+    return len(comparison.verdicts) - rest
+
+
+def _is_quiet_control(verdict: Verdict) -> bool:
+    """A control that was measured on both sides; one that failed or is gone is a fault."""
+    return is_control(verdict) and verdict.outcome is Outcome.PASS
 
 
 def is_accepted(verdict: Verdict) -> bool:
@@ -87,8 +102,11 @@ def how_found(comparison: Comparison) -> str:
     if paired == len(changed):
         return "Confirmed in alternating processes of both builds on one GPU."
     if not paired:
-        return "Found by screening, not confirmed in alternating processes."
+        if Source.GOOGLE_BENCHMARK in (comparison.baseline.source, comparison.candidate.source):
+            return "Found by comparing one process with another, not confirmed."
+        return "Found against the baseline, not confirmed in alternating processes."
     return (
         f"Of the changes {paired} {'is' if paired == 1 else 'are'} confirmed in alternating "
-        f"processes of both builds on one GPU, {len(changed) - paired} found by screening only."
+        f"processes of both builds on one GPU, {len(changed) - paired} only found against the "
+        "baseline."
     )

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from warpgauge.counters import HOST_CLOCK
 from warpgauge.document import Document, Object, as_object, error_of, kind, read, rows_of
 from warpgauge.errors import UserError
 from warpgauge.fields import (
@@ -142,7 +143,7 @@ def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
         if name in rows:
             raise place.error("this benchmark is in the file twice", "remove one of them")
         counters, label = counters_of(row), label_of(row)
-        clock = Clock.HOST if counters.get("host_clock") else Clock.DEVICE
+        clock = Clock.HOST if counters.get(HOST_CLOCK) else Clock.DEVICE
         error = error_of(row)
         if error is not None:
             rows[name] = Row(name, {}, clock, counters, label, error)

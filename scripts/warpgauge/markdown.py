@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
+from warpgauge import folding
 from warpgauge import markdown_rows as rows
 from warpgauge.advice import accept, command, next_step
 from warpgauge.comparison import UNMEASURED, Comparison, Outcome, Verdict
+from warpgauge.criterion import sentences
+from warpgauge.folding import Fold
 from warpgauge.headline import headline, how_found, is_accepted, size, worst
 from warpgauge.markdown_fit import Fitted, Section, fit
-from warpgauge.markdown_rows import NUMBERS
-from warpgauge.markdown_text import code, prose, summary, table_head, table_row
+from warpgauge.markdown_rows import Column
+from warpgauge.markdown_text import code, prose, summary, table_head, table_row, unbroken
 from warpgauge.model import Source
-from warpgauge.provenance import side
-from warpgauge.ranking import CHANGED, rank
-from warpgauge.text import plural, span
+from warpgauge.provenance import differences_beside, gpu_name, side
+from warpgauge.ranking import rank
+from warpgauge.text import plural
 
 # GitHub takes a comment of 65,536 characters; whoever posts this may want to add a line.
 LIMIT = 60_000
@@ -25,20 +28,23 @@ _RESERVE = 600
 # The last line, by which a program finds its own comment again.
 MARK = "<!-- warpgauge comparison -->\n"
 
-# Columns of numbers, which align to the right.
-_RIGHT = frozenset((*NUMBERS, "time"))
+# More notes than these are folded.
+_NOTES_SHOWN = 3
+
+_NO_VERDICT = "Undecided, or not measured"
 
 _OPEN, _CLOSE = "<details>", "\n</details>\n\n"
 
 # How much each section matters: the first is cut last.
 _WEIGHTS = {
-    "changed benchmark": 0,
+    "regression": 0,
     "benchmark not measured": 1,
-    "accepted change": 2,
-    "new benchmark": 3,
-    "difference of the environment": 4,
-    "note": 5,
-    "unchanged benchmark": 6,
+    "note": 2,
+    "difference of the environment": 3,
+    "improvement": 4,
+    "accepted change": 5,
+    "new benchmark": 6,
+    "unchanged benchmark": 7,
 }
 
 
@@ -49,8 +55,9 @@ def render(comparison: Comparison) -> str:
     room = LIMIT - _RESERVE - len(opening) - len(closing)
     refused = all(verdict.reason == comparison.refusal for verdict in comparison.verdicts)
     # Refused as a whole, every row would only repeat the first line.
-    verdicts = () if refused else comparison.verdicts
-    fitted = fit([*_of_rows(verdicts), *_of_context(comparison)], room)
+    verdicts = () if refused else sorted(comparison.verdicts, key=rank)
+    sections = [*_of_rows(verdicts), _notes(comparison), *_folds(verdicts), _compared(comparison)]
+    fitted = fit(sections, room)
     return "".join([opening, *fitted.texts, _left_out(fitted), closing])
 
 
@@ -58,80 +65,81 @@ def _headline(comparison: Comparison) -> str:
     line = headline(comparison)
     if line.refusal is not None:
         return f"**{line.verdict}** {prose(line.refusal)}"
-    named = f" Worst: {code(line.worst.name)}{size(line.worst)}." if line.worst else ""
-    return f"**{line.verdict}.**{named} {how_found(comparison)}".rstrip()
+    named = [f"Worst: {code(line.worst.name)}{unbroken(size(line.worst))}."] if line.worst else []
+    gpu = gpu_name(comparison.candidate)
+    on = [f"On {prose(gpu)}."] if gpu else []
+    return " ".join(filter(None, (f"**{line.verdict}.**", *named, how_found(comparison), *on)))
 
 
-def _of_rows(verdicts: Sequence[Verdict]) -> list[Section]:
-    ranked = sorted(verdicts, key=rank)
-    changed = [verdict for verdict in ranked if verdict.outcome in CHANGED]
-    unmeasured = [verdict for verdict in ranked if verdict.outcome in UNMEASURED]
+def _of_rows(ranked: Sequence[Verdict]) -> list[Section]:
+    def of(*outcomes: Outcome) -> list[Verdict]:
+        return [verdict for verdict in ranked if verdict.outcome in outcomes]
+
     accepted = [verdict for verdict in ranked if is_accepted(verdict)]
-    new = [verdict for verdict in ranked if verdict.outcome is Outcome.NEW]
-    families: dict[str, list[Verdict]] = {}
-    for verdict in ranked:
-        if verdict.outcome is Outcome.PASS and not is_accepted(verdict):
-            families.setdefault(verdict.family, []).append(verdict)
-    sections = [
-        _table("changed benchmark", changed, rows.changed, ("verdict", *NUMBERS, "likely cause")),
-        _table(
-            "benchmark not measured",
-            unmeasured,
-            rows.unmeasured,
-            ("verdict", "why"),
-            "Not measured",
-        ),
-        _table("accepted change", accepted, rows.accepted, (*NUMBERS, "why"), "Accepted"),
-        _table("new benchmark", new, rows.new, ("time", "of limit"), "New"),
+    return [
+        _table("regression", of(Outcome.REGRESSION), rows.CHANGED, "Regressions"),
+        _table("benchmark not measured", of(*UNMEASURED), rows.UNMEASURED, _NO_VERDICT),
+        _table("improvement", of(Outcome.IMPROVED), rows.CHANGED, "Improvements"),
+        _table("accepted change", accepted, rows.ACCEPTED, "Accepted"),
+        _table("new benchmark", of(Outcome.NEW), rows.NEW, "New"),
     ]
-    return sections + [_folded(name, members) for name, members in families.items()]
 
 
 def _table(
-    noun: str,
-    verdicts: Sequence[Verdict],
-    row: Callable[[Verdict], Sequence[str]],
-    headings: Sequence[str],
-    title: str = "",
+    noun: str, verdicts: Sequence[Verdict], columns: Sequence[Column], title: str = ""
 ) -> Section:
+    columns = rows.worth_showing(columns, verdicts)
+    numbers = [index for index, column in enumerate(columns) if column.is_number]
+    head = table_head([column.heading for column in columns], numbers)
+    lines = (table_row(column.cell(verdict) for column in columns) for verdict in verdicts)
     title = f"**{title}**\n\n" if title else ""
-    head = table_head(
-        ("benchmark", *headings), [i + 1 for i, h in enumerate(headings) if h in _RIGHT]
-    )
-    lines = (table_row(row(verdict)) for verdict in verdicts)
     return Section(noun, _WEIGHTS[noun], title + head, len(verdicts), lines)
 
 
-def _folded(family: str, verdicts: Sequence[Verdict]) -> Section:
-    """The unchanged benchmarks of a family."""
-    ratios = [verdict.change.ratio for verdict in verdicts if verdict.change is not None]
-    width = f" ({span(min(ratios), max(ratios))})" if ratios else ""
-    inner = _table("unchanged benchmark", verdicts, rows.measured, NUMBERS)
-    title = summary(family, f" · {len(verdicts)} unchanged{width}")
-    return _fold(inner, title)
+def _folds(ranked: Sequence[Verdict]) -> list[Section]:
+    """The unchanged benchmarks, a family a fold."""
+    families: dict[str, list[Verdict]] = {}
+    for verdict in ranked:
+        families.setdefault(verdict.family, []).append(verdict)
+    return [_folded(fold) for fold in folding.folded(families)]
 
 
-def _fold(inner: Section, title: str) -> Section:
+def _folded(fold: Fold) -> Section:
+    counts = "".join(f" · {count} {width}".rstrip() for count, width in fold.counts)
+    title = summary(fold.family, counts if fold.family else f"{fold.title}{counts}")
+    return _fold(_table("unchanged benchmark", fold.members, rows.UNCHANGED), title)
+
+
+def _fold(inner: Section, title: str, below: str = "") -> Section:
     head = f"{_OPEN}{title}\n\n{inner.head}"
-    return Section(inner.noun, inner.weight, head, inner.count, inner.lines, _CLOSE)
+    return Section(inner.noun, inner.weight, head, inner.count, inner.lines, below + _CLOSE)
 
 
-def _of_context(comparison: Comparison) -> list[Section]:
-    differences, notes = comparison.differences, comparison.notes
-    told = f"{plural(len(differences), 'difference')} of the environment (told, not judged)"
+def _notes(comparison: Comparison) -> Section:
+    notes = comparison.notes
+    found = _section("note", "", (f"- {prose(note)}" for note in notes), len(notes))
+    if len(notes) <= _NOTES_SHOWN:
+        return found
+    return _fold(found, summary("", plural(len(notes), "note")))
+
+
+def _compared(comparison: Comparison) -> Section:
+    """Both sides, what else differs between them, and the rule that was in force."""
+    differences = differences_beside(comparison)
     sides = (comparison.baseline, comparison.candidate)
-    head = table_head(("", "baseline", "candidate"))
     cells = [["compared", *(prose(side(record)) for record in sides)]]
     cells += map(rows.difference, differences)
-    return [
-        _fold(_context("difference of the environment", head, map(table_row, cells), len(cells)),
-              summary("", told)),
-        _fold(_context("note", "", (f"- {prose(note)}" for note in notes), len(notes)),
-              summary("", plural(len(notes), "note"))),
-    ]  # fmt: skip
+    head = table_head(("", "baseline", "candidate"))
+    inner = _section("difference of the environment", head, map(table_row, cells), len(cells))
+    rule = sentences(comparison)
+    title = "What was compared" + (", and when a change counts" if rule else "")
+    if differences:
+        told = plural(len(differences), "difference")
+        title = f"{title} · {told} of the environment (told, not judged)"
+    return _fold(inner, summary("", title), f"\n{prose(rule)}\n" if rule else "")
 
 
-def _context(noun: str, head: str, lines: Iterable[str], count: int) -> Section:
+def _section(noun: str, head: str, lines: Iterable[str], count: int) -> Section:
     return Section(noun, _WEIGHTS[noun], head, count, lines)
 
 

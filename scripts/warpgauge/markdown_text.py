@@ -23,9 +23,10 @@ _WORD = re.compile(
     r"[(\"“‘]*[−+±]?[^\W_]+(?:[.,'’–−-][^\W_]+)*%?[)\"”’.,;:!?…%]*"
     r"|[→·–—−…=×±%][)\"”’.,;:!?]*"
 )
-# Words that GitHub makes a link of: www.…, the hash of a commit, GH-1 and the like.
-_LINKED = re.compile(r"www\.|[0-9a-f]{7,40}$|[a-z0-9]*[a-z][a-z0-9]*-\d", re.IGNORECASE)
-_OPENING, _CLOSING = '("“‘−+±', ')"”’.,;:!?…%'
+# Parts of words that GitHub makes a link of: www.…, the hash of a commit, GH-1 and the like.
+_LINKED = re.compile(
+    r"www\.|(?<![a-z0-9])(?:[0-9a-f]{7,40}(?![a-z0-9])|[a-z0-9]*[a-z][a-z0-9]*-\d)", re.IGNORECASE
+)
 # What would begin a numbered list, or underline the line above.
 _BEGINS_BLOCK = re.compile(r"\d+[.)]|=+")
 
@@ -61,6 +62,11 @@ def prose(text: str) -> str:
     return " ".join([*parts, code(" ".join(foreign))] if foreign else parts)
 
 
+def unbroken(words: str) -> str:
+    """Our own words on one line, whatever the width of a column."""
+    return words.replace(" ", "\N{NO-BREAK SPACE}")
+
+
 def summary(name: str, words: str) -> str:
     """The visible line of a folded part, which is HTML: a foreign `name`, then our own words."""
     foreign = f"<code>{html.escape(cut(inert(name), _LONGEST_CODE))}</code>" if name else ""
@@ -79,6 +85,4 @@ def table_head(headings: Sequence[str], numbers: Sequence[int] = ()) -> str:
 
 
 def _is_word(token: str) -> bool:
-    if not _WORD.fullmatch(token):
-        return False
-    return not _LINKED.match(token.lstrip(_OPENING).rstrip(_CLOSING))
+    return _WORD.fullmatch(token) is not None and _LINKED.search(token) is None

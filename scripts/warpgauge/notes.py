@@ -7,6 +7,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
+from warpgauge import sharpness
 from warpgauge.causes import KERNEL
 from warpgauge.comparison import Outcome, Verdict
 from warpgauge.controls import Controls
@@ -108,8 +109,8 @@ def _single_process(
     who = "Both sides have" if len(sides) == len(alone) else f"The {sides[0]} side has"
     return [
         f"{who} a single process, which cannot tell how far the next would lie; a "
-        f"spread of {percent(ASSUMED_PROCESS_SD, sign=False)} is assumed, and only a change of "
-        f"about {percent(statistics.median(seen), sign=False)} or more is sure to be seen."
+        f"spread of {percent(ASSUMED_PROCESS_SD, sign=False)} is assumed, and mostly "
+        f"{sharpness.least(statistics.median(seen))} is sure to be seen."
     ]
 
 

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from warpgauge.commits import short
+from warpgauge.comparison import Comparison, ContextDifference
 from warpgauge.model import Record, Source
 from warpgauge.sessions import newest_last
 from warpgauge.text import inert
@@ -13,7 +15,7 @@ from warpgauge.text import inert
 
 def side(record: Record) -> str:
     """Path, GPU, when, commit, inert; a path below the working directory is relative to it."""
-    newest = newest_last(record.sessions.values())[-1].context
+    newest = _newest(record)
     facts = [str(_nearby(record.path))]
     if record.source is Source.GOOGLE_BENCHMARK:
         facts.append(Source.GOOGLE_BENCHMARK.value)
@@ -26,6 +28,31 @@ def side(record: Record) -> str:
         changed = " and changes" if newest.get("dirty") == "true" else ""
         facts.append(f"commit {short(newest['commit'])}{changed}")
     return inert(" · ".join(facts))
+
+
+def gpu_name(record: Record) -> str:
+    """As the newest session names it, not yet inert; empty where it names none."""
+    return _newest(record).get("gpu_name", "")
+
+
+def differences_beside(comparison: Comparison) -> list[ContextDifference]:
+    """The differences of the contexts that the lines of the two `side`s do not show already."""
+    sides = (comparison.baseline, comparison.candidate)
+    shown = ("commit", *(_newest(record).get("commit", "") for record in sides))
+    return [
+        one for one in comparison.differences if (one.key, one.baseline, one.candidate) != shown
+    ]
+
+
+def told_values(one: ContextDifference) -> tuple[str, str]:
+    """Both sides' values as far as a person reads them, not yet inert."""
+    if one.key == "commit":
+        return short(one.baseline), short(one.candidate)
+    return one.baseline, one.candidate
+
+
+def _newest(record: Record) -> Mapping[str, str]:
+    return newest_last(record.sessions.values())[-1].context
 
 
 def _nearby(path: Path) -> Path:

@@ -7,11 +7,14 @@ import math
 from collections.abc import Iterable
 
 from warpgauge.comparison import Verdict
-from warpgauge.controls import FAMILY as CONTROLS
+from warpgauge.controls import is_control
 from warpgauge.text import inert, percent
 
 # The share of benchmarks that the sentence speaks of, beside half of them and the worst.
 _MOST = 0.9
+
+# What hides ten times the time shows nothing: its size is no number that anybody wants to read.
+_NOTHING = 9.0
 
 
 def sentence(verdicts: Iterable[Verdict]) -> str:
@@ -19,19 +22,41 @@ def sentence(verdicts: Iterable[Verdict]) -> str:
     found = {
         verdict.name: verdict.detectable
         for verdict in verdicts
-        if verdict.detectable is not None and verdict.family != CONTROLS
+        if verdict.detectable is not None and not is_control(verdict)
     }
     if not found:
         return ""
     if len(found) == 1:
-        return f"A change of {_size(max(found.values()))} would be found nine times in ten."
+        return f"{_change(max(found.values()))} would be found nine times in ten."
     sizes = sorted(found.values())
     half, most = (sizes[math.ceil(share * len(sizes)) - 1] for share in (0.5, _MOST))
     widest = max(found, key=found.__getitem__)
-    return (
-        f"A change of {_size(half)} would be found in half of the {len(sizes)} benchmarks, of "
-        f"{_size(most)} in nine of ten, and in {inert(widest)} only one of {_size(found[widest])}."
+    blind = sum(size > _NOTHING for size in sizes)
+    if not blind:
+        return (
+            f"{_change(half)} would be found in half of the {len(sizes)} benchmarks, of "
+            f"{_size(most)} in nine of ten, and in {inert(widest)} only one of "
+            f"{_size(found[widest])}."
+        )
+    nothing = (
+        f"not even ten times the time would be found in {blind} of the {len(sizes)} benchmarks"
     )
+    if half > _NOTHING:
+        return f"{nothing.capitalize()}, {inert(widest)} among them."
+    return f"{_change(half)} would be found in half of them, but {nothing} ({inert(widest)})."
+
+
+def least(fraction: float) -> str:
+    """What would have been seen of one benchmark: ``only a change of 12 %``."""
+    if fraction > _NOTHING:
+        return "not even ten times the time"
+    return f"only a change of {_size(fraction)}"
+
+
+def _change(fraction: float) -> str:
+    if fraction > _NOTHING:
+        return "Not even ten times the time"
+    return f"A change of {_size(fraction)}"
 
 
 def _size(fraction: float) -> str:

@@ -9,12 +9,11 @@ from rich.console import Console
 from rich.text import Text
 
 from warpgauge.advice import next_step
-from warpgauge.commits import DIGITS
 from warpgauge.comparison import Comparison, ContextDifference
 from warpgauge.criterion import sentences
-from warpgauge.headline import headline
+from warpgauge.headline import headline, how_found
 from warpgauge.layout import print_facts, print_text
-from warpgauge.provenance import side
+from warpgauge.provenance import differences_beside, side, told_values
 from warpgauge.terminal_table import print_table
 from warpgauge.terminal_values import render_values
 from warpgauge.text import inert
@@ -28,15 +27,17 @@ _FILE_WIDTH = 120
 def render(comparison: Comparison, console: Console, *, show_all: bool = False) -> None:
     """Print a comparison; unchanged benchmarks fold into a count unless `show_all`."""
     print_text(console, _verdict_line(comparison))
+    if said := how_found(comparison):
+        print_text(console, said)
     console.print()
     sides = (("baseline", comparison.baseline), ("candidate", comparison.candidate))
     print_facts(console, [(name, side(record)) for name, record in sides])
     if _worth_a_table(comparison):
         console.print()
         print_table(comparison.verdicts, console, show_all)
-    if comparison.differences:
+    if differences := differences_beside(comparison):
         print_text(console, "\nDifferent between the two (told, not judged)", style="bold")
-        print_facts(console, [_difference(one) for one in comparison.differences])
+        print_facts(console, [_difference(one) for one in differences])
     if comparison.notes:
         print_text(console, "\nTo know", style="bold")
         for note in comparison.notes:
@@ -53,8 +54,8 @@ def plain(comparison: Comparison) -> str:
 
 
 def _difference(one: ContextDifference) -> tuple[str, str]:
-    length = DIGITS if one.key == "commit" else None
-    return inert(one.key), inert(f"{one.baseline[:length]} → {one.candidate[:length]}")
+    before, after = told_values(one)
+    return inert(one.key), inert(f"{before} → {after}")
 
 
 def _worth_a_table(comparison: Comparison) -> bool:

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.text import Text
 
+from warpgauge import folding
 from warpgauge.comparison import Outcome, Verdict
-from warpgauge.headline import is_accepted
+from warpgauge.controls import is_control
+from warpgauge.folding import Fold
 from warpgauge.interval_bar import HEADING, interval_bar
 from warpgauge.layout import Cells, Columns, print_text
 from warpgauge.ranking import CHANGED, rank
@@ -23,7 +26,6 @@ from warpgauge.text import (
     percent,
     percent_number,
     rate,
-    span,
 )
 
 _STYLES = {
@@ -36,6 +38,9 @@ _STYLES = {
     Outcome.NEW: "cyan",
     Outcome.PASS: "dim",
 }
+
+# Instead of the outcome: it is not judged.
+_CONTROL = "control"
 
 # Benchmarks without a change to show are listed up to here, then counted: a family that vanished
 # as a whole is one fact, not two hundred.
@@ -54,9 +59,10 @@ _HEADINGS = ("baseline", "candidate", "change", "95 % interval")
 
 @dataclass
 class _Family:
-    name: str
+    """What is shown of a family: a heading if there is one, rows, and how many are not listed."""
+
+    heading: Text | None
     shown: list[Verdict] = field(default_factory=list)
-    folded: list[Verdict] = field(default_factory=list)
     unlisted: dict[Outcome, int] = field(default_factory=dict)
 
 
@@ -72,7 +78,8 @@ def print_table(verdicts: Sequence[Verdict], console: Console, show_all: bool) -
     if cells:
         print_text(console, columns.line(heading, left=(verdict_column,)), style="dim")
     for family in families:
-        print_text(console, _family_line(family))
+        if family.heading is not None:
+            print_text(console, family.heading)
         for verdict in family.shown:
             print_text(console, columns.line(cells[verdict.name], left=(verdict_column,)))
             explanation = "; ".join((*verdict.causes, *_reason(verdict)))
@@ -102,22 +109,39 @@ def _bar(verdict: Verdict) -> str:
 
 
 def _families(verdicts: Sequence[Verdict], show_all: bool) -> list[_Family]:
-    families: dict[str, _Family] = {}
-    listed: dict[tuple[str, Outcome], int] = {}
+    groups: dict[str, list[Verdict]] = {}
     for verdict in sorted(verdicts, key=rank):
-        family = families.setdefault(verdict.family, _Family(verdict.family))
-        key = (verdict.family, verdict.outcome)
-        listed[key] = listed.get(key, 0) + 1
-        folds = verdict.outcome is Outcome.PASS and not is_accepted(verdict)
-        if show_all or (verdict.change is not None and not folds):
-            family.shown.append(verdict)
-        elif folds:
-            family.folded.append(verdict)
-        elif listed[key] <= _LISTED:
+        groups.setdefault(verdict.family, []).append(verdict)
+    folds = {} if show_all else {fold.family: fold for fold in folding.folded(groups)}
+    families = [_family(name, group, folds.get(name), show_all) for name, group in groups.items()]
+    together = [_Family(_heading(folds[""]))] if "" in folds else []
+    return [*(one for one in families if one is not None), *together]
+
+
+def _family(
+    name: str, group: Sequence[Verdict], fold: Fold | None, show_all: bool
+) -> _Family | None:
+    """None where others stand for it; a benchmark that is a family by itself has no heading."""
+    alone = fold is None and all(verdict.name == name for verdict in group)
+    family = _Family(None if alone else _heading(fold or Fold(name, ())))
+    listed: Counter[Outcome] = Counter()
+    for verdict in group:
+        if not show_all and folding.folds(verdict):
+            continue
+        listed[verdict.outcome] += 1
+        if show_all or verdict.change is not None or listed[verdict.outcome] <= _LISTED:
             family.shown.append(verdict)
         else:
-            family.unlisted[verdict.outcome] = listed[key] - _LISTED
-    return list(families.values())
+            family.unlisted[verdict.outcome] = listed[verdict.outcome] - _LISTED
+    return family if family.shown or fold is not None else None
+
+
+def _heading(fold: Fold) -> Text:
+    line = Text(cut(inert(fold.title), LONGEST_NAME), "bold")
+    for count, width in fold.counts:
+        line.append(f" · {count}", "green not bold")
+        line.append(f" {width}" if width else "", "dim not bold")
+    return line
 
 
 def _cells(verdict: Verdict, extras: Sequence[str]) -> Cells:
@@ -132,23 +156,23 @@ def _cells(verdict: Verdict, extras: Sequence[str]) -> Cells:
         _LIMIT: of_limit(counters.get("limit_fraction")),
     }
     return Cells(
-        f"  {_short_name(verdict)}",
+        _short_name(verdict),
         (
             duration(before) if before is not None else "",
             duration(after) if after is not None else "",
             percent(change.ratio) if change is not None else "",
             interval,
             *(values[extra] for extra in extras),
-            verdict.outcome.value,
+            _CONTROL if is_control(verdict) and folding.folds(verdict) else verdict.outcome.value,
         ),
         _STYLES[verdict.outcome],
     )
 
 
 def _short_name(verdict: Verdict) -> str:
-    """The name without its family, which the block's heading says."""
-    _, _, rest = verdict.name.partition("/")
-    return inert(rest or verdict.name)
+    """The name without its family, which the block's heading says, and indented where there is."""
+    _, slash, rest = verdict.name.partition("/")
+    return inert(f"  {rest or verdict.name}" if slash else verdict.name)
 
 
 def _reason(verdict: Verdict) -> tuple[str, ...]:
@@ -156,12 +180,3 @@ def _reason(verdict: Verdict) -> tuple[str, ...]:
     reason = () if verdict.outcome is Outcome.MISSING else (verdict.reason,)
     accepted = f"accepted: {inert(verdict.accepted)}" if verdict.accepted else ""
     return tuple(words for words in (*reason, accepted) if words)
-
-
-def _family_line(family: _Family) -> Text:
-    line = Text(cut(inert(family.name), LONGEST_NAME), "bold")
-    if family.folded:
-        ratios = [verdict.change.ratio for verdict in family.folded if verdict.change is not None]
-        line.append(f" · {len(family.folded)} unchanged", "green not bold")
-        line.append(f" ({span(min(ratios), max(ratios))})", "dim not bold")
-    return line

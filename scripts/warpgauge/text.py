@@ -12,11 +12,6 @@ _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0,
 
 _LARGEST_QUANTITY = 1e18
 _LARGEST_PERCENT = 9999
-
-# Names that a note lists before it counts the rest, and characters of each.
-_NAMED = 3
-_LONGEST_NAME = 120
-
 # What a build server reads out of a log, anywhere in a line: ##[group], ##vso[…], ##teamcity[…].
 _LOG_COMMAND = re.compile(r"##(?=\w*\[)")
 
@@ -25,6 +20,10 @@ LONGEST_NAME = 400
 
 # No sentence that is meant to be read is longer, whatever a context, an error or a policy holds.
 LONGEST_TEXT = 4000
+
+# Names that a note lists before it counts the rest, and characters of each.
+_NAMED = 3
+_LONGEST_NAMED = 120
 
 _MINUS = "\N{MINUS SIGN}"
 
@@ -146,7 +145,7 @@ def plural(count: int, noun: str, plural_noun: str = "") -> str:
 
 def named(names: Sequence[str]) -> str:
     """``'a'``; ``2 benchmarks ('a', 'b')``; beyond three the rest is counted. Inert."""
-    first = ", ".join(quoted(name, _LONGEST_NAME) for name in names[:_NAMED])
+    first = ", ".join(quoted(name, _LONGEST_NAMED) for name in names[:_NAMED])
     if len(names) == 1:
         return inert(first)
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
