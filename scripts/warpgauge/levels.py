@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from warpgauge.samples import Index, sums_by
 from warpgauge.sides import Side, of_processes, of_repetitions
 from warpgauge.stats import Array
 from warpgauge.variance import Variances
+from warpgauge.witnesses import independent
 
 
 def side_of(record: Record, times: Sequence[Sequence[float]]) -> Side:
@@ -26,14 +27,17 @@ def side_of(record: Record, times: Sequence[Sequence[float]]) -> Side:
 class Sessions:
     """The sessions that the pairings' baseline rows know, one after the other.
 
-    `row` numbers the pairing of each and `gpu` its GPU (a GPU counts anew in each row: `gpu_row`);
-    `used` is 1 where the session is a reference; `size` counts the rows.
+    `row` numbers the pairing of each, `key` the session itself and `gpu` its GPU (a GPU counts
+    anew in each row: `gpu_row`, `gpu_key`); `used` is 1 where the session is a reference; `size`
+    counts the rows.
     """
 
     side: Side
     row: Index
+    key: Index
     gpu: Index
     gpu_row: Index
+    gpu_key: Index
     used: Array
     size: int
 
@@ -41,9 +45,13 @@ class Sessions:
     def of(baseline: Record, pairings: Sequence[Pairing]) -> Sessions:
         times: list[Sequence[float]] = []
         row: list[int] = []
+        key: list[int] = []
         gpu: list[int] = []
         gpu_row: list[int] = []
+        gpu_key: list[int] = []
         used: list[float] = []
+        keys: dict[str, int] = {}
+        uuids: dict[str | None, int] = {}
         for index, one in enumerate(pairings):
             near = {session.key for session in one.references}
             numbers: dict[str | None, int] = {}
@@ -51,13 +59,17 @@ class Sessions:
                 if session.gpu_uuid not in numbers:
                     numbers[session.gpu_uuid] = len(gpu_row)
                     gpu_row.append(index)
+                    gpu_key.append(uuids.setdefault(session.gpu_uuid, len(uuids)))
                 times.append(one.baseline.process_medians[session.key])
                 row.append(index)
+                key.append(keys.setdefault(session.key, len(keys)))
                 gpu.append(numbers[session.gpu_uuid])
                 used.append(float(session.key in near))
         side = side_of(baseline, times)
-        rows, gpus, rows_of_gpus = (np.array(one, dtype=np.intp) for one in (row, gpu, gpu_row))
-        return Sessions(side, rows, gpus, rows_of_gpus, np.array(used), len(pairings))
+        numbers_of = (np.array(one, dtype=np.intp) for one in (row, key, gpu, gpu_row, gpu_key))
+        rows, sessions, gpus, gpu_rows, gpu_keys = numbers_of
+        used_now = np.array(used)
+        return Sessions(side, rows, sessions, gpus, gpu_rows, gpu_keys, used_now, len(pairings))
 
     def location(self) -> Array:
         """The typical log of the references: each GPU counts once, and each session on it."""
@@ -77,7 +89,12 @@ class Sessions:
         return sums_by(self.gpu_row, (self._of_gpu(self.used) > 0.0).astype(float), self.size)
 
     def processes_a_session(self) -> Array:
-        return self._of_row(self.side.processes) / self._of_row(np.ones_like(self.used))
+        """The harmonic mean: what makes the mean variance of sessions' means by processes."""
+        return self._of_row(np.ones_like(self.used)) / self._of_row(1.0 / self.side.processes)
+
+    def processes_of_location(self) -> Array:
+        """How many processes, all together, would know the references' mean as well as it is."""
+        return self.references() ** 2 / self._of_row(self.used / self.side.processes)
 
     def sessions_a_gpu(self) -> Array:
         gpus = sums_by(self.gpu_row, np.ones(len(self.gpu_row)), self.size)
@@ -85,28 +102,43 @@ class Sessions:
 
     def between_processes(self) -> Variances:
         """Over all sessions of a row."""
-        squares, freedom = self._of_row(self.side.squares), self._of_row(self.side.freedom)
-        return Variances.of_squares(squares, freedom)
+        return self._between_processes(np.ones_like(self.used))
 
-    def between_sessions(self) -> Variances:
+    def between_processes_of_references(self) -> Variances:
+        """Over those sessions alone that the candidate is compared with."""
+        return self._between_processes(self.used)
+
+    def between_processes_elsewhere(self) -> Variances:
+        """Over the other sessions."""
+        return self._between_processes(1.0 - self.used)
+
+    def between_sessions(self, similar: Sequence[Hashable]) -> Variances:
         """Of sessions' means around their GPU's, over all GPUs that have several."""
         count, means = self._gpu_means()
-        squares = self._of_row((self.side.log_seconds - means[self.gpu]) ** 2)
-        return Variances.of_squares(squares, sums_by(self.gpu_row, count - 1.0, self.size))
+        deviations = self.side.log_seconds - means[self.gpu]
+        freedom = sums_by(self.gpu_row, count - 1.0, self.size)
+        found = Variances.of_squares(self._of_row(deviations**2), freedom)
+        return found.moderated(similar, independent(similar, self.row, self.key, deviations))
 
-    def between_gpus(self) -> Variances:
+    def between_gpus(self, similar: Sequence[Hashable]) -> Variances:
         """Of GPUs' means, over all that a row knows."""
         _, means = self._gpu_means()
         gpus = sums_by(self.gpu_row, np.ones_like(means), self.size)
         middle = sums_by(self.gpu_row, means, self.size) / gpus
-        squares = sums_by(self.gpu_row, (means - middle[self.gpu_row]) ** 2, self.size)
-        return Variances.of_squares(squares, gpus - 1.0)
+        deviations = means - middle[self.gpu_row]
+        squares = sums_by(self.gpu_row, deviations**2, self.size)
+        alike = independent(similar, self.gpu_row, self.gpu_key, deviations)
+        return Variances.of_squares(squares, gpus - 1.0).moderated(similar, alike)
 
     def repetitions(self) -> tuple[Array, Array]:
         """Variance of the location, and its freedom, where a session is a single process."""
         parts = self._of_row(self.used * self.side.repetition_variance)
         freedom = self._of_row(self.used * self.side.repetition_freedom)
         return parts / self.references() ** 2, np.maximum(freedom, 1.0)
+
+    def _between_processes(self, counting: Array) -> Variances:
+        squares = self._of_row(counting * self.side.squares)
+        return Variances.of_squares(squares, self._of_row(counting * self.side.freedom))
 
     def _gpu_means(self) -> tuple[Array, Array]:
         """For each GPU how many sessions it has, and their mean."""

@@ -11,7 +11,8 @@ where it cannot tell.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,18 +20,24 @@ from warpgauge.kinship import Kin, level
 from warpgauge.levels import Sessions, side_of
 from warpgauge.model import Clock, Record
 from warpgauge.pairing import Pairing
-from warpgauge.sides import Side
 from warpgauge.stats import Array, Estimates, Tests, combined_freedom
-from warpgauge.variance import Variances
+from warpgauge.variance import SESSIONS_ALIKE, Variances
 
-# Standard deviations of the log that are assumed where nothing can tell. One process from the next
-# (event-timed kernels move 2 to 3 %):
+# One process, or two, may be the odd ones out, whatever others did.
+_FEWEST_PROCESSES = 3
+
+# Standard deviations of the log that are assumed where data cannot tell. One process from the next
+# (event-timed kernels move 2 to 3 %), where there are hardly two:
 ASSUMED_PROCESS_SD = 0.03
 # One session of a GPU from its next (device times repeat over boots to 0.3 %; a boot moves pageable
 # copies by up to 16 %), and one GPU of a model from another (each benchmark by its own amount; the
 # minimum effect bounds the few that differ by more):
 _ASSUMED_SESSION_SD = {Clock.DEVICE: 0.001, Clock.HOST: 0.05}
 _ASSUMED_GPU_SD = {Clock.DEVICE: 0.005, Clock.HOST: 0.05}
+# What moves from process to process moves from one session or GPU to the next as well: on four
+# H200s, beyond what their processes explain, the means of benchmarks with 0.7 to 5 % between
+# processes scatter by a third of that or more. Assumed as a share of the processes' sd.
+_MOVES_TOO = 1 / 3
 
 # A variance of each benchmark, and the degrees of freedom behind it.
 _Part = tuple[Array, Array]
@@ -42,19 +49,18 @@ def screen(baseline: Record, candidate: Record, pairings: Sequence[Pairing]) -> 
     times = [one.candidate.process_medians[one.session.key] for one in pairings]
     ours = side_of(candidate, times)
     similar = [(one.candidate.family, one.candidate.clock) for one in pairings]
+    scatter = Variances.of_squares(ours.squares, ours.freedom)
+    own, within = _within(sessions, scatter, ours.processes, similar)
     processes = sessions.between_processes().moderated(similar)
-    own = _own(ours, processes)
     processes = processes.or_assumed(np.full(len(pairings), ASSUMED_PROCESS_SD))
     per_session = processes.value / sessions.processes_a_session()
 
-    within = combined_freedom(own, (processes.value / sessions.processes(), processes.freedom))
-    gpus = sessions.between_gpus()
+    clocks = [one.candidate.clock for one in pairings]
     between = (
-        # Where no GPU has several sessions, those of all GPUs stand in: they lie further apart.
         _between(
-            sessions.between_sessions().or_else(gpus), _ASSUMED_SESSION_SD, similar, per_session
+            sessions.between_sessions(similar), _ASSUMED_SESSION_SD, clocks, processes, per_session
         ),
-        _between(gpus, _ASSUMED_GPU_SD, similar, per_session),
+        _between(sessions.between_gpus(similar), _ASSUMED_GPU_SD, clocks, processes, per_session),
     )
     # What the candidate's processes scatter beyond the baseline's comes on top of the next levels.
     beyond = np.maximum(own[0] - per_session, 0.0), own[1]
@@ -73,25 +79,53 @@ def screen(baseline: Record, candidate: Record, pairings: Sequence[Pairing]) -> 
     return Tests(estimates, location, ours.log_seconds, sessions.processes(), ours.processes)
 
 
-def _own(side: Side, baseline: Variances) -> _Part:
-    """Of the candidate's typical log, by the scatter of its own processes."""
-    variances = Variances.of_squares(side.squares, side.freedom).steadied_by(baseline)
-    # One process may be the odd one out, whatever others did.
-    known = Variances(variances.value, np.where(side.processes < 2.0, 0.0, variances.freedom))
-    found = known.or_assumed(np.full_like(side.processes, ASSUMED_PROCESS_SD))
-    return found.value / side.processes, found.freedom
+def _within(
+    sessions: Sessions, ours: Variances, processes: Array, similar: Sequence[Hashable]
+) -> tuple[_Part, _Part]:
+    """Of the candidate's mean log, and of its difference to the references', by processes alone.
+
+    Each side by its own scatter, for one may have been disturbed; steadied by similar benchmarks
+    beside it, and by what the same benchmark shows in all other sessions. What both borrow counts
+    once: no more freedom is left than the data of both and of the others have.
+    """
+    theirs, elsewhere = (
+        sessions.between_processes_of_references(),
+        sessions.between_processes_elsewhere(),
+    )
+    own, base = ours.moderated(similar), theirs.moderated(similar)
+    most = own.freedom + base.freedom + np.minimum(elsewhere.freedom, SESSIONS_ALIKE)
+    # The candidate steadies them, too, but lends no certainty to times that happen to be equal.
+    witnesses = base.steadied_by(elsewhere).witnesses
+    base = replace(base.steadied_by(elsewhere.together_with(ours)), witnesses=witnesses)
+    of_base = _of_mean(base, sessions.processes_of_location())
+    of_own = _of_mean(own.steadied_by(sessions.between_processes()), processes)
+    variance, freedom = combined_freedom(of_own, of_base)
+    assumed = np.isinf(of_own[1]) | np.isinf(of_base[1])
+    return of_own, (variance, np.where(assumed, freedom, np.minimum(freedom, most)))
+
+
+def _of_mean(known: Variances, processes: Array) -> _Part:
+    """Of the mean log of so many processes."""
+    own = np.maximum(processes - 1.0, 0.0)
+    witnesses = np.where(processes < _FEWEST_PROCESSES, own, known.witnesses)
+    found = replace(known, witnesses=witnesses).or_assumed(
+        np.full_like(processes, ASSUMED_PROCESS_SD)
+    )
+    return found.value / processes, found.freedom
 
 
 def _between(
     found: Variances,
     assumed_sd: Mapping[Clock, float],
-    similar: Sequence[tuple[str, Clock]],
+    clocks: Sequence[Clock],
+    processes: Variances,
     per_session: Array,
 ) -> Variances:
     """Variance of sessions' or GPUs' means, which never scatter less than their processes."""
-    sd = np.array([assumed_sd[clock] for _, clock in similar])
-    known = found.moderated(similar).or_assumed(np.sqrt(sd**2 + per_session))
-    return Variances(np.maximum(known.value, per_session), known.freedom)
+    sd = np.array([assumed_sd[clock] for clock in clocks])
+    assumed = sd**2 + _MOVES_TOO**2 * processes.value + per_session
+    known = found.with_assumed(np.sqrt(assumed))
+    return Variances.of(np.maximum(known.value, per_session), known.freedom)
 
 
 def _one_more(level: Variances, count: Array) -> _Part:
