@@ -140,12 +140,25 @@ def test_a_reader_that_leaves_early_changes_nothing(base: Path, tmp_path: Path) 
     assert (done.returncode, done.stderr) == (1, b"")
 
 
-def test_an_interrupt_is_quiet(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_leaves_no_traceback(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("warpgauge.verdict.judge", interrupted)
     assert main([str(base), str(base)]) == 130
+
+
+def test_a_fault_of_its_own_is_told_in_full_and_is_no_regression(
+    base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("never thought of")
+
+    monkeypatch.setattr("warpgauge.verdict.judge", broken)
+    assert main([str(base), str(base)]) == 2
+    told = capsys.readouterr().err
+    assert "never thought of" in told
+    assert told.endswith("compare.py: this is a fault of its own: please report it\n")
 
 
 def test_the_script_runs_from_any_folder(base: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from mutations import TEMPLATES, VALUES, damaged, documents, written
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.formats import FORMATS
 from warpgauge.load import load
 from warpgauge.model import Record
 from warpgauge.terminal import render, render_values
@@ -107,3 +108,6 @@ def test_whatever_loads_can_be_judged_and_shown(one: str, other: str) -> None:
         names = baseline_side.rows.keys() | candidate_side.rows.keys()
         assert {verdict.name for verdict in comparison.verdicts} <= names
         render(comparison, console, show_all=True)
+        for form in FORMATS.values():
+            report = form.render(comparison).encode()
+            assert not report or form.own.search(report), form.name

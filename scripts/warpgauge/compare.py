@@ -4,16 +4,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warpgauge import environment, streams, terms_options
+from warpgauge import command, environment, streams, terms_options
 from warpgauge.arguments import Parser, between
-from warpgauge.errors import UserError
-from warpgauge.text import inert
 
 if TYPE_CHECKING:
     from warpgauge.comparison import Comparison
@@ -33,21 +30,16 @@ exit status:
 
 scripts/README.md explains how a verdict is reached."""
 
-_INTERRUPTED = 130
-
 
 def main(argv: Sequence[str]) -> int:
-    """Compare as `argv` asks; returns the exit status and leaves no traceback behind."""
-    streams.forgive()
-    try:
-        options = _parser().parse_args(argv)
-        environment.ensure(["numpy", "scipy", "rich", environment.TOML])
-        return _compare(options)
-    except UserError as error:
-        _complain(error)
-        return error.status
-    except KeyboardInterrupt:
-        return _INTERRUPTED
+    """Compare as `argv` asks; returns the exit status."""
+    return command.run("compare.py", lambda: _main(argv))
+
+
+def _main(argv: Sequence[str]) -> int:
+    options = _parser().parse_args(argv)
+    environment.ensure(["numpy", "scipy", "rich", environment.TOML])
+    return _compare(options)
 
 
 def _compare(options: argparse.Namespace) -> int:
@@ -91,10 +83,6 @@ def _show(comparison: Comparison, options: argparse.Namespace) -> None:
     with console.capture() as output:
         render(comparison, console, show_all=options.all)
     streams.write(output.get())
-
-
-def _complain(error: UserError) -> None:
-    print(f"compare.py: {inert(str(error))}", file=sys.stderr)
 
 
 def _parser() -> Parser:
