@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from warpgauge.comparison import Change, Outcome, ResourceChange, Verdict
 from warpgauge.model import Clock
 from warpgauge.policy import Expected, MinimumEffect, Policy, Required
 from warpgauge.policy_effects import PolicyOutcome, apply
+from warpgauge.terms import Terms
 
 TODAY = date(2027, 1, 1)
 LATER = TODAY + timedelta(days=100)
@@ -155,6 +157,16 @@ def test_other_resources_are_expected_only_where_the_entry_says_so() -> None:
     assert applied(accepting, slower, resources_fail=True).verdicts[0].outcome is Outcome.PASS
 
 
+def test_resources_that_are_expected_make_no_pass_of_a_time_that_nobody_knows() -> None:
+    unknown = replace(
+        verdict("gemm", Outcome.REGRESSION, 0.01, MORE_REGISTERS), by_time=Outcome.INCONCLUSIVE
+    )
+    (one,) = applied(expected("gemm", resources=True), unknown, resources_fail=True).verdicts
+    assert one.outcome is Outcome.INCONCLUSIVE
+    assert not one.accepted
+    assert "the bounds check" in one.reason
+
+
 def test_other_resources_change_nothing_where_they_fail_nobody() -> None:
     slower = verdict("gemm/a", Outcome.REGRESSION, 0.04, MORE_REGISTERS)
     assert applied(expected("gemm"), slower).verdicts[0].outcome is Outcome.PASS
@@ -246,3 +258,9 @@ def test_a_policy_turns_nothing_but_covered_regressions_into_passes(
         accepted = covered and ratio <= most
         assert one.outcome is (Outcome.PASS if accepted else outcome)
         assert bool(one.accepted) is accepted
+
+
+def test_a_policy_that_expects_changes_is_not_judged_without_the_day() -> None:
+    with pytest.raises(ValueError, match="needs the day"):
+        Terms(policy=policy(expected("gemm")))
+    assert Terms(policy=policy(expected("gemm")), today=TODAY).today == TODAY

@@ -70,6 +70,7 @@ class Verdict:
 
     `p` is adjusted for the number of benchmarks judged together. A change counts from
     `minimum_effect` and `noise_floor` on, and one of `detectable` is found nine times in ten.
+    `by_time` is what the time alone says where resources made it a regression.
     `accepted` is a policy's reason why a change does not count. Ratios are fractions.
     """
 
@@ -86,6 +87,7 @@ class Verdict:
     evidence: Evidence = Evidence.NONE
     processes: tuple[int, int] | None = None  # of the baseline and the candidate
     reason: str = ""
+    by_time: Outcome | None = None
     accepted: str = ""
     resources: tuple[ResourceChange, ...] = ()
     counters: Mapping[str, float] = field(default_factory=dict)

@@ -15,7 +15,8 @@ from warpgauge.paired import Run, Side, measure
 from warpgauge.text import plural
 
 # The rounds of both looks together, as a multiple of the first's. Twelve times (84 rounds) find 5 %
-# in 99 of 100 benchmarks whose processes scatter by 6 %; four times halve an interval.
+# in 98 of 100 benchmarks whose processes scatter by 6 %, beside similar ones, and in 92 of 100 by
+# itself; four times halve an interval.
 FEWEST, MOST = 2, 12
 
 Found = TypeVar("Found")

@@ -84,7 +84,7 @@ def _gated(verdict: Verdict) -> Verdict:
     if not worse or verdict.outcome is Outcome.REGRESSION:
         return verdict
     reason = f"fails on its resources; by its time alone {verdict.outcome.value}"
-    return replace(verdict, outcome=Outcome.REGRESSION, reason=reason)
+    return replace(verdict, outcome=Outcome.REGRESSION, by_time=verdict.outcome, reason=reason)
 
 
 def _outcome(one: Pairing, tested: Tested, minimum_effect: float, alpha: float) -> Outcome:

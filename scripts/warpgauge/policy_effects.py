@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from warpgauge.comparison import Outcome, Verdict
+from warpgauge.comparison import UNMEASURED, Outcome, Verdict
 from warpgauge.model import Clock
 from warpgauge.policy import Expected, Policy
 from warpgauge.policy_notes import notes
@@ -75,6 +75,9 @@ def _expected(verdict: Verdict, entry: Expected, resources_fail: bool) -> Verdic
         return _adding(verdict, f"expected at most {most} ({why})")
     if resources_fail and not entry.resources and any(one.worse for one in verdict.resources):
         return _adding(verdict, f"the time is expected ({why}), what it takes is not")
+    if verdict.by_time in UNMEASURED:  # what it takes is accepted; its time is no less unknown
+        reason = f"what it takes is expected ({why}), its time says nothing"
+        return replace(verdict, outcome=verdict.by_time, reason=reason)
     accepted = f"{why}, until {entry.expires.isoformat()}"
     return replace(verdict, outcome=Outcome.PASS, accepted=accepted)
 

@@ -30,6 +30,11 @@ class Terms:
     policy: Policy | None = None
     today: date = date.min
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for a policy without a day: none of its entries would ever expire."""
+        if self.policy is not None and self.policy.expected and self.today == date.min:
+            raise ValueError("a policy that expects changes needs the day")
+
     def asked_effect(self, name: str) -> float | None:
         """The minimum effect that somebody named for this benchmark; None leaves it to the rule."""
         if self.minimum_effect is not None or self.policy is None:
