@@ -10,6 +10,7 @@ import pytest
 
 from builders import GPU, Json, row, run, scaled, write
 from warpgauge import baseline
+from warpgauge.baseline_rotation import SESSIONS_KEPT
 from warpgauge.comparison import Outcome
 from warpgauge.errors import UserError
 from warpgauge.load import load
@@ -109,11 +110,12 @@ def test_a_session_of_the_same_boot_and_gpu_is_replaced(tmp_path: Path) -> None:
     assert times == pytest.approx([1e-6 * time for time in scaled(2.0)])
 
 
-def test_the_five_newest_sessions_stay(tmp_path: Path) -> None:
-    for number in range(1, 8):
+def test_the_newest_sessions_stay(tmp_path: Path) -> None:
+    for number in range(1, 3 + SESSIONS_KEPT):
         recorded(tmp_path, run(ROWS, **day(number)))
     record = load(tmp_path / "baselines" / FOLDER)
-    assert [key[8:10] for key in record.sessions] == ["03", "04", "05", "06", "07"]
+    newest = range(3, 3 + SESSIONS_KEPT)
+    assert [key[8:10] for key in record.sessions] == [f"{number:02}" for number in newest]
     assert all(list(one.process_medians) == list(record.sessions) for one in record.rows.values())
 
 

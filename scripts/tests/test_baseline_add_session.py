@@ -85,14 +85,14 @@ def test_a_replaced_session_is_told(tmp_path: Path) -> None:
 
 
 def test_a_session_that_gives_way_is_told_and_gpus_stay_many(tmp_path: Path) -> None:
-    for number, gpu in enumerate(("A", "B", "B", "C", "D"), start=1):
+    for number, gpu in enumerate("ABBCDEFG", start=1):
         added(tmp_path, run(ROWS, **day(number, gpu_uuid=gpu)))
-    told = added(tmp_path, run(ROWS, **day(6, gpu_uuid="E")))
+    told = added(tmp_path, run(ROWS, **day(9, gpu_uuid="H")))
     (line,) = [line for line in told.lines() if line.startswith("dropped")]
     assert line.startswith("dropped: session 2026-11-02-")
-    assert line.endswith(" of B, for a baseline keeps 5")
+    assert line.endswith(" of B, for a baseline keeps 8")
     record = load(tmp_path / "baselines" / FOLDER)
-    assert [one.gpu_uuid for one in record.sessions.values()] == ["A", "B", "C", "D", "E"]
+    assert [one.gpu_uuid for one in record.sessions.values()] == list("ABCDEFGH")
 
 
 def test_an_old_session_that_was_asked_for_is_not_the_one_that_gives_way(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from warpgauge.model import Session
 from warpgauge.sessions import newest_last
 
-# Enough sessions to know how far one boot lies from the next; few enough to keep the files small
-# and the accepted times from being those of last year's code.
-SESSIONS_KEPT = 5
+# Enough sessions to know how far one boot or GPU lies from the next; few enough to keep the files
+# small and the accepted times from being those of last year's code.
+SESSIONS_KEPT = 8
 
 
 def surplus(
