@@ -12,6 +12,7 @@ from builders import Json, row, run, scaled, write
 from test_baseline import FOLDER, ROWS, contents, day
 from warpgauge import baseline
 from warpgauge.baseline import Recorded
+from warpgauge.baseline_rotation import SESSIONS_KEPT
 from warpgauge.errors import UserError
 from warpgauge.load import load
 
@@ -96,11 +97,11 @@ def test_a_session_that_gives_way_is_told_and_gpus_stay_many(tmp_path: Path) -> 
 
 
 def test_an_old_session_that_was_asked_for_is_not_the_one_that_gives_way(tmp_path: Path) -> None:
-    for number in range(2, 7):
+    for number in range(2, 2 + SESSIONS_KEPT):
         added(tmp_path, run(ROWS, **day(number, gpu_uuid=f"GPU-{number}")))
     added(tmp_path, run(ROWS, **day(1, gpu_uuid="GPU-1")))
     days = [key[8:10] for key in load(tmp_path / "baselines" / FOLDER).sessions]
-    assert days == ["01", "03", "04", "05", "06"]
+    assert days == ["01", *(f"{number:02}" for number in range(3, 2 + SESSIONS_KEPT))]
 
 
 def test_a_run_of_another_gpu_model_is_refused_where_the_folder_is_the_same(

@@ -108,13 +108,13 @@ def test_another_session_only_adds_to_what_is_assumed() -> None:
     for sessions in range(1, 7):
         freedom = np.array([sessions - 1.0])
         alike = Variances.of_squares(freedom * assumed**2, freedom)
-        freedoms.append(alike.with_assumed(assumed).freedom[0])
+        freedoms.append(alike.with_assumed(assumed, 10.0).freedom[0])
     assert np.all(np.diff(freedoms) > 0.99)
 
 
 def test_what_is_assumed_counts_less_where_similar_benchmarks_differ() -> None:
     def freedom(truth: np.ndarray) -> float:
-        made = drawn(truth).moderated(["f"] * 200).with_assumed(np.full(200, 0.002))
+        made = drawn(truth).moderated(["f"] * 200).with_assumed(np.full(200, 0.002), 10.0)
         return float(np.max(made.witnesses))
 
     unlike = np.exp(np.random.default_rng(2).normal(-12.0, 3.0, 200))

@@ -33,8 +33,8 @@ MINIMUM_EFFECT: dict[tuple[Clock, Kin], float] = {
     # Another driver or CUDA runtime moves times by itself, in what it adds to a kernel and where it
     # places memory. Assumed, not measured: the machines at hand have one of each.
     (Clock.DEVICE, Kin.OTHER_SYSTEM): 0.01,
-    # Four GPUs of one model differ by up to 2.2 %, each benchmark by its own amount; by 3.2 % where
-    # the power limit counts.
+    # Six GPUs of one model differ by up to 2.3 %, each benchmark by its own amount; by 4.1 % in
+    # products of tensor cores, whose clock follows their power. A typical pair differs by less.
     (Clock.DEVICE, Kin.SIBLING): 0.03,
     # A host-side cost repeats to 0.4 to 1.6 % on an undisturbed machine.
     (Clock.HOST, Kin.SAME_BOOT): 0.03,
@@ -60,7 +60,7 @@ PAIRED_EFFECT = {Clock.DEVICE: 0.005, Clock.HOST: 0.025}
 
 # Siblings also differ by a fixed latency: which multiprocessors and memory channels a GPU has left
 # decides how far a launch or a small copy travels. H200s differ by 31 ns in an empty kernel and by
-# up to 110 ns in small copies, which are 6 % and 3 % of them. Seconds of device time.
+# up to 175 ns in small copies, which are 6 % and 5 % of them. Seconds of device time.
 SIBLING_LATENCY = 0.15e-6
 
 

@@ -37,11 +37,10 @@ SESSIONS_ALIKE = 6.0
 _HARDLY_KNOWN = 4.0
 _ASSUMED_WORTH = 4.0
 
-# What an assumed standard deviation that always counts is worth, in degrees of freedom: right to
-# within a factor of 0.7 to 1.75 nineteen times in twenty, and of 0.6 to 2.9 where similar
-# benchmarks have nothing in common. Student's t knows what that means, and another session only
-# adds to it. More would hide how much benchmarks differ; less leaves few sessions blind.
-_ASSUMED_LEAST, _ASSUMED_MOST = 4.0, 10.0
+# What an assumed standard deviation that always counts is worth at least, in degrees of freedom:
+# right to within a factor of 0.6 to 2.9 nineteen times in twenty. Student's t knows what that
+# means, and another session only adds to it. Less leaves few sessions blind.
+_ASSUMED_LEAST = 4.0
 
 # With fewer similar benchmarks than this nothing can be said of how far they agree.
 _FEWEST_SIMILAR = 4
@@ -112,12 +111,13 @@ class Variances:
             freedom=np.where(unknown, np.inf, freedom),
         )
 
-    def with_assumed(self, sd: Array) -> Variances:
+    def with_assumed(self, sd: Array, most: float) -> Variances:
         """Each one steadied by the assumed standard deviation `sd`, which is a typical one's.
 
-        It counts the more for this one the more alike similar ones are.
+        It counts the more for this one the more alike similar ones are, up to `most` degrees of
+        freedom: 10 are right to within a factor of 0.7 to 1.75 nineteen times in twenty.
         """
-        worth = np.clip(self.agreement + _ASSUMED_LEAST, None, _ASSUMED_MOST)
+        worth = np.clip(self.agreement + _ASSUMED_LEAST, None, most)
         return self._with(Variances.of(sd**2, worth))
 
     def steadied_by(self, elsewhere: Variances) -> Variances:
