@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property
@@ -27,7 +28,7 @@ from warpgauge import (
     self_check_command,
     worktree,
 )
-from warpgauge.alone import alone
+from warpgauge.alone import alone, of_gpu
 from warpgauge.beside import Beside
 from warpgauge.combination import measured_in_turns
 from warpgauge.commits import short
@@ -40,8 +41,6 @@ from warpgauge.options import Options, parse
 from warpgauge.output import Output
 from warpgauge.run_paths import RunPaths, named_after
 from warpgauge.terms import Terms
-
-_WAITING = "Waiting for another scripts/bench of this tree to end ..."
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Bench:
         paths = RunPaths(options.out) if options.out else named_after(self.root, now)
         paths.check(options, baselines)
         show = self.show  # its policy is read before the minutes, too
-        with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
+        with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
             measuring = Measuring(options, self.root, Path(scratch), self.notes)
             programs = measuring.built()
             if machine_context.source(self.root) != source:  # somebody edits while it builds
@@ -73,6 +72,10 @@ class Bench:
             if options.record:
                 machine_context.require_committed(source)
             suite = measuring.suite(programs)
+            if uuid := suite.known.get("gpu_uuid"):
+                held.enter_context(
+                    alone(of_gpu(uuid), _waiting(options, "on this GPU", self.notes))
+                )
             beside = Beside(measuring, suite, source)
             if against:
                 return self._against(beside, against, paths)
@@ -182,6 +185,20 @@ class Bench:
         return status
 
 
+def _waiting(options: Options, where: str, notes: Console) -> Callable[[int | None], None]:
+    """What to do while another command holds what this one needs: tell, or refuse to wait."""
+
+    def wait(holder: int | None) -> None:
+        who = f"another scripts/bench {where}" + (f" (pid {holder})" if holder else "")
+        if not options.wait:
+            raise UserError(
+                f"{who} is running: let it end, or leave out --no-wait", ExitStatus.NOT_MEASURED
+            )
+        notes.print(f"Waiting for {who} to end ...", markup=False, highlight=False, soft_wrap=True)
+
+    return wait
+
+
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     """Raises UserError for what the user can mend, a full disk included."""
     options = parse(argv)
@@ -189,7 +206,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     # What a program reads from standard output stands there alone.
     shown, notes = Output(stderr=options.formats.shown is not TERMINAL), Output(stderr=True)
     try:
-        with alone(root / "build", lambda: notes.print(_WAITING)):
+        with alone(root / "build", _waiting(options, "of this tree", notes)):
             return Bench(options, root, shown, notes).run()
     except OSError as fault:
         raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault

@@ -44,6 +44,7 @@ class Options:
     inject: str
     seed: int
     timeout_s: float
+    wait: bool
     build: bool
     verbose: bool
     formats: Formats
@@ -73,6 +74,7 @@ def parse(argv: Sequence[str]) -> Options:
         inject=given.inject or "",
         seed=random.SystemRandom().getrandbits(32) if given.seed is None else given.seed,
         timeout_s=given.timeout,
+        wait=not given.no_wait,
         build=not given.no_build,
         verbose=given.verbose,
         formats=Formats.parse(given.format),
@@ -147,6 +149,8 @@ def _parser() -> Parser:
         help=f"write the comparison as {', '.join(FORMATS)}, to standard output or FILE; may be "
         "given several times")  # fmt: skip
     terms_options.add(parser)
+    add("--no-wait", action="store_true", help="refuse (exit 3) instead of waiting while another "
+        "scripts/bench uses this GPU or tree")  # fmt: skip
     add("--no-build", action="store_true", help="run what build/release holds")
     add("--verbose", action="store_true", help="show the build's output and every command")
     return parser
