@@ -47,10 +47,20 @@ def _run(options: Options, root: Path, now: datetime) -> ExitStatus:
 
 
 def _show(options: Show, folders: Sequence[Path], now: datetime, console: Output) -> None:
-    for index, folder in enumerate([open_folder(path) for path in folders]):
-        if index:
+    """Raises UserError, a line each, for those that cannot be read when the others are shown."""
+    faults, shown = [], False
+    for path in folders:
+        try:
+            folder = open_folder(path)
+        except UserError as fault:
+            faults.append(str(fault))
+            continue
+        if shown:
             console.print()
         baseline_show.show(folder, now, console, options.rows)
+        shown = True
+    if faults:
+        raise UserError("\n".join(faults))
 
 
 def _prune(options: Prune, folders: Sequence[Path], now: datetime, console: Output) -> None:
