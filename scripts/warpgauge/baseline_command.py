@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
 
-from warpgauge import baseline, baseline_check, baseline_prune, baseline_show, bench, interrupts
+from warpgauge import baseline, baseline_check, baseline_prune, baseline_show, bench
 from warpgauge.alone import alone
 from warpgauge.baseline_choice import chosen
 from warpgauge.baseline_files import open_folder
@@ -22,7 +22,6 @@ from warpgauge.text import inert
 
 def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitStatus:
     """Raises UserError for what the user can mend. `now`, with a zone, is what ages count to."""
-    interrupts.exit_in_order()
     try:
         return _run(parse(argv), root, now or datetime.now(timezone.utc))
     except OSError as fault:

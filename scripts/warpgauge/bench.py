@@ -128,8 +128,8 @@ class Bench:
             became = f"after {shown} was written"
             beside.measuring.note(f"run file: {shown}")
             return self._concluded(base, load.load(out), beside, paths)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(became) from None
+        except KeyboardInterrupt as stop:
+            raise interrupts.told(stop, became) from None
 
     def _own_baseline(self, suite: Suite) -> Record | None:
         name = suite.probe.context.get("gpu_name")
@@ -185,7 +185,6 @@ class Bench:
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     """Raises UserError for what the user can mend, a full disk included."""
     options = parse(argv)
-    interrupts.exit_in_order()
     # What a program reads from standard output stands there alone.
     shown, notes = Output(stderr=options.formats.shown is not TERMINAL), Output(stderr=True)
     try:

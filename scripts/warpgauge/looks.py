@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from warpgauge import interrupts
 from warpgauge.comparison import Comparison, Verdict
 from warpgauge.controls import FAMILY as CONTROLS
 from warpgauge.model import Clock
@@ -59,8 +60,9 @@ def take(
     say(f"Second look, at {many}: rounds {first + 1} to {last}")
     try:
         found = judge(measure(sides, names, range(first + 1, last + 1), run))
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("in the second look: the run files hold the first") from None
+    except KeyboardInterrupt as stop:
+        held = "in the second look: the run files hold the first"
+        raise interrupts.told(stop, held) from None
     return Looks(found, f"{rounds}, and {last} in a second look at {many}")
 
 
