@@ -11,7 +11,11 @@ import pytest
 
 import fake_binary
 from clone import HOST_TIMES, GitRepository
+from comparisons import comparison, record, verdict
+from warpgauge import self_check_report
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.model import Clock
+from warpgauge.self_check import SelfCheck
 
 # Long enough that the nanosecond by which the fakes' processes differ is nothing to it.
 TIMES = {"sync/idle": 1e7, "sync/busy": 5e7}
@@ -144,3 +148,10 @@ def test_it_goes_with_nothing_that_changes_what_is_measured(
 ) -> None:
     with pytest.raises(UserError, match="--self-check does not go with"):
         suite.bench("--self-check", *other)
+
+
+def test_the_hosts_controls_are_not_counted_against_the_baseline() -> None:
+    found = comparison([verdict("sync/a"), verdict("host/a", clock=Clock.HOST, host_clock=1.0)])
+    check = SelfCheck(record(), found, {})
+    told = json.loads(self_check_report.text(check, found))["against_the_baseline"]
+    assert told.endswith("0 of 1 called changed, 0 unknown.")
