@@ -70,6 +70,7 @@ class Bench:
             programs = measuring.built()
             if machine_context.source(self.root) != source:  # somebody edits while it builds
                 source |= {"dirty": "true"}
+            source = measuring.source_of_programs(source)
             if options.record:
                 machine_context.require_committed(source)
             suite = measuring.suite(programs)

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from warpgauge import (
     build,
+    built_from,
     discovery,
     machine_context,
     progress,
@@ -52,6 +53,7 @@ class Measuring:
         """The folder of this tree's programs, up to date unless --no-build was given."""
         if self.options.build:
             system_packages.provide(system_packages.BUILD, self.note)
+            built_from.forget(self.root)
         return self.programs(self.root)
 
     def programs(self, root: Path, *, like: Path | None = None) -> Path:
@@ -61,6 +63,16 @@ class Measuring:
             with progress.status(self.notes) as say:
                 build.build(root, "release", say, self.echo, *settings)
         return root / "build" / "release" / "benchmarks"
+
+    def source_of_programs(self, tree: dict[str, str]) -> dict[str, str]:
+        """That of the tree, unless other programs are there and --no-build runs them."""
+        if self.options.build:
+            built_from.keep(self.root, tree)
+            return tree
+        programs = built_from.known(self.root)
+        if note := built_from.note(programs, tree):
+            self.note(note)
+        return programs or tree
 
     def suite(self, folder: Path) -> Suite:
         """What is in `folder` and asked for. Raises UserError for what can never be measured."""
