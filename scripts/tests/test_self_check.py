@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 import fake_binary
 from clone import HOST_TIMES, GitRepository
 from comparisons import comparison, record, verdict
-from warpgauge import self_check_report
+from warpgauge import runner, self_check_report
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.model import Clock
 from warpgauge.self_check import SelfCheck
@@ -155,3 +156,24 @@ def test_the_hosts_controls_are_not_counted_against_the_baseline() -> None:
     check = SelfCheck(record(), found, {})
     told = json.loads(self_check_report.text(check, found))["against_the_baseline"]
     assert told.endswith("0 of 1 called changed, 0 unknown.")
+
+
+def test_an_interrupted_self_check_judges_the_rounds_that_are_complete(
+    suite: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = runner.one_by_one
+
+    def run(plan: runner.Plan, observer: runner.Observer) -> Iterator[runner.Outcome]:
+        for outcome in everything(plan, observer):
+            if outcome.round == 3:
+                raise KeyboardInterrupt
+            yield outcome
+
+    monkeypatch.setattr(runner, "one_by_one", run)
+    with pytest.raises(KeyboardInterrupt, match="the run files hold 2 of 7 rounds"):
+        suite.bench("--self-check")
+    out, err = suite.output()
+    assert "all device 2 0 0" in out
+    assert "Interrupted: 2 of 7 rounds are complete, and judged." in err
+    assert "is not kept in" in err
+    assert "it was interrupted" in err

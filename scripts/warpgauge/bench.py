@@ -109,6 +109,8 @@ class Bench:
         beside.measuring.note(f"Measuring {beside.suite.size} in turns with commit {short(commit)}")
         both = beside.compared(base, candidate, self.options.filter, paths.pair, self.show.judged)
         status = self.show.compared(measured_in_turns(both, commit))
+        if both.stop is not None:
+            raise both.stop
         if status is ExitStatus.OK and beside.suite.probe.no_gpu:
             return ExitStatus.NOT_MEASURED
         return status
@@ -143,7 +145,8 @@ class Bench:
         recordable.require_suite(known, suite.binaries, suite.probe.faults, at, base)
 
     def _measure(self, beside: Beside) -> list[runner.Outcome]:
-        return beside.measuring.run([beside.candidate.lane()], range(1, self.options.processes + 1))
+        rounds = range(1, self.options.processes + 1)
+        return list(beside.measuring.run([beside.candidate.lane()], rounds))
 
     def _facts(self, beside: Beside) -> dict[str, str]:
         options = self.options

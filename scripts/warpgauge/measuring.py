@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,8 +101,8 @@ class Measuring:
         device = self.options.device
         return () if device is None else (f"--device={device}",)
 
-    def run(self, lanes: Sequence[runner.Lane], rounds: range) -> list[runner.Outcome]:
-        """The lanes' processes of `rounds`, shown as they go."""
+    def run(self, lanes: Sequence[runner.Lane], rounds: range) -> Iterator[runner.Outcome]:
+        """The lanes' processes of `rounds`, one by one, shown as they go."""
         plan = runner.Plan(
             lanes=tuple(lanes),
             rounds=rounds,
@@ -118,7 +118,7 @@ class Measuring:
                     side = f"{lane.side}: " if lane.side else ""
                     self.note(f"{side}{binary.path.name}: {binary.fault}")
         with progress.RunProgress(plan, self.notes) as observer:
-            return runner.run(plan, observer)
+            yield from runner.one_by_one(plan, observer)
 
     def note(self, line: str) -> None:
         self.notes.print(line, markup=False, highlight=False, soft_wrap=True)
