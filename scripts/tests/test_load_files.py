@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from builders import row, run, write
+from large_runs import write_pair
 from refusal import fault
+from warpgauge.json_file import SIZE_LIMIT_BYTES, VALUES_LIMIT
 from warpgauge.load import load
 
 GOOD = json.dumps(run([row("a/b")]))
@@ -70,7 +72,57 @@ def test_a_file_of_300_megabytes_is_not_even_opened(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     with path.open("wb") as stream:
         stream.truncate(300 * 10**6)
-    assert "is larger than 64 MiB; give a result file, or a folder" in fault(path, within_s=0.1)
+    assert "is larger than 16 MiB; give a result file, or a folder" in fault(path, within_s=0.1)
+
+
+def filled(head: str, piece: str, tail: str, values: int = 0) -> str:
+    """A text just below the limits on size and, where pieces are `values` each, on their number."""
+    room = (SIZE_LIMIT_BYTES - len(head) - len(tail) - 1) // len(piece)
+    return head + piece * (min(room, VALUES_LIMIT // values - 3) if values else room) + tail
+
+
+LARGEST = {
+    "rows without a name": filled('{"benchmarks": [', "{},", "{}]}", 2),
+    "rows of one more object": filled('{"benchmarks": [', '{"a": {}},', "{}]}", 3),
+    "rows that are lists": filled('{"benchmarks": [', "[],", "[]]}", 2),
+    "a key twice in the last row": filled('{"benchmarks": [', '{"a": 1},', '{"b": 1, "b": 2}]}', 2),
+    "one key ever again": filled('{"context": {', '"a": 1, ', '"a": 1}}', 1),
+    "many keys": '{"context": {' + ",".join(f'"{i}": {i}' for i in range(VALUES_LIMIT - 3)) + "}}",
+    "times, and a string": filled('{"benchmarks": [{"process_medians": [', "1.5e3,", '"x"]}]}', 1),
+    "too many values": filled('{"benchmarks": [', "1,", "1]}"),
+    "lists in lists": filled("", "[", ""),
+    "objects in objects": filled("", '{"a":', ""),
+    "a long string": filled('{"benchmarks": "', "a", '"}'),
+    "a string without an end": filled('{"benchmarks": "', "a", ""),
+    "half characters": filled('{"benchmarks": "', "\\ud83d", '"}'),
+    "a long number": filled('{"benchmarks": ', "1", "}"),
+    "white space": filled("", " \n", ""),
+    "white space before the end": filled('{"a": 1', " \n", ""),
+}
+
+
+@pytest.mark.parametrize("case", LARGEST)
+def test_the_largest_file_that_is_read_is_refused_within_a_second(
+    tmp_path: Path, case: str
+) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(LARGEST[case])
+    fault(path, within_s=1.0)
+
+
+def test_no_utf8_at_the_end_of_the_largest_file_is_found_within_a_second(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_bytes(b'{"a": "' + b"a" * (SIZE_LIMIT_BYTES - 10) + b"\xff")
+    assert "is not UTF-8 text" in fault(path, within_s=1.0)
+
+
+def test_ten_thousand_benchmarks_of_seven_processes_are_half_of_what_is_read(
+    tmp_path: Path,
+) -> None:
+    for path in write_pair(tmp_path, 10_000):
+        assert path.stat().st_size < 0.55 * SIZE_LIMIT_BYTES
+        assert sum(map(path.read_text().count, ",{[")) < 0.55 * VALUES_LIMIT
+        assert len(load(path).rows) == 10_000
 
 
 def test_a_file_that_does_not_know_its_size_is_not_read_forever(
