@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import row, run, write
+from builders import Json, row, run, write
 from large_runs import write_pair
 from refusal import fault
 from warpgauge.json_file import SIZE_LIMIT_BYTES, VALUES_LIMIT
@@ -72,7 +72,7 @@ def test_a_file_of_300_megabytes_is_not_even_opened(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     with path.open("wb") as stream:
         stream.truncate(300 * 10**6)
-    assert "is larger than 16 MiB; give a result file, or a folder" in fault(path, within_s=0.1)
+    assert "is larger than 64 MiB; give a result file, or a folder" in fault(path, within_s=0.1)
 
 
 def filled(head: str, piece: str, tail: str, values: int = 0) -> str:
@@ -87,7 +87,8 @@ LARGEST = {
     "rows that are lists": filled('{"benchmarks": [', "[],", "[]]}", 2),
     "a key twice in the last row": filled('{"benchmarks": [', '{"a": 1},', '{"b": 1, "b": 2}]}', 2),
     "one key ever again": filled('{"context": {', '"a": 1, ', '"a": 1}}', 1),
-    "many keys": '{"context": {' + ",".join(f'"{i}": {i}' for i in range(VALUES_LIMIT - 3)) + "}}",
+    # In one object they take a parser three times as long as anything else that is so large.
+    "many keys": '{"context": {' + ",".join(f'"{i}": {i}' for i in range(400_000)) + "}}",
     "times, and a string": filled('{"benchmarks": [{"process_medians": [', "1.5e3,", '"x"]}]}', 1),
     "too many values": filled('{"benchmarks": [', "1,", "1]}"),
     "lists in lists": filled("", "[", ""),
@@ -116,13 +117,24 @@ def test_no_utf8_at_the_end_of_the_largest_file_is_found_within_a_second(tmp_pat
     assert "is not UTF-8 text" in fault(path, within_s=1.0)
 
 
-def test_ten_thousand_benchmarks_of_seven_processes_are_half_of_what_is_read(
-    tmp_path: Path,
-) -> None:
+def test_ten_thousand_benchmarks_of_seven_processes_are_read(tmp_path: Path) -> None:
     for path in write_pair(tmp_path, 10_000):
-        assert path.stat().st_size < 0.55 * SIZE_LIMIT_BYTES
-        assert sum(map(path.read_text().count, ",{[")) < 0.55 * VALUES_LIMIT
         assert len(load(path).rows) == 10_000
+
+
+def test_ten_thousand_benchmarks_of_seven_repetitions_are_read(tmp_path: Path) -> None:
+    about: Json = {"run_type": "iteration", "repetitions": 7, "threads": 1, "iterations": 1000}
+    rows = [
+        {"name": name, "run_name": name, "family_index": 1, "per_family_instance_index": number,
+         **about, "repetition_index": index, "real_time": 1.5, "cpu_time": 1.5, "time_unit": "ns",
+         "items_per_second": 1e9}
+        for number in range(10_000)
+        for name in (f"BM_Something<float>/size:{number}/threads:1/real_time",)
+        for index in range(7)
+    ]  # fmt: skip
+    path = tmp_path / "plain.json"
+    path.write_text(json.dumps({"context": {}, "benchmarks": rows}, indent=2))
+    assert len(load(path).rows) == 10_000
 
 
 def test_a_file_that_does_not_know_its_size_is_not_read_forever(

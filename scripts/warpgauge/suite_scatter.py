@@ -16,11 +16,10 @@ from scipy import special
 from warpgauge.stats import ALPHA, Array, Estimates
 
 # With fewer benchmarks one real change would be a good part of what is taken for noise.
-_FEWEST = 6
+_FEWEST = 8
 
-# The share of normal deviations within one standard deviation. What lies beyond it may be real
-# changes, of up to 3 benchmarks in 10, without a trace in the scatter.
-_WITHIN_ONE_SD = 0.6827
+# What lies beyond the half of the deviations may be real changes, without a trace in the scatter.
+_HALF = 0.5
 
 # So many of the outermost are left out of how heavy the tails are: they may be the real changes.
 _LEFT_OUT = 0.03
@@ -54,22 +53,22 @@ def widened(estimates: Estimates, unknown: Array, similar: Sequence[Hashable]) -
 def scatter(changes: Array) -> tuple[float, float]:
     """Standard deviation of unchanged benchmarks about the middle of all, and their tails.
 
-    The deviation that two thirds lie within, as the median absolute deviation is that of the half
-    (Hampel 1974, "The influence curve and its role in robust estimation"), but known better. The
-    tails, as degrees of freedom of Student's t, by how much farther out the outermost few begin
-    (Hogg 1974, "Adaptive robust procedures"), less what chance may make of that.
+    By the median absolute deviation (Hampel 1974, "The influence curve and its role in robust
+    estimation"). The tails, as degrees of freedom of Student's t, by how much farther out the
+    outermost few begin (Hogg 1974, "Adaptive robust procedures"), less what chance may make of
+    that.
     """
     deviations = np.sort(np.abs(changes - np.median(changes)))
     count = len(deviations)
-    one_sd = float(np.quantile(deviations, _WITHIN_ONE_SD))
-    if one_sd == 0.0:
+    half = float(np.median(deviations))
+    if half == 0.0:
         return 0.0, float(_TAILS[0])
     outermost = max(1, int(np.ceil(_LEFT_OUT * count)))
     share = 1.0 - (outermost + 0.5) / count
-    seen = np.log(max(float(deviations[-1 - outermost]), one_sd) / one_sd) + 1.0 / np.sqrt(count)
-    as_far = np.log(_reach(_TAILS, share) / _reach(_TAILS, _WITHIN_ONE_SD)) >= seen
+    seen = np.log(max(float(deviations[-1 - outermost]), half) / half) + 1.0 / np.sqrt(count)
+    as_far = np.log(_reach(_TAILS, share) / _reach(_TAILS, _HALF)) >= seen
     tails = float(_TAILS[as_far][-1]) if as_far.any() else float(_TAILS[0])
-    return one_sd / float(special.ndtri(0.5 + _WITHIN_ONE_SD / 2)), tails
+    return half / float(special.ndtri(0.5 + _HALF / 2)), tails
 
 
 def _reach(freedom: Array, share: float) -> Array:
