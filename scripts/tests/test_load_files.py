@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -81,24 +82,29 @@ def filled(head: str, piece: str, tail: str, values: int = 0) -> str:
     return head + piece * (min(room, VALUES_LIMIT // values - 3) if values else room) + tail
 
 
-LARGEST = {
-    "rows without a name": filled('{"benchmarks": [', "{},", "{}]}", 2),
-    "rows of one more object": filled('{"benchmarks": [', '{"a": {}},', "{}]}", 3),
-    "rows that are lists": filled('{"benchmarks": [', "[],", "[]]}", 2),
-    "a key twice in the last row": filled('{"benchmarks": [', '{"a": 1},', '{"b": 1, "b": 2}]}', 2),
-    "one key ever again": filled('{"context": {', '"a": 1, ', '"a": 1}}', 1),
+# Made when they are needed, and gone when they were.
+LARGEST: dict[str, Callable[[], str]] = {
+    "rows without a name": lambda: filled('{"benchmarks": [', "{},", "{}]}", 2),
+    "rows of one more object": lambda: filled('{"benchmarks": [', '{"a": {}},', "{}]}", 3),
+    "rows that are lists": lambda: filled('{"benchmarks": [', "[],", "[]]}", 2),
+    "a key twice in the last row": lambda: filled(
+        '{"benchmarks": [', '{"a": 1},', '{"b": 1, "b": 2}]}', 2
+    ),
+    "one key ever again": lambda: filled('{"context": {', '"a": 1, ', '"a": 1}}', 1),
     # In one object they take a parser three times as long as anything else that is so large.
-    "many keys": '{"context": {' + ",".join(f'"{i}": {i}' for i in range(400_000)) + "}}",
-    "times, and a string": filled('{"benchmarks": [{"process_medians": [', "1.5e3,", '"x"]}]}', 1),
-    "too many values": filled('{"benchmarks": [', "1,", "1]}"),
-    "lists in lists": filled("", "[", ""),
-    "objects in objects": filled("", '{"a":', ""),
-    "a long string": filled('{"benchmarks": "', "a", '"}'),
-    "a string without an end": filled('{"benchmarks": "', "a", ""),
-    "half characters": filled('{"benchmarks": "', "\\ud83d", '"}'),
-    "a long number": filled('{"benchmarks": ', "1", "}"),
-    "white space": filled("", " \n", ""),
-    "white space before the end": filled('{"a": 1', " \n", ""),
+    "many keys": lambda: '{"context": {' + ",".join(f'"{i}": {i}' for i in range(400_000)) + "}}",
+    "times, and a string": lambda: filled(
+        '{"benchmarks": [{"process_medians": [', "1.5e3,", '"x"]}]}', 1
+    ),
+    "too many values": lambda: filled('{"benchmarks": [', "1,", "1]}"),
+    "lists in lists": lambda: filled("", "[", ""),
+    "objects in objects": lambda: filled("", '{"a":', ""),
+    "a long string": lambda: filled('{"benchmarks": "', "a", '"}'),
+    "a string without an end": lambda: filled('{"benchmarks": "', "a", ""),
+    "half characters": lambda: filled('{"benchmarks": "', "\\ud83d", '"}'),
+    "a long number": lambda: filled('{"benchmarks": ', "1", "}"),
+    "white space": lambda: filled("", " \n", ""),
+    "white space before the end": lambda: filled('{"a": 1', " \n", ""),
 }
 
 
@@ -107,7 +113,7 @@ def test_the_largest_file_that_is_read_is_refused_within_a_second(
     tmp_path: Path, case: str
 ) -> None:
     path = tmp_path / "result.json"
-    path.write_text(LARGEST[case])
+    path.write_text(LARGEST[case]())
     fault(path, within_s=1.0)
 
 
