@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from baselines import NOW, Baselines
-from builders import Json, failed, scaled
-from warpgauge.errors import ExitStatus
+from builders import Json, failed, scaled, write
+from warpgauge.errors import ExitStatus, UserError
 
 
 def sessions(baselines: Baselines) -> None:
@@ -113,3 +113,16 @@ def test_row_names_with_no_family_are_shown(baselines: Baselines) -> None:
     baselines.written("alone", [baselines.row("alone", s=[1.0, 1.1])], {"s": {}})
     assert baselines.command("show", "--rows") is ExitStatus.OK
     assert "  alone  " in baselines.output()
+
+
+def test_a_broken_baseline_hides_no_other_one(baselines: Baselines) -> None:
+    sessions(baselines)
+    for name in ("a-broken", "z-broken"):
+        write(baselines.root / "baselines" / name / "sync.json", {"benchmarks": 1})
+    with pytest.raises(UserError) as raised:
+        baselines.command("show")
+    assert raised.value.status is ExitStatus.BAD_USAGE
+    first, last = str(raised.value).split("\n")
+    assert "a-broken/sync.json: 'benchmarks' is a number, not a list" in first
+    assert "z-broken/sync.json: 'benchmarks' is a number, not a list" in last
+    assert "nvidia-test · 2 sessions of 2 GPUs" in baselines.output()

@@ -12,7 +12,7 @@ import pytest
 import fake_binary
 from clone import HOST_TIMES, TIMES, GitRepository
 from test_streams import ended, interrupted
-from warpgauge import environment, runfile
+from warpgauge import compare, environment, runfile
 from warpgauge.errors import ExitStatus, UserError
 
 SLOW = {**TIMES, "sync/busy": 9000.0}
@@ -193,3 +193,27 @@ def test_a_base_that_fails_in_one_round_is_no_pass(
     out = clone.output()[0]
     assert "1 failed" in out
     assert "failed in the baseline: in 1 of 5 processes: " in out
+
+
+def test_an_expected_regression_is_accepted_here_and_by_compare_on_the_same_pair(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone.commit({"host": HOST_TIMES, "sync": SLOW})
+    expected = (
+        '[[expected]]\npattern = "^sync/busy$"\nslower_by_at_most_percent = 100\n'
+        'reason = "the bounds check"\nexpires = 2999-01-31\n'
+    )
+    tolerances = clone.root / "baselines" / "policy.toml"
+    tolerances.parent.mkdir(exist_ok=True)
+    tolerances.write_text(expected)
+    assert clone.bench("--against", "HEAD~1", "--quick") is ExitStatus.OK
+    measured, _ = clone.output()
+    pair = sorted(clone.runs(), key=lambda path: "base" not in path.name)
+    monkeypatch.setattr(environment, "ROOT", clone.root)
+    assert compare.main([str(path) for path in pair]) == ExitStatus.OK
+    compared, _ = clone.output()
+    for told in (measured, compared):
+        assert "0 regressions, 0 improvements; 2 of 3 unchanged, 1 accepted" in told
+        assert "accepted: the bounds check" in told
+    tolerances.unlink()
+    assert compare.main([str(path) for path in pair]) == ExitStatus.REGRESSION

@@ -64,6 +64,14 @@ def test_only_what_is_flagged_is_replaced(record: Record) -> None:
     )
 
 
+def test_the_hosts_controls_are_not_counted(record: Record) -> None:
+    screened = comparison(record, a=Outcome.REGRESSION, b=Outcome.PASS)
+    control = Verdict("host/clock", Outcome.PASS, Clock.HOST, counters={"host_clock": 1.0})
+    screened = replace(screened, verdicts=(*screened.verdicts, control))
+    (note, *_) = unconfirmed(screened, "no clone").notes
+    assert "1 of 2 benchmarks was flagged" in note
+
+
 def test_the_verdict_is_the_pairs_in_everything(record: Record) -> None:
     screened = comparison(record, a=Outcome.REGRESSION)
     told = Verdict("a", Outcome.REGRESSION, Clock.DEVICE, candidate_seconds=2.0, p=0.5)

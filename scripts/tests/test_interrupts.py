@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -30,10 +31,53 @@ def ended(number: int, state: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+# A command that says what its child is, and is told to stop while that goes on.
+COMMAND = """
+import os, signal, sys, tempfile, threading, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from warpgauge import command, interrupts, process
+number, folder = int(sys.argv[2]), Path(tempfile.mkdtemp())
+
+def stop():
+    while not (folder / "stdout").exists() or not (folder / "stdout").read_text().strip():
+        time.sleep(0.01)
+    print((folder / "stdout").read_text().strip())
+    for _ in range(2):  # as the impatient do
+        os.kill(os.getpid(), number)
+
+def work():
+    threading.Thread(target=stop).start()
+    try:
+        process.run(["sh", "-c", "echo $$; exec sleep 60"], 60.0, folder)
+    except KeyboardInterrupt as stopped:
+        if sys.argv[3] == "told":
+            raise interrupts.told(stopped, "when it was nearly done") from None
+        raise
+
+sys.exit(command.run("bench", work, "before a run file was written"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "by"), [(signal.SIGTERM, " by SIGTERM"), (signal.SIGHUP, " by SIGHUP")]
+)
+@pytest.mark.parametrize(
+    ("state", "when"), [("", "before a run file was written"), ("told", "when it was nearly done")]
+)
+def test_a_command_that_is_told_to_stop_says_so_and_leaves_nothing_running(
+    number: int, by: str, state: str, when: str
+) -> None:
+    command = [sys.executable, "-c", COMMAND, SCRIPTS, str(number), state]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
+    assert (done.returncode, done.stderr) == (128 + number, f"bench: interrupted{by} {when}\n")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(done.stdout), 0)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_request_to_stop_is_an_exit_with_its_status(number: int) -> None:
-    done = ended(number, "usual")
-    assert (done.returncode, done.stdout) == (128 + number, "cleaned up\n")
+def test_a_request_to_stop_lets_a_program_clean_up(number: int) -> None:
+    assert ended(number, "usual").stdout == "cleaned up\n"
 
 
 def test_what_is_ignored_stays_so() -> None:

@@ -6,12 +6,15 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from builders import row, run, write
+from builders import Json, row, run, write
+from large_runs import write_pair
 from refusal import fault
+from warpgauge.json_file import SIZE_LIMIT_BYTES, VALUES_LIMIT
 from warpgauge.load import load
 
 GOOD = json.dumps(run([row("a/b")]))
@@ -71,6 +74,73 @@ def test_a_file_of_300_megabytes_is_not_even_opened(tmp_path: Path) -> None:
     with path.open("wb") as stream:
         stream.truncate(300 * 10**6)
     assert "is larger than 64 MiB; give a result file, or a folder" in fault(path, within_s=0.1)
+
+
+def filled(head: str, piece: str, tail: str, values: int = 0) -> str:
+    """A text just below the limits on size and, where pieces are `values` each, on their number."""
+    room = (SIZE_LIMIT_BYTES - len(head) - len(tail) - 1) // len(piece)
+    return head + piece * (min(room, VALUES_LIMIT // values - 3) if values else room) + tail
+
+
+# Made when they are needed, and gone when they were.
+LARGEST: dict[str, Callable[[], str]] = {
+    "rows without a name": lambda: filled('{"benchmarks": [', "{},", "{}]}", 2),
+    "rows of one more object": lambda: filled('{"benchmarks": [', '{"a": {}},', "{}]}", 3),
+    "rows that are lists": lambda: filled('{"benchmarks": [', "[],", "[]]}", 2),
+    "a key twice in the last row": lambda: filled(
+        '{"benchmarks": [', '{"a": 1},', '{"b": 1, "b": 2}]}', 2
+    ),
+    "one key ever again": lambda: filled('{"context": {', '"a": 1, ', '"a": 1}}', 1),
+    # In one object they take a parser three times as long as anything else that is so large.
+    "many keys": lambda: '{"context": {' + ",".join(f'"{i}": {i}' for i in range(400_000)) + "}}",
+    "times, and a string": lambda: filled(
+        '{"benchmarks": [{"process_medians": [', "1.5e3,", '"x"]}]}', 1
+    ),
+    "too many values": lambda: filled('{"benchmarks": [', "1,", "1]}"),
+    "lists in lists": lambda: filled("", "[", ""),
+    "objects in objects": lambda: filled("", '{"a":', ""),
+    "a long string": lambda: filled('{"benchmarks": "', "a", '"}'),
+    "a string without an end": lambda: filled('{"benchmarks": "', "a", ""),
+    "half characters": lambda: filled('{"benchmarks": "', "\\ud83d", '"}'),
+    "a long number": lambda: filled('{"benchmarks": ', "1", "}"),
+    "white space": lambda: filled("", " \n", ""),
+    "white space before the end": lambda: filled('{"a": 1', " \n", ""),
+}
+
+
+@pytest.mark.parametrize("case", LARGEST)
+def test_the_largest_file_that_is_read_is_refused_within_a_second(
+    tmp_path: Path, case: str
+) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(LARGEST[case]())
+    fault(path, within_s=1.0)
+
+
+def test_no_utf8_at_the_end_of_the_largest_file_is_found_within_a_second(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_bytes(b'{"a": "' + b"a" * (SIZE_LIMIT_BYTES - 10) + b"\xff")
+    assert "is not UTF-8 text" in fault(path, within_s=1.0)
+
+
+def test_ten_thousand_benchmarks_of_seven_processes_are_read(tmp_path: Path) -> None:
+    for path in write_pair(tmp_path, 10_000):
+        assert len(load(path).rows) == 10_000
+
+
+def test_ten_thousand_benchmarks_of_seven_repetitions_are_read(tmp_path: Path) -> None:
+    about: Json = {"run_type": "iteration", "repetitions": 7, "threads": 1, "iterations": 1000}
+    rows = [
+        {"name": name, "run_name": name, "family_index": 1, "per_family_instance_index": number,
+         **about, "repetition_index": index, "real_time": 1.5, "cpu_time": 1.5, "time_unit": "ns",
+         "items_per_second": 1e9}
+        for number in range(10_000)
+        for name in (f"BM_Something<float>/size:{number}/threads:1/real_time",)
+        for index in range(7)
+    ]  # fmt: skip
+    path = tmp_path / "plain.json"
+    path.write_text(json.dumps({"context": {}, "benchmarks": rows}, indent=2))
+    assert len(load(path).rows) == 10_000
 
 
 def test_a_file_that_does_not_know_its_size_is_not_read_forever(

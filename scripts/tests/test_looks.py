@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import signal
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 import builders
 from conftest import Loader
-from warpgauge import looks
+from warpgauge import interrupts, looks
 from warpgauge.comparison import Comparison, Outcome, Verdict
 from warpgauge.discovery import Binary
 from warpgauge.model import Clock
@@ -35,6 +36,7 @@ class Bench:
         self._undecided = list(undecided)
         self.ran: list[tuple[range, list[str]]] = []
         self.said: list[str] = []
+        self.judged: list[Side] = []
 
     def run(self, lanes: Sequence[Lane], rounds: range) -> list[Delivered]:
         base, candidate = lanes
@@ -48,6 +50,7 @@ class Bench:
         ]
 
     def judge(self, sides: Mapping[str, Side]) -> Comparison:
+        self.judged = list(sides.values())
         names = self._undecided.pop(0)
         verdicts = tuple(Verdict(name, Outcome.INCONCLUSIVE, Clock.DEVICE) for name in names)
         passed = Verdict("gemm/b", Outcome.PASS, Clock.DEVICE)
@@ -100,7 +103,44 @@ def test_an_interrupted_second_look_says_that_the_first_is_kept(loaded: Loader) 
         return first(lanes, rounds)
 
     bench.run = run  # type: ignore[method-assign]
-    with pytest.raises(KeyboardInterrupt, match="in the second look: the run files hold the first"):
+    both = bench.compare()
+    assert both.stop is not None
+    assert both.stop.args == ("in the second look: the run files hold the first",)
+    assert both.told == "7 rounds, and no second look at 1 undecided benchmark"
+    assert both.found.count(Outcome.INCONCLUSIVE) == 1
+
+
+def interrupted_after(bench: Bench, processes: int) -> None:
+    """The bench is interrupted when so many processes have ended."""
+    everything = bench.run
+
+    def run(lanes: Sequence[Lane], rounds: range) -> Iterator[Delivered]:
+        yield from everything(lanes, rounds)[:processes]
+        raise interrupts.Request(signal.SIGTERM)
+
+    bench.run = run  # type: ignore[assignment, method-assign]
+
+
+@pytest.mark.parametrize(("processes", "rounds"), [(8, 2), (11, 2), (12, 3)])
+def test_the_whole_rounds_of_an_interrupted_first_look_are_judged(
+    loaded: Loader, processes: int, rounds: int
+) -> None:
+    bench = Bench(loaded, ["gemm/a"])
+    interrupted_after(bench, processes)
+    both = bench.compare()
+    assert both.found.count(Outcome.INCONCLUSIVE) == 1
+    assert [len(side.outcomes) for side in bench.judged] == [2 * rounds, 2 * rounds]
+    assert both.told == f"{rounds} of 7 rounds, interrupted"
+    assert bench.said == [f"Interrupted: {rounds} of 7 rounds are complete, and judged."]
+    assert both.stop is not None
+    assert interrupts.status(both.stop) == 143
+    assert both.stop.args == (f"in the first look: the run files hold {rounds} of 7 rounds",)
+
+
+def test_a_single_round_is_no_look(loaded: Loader) -> None:
+    bench = Bench(loaded)
+    interrupted_after(bench, 7)
+    with pytest.raises(interrupts.Request):
         bench.compare()
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,11 @@ import pytest
 
 import fake_binary
 from clone import HOST_TIMES, GitRepository
+from comparisons import comparison, record, verdict
+from warpgauge import runner, self_check_report
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.model import Clock
+from warpgauge.self_check import SelfCheck
 
 # Long enough that the nanosecond by which the fakes' processes differ is nothing to it.
 TIMES = {"sync/idle": 1e7, "sync/busy": 5e7}
@@ -144,3 +149,31 @@ def test_it_goes_with_nothing_that_changes_what_is_measured(
 ) -> None:
     with pytest.raises(UserError, match="--self-check does not go with"):
         suite.bench("--self-check", *other)
+
+
+def test_the_hosts_controls_are_not_counted_against_the_baseline() -> None:
+    found = comparison([verdict("sync/a"), verdict("host/a", clock=Clock.HOST, host_clock=1.0)])
+    check = SelfCheck(record(), found, {})
+    told = json.loads(self_check_report.text(check, found))["against_the_baseline"]
+    assert told.endswith("0 of 1 called changed, 0 unknown.")
+
+
+def test_an_interrupted_self_check_judges_the_rounds_that_are_complete(
+    suite: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = runner.one_by_one
+
+    def run(plan: runner.Plan, observer: runner.Observer) -> Iterator[runner.Outcome]:
+        for outcome in everything(plan, observer):
+            if outcome.round == 3:
+                raise KeyboardInterrupt
+            yield outcome
+
+    monkeypatch.setattr(runner, "one_by_one", run)
+    with pytest.raises(KeyboardInterrupt, match="the run files hold 2 of 7 rounds"):
+        suite.bench("--self-check")
+    out, err = suite.output()
+    assert "all device 2 0 0" in out
+    assert "Interrupted: 2 of 7 rounds are complete, and judged." in err
+    assert "is not kept in" in err
+    assert "it was interrupted" in err

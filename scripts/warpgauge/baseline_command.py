@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
 
-from warpgauge import baseline, baseline_check, baseline_prune, baseline_show, bench, interrupts
+from warpgauge import baseline, baseline_check, baseline_prune, baseline_show, bench
 from warpgauge.alone import alone
 from warpgauge.baseline_choice import chosen
 from warpgauge.baseline_files import open_folder
@@ -22,7 +22,6 @@ from warpgauge.text import inert
 
 def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitStatus:
     """Raises UserError for what the user can mend. `now`, with a zone, is what ages count to."""
-    interrupts.exit_in_order()
     try:
         return _run(parse(argv), root, now or datetime.now(timezone.utc))
     except OSError as fault:
@@ -47,10 +46,20 @@ def _run(options: Options, root: Path, now: datetime) -> ExitStatus:
 
 
 def _show(options: Show, folders: Sequence[Path], now: datetime, console: Output) -> None:
-    for index, folder in enumerate([open_folder(path) for path in folders]):
-        if index:
+    """Raises UserError, a line each, for those that cannot be read when the others are shown."""
+    faults, shown = [], False
+    for path in folders:
+        try:
+            folder = open_folder(path)
+        except UserError as fault:
+            faults.append(str(fault))
+            continue
+        if shown:
             console.print()
         baseline_show.show(folder, now, console, options.rows)
+        shown = True
+    if faults:
+        raise UserError("\n".join(faults))
 
 
 def _prune(options: Prune, folders: Sequence[Path], now: datetime, console: Output) -> None:

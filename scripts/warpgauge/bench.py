@@ -69,6 +69,7 @@ class Bench:
             programs = measuring.built()
             if machine_context.source(self.root) != source:  # somebody edits while it builds
                 source |= {"dirty": "true"}
+            source = measuring.source_of_programs(source)
             if options.record:
                 machine_context.require_committed(source)
             suite = measuring.suite(programs)
@@ -111,6 +112,8 @@ class Bench:
         beside.measuring.note(f"Measuring {beside.suite.size} in turns with commit {short(commit)}")
         both = beside.compared(base, candidate, self.options.filter, paths.pair, self.show.judged)
         status = self.show.compared(measured_in_turns(both, commit))
+        if both.stop is not None:
+            raise both.stop
         if status is ExitStatus.OK and beside.suite.probe.no_gpu:
             return ExitStatus.NOT_MEASURED
         return status
@@ -131,8 +134,8 @@ class Bench:
             became = f"after {shown} was written"
             beside.measuring.note(f"run file: {shown}")
             return self._concluded(base, load.load(out), beside, paths)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(became) from None
+        except KeyboardInterrupt as stop:
+            raise interrupts.told(stop, became) from None
 
     def _own_baseline(self, suite: Suite) -> Record | None:
         name = suite.probe.context.get("gpu_name")
@@ -145,7 +148,8 @@ class Bench:
         recordable.require_suite(known, suite.binaries, suite.probe.faults, at, base)
 
     def _measure(self, beside: Beside) -> list[runner.Outcome]:
-        return beside.measuring.run([beside.candidate.lane()], range(1, self.options.processes + 1))
+        rounds = range(1, self.options.processes + 1)
+        return list(beside.measuring.run([beside.candidate.lane()], rounds))
 
     def _facts(self, beside: Beside) -> dict[str, str]:
         options = self.options
@@ -202,7 +206,6 @@ def _waiting(options: Options, where: str, notes: Console) -> Callable[[int | No
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     """Raises UserError for what the user can mend, a full disk included."""
     options = parse(argv)
-    interrupts.exit_in_order()
     # What a program reads from standard output stands there alone.
     shown, notes = Output(stderr=options.formats.shown is not TERMINAL), Output(stderr=True)
     try:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from warpgauge.commits import short
 from warpgauge.comparison import UNMEASURED, Comparison, Outcome, Verdict
+from warpgauge.headline import judged
 from warpgauge.looks import Looks
 from warpgauge.sessions import newest_last
 from warpgauge.text import inert, named, percent, plural
@@ -110,7 +111,7 @@ def _settled(screened: Verdict, paired: Verdict) -> Verdict:
 
 def _flagged(flags: Sequence[Verdict], screened: Comparison) -> str:
     are = "was" if len(flags) == 1 else "were"
-    return f"{len(flags)} of {plural(len(screened.verdicts), 'benchmark')} {are} flagged"
+    return f"{len(flags)} of {plural(judged(screened), 'benchmark')} {are} flagged"
 
 
 def _found(flags: Sequence[Verdict], found: Sequence[Verdict]) -> str:

@@ -6,15 +6,15 @@ Standard library only, and readable by Python 3.8 (every command begins with it)
 
 from __future__ import annotations
 
+import signal
 import sys
 import traceback
 from collections.abc import Callable
 
-from warpgauge import streams
+from warpgauge import interrupts, streams
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.interrupts import Request
 from warpgauge.text import inert
-
-_INTERRUPTED = 130
 
 
 def run(name: str, work: Callable[[], int], interrupted: str = "") -> int:
@@ -23,6 +23,7 @@ def run(name: str, work: Callable[[], int], interrupted: str = "") -> int:
     What went wrong in warpgauge itself is told in full, and is not taken for a regression.
     """
     streams.forgive()
+    interrupts.exit_in_order()
     try:
         return int(work())
     except UserError as fault:
@@ -30,9 +31,10 @@ def run(name: str, work: Callable[[], int], interrupted: str = "") -> int:
         print(f"{name}: {told}", file=sys.stderr)
         return int(fault.status)
     except KeyboardInterrupt as stop:
+        by = f" by {signal.Signals(stop.number).name}" if isinstance(stop, Request) else ""
         when = f" {stop.args[0] if stop.args else interrupted}".rstrip()
-        print(f"{name}: interrupted{when}", file=sys.stderr)
-        return _INTERRUPTED
+        print(f"{name}: interrupted{by}{when}", file=sys.stderr)
+        return interrupts.status(stop)
     except Exception:
         traceback.print_exc()
         print(f"{name}: this is a fault of its own: please report it", file=sys.stderr)

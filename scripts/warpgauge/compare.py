@@ -53,7 +53,8 @@ def _compare(options: argparse.Namespace) -> int:
 
     pictures = [] if options.svg is None else [f"svg={options.svg}"]
     formats = Formats.parse([*options.format, *pictures])
-    formats.check(environment.ROOT / "baselines", (options.baseline, options.candidate))
+    baselines = environment.ROOT / "baselines"
+    formats.check(baselines, (options.baseline, options.candidate))
     baseline, candidate = load(options.baseline), load(options.candidate)
     require_match(options.filter, baseline, candidate)
     terms = Terms(
@@ -62,7 +63,7 @@ def _compare(options: argparse.Namespace) -> int:
         alpha=ALPHA if options.alpha is None else options.alpha,
         fail_on_resources="resources" in options.fail_on,
         allow=frozenset(options.allow),
-        policy=policy.of(baseline, options.policy),
+        policy=policy.of(baseline, candidate, baselines, options.policy),
         today=date.today(),
     )
     comparison = judge(baseline, candidate, terms)

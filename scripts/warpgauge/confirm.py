@@ -45,11 +45,14 @@ def confirmed(
             f"{short(commit)} of the baseline"
         )
         sides = beside.base(commit).only(names), beside.candidate.only(names)
-        return combined(screened, beside.compared(*sides, exactly(names), files, judge))
+        both = beside.compared(*sides, exactly(names), files, judge)
     except UserError as fault:
         return unconfirmed(screened, str(fault))
     except OSError as fault:
         return unconfirmed(screened, f"{fault.filename or 'the system'}: {fault.strerror or fault}")
+    if both.stop is not None:
+        raise both.stop
+    return combined(screened, both)
 
 
 def commit_of(baseline: Record, run: Record) -> str:

@@ -49,16 +49,21 @@ def find(folder: Path, scratch: Path) -> list[Binary]:
 
     Others lie there, too, of sources that are gone; a listed one that is gone carries a fault.
     """
-    try:
-        lines = (folder / FAMILIES).read_text(errors="replace").splitlines()
-    except OSError:
-        lines = []
-    names = sorted({line.strip() for line in lines} - {""})
-    if not names:
+    paths = programs(folder)
+    if not paths:
         raise UserError(
             f"{folder / FAMILIES} names no benchmark program: build first (leave out --no-build)"
         )
-    return [listed(folder / name, scratch) for name in names]
+    return [listed(path, scratch) for path in paths]
+
+
+def programs(folder: Path) -> list[Path]:
+    """What the last build of `folder` made, sorted by name; it may be gone."""
+    try:
+        lines = (folder / FAMILIES).read_text(errors="replace").splitlines()
+    except OSError:
+        return []
+    return [folder / name for name in sorted({line.strip() for line in lines} - {""})]
 
 
 def select(binaries: Sequence[Binary], regex: str, scratch: Path) -> list[Binary]:

@@ -70,8 +70,8 @@ def _refuse_repeated(document: Document, repeated: Repeated) -> None:
     """
     members, key = repeated
     owners = (
-        place
-        for place, part in _objects(document)
+        _place(document, index)
+        for index, part in _objects(document)
         if part is members or any(value is members for value in part.values())
     )
     raise next(owners, document.place).error(
@@ -80,13 +80,21 @@ def _refuse_repeated(document: Document, repeated: Repeated) -> None:
     )
 
 
-def _objects(document: Document) -> Iterator[tuple[Place, Object]]:
-    """The rows that are objects, with their places; then the whole."""
+def _objects(document: Document) -> Iterator[tuple[int | None, Object]]:
+    """The rows that are objects, with their numbers; then the whole."""
     rows = document.top.get("benchmarks")
     for index, row in enumerate(rows if isinstance(rows, list) else ()):
         if isinstance(row, dict):
-            yield Place(document.place.path, "", index, row.get("name")), row
-    yield document.place, document.top
+            yield index, row
+    yield None, document.top
+
+
+def _place(document: Document, index: int | None) -> Place:
+    """Of what `_objects` yields."""
+    if index is None:
+        return document.place
+    row = cast(list[Object], document.top["benchmarks"])[index]
+    return Place(document.place.path, "", index, row.get("name"))
 
 
 def _holds_half(text: str) -> bool:
@@ -95,7 +103,7 @@ def _holds_half(text: str) -> bool:
 
 def _refuse_surrogates(document: Document) -> None:
     """What no file and no terminal can be written with must not get further than here."""
-    for place, part in _objects(document):
+    for index, part in _objects(document):
         waiting: list[object] = [part]
         while waiting:
             value = waiting.pop()
@@ -104,7 +112,8 @@ def _refuse_surrogates(document: Document) -> None:
             elif isinstance(value, list):
                 waiting.extend(value)
             elif isinstance(value, str) and not _is_unicode(value):
-                raise place.error(f"{quoted(value)} holds half a character", "rename it")
+                fault = f"{quoted(value)} holds half a character"
+                raise _place(document, index).error(fault, "rename it")
 
 
 def _is_unicode(value: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import lru_cache
 from typing import cast
 
 from warpgauge.document import TIME_UNITS, Object, as_object, kind
@@ -14,6 +15,11 @@ from warpgauge.text import quoted
 # Google Benchmark's own numbers in a row; every other number is a counter.
 _NOT_COUNTERS = frozenset(
     (
+        "name",
+        "run_name",
+        "run_type",
+        "time_unit",
+        "label",
         "family_index",
         "per_family_instance_index",
         "repetitions",
@@ -85,12 +91,19 @@ def _questionable_seconds(value: object, unit: float, key: str, place: Place) ->
 
 def counters_of(row: Object) -> dict[str, float]:
     """The finite counters of a row; a NaN in a counter carries nothing."""
+    values = cast(dict[str, float], row)
     # The type is asked for before anything is done with the value; a boolean is of another one.
     return {
-        key: float(value)
-        for key, value in cast(dict[str, float], row).items()
-        if type(value) in _NUMBERS and key not in _NOT_COUNTERS and -_LARGEST <= value <= _LARGEST
+        key: float(values[key])
+        for key in _countable(tuple(row))
+        if type(values[key]) in _NUMBERS and -_LARGEST <= values[key] <= _LARGEST
     }
+
+
+@lru_cache(maxsize=4096)
+def _countable(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that may be counters. The rows of a file have few different sets of keys."""
+    return tuple(key for key in keys if key not in _NOT_COUNTERS)
 
 
 def label_of(row: Object) -> str:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Being told to stop is an exit and no sudden death: what runs is ended, files stay whole."""
+"""Being told to stop is an exit and no sudden death: what runs is ended, files stay whole.
+
+Standard library only, and readable by Python 3.8 (every command begins with it).
+"""
 
 from __future__ import annotations
 
 import signal
-import sys
 from types import FrameType
 from typing import NoReturn
 
@@ -12,12 +14,33 @@ from typing import NoReturn
 _REQUESTS = (signal.SIGTERM, signal.SIGHUP)
 
 
+class Request(KeyboardInterrupt):
+    """Such a request: whoever expects Ctrl-C expects it, too. `when` as Ctrl-C's argument."""
+
+    def __init__(self, number: int, *when: str) -> None:
+        super().__init__(*when)
+        self.number = number
+
+
 def exit_in_order() -> None:
-    """From now on such a request raises SystemExit; one that is ignored (nohup) stays so."""
+    """From now on such a request raises Request; one that is ignored (nohup) stays so."""
     for number in _REQUESTS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _leave)
 
 
+def told(stop: KeyboardInterrupt, when: str) -> KeyboardInterrupt:
+    """`stop`, to be raised again with the words that say where that was."""
+    return Request(stop.number, when) if isinstance(stop, Request) else KeyboardInterrupt(when)
+
+
+def status(stop: KeyboardInterrupt) -> int:
+    """The exit status: as if the signal itself had ended the command."""
+    return 128 + (stop.number if isinstance(stop, Request) else int(signal.SIGINT))
+
+
 def _leave(number: int, frame: FrameType | None) -> NoReturn:
-    sys.exit(128 + number)
+    # What is to be ended is ended now; a second request would only leave some of it running.
+    for one in _REQUESTS:
+        signal.signal(one, signal.SIG_IGN)
+    raise Request(number)

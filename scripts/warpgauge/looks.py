@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from warpgauge import interrupts
 from warpgauge.comparison import Comparison, Verdict
 from warpgauge.controls import FAMILY as CONTROLS
 from warpgauge.model import Clock
-from warpgauge.paired import Run, Side, measure
+from warpgauge.paired import Measured, Run, Side, measure
+from warpgauge.pairs import FEWEST_ROUNDS
 from warpgauge.text import plural
 
 # The rounds of both looks together, as a multiple of the first's. Twelve times (84 rounds) find 5 %
@@ -24,10 +26,14 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Looks(Generic[Found]):
-    """What was found, and in how many looks: ``7 rounds``."""
+    """What was found, and in how many looks: ``7 rounds``.
+
+    `stop` is the interrupt that ended them, to be raised when all of that is shown.
+    """
 
     found: Found
     told: str
+    stop: KeyboardInterrupt | None = None
 
 
 def take(
@@ -44,10 +50,14 @@ def take(
     """What `first` rounds of the sides show; after a second look at what they leave open.
 
     `judge` keeps and judges what all sides delivered so far, `left` tells what that leaves
-    undecided. The second look has as many rounds as that needs, up to `most` times `first`.
+    undecided. The second look has as many rounds as that needs, up to `most` times `first`. After
+    an interrupt the whole rounds of the first look are judged, if they are enough; else it is
+    raised.
     """
-    sides = measure(sides, None, range(1, first + 1), run)
-    found = judge(sides)
+    measured = measure(sides, None, range(1, first + 1), run)
+    if measured.stop is not None:
+        return _broken_off(measured, measured.stop, first, judge, say)
+    found = judge(measured.sides)
     open_ = left(found)
     names = list(dict.fromkeys(one.name for one in open_))
     rounds, many = plural(first, "round"), plural(len(names), "undecided benchmark")
@@ -57,11 +67,33 @@ def take(
         return Looks(found, f"{rounds}, and no second look at {many}")
     last = rounds_needed(open_, first, most)
     say(f"Second look, at {many}: rounds {first + 1} to {last}")
+    again = measure(measured.sides, names, range(first + 1, last + 1), run)
+    if again.stop is not None:
+        say("Interrupted in the second look: this is what the first one found.")
+        stop = interrupts.told(again.stop, "in the second look: the run files hold the first")
+        return Looks(found, f"{rounds}, and no second look at {many}", stop)
     try:
-        found = judge(measure(sides, names, range(first + 1, last + 1), run))
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("in the second look: the run files hold the first") from None
+        found = judge(again.sides)
+    except KeyboardInterrupt as late:
+        held = "after the second look: the run files hold it, or the first"
+        raise interrupts.told(late, held) from None
     return Looks(found, f"{rounds}, and {last} in a second look at {many}")
+
+
+def _broken_off(
+    measured: Measured,
+    stop: KeyboardInterrupt,
+    first: int,
+    judge: Callable[[Mapping[str, Side]], Found],
+    say: Callable[[str], None],
+) -> Looks[Found]:
+    if measured.rounds < FEWEST_ROUNDS:
+        raise stop
+    rounds = f"{measured.rounds} of {plural(first, 'round')}"
+    say(f"Interrupted: {rounds} are complete, and judged.")
+    found = judge(measured.sides)
+    stopped = interrupts.told(stop, f"in the first look: the run files hold {rounds}")
+    return Looks(found, f"{rounds}, interrupted", stopped)
 
 
 def rounds_needed(open_: Iterable[Verdict], first: int, most: int = MOST) -> int:

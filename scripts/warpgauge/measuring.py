@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from rich.console import Console
 
 from warpgauge import (
     build,
+    built_from,
     discovery,
     machine_context,
     progress,
@@ -52,6 +53,7 @@ class Measuring:
         """The folder of this tree's programs, up to date unless --no-build was given."""
         if self.options.build:
             system_packages.provide(system_packages.BUILD, self.note)
+            built_from.forget(self.root)
         return self.programs(self.root)
 
     def programs(self, root: Path, *, like: Path | None = None) -> Path:
@@ -61,6 +63,16 @@ class Measuring:
             with progress.status(self.notes) as say:
                 build.build(root, "release", say, self.echo, *settings)
         return root / "build" / "release" / "benchmarks"
+
+    def source_of_programs(self, tree: dict[str, str]) -> dict[str, str]:
+        """That of the tree, unless other programs are there and --no-build runs them."""
+        if self.options.build:
+            built_from.keep(self.root, tree)
+            return tree
+        programs = built_from.known(self.root)
+        if note := built_from.note(programs, tree):
+            self.note(note)
+        return programs or tree
 
     def suite(self, folder: Path) -> Suite:
         """What is in `folder` and asked for. Raises UserError for what can never be measured."""
@@ -89,8 +101,8 @@ class Measuring:
         device = self.options.device
         return () if device is None else (f"--device={device}",)
 
-    def run(self, lanes: Sequence[runner.Lane], rounds: range) -> list[runner.Outcome]:
-        """The lanes' processes of `rounds`, shown as they go."""
+    def run(self, lanes: Sequence[runner.Lane], rounds: range) -> Iterator[runner.Outcome]:
+        """The lanes' processes of `rounds`, one by one, shown as they go."""
         plan = runner.Plan(
             lanes=tuple(lanes),
             rounds=rounds,
@@ -106,7 +118,7 @@ class Measuring:
                     side = f"{lane.side}: " if lane.side else ""
                     self.note(f"{side}{binary.path.name}: {binary.fault}")
         with progress.RunProgress(plan, self.notes) as observer:
-            return runner.run(plan, observer)
+            yield from runner.one_by_one(plan, observer)
 
     def note(self, line: str) -> None:
         self.notes.print(line, markup=False, highlight=False, soft_wrap=True)

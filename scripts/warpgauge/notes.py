@@ -109,7 +109,8 @@ def _single_process(
     who = "Both sides have" if len(sides) == len(alone) else f"The {sides[0]} side has"
     return [
         f"{who} a single process, which cannot tell how far the next would lie; a "
-        f"spread of {percent(ASSUMED_PROCESS_SD, sign=False)} is assumed, and mostly "
+        f"spread of {percent(ASSUMED_PROCESS_SD, sign=False)} is assumed, or that of all changes "
+        f"where it is more, and mostly "
         f"{sharpness.least(statistics.median(seen))} is sure to be seen."
     ]
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warpgauge import sharpness
 from warpgauge.causes import resource_changes
@@ -16,8 +17,10 @@ from warpgauge.controls import is_control
 from warpgauge.model import Clock
 from warpgauge.pairing import Pairing
 from warpgauge.rules import Screening
-from warpgauge.stats import Tested, Tests
+from warpgauge.stats import Array, Estimates, Tested, Tests
 from warpgauge.text import inert, percent
+
+Mask = NDArray[np.bool_]
 
 # INCONCLUSIVE: the interval leaves room for this many times the minimum effect, or the benchmark's
 # own noise where that is more (then only what is all but significant is left), and in any case for
@@ -32,18 +35,34 @@ _LARGEST_LOG = 700.0
 def judged(pairings: Sequence[Pairing], tests: Tests, rule: Screening) -> list[Verdict]:
     """The verdicts of pairings, in their order."""
     own = np.array([not is_control(one.candidate) for one in pairings], dtype=bool)
-    p = tests.estimates.p
-    p[own] = rule.adjusted(p[own])
+    p = _adjusted(tests.estimates, own, rule)
     seconds = np.exp(tests.baseline_log).tolist()
     effects = [rule.minimum_effect(*one) for one in zip(pairings, seconds, strict=True)]
     level = rule.terms.alpha / max(1, int(np.count_nonzero(own)))
     detectable = tests.estimates.detectable(level, np.log1p(effects))
-    each = zip(pairings, tests.each(p, detectable), effects, strict=True)
-    verdicts = [_verdict(one, tested, effect, rule) for one, tested, effect in each]
+    # What counts by itself, and not beside the others, may be one of many that changed.
+    alone = _counts(tests.by_themselves, own, rule, effects)
+    each = zip(pairings, tests.each(p, detectable), effects, alone.tolist(), strict=True)
+    verdicts = [_verdict(*one, rule) for one in each]
     return [_gated(one) for one in verdicts] if rule.terms.fail_on_resources else verdicts
 
 
-def _verdict(one: Pairing, tested: Tested, minimum_effect: float, rule: Screening) -> Verdict:
+def _adjusted(estimates: Estimates, own: Mask, rule: Screening) -> Array:
+    p = estimates.p
+    p[own] = rule.adjusted(p[own])
+    return p
+
+
+def _counts(estimates: Estimates, own: Mask, rule: Screening, effects: Sequence[float]) -> Mask:
+    """Which of them are changes that count."""
+    far = np.abs(estimates.log_ratio) >= estimates.noise_floor
+    large = np.abs(np.expm1(np.minimum(estimates.log_ratio, _LARGEST_LOG))) >= effects
+    return np.asarray(far & large & (_adjusted(estimates, own, rule) < rule.terms.alpha))
+
+
+def _verdict(
+    one: Pairing, tested: Tested, minimum_effect: float, counts_alone: bool, rule: Screening
+) -> Verdict:
     outcome = _outcome(one, tested, minimum_effect, rule.terms.alpha)
     detectable = max(minimum_effect, _fraction(tested.detectable))
     changed = outcome in (Outcome.REGRESSION, Outcome.IMPROVED)
@@ -55,6 +74,9 @@ def _verdict(one: Pairing, tested: Tested, minimum_effect: float, rule: Screenin
         reason = f"the host itself may have moved by {moved} ({inert(control.name)})"
     elif outcome is Outcome.INCONCLUSIVE:
         reason = f"too noisy: {sharpness.least(detectable)} would be seen"
+    elif outcome is Outcome.PASS and counts_alone and not is_control(one.candidate):
+        outcome = Outcome.INCONCLUSIVE
+        reason = "others changed as much, by chance or not: measure in several processes"
     return Verdict(
         one.candidate.name,
         outcome,

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from warpgauge import toml_file
 from warpgauge.model import Record, Source
+from warpgauge.pairs import are_paired
 from warpgauge.policy_entry import Entry, entries
 
 FILE_NAME = "policy.toml"
@@ -105,13 +106,14 @@ def named_or_in(baselines: Path, named: Path | None) -> Policy | None:
     return load(path) if named is not None or _is_there(path) else None
 
 
-def of(baseline: Record, named: Path | None) -> Policy | None:
+def of(baseline: Record, candidate: Record, baselines: Path, named: Path | None) -> Policy | None:
     """The policy that somebody named, or that a baseline has; None where there is none.
 
+    A pair of run files has that of this tree's `baselines`, as when scripts/bench measured it.
     Raises UserError.
     """
-    if named is not None:
-        return load(named)
+    if named is not None or are_paired(baseline, candidate):
+        return named_or_in(baselines, named)
     found = find(baseline.path) if baseline.source is Source.BASELINE else None
     return None if found is None else load(found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -98,14 +98,17 @@ def _turns(plan: Plan, number: int) -> list[Turn]:
 
 def run(plan: Plan, observer: Observer) -> list[Outcome]:
     """One outcome for each process; its JSON is on disk before the next process begins."""
-    outcomes = []
+    return list(one_by_one(plan, observer))
+
+
+def one_by_one(plan: Plan, observer: Observer) -> Iterator[Outcome]:
+    """The same, each when its process has ended: an interrupt takes none back."""
     for turns in order(plan):
         for turn in turns:
             observer.begins(turn)
             outcome = _run_once(plan, turn)
             observer.ended(outcome)
-            outcomes.append(outcome)
-    return outcomes
+            yield outcome
 
 
 def command(plan: Plan, lane: Lane, binary: Binary) -> list[str]:

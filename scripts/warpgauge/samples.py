@@ -34,9 +34,20 @@ class Groups:
         return self._sums(self.values) / self.counts
 
     @property
+    def medians(self) -> Array:
+        ordered = self.values[np.lexsort((self.values, self._owners))]
+        starts = np.cumsum(self.counts) - self.counts
+        lower, upper = (self.counts - 1) // 2, self.counts // 2
+        return np.asarray((ordered[starts + lower] + ordered[starts + upper]) / 2.0)
+
+    @property
+    def _owners(self) -> Index:
+        return np.repeat(np.arange(self.counts.size), self.counts)
+
+    @property
     def squares(self) -> Array:
         """Sums of squared deviations from the groups' means."""
-        return self._sums((self.values - np.repeat(self.means, self.counts)) ** 2)
+        return self._sums((self.values - self.means[self._owners]) ** 2)
 
     def _sums(self, values: Array) -> Array:
         if not self.counts.size:

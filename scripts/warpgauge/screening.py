@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from warpgauge import suite_scatter
 from warpgauge.kinship import Kin, level
 from warpgauge.levels import Sessions, side_of
 from warpgauge.model import Clock, Record
@@ -25,6 +26,10 @@ from warpgauge.variance import SESSIONS_ALIKE, Variances
 
 # One process, or two, may be the odd ones out, whatever others did.
 _FEWEST_PROCESSES = 3
+
+# Degrees of freedom of repetitions, of five of them, that tell how far one process scatters at
+# least: with fewer it takes the suite.
+_REPEATED = 4.0
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,8 @@ class _Assumed:
 
 
 # Standard deviations of the log that are assumed where data cannot tell. One process from the next
-# (event-timed kernels move 2 to 3 %), where there are hardly two:
+# (event-timed kernels move 2 to 3 %), where there are hardly two; more where the whole suite tells
+# so (`suite_scatter`):
 ASSUMED_PROCESS_SD = 0.03
 # One session of a GPU from its next (device times repeat over boots to 0.3 %; a boot moves pageable
 # copies by up to 16 %), and one GPU of a model from another: each benchmark by its own amount, 0.1
@@ -60,7 +66,7 @@ def screen(baseline: Record, candidate: Record, pairings: Sequence[Pairing]) -> 
     ours = side_of(candidate, times)
     similar = [(one.candidate.family, one.candidate.clock) for one in pairings]
     scatter = Variances.of_squares(ours.squares, ours.freedom)
-    own, within = _within(sessions, scatter, ours.processes, similar)
+    own, within, unknown = _within(sessions, scatter, ours.processes, similar)
     processes = sessions.between_processes().moderated(similar)
     processes = processes.or_assumed(np.full(len(pairings), ASSUMED_PROCESS_SD))
     per_session = processes.value / sessions.processes_a_session()
@@ -86,13 +92,19 @@ def screen(baseline: Record, candidate: Record, pairings: Sequence[Pairing]) -> 
     )
     location = sessions.location()
     estimates = Estimates(ours.log_seconds - location, np.sqrt(variance), freedom)
-    return Tests(estimates, location, ours.log_seconds, sessions.processes(), ours.processes)
+    repeated = np.minimum(sessions.repetitions()[1], ours.repetition_freedom) >= _REPEATED
+    unknown = np.where(repeated, 0.0, unknown)
+    widened = suite_scatter.widened(estimates, unknown, clocks)
+    processes_of = sessions.processes(), ours.processes
+    return Tests(widened, estimates, location, ours.log_seconds, *processes_of)
 
 
 def _within(
     sessions: Sessions, ours: Variances, processes: Array, similar: Sequence[Hashable]
-) -> tuple[_Part, _Part]:
+) -> tuple[_Part, _Part, Array]:
     """Of the candidate's mean log, and of its difference to the references', by processes alone.
+
+    And 1 where a side does not show how far its processes scatter, else 0.
 
     Each side by its own scatter, for one may have been disturbed; steadied by similar benchmarks
     beside it, and by what the same benchmark shows in all other sessions. What both borrow counts
@@ -111,7 +123,8 @@ def _within(
     of_own = _of_mean(own.steadied_by(sessions.between_processes()), processes)
     variance, freedom = combined_freedom(of_own, of_base)
     assumed = np.isinf(of_own[1]) | np.isinf(of_base[1])
-    return of_own, (variance, np.where(assumed, freedom, np.minimum(freedom, most)))
+    known = variance, np.where(assumed, freedom, np.minimum(freedom, most))
+    return of_own, known, assumed.astype(float)
 
 
 def _of_mean(known: Variances, processes: Array) -> _Part:

@@ -15,6 +15,7 @@ from warpgauge import load, looks, paired, runfile
 from warpgauge.beside import Beside
 from warpgauge.comparison import Comparison, Verdict
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.looks import Looks
 from warpgauge.model import Record
 from warpgauge.paired import BASE, Side
 
@@ -39,7 +40,7 @@ class SelfCheck:
     injected: Mapping[float, Comparison]
 
 
-def measure(beside: Beside, folder: Path, judge: Judge) -> SelfCheck:
+def measure(beside: Beside, folder: Path, judge: Judge) -> Looks[SelfCheck]:
     """Both looks at everything; the run files of all sides are left in `folder`.
 
     Raises UserError.
@@ -64,7 +65,7 @@ def measure(beside: Beside, folder: Path, judge: Judge) -> SelfCheck:
         left=_undecided,
         say=measuring.note,
         most=_MOST_ROUNDS,
-    ).found
+    )
 
 
 def _undecided(found: SelfCheck) -> list[Verdict]:

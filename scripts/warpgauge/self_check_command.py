@@ -26,19 +26,22 @@ def run(
     The result of a whole suite of a committed tree is kept beside the baseline. Raises UserError.
     """
     judge = _without_exceptions(show).judged
-    check = self_check.measure(beside, folder, judge)
+    both = self_check.measure(beside, folder, judge)
+    check = both.found
     screened = judge(base, check.run) if base is not None else None
     self_check_report.render(check, screened, show.console)
     beside.measuring.note(f"run files: {os.path.relpath(folder)}")
     judged = [check.same, *([screened] if screened is not None else [])]
     failed = _failed([check.same, *check.injected.values()])
-    why_not = _why_not_kept(beside, failed)
+    why_not = "it was interrupted" if both.stop else _why_not_kept(beside, failed)
     if why_not:
         beside.measuring.note(f"The result is not kept in {os.path.relpath(baselines)}: {why_not}.")
     else:
         path = path_of(baselines, beside.suite.known["gpu_name"])
         self_check_report.write(path, check, screened)
         beside.measuring.note(f"kept: {os.path.relpath(path)}")
+    if both.stop is not None:
+        raise both.stop
     if any(one.count(Outcome.REGRESSION, Outcome.IMPROVED) for one in judged):
         return ExitStatus.REGRESSION
     unknown = any(one.exit_status is not ExitStatus.OK for one in judged)

@@ -14,6 +14,7 @@ from warpgauge.comparison import Comparison, Outcome
 from warpgauge.controls import FAMILY as CONTROLS
 from warpgauge.detection import Detection
 from warpgauge.files import replace_all
+from warpgauge.headline import judged
 from warpgauge.layout import Cells, Columns, print_text
 from warpgauge.model import Clock
 from warpgauge.self_check import CHANGES, SelfCheck
@@ -102,9 +103,9 @@ def _missed(comparison: Comparison) -> Sequence[str]:
 
 
 def _against(screened: Comparison) -> str:
-    """``Against the baseline (4 sessions): 0 of 105 called changed, 0 unknown.``"""
+    """``Against the baseline (4 sessions): 0 of 101 called changed, 0 unknown.``"""
     changed = screened.count(Outcome.REGRESSION, Outcome.IMPROVED)
     unknown = screened.count(Outcome.INCONCLUSIVE, Outcome.INVALID)
     sessions = plural(len(screened.baseline.sessions), "session")
-    of = f"{changed} of {len(screened.verdicts)} called changed"
+    of = f"{changed} of {judged(screened)} called changed"
     return f"Against the baseline ({sessions}): {of}, {unknown} unknown."

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warpgauge.samples import Groups, Index
+from warpgauge.samples import Groups
 from warpgauge.stats import Array
 
 # The median of n normal values scatters sqrt(pi/2) times as much as their mean.
@@ -49,11 +49,4 @@ def of_repetitions(times: Sequence[Sequence[float]]) -> Side:
     freedom = np.maximum(groups.counts - 1.0, 1.0)
     variance = _MEDIAN_VARIANCE * groups.squares / freedom / groups.counts
     nothing = np.zeros(len(times))
-    return Side(_medians(groups), nothing, nothing + 1.0, variance, freedom)
-
-
-def _medians(groups: Groups) -> Array:
-    if not groups.counts.size:
-        return np.zeros(0)
-    ends: Index = np.cumsum(groups.counts)
-    return np.array([np.median(part) for part in np.split(groups.values, ends[:-1])])
+    return Side(groups.medians, nothing, nothing + 1.0, variance, freedom)

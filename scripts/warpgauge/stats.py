@@ -79,9 +79,13 @@ class Estimates:
 
 @dataclass(frozen=True)
 class Tests:
-    """Estimates of benchmarks, with both sides' typical log seconds, and their processes."""
+    """Estimates of benchmarks, with both sides' typical log seconds, and their processes.
+
+    `by_themselves` is what each benchmark alone would have one believe, where others had a say.
+    """
 
     estimates: Estimates
+    by_themselves: Estimates
     baseline_log: Array
     candidate_log: Array
     baseline_processes: Array

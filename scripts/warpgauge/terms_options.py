@@ -23,6 +23,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--policy",
         type=Path,
         metavar="FILE",
-        help="tolerances; default: policy.toml beside the folder of the baseline",
+        help="tolerances; default: policy.toml beside the folder of the baseline, and this tree's "
+        "for runs in turns",
     )
     allowance.add_argument(parser)
