@@ -44,7 +44,7 @@ def test_a_crash_is_never_a_pass(repository: Repository) -> None:
     repository.binary("sync", TIMES, fault="crash")
     assert repository.bench("--out", str(repository.root / "bad.json")) is ExitStatus.NOT_MEASURED
     out, err = repository.output()
-    assert "round 1: bench_sync was killed by SIGSEGV: an illegal memory access" in err
+    assert "round 1: sync/busy: bench_sync was killed by SIGSEGV: an illegal memory access" in err
     assert "SIGSEGV" in out
 
 

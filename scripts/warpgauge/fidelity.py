@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,6 +49,8 @@ class _Silent:
     def begins(self, turn: runner.Turn) -> None: ...
 
     def ended(self, outcome: runner.Outcome) -> None: ...
+
+    def dropped(self, turn: runner.Turn) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ class Fidelity:
         """What fresh processes of this one benchmark say, merged."""
         plan = runner.Plan(
             lanes=(
-                runner.Lane((binary,), (f"--benchmark_filter=^{re.escape(binary.names[0])}$",)),
+                runner.Lane((binary,), filters={binary.family: selection.exactly(binary.names)}),
             ),
             rounds=range(1, processes + 1),
             seed=0,  # one binary has but one order
