@@ -107,14 +107,15 @@ def run(
         family = Offspring(process.pid, mark.encode(), older)
         # A thread can wait for a process without waking up in between.
         waiter = threading.Thread(target=process.wait, daemon=True)
-        waiter.start()
         left_behind = False
         try:
+            waiter.start()
             ended_for = _watch(waiter, deadline_s, watched, (out, err))
             left_behind = not ended_for and bool(family.running())
         finally:
             gone = family.end()
-            waiter.join(offspring.GRACE_S)
+            if waiter.ident is not None:
+                waiter.join(offspring.GRACE_S)
         return Ending(
             command=tuple(command),
             status=-signal.SIGKILL if process.returncode is None else process.returncode,
