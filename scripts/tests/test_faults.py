@@ -29,8 +29,6 @@ class Kept:
     def ended(self, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
 
-    def dropped(self, turn: Turn) -> None: ...
-
 
 @dataclass
 class Run:

@@ -33,8 +33,6 @@ class Watched:
 
     def ended(self, outcome: Outcome) -> None: ...
 
-    def dropped(self, turn: Turn) -> None: ...
-
     def __call__(self, lanes: Sequence[Lane], rounds: range) -> list[Outcome]:
         plan = Plan(tuple(lanes), rounds, 1, self._folder / "runs")
         self.commands += [

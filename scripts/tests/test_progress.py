@@ -57,9 +57,9 @@ def test_what_does_not_run_takes_no_time() -> None:
     left = progress.TimeLeft(PLAN)
     left.ended("a", 2.0)
     left.ended("b", 6.0)
-    left.dropped("b")
+    left.ended("b", 0.0, ran=False)
     assert left.seconds() == pytest.approx(2.0)
-    left.dropped("a")
+    left.ended("a", 0.0, ran=False)
     assert (left.seconds(), left.processes) == (0, 0)
 
 

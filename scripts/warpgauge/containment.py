@@ -107,7 +107,7 @@ def deliver(names: Names, start: Callable[[Names], Part]) -> Delivery:
     faults: dict[str, str] = {}
     remarks: list[str] = []
     seconds = 0.0
-    waiting = [names]
+    waiting = [names] if names else []
     while waiting:
         part = start(waiting.pop(0))
         seconds += part.ending.seconds

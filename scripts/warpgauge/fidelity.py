@@ -50,8 +50,6 @@ class _Silent:
 
     def ended(self, outcome: runner.Outcome) -> None: ...
 
-    def dropped(self, turn: runner.Turn) -> None: ...
-
 
 @dataclass(frozen=True)
 class Fidelity:

@@ -52,7 +52,7 @@ def rows(
             fault = f"{binary.path.name}: {binary.fault}"
             merged.append(_errored({"name": binary.family, **places}, fault))
             continue
-        processes = by_binary[binary.family]
+        processes = [one for one in by_binary[binary.family] if one.binary.names]
         for index, name in enumerate(_names(binary, processes)):
             places = {"family_index": family_index, "per_family_instance_index": index}
             # One that nobody listed was asked of all of them.

@@ -54,12 +54,11 @@ class TimeLeft:
         """How many are to come."""
         return sum(self._left.values())
 
-    def ended(self, family: str, seconds: float) -> None:
+    def ended(self, family: str, seconds: float, *, ran: bool = True) -> None:
+        """Where nothing `ran` the time tells nothing of the others."""
         self._left[family] -= 1
-        self._seconds[family].append(seconds)
-
-    def dropped(self, family: str) -> None:
-        self._left[family] -= 1
+        if ran:
+            self._seconds[family].append(seconds)
 
     def seconds(self) -> float | None:
         """None before the first process has ended.
@@ -122,15 +121,12 @@ class RunProgress:
         self._round = turn.round
 
     def ended(self, outcome: Outcome) -> None:
-        self._left.ended(outcome.binary.family, outcome.seconds)
+        ran = bool(outcome.binary.names)
+        self._left.ended(outcome.binary.family, outcome.seconds, ran=ran)
         self._bar.update(self._task, advance=1, left=self._left_text())
         side = f", {outcome.side}" if outcome.side else ""
         for told in (*_grouped(outcome.faults), *outcome.remarks):
             self._line(f"round {outcome.round}{side}: {told}")
-
-    def dropped(self, turn: Turn) -> None:
-        self._left.dropped(turn.binary.family)
-        self._bar.update(self._task, advance=1, left=self._left_text())
 
     def _left_text(self, before: str = "") -> str:
         seconds = self._left.seconds()

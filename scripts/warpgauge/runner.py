@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -56,7 +56,8 @@ class Turn:
 class Outcome:
     """What a turn delivered: a row or a fault for each benchmark of `binary`, or both.
 
-    `binary` has what was still to be run in this turn. A fault overrules a row.
+    `binary` has what was still to be run in this turn, which may be nothing. A fault overrules a
+    row.
     """
 
     binary: Binary
@@ -79,13 +80,11 @@ class Outcome:
 
 
 class Observer(Protocol):
-    """Sees the run go on: each turn begins and ends, or is dropped for want of benchmarks."""
+    """Sees the run go on."""
 
     def begins(self, turn: Turn) -> None: ...
 
     def ended(self, outcome: Outcome) -> None: ...
-
-    def dropped(self, turn: Turn) -> None: ...
 
 
 def order(plan: Plan) -> list[list[Turn]]:
@@ -121,22 +120,24 @@ def run(plan: Plan, observer: Observer) -> list[Outcome]:
     """One outcome for each turn; its JSON is on disk before the next turn begins.
 
     What failed in a lane is not run there again: its row is an error whatever comes of it, and a
-    hang would cost its deadline in every round.
+    hang would cost its deadline in every round. A turn that this leaves without benchmarks starts
+    no process.
     """
-    outcomes: list[Outcome] = []
+    return list(one_by_one(plan, observer))
+
+
+def one_by_one(plan: Plan, observer: Observer) -> Iterator[Outcome]:
+    """The same, each when its turn has ended: an interrupt takes none back."""
     failed: dict[tuple[str, str], set[str]] = {}
-    for turn in (turn for turns in order(plan) for turn in turns):
-        gone = failed.setdefault((turn.lane.side, turn.binary.family), set())
-        names = tuple(name for name in sequence(turn.binary) if name not in gone)
-        if not names:
-            observer.dropped(turn)
-            continue
-        observer.begins(turn)
-        outcome = _delivered(plan, turn, names)
-        gone.update(outcome.failures)
-        observer.ended(outcome)
-        outcomes.append(outcome)
-    return outcomes
+    for turns in order(plan):
+        for turn in turns:
+            gone = failed.setdefault((turn.lane.side, turn.binary.family), set())
+            names = tuple(name for name in sequence(turn.binary) if name not in gone)
+            observer.begins(turn)
+            outcome = _delivered(plan, turn, names)
+            gone.update(outcome.failures)
+            observer.ended(outcome)
+            yield outcome
 
 
 def command(plan: Plan, lane: Lane, binary: Binary, names: Names | None = None) -> list[str]:
