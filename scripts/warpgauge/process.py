@@ -7,7 +7,6 @@ import os
 import secrets
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -87,11 +86,26 @@ def run(
     size for so long. Whatever it started is ended with it, or when it ended by itself; so it is
     when this function is left by an exception (Ctrl-C), which the child does not see by itself.
 
-    `folder` gets the output for the time being, and must be there.
+    Its output is in two files of `folder`, for as long as it runs: it may be large.
     """
+    files = [folder / "stdout", folder / "stderr"]
+    try:
+        return _run(command, deadline_s, files, environment or {}, watched)
+    finally:
+        for file in files:
+            file.unlink(missing_ok=True)
+
+
+def _run(
+    command: Sequence[str],
+    deadline_s: float,
+    files: Sequence[Path],
+    environment: Mapping[str, str],
+    watched: Path | None,
+) -> Ending:
     mark = secrets.token_hex(16)
     older, began = offspring.pids(), time.monotonic()
-    with tempfile.TemporaryFile(dir=folder) as out, tempfile.TemporaryFile(dir=folder) as err:
+    with files[0].open("w+b") as out, files[1].open("w+b") as err:
         try:
             process = subprocess.Popen(
                 command,
@@ -99,7 +113,7 @@ def run(
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
-                env={**_environment(), **(environment or {}), _MARK: mark},
+                env={**_environment(), **environment, _MARK: mark},
             )
         except OSError as fault:
             words = fault.strerror or str(fault)
