@@ -32,6 +32,7 @@ class Repository:
         times: Mapping[str, float] | None = None,
         *,
         fault: str = "",
+        ill: Mapping[str, str] | None = None,
         counters: Mapping[int, Mapping[str, float]]
         | Mapping[str, Mapping[str, float]]
         | None = None,
@@ -44,6 +45,7 @@ class Repository:
             family,
             times,
             faults=faults,
+            ill=ill,
             counters=counters,
             listing_fault=listing_fault,
             no_gpu=no_gpu,

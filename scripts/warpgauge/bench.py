@@ -39,6 +39,7 @@ from warpgauge.measuring import Measuring, Suite
 from warpgauge.model import Record
 from warpgauge.options import Options, parse
 from warpgauge.output import Output
+from warpgauge.partial_report import Report
 from warpgauge.run_paths import RunPaths, named_after
 from warpgauge.terms import Terms
 
@@ -121,7 +122,7 @@ class Bench:
     def _kept(
         self,
         paths: RunPaths,
-        context: runner.Report,
+        context: Report,
         rows: Sequence[merge.JsonRow],
         base: Record | None,
         beside: Beside,

@@ -144,7 +144,7 @@ def _parser() -> Parser:
         "the matching benchmarks, to prove that it is found")  # fmt: skip
     add("--seed", metavar="N", type=index, help="of the order; default random, and recorded")
     add("--timeout", metavar="SECONDS", type=seconds, default=DEADLINE_S,
-        help=f"for one process; default {DEADLINE_S:g}")  # fmt: skip
+        help=f"for one benchmark, which is ended then; default {DEADLINE_S:g}")  # fmt: skip
     add("--format", metavar="NAME[=FILE]", action="append", default=[],
         help=f"write the comparison as {', '.join(FORMATS)}, to standard output or FILE; may be "
         "given several times")  # fmt: skip

@@ -10,7 +10,8 @@ from pathlib import Path
 from warpgauge.discovery import Binary
 from warpgauge.files import replace_all
 from warpgauge.merge import JsonRow
-from warpgauge.runner import Outcome, Report
+from warpgauge.partial_report import Report
+from warpgauge.runner import Outcome
 
 FORMAT = "run/1"
 
