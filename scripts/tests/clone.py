@@ -64,6 +64,9 @@ class Repository:
     def bench(self, *argv: str) -> ExitStatus:
         return bench.main(["--seed=1", *argv], self.root)
 
+    def resume(self, *argv: str) -> ExitStatus:
+        return bench.main(["--resume", *argv], self.root)
+
     def record(self) -> ExitStatus:
         """A baseline of this clone's times; the next run repeats them."""
         status = self.bench("--record", "--processes=5")

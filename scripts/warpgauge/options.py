@@ -41,6 +41,7 @@ class Options:
     second_look: bool
     record: bool
     self_check: bool
+    resume: Path | None
     inject: str
     seed: int
     timeout_s: float
@@ -59,7 +60,10 @@ class Options:
 
 def parse(argv: Sequence[str]) -> Options:
     """Raises UserError for bad usage, and for what contradicts itself."""
-    given = _parser().parse_args(argv)
+    parser = _parser()
+    given = parser.parse_args(argv)
+    if given.resume is not None:
+        _check_resuming(vars(given), vars(parser.parse_args([])))
     options = Options(
         filter=normal(given.filter),
         processes=given.processes or (QUICK_PROCESSES if given.quick else PROCESSES),
@@ -71,6 +75,7 @@ def parse(argv: Sequence[str]) -> Options:
         second_look=not given.quick,
         record=given.record,
         self_check=given.self_check,
+        resume=given.resume,
         inject=given.inject or "",
         seed=random.SystemRandom().getrandbits(32) if given.seed is None else given.seed,
         timeout_s=given.timeout,
@@ -93,6 +98,13 @@ def parse(argv: Sequence[str]) -> Options:
     if options.against:
         _refuse("--against", {"--baseline": options.baseline, "--no-confirm": given.no_confirm})
     return options
+
+
+def _check_resuming(given: Mapping[str, object], usual: Mapping[str, object]) -> None:
+    """A run goes on as it began."""
+    free = ("resume", "no_wait", "verbose")
+    changed = [name for name in given if name not in free and given[name] != usual[name]]
+    _refuse("--resume", {f"--{name.replace('_', '-')}": True for name in changed})
 
 
 def _check_recordable(options: Options) -> None:
@@ -140,6 +152,8 @@ def _parser() -> Parser:
     add("--record", action="store_true", help="add this run to the baseline of this GPU model")
     add("--self-check", action="store_true", help="hold the gate to what it promises: this build "
         "beside itself, and with extra work of 1 to 10 %%")  # fmt: skip
+    add("--resume", metavar="FOLDER", nargs="?", type=Path, const=Path(), help="go on with an "
+        "interrupted run: the latest, or the one of this journal")  # fmt: skip
     add("--inject", metavar="REGEX=FACTOR", type=_injection, help="real extra work in "
         "the matching benchmarks, to prove that it is found")  # fmt: skip
     add("--seed", metavar="N", type=index, help="of the order; default random, and recorded")

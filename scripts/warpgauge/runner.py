@@ -13,6 +13,7 @@ from typing import Protocol
 from warpgauge import containment, measured, partial_report, process, selection
 from warpgauge.containment import Names, Part
 from warpgauge.discovery import Binary
+from warpgauge.journal import Journal
 from warpgauge.partial_report import Report
 
 # A benchmark takes about a second, the first of a process a few more, with libraries that come from
@@ -79,6 +80,10 @@ class Outcome:
         return {**found, **self.faults}
 
 
+# What of an outcome a turn does not tell.
+_TOLD = ("report", "faults", "seconds", "remarks")
+
+
 class Observer(Protocol):
     """Sees the run go on."""
 
@@ -116,28 +121,47 @@ def sequence(binary: Binary) -> Names:
     return binary.names
 
 
-def run(plan: Plan, observer: Observer) -> list[Outcome]:
+def run(plan: Plan, observer: Observer, journal: Journal | None = None) -> list[Outcome]:
     """One outcome for each turn; its JSON is on disk before the next turn begins.
 
     What failed in a lane is not run there again: its row is an error whatever comes of it, and a
     hang would cost its deadline in every round. A turn that this leaves without benchmarks starts
     no process.
     """
-    return list(one_by_one(plan, observer))
+    return list(one_by_one(plan, observer, journal))
 
 
-def one_by_one(plan: Plan, observer: Observer) -> Iterator[Outcome]:
-    """The same, each when its turn has ended: an interrupt takes none back."""
+def one_by_one(plan: Plan, observer: Observer, journal: Journal | None = None) -> Iterator[Outcome]:
+    """The same, each when its turn has ended: an interrupt takes none back.
+
+    A `journal` keeps them, and what it holds already is not run again. Raises UserError where it
+    cannot.
+    """
     failed: dict[tuple[str, str], set[str]] = {}
     for turns in order(plan):
         for turn in turns:
             gone = failed.setdefault((turn.lane.side, turn.binary.family), set())
             names = tuple(name for name in sequence(turn.binary) if name not in gone)
             observer.begins(turn)
-            outcome = _delivered(plan, turn, names)
+            outcome = (
+                _kept(plan, turn, names, journal) if journal else _delivered(plan, turn, names)
+            )
             gone.update(outcome.failures)
             observer.ended(outcome)
             yield outcome
+
+
+def _kept(plan: Plan, turn: Turn, names: Names, journal: Journal) -> Outcome:
+    binary = replace(turn.binary, names=names)
+    key = [str(turn.round), turn.lane.side, *command(plan, turn.lane, binary), *names]
+    found = journal.find(key)
+    if found is None:
+        outcome = _delivered(plan, turn, names)
+        told = {key: getattr(outcome, key) for key in _TOLD}
+        journal.keep(key, told)
+        return outcome
+    told = {key: found[key] for key in _TOLD}
+    return Outcome(binary, turn.round, side=turn.lane.side, **told)
 
 
 def command(plan: Plan, lane: Lane, binary: Binary, names: Names | None = None) -> list[str]:
