@@ -120,3 +120,10 @@ def test_two_runs_of_one_second_get_two_names(tmp_path: Path) -> None:
         "2026-11-20-120001-2.json",
         "2026-11-20-120001-3.json",
     ]
+
+
+@pytest.mark.parametrize(("second", "told"), [("one", "one"), ("two", "")])
+def test_a_run_that_went_on_after_a_reboot_is_of_no_one_boot(second: str, told: str) -> None:
+    a, _ = BINARIES
+    outcomes = [outcome(a, 1, 5.0, boot_id="one"), outcome(a, 2, 5.0, boot_id=second)]
+    assert runfile.context([a], outcomes, {}, {"boot_id": "three"})["boot_id"] == told
