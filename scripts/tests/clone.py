@@ -32,6 +32,7 @@ class Repository:
         times: Mapping[str, float] | None = None,
         *,
         fault: str = "",
+        ill: Mapping[str, str] | None = None,
         counters: Mapping[int, Mapping[str, float]]
         | Mapping[str, Mapping[str, float]]
         | None = None,
@@ -44,6 +45,7 @@ class Repository:
             family,
             times,
             faults=faults,
+            ill=ill,
             counters=counters,
             listing_fault=listing_fault,
             no_gpu=no_gpu,
@@ -61,6 +63,9 @@ class Repository:
 
     def bench(self, *argv: str) -> ExitStatus:
         return bench.main(["--seed=1", *argv], self.root)
+
+    def resume(self, *argv: str) -> ExitStatus:
+        return bench.main(["--resume", *argv], self.root)
 
     def record(self) -> ExitStatus:
         """A baseline of this clone's times; the next run repeats them."""

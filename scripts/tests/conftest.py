@@ -12,11 +12,17 @@ import pytest
 import builders
 from baselines import Baselines
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
-from warpgauge import build, system_packages
+from warpgauge import alone, build, system_packages
 from warpgauge.load import load
 from warpgauge.model import Record
 
 Loader = Callable[[object], Record]
+
+
+@pytest.fixture(autouse=True)
+def gpus_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fake GPU is this test's own: others run at the same time."""
+    monkeypatch.setattr(alone, "_GPUS", tmp_path / "gpus")
 
 
 @pytest.fixture

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+import fake_binary
 from builders import row, run, write
 from clone import Repository
 from warpgauge import alone as module
 from warpgauge import baseline, files
-from warpgauge.alone import alone
-from warpgauge.errors import ExitStatus
+from warpgauge.alone import alone, of_gpu
+from warpgauge.errors import ExitStatus, UserError
 from warpgauge.load import load
 
 
@@ -24,11 +25,11 @@ def test_the_second_is_told_and_waits_for_the_first(tmp_path: Path) -> None:
     waits = threading.Event()
 
     def second() -> None:
-        with alone(tmp_path, waits.set):
+        with alone(tmp_path, lambda _: waits.set()):
             order.append("second")
 
     other = threading.Thread(target=second)
-    with alone(tmp_path, lambda: order.append("the first waits")):
+    with alone(tmp_path, lambda _: order.append("the first waits")):
         other.start()
         assert waits.wait(10)
         order.append("first")
@@ -38,7 +39,7 @@ def test_the_second_is_told_and_waits_for_the_first(tmp_path: Path) -> None:
 
 def test_other_folders_wait_for_nobody(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
-    with alone(tmp_path), alone(tmp_path / "inner", lambda: pytest.fail("it waits")):
+    with alone(tmp_path), alone(tmp_path / "inner", lambda _: pytest.fail("it waits")):
         pass
 
 
@@ -50,8 +51,41 @@ def test_who_died_holds_nothing(tmp_path: Path) -> None:
     scripts = str(Path(module.__file__).parents[1])
     died = subprocess.run([sys.executable, "-c", program, scripts, str(tmp_path)], check=False)
     assert died.returncode == -9
-    with alone(tmp_path, lambda: pytest.fail("it waits")):
+    with alone(tmp_path, lambda _: pytest.fail("it waits")):
         pass
+
+
+def test_the_second_is_told_who_is_first(tmp_path: Path) -> None:
+    program = (
+        "import pathlib, sys; sys.path.insert(0, sys.argv[1]); from warpgauge.alone import alone\n"
+        "with alone(pathlib.Path(sys.argv[2])): print('held', flush=True); sys.stdin.read()"
+    )
+    scripts = str(Path(module.__file__).parents[1])
+    with subprocess.Popen(
+        [sys.executable, "-c", program, scripts, str(tmp_path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as first:  # fmt: skip
+        assert first.stdout is not None
+        assert first.stdout.readline() == b"held\n"
+        told: list[int | None] = []
+
+        def refuse(holder: int | None) -> None:
+            told.append(holder)
+            raise UserError("it is busy")
+
+        with pytest.raises(UserError, match="it is busy"), alone(tmp_path, refuse):
+            pytest.fail("both hold it")
+        first.communicate(b"")
+    assert told == [first.pid]
+    with alone(tmp_path, lambda _: pytest.fail("it waits")):
+        pass
+
+
+def test_a_link_in_place_of_a_gpus_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "gpu").symlink_to(tmp_path / "file")
+    with pytest.raises(UserError, match="cannot be written"), alone(tmp_path / "gpu"):
+        pytest.fail("it is held")
 
 
 def test_two_that_add_a_session_at_once_both_do(
@@ -91,4 +125,24 @@ def test_a_bench_waits_for_another_of_its_tree(repository: Repository) -> None:
     threading.Timer(0.5, ends.set).start()
     assert repository.bench("--quick") is ExitStatus.NOT_MEASURED
     assert ends.is_set()
-    assert "Waiting for another scripts/bench of this tree to end" in repository.output()[1]
+    assert "Waiting for another scripts/bench of this tree (pid " in repository.output()[1]
+
+
+def test_a_bench_waits_for_another_on_its_gpu(repository: Repository) -> None:
+    held, ends = threading.Event(), threading.Event()
+
+    def another() -> None:
+        with alone(of_gpu(fake_binary.GPU["gpu_uuid"])):
+            held.set()
+            ends.wait(10)
+
+    other = threading.Thread(target=another)
+    other.start()
+    assert held.wait(10)
+    with pytest.raises(UserError, match=r"on this GPU \(pid \d+\) is running") as no:
+        repository.bench("--quick", "--no-wait")
+    assert no.value.status is ExitStatus.NOT_MEASURED
+    threading.Timer(0.5, ends.set).start()
+    repository.bench("--quick")
+    assert ends.is_set()
+    assert "Waiting for another scripts/bench on this GPU (pid " in repository.output()[1]

@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import json
+from xml.etree import ElementTree
+
+import pytest
 
 from clone import TIMES, Repository
 from warpgauge.errors import ExitStatus
@@ -44,8 +47,39 @@ def test_a_crash_is_never_a_pass(repository: Repository) -> None:
     repository.binary("sync", TIMES, fault="crash")
     assert repository.bench("--out", str(repository.root / "bad.json")) is ExitStatus.NOT_MEASURED
     out, err = repository.output()
-    assert "round 1: bench_sync was killed by SIGSEGV: an illegal memory access" in err
+    assert "round 1: sync/busy: bench_sync was killed by SIGSEGV: an illegal memory access" in err
     assert "SIGSEGV" in out
+
+
+def test_a_hang_costs_its_deadline_once_and_its_own_row(repository: Repository) -> None:
+    repository.record()
+    repository.binary("sync", TIMES, ill={"sync/busy": "hang"})
+    out = repository.root / "bad.json"
+    assert repository.bench("--timeout=0.6", "--out", str(out)) is ExitStatus.NOT_MEASURED
+    told = "bench_sync showed no new row for 0.6 s and was ended"
+    shown, err = repository.output()
+    assert err.count(f"sync/busy: {told}") == 1
+    assert f"in round 1: {told}" in shown
+    rows = {row["name"]: row for row in json.loads(out.read_text())["benchmarks"]}
+    assert [name for name, row in rows.items() if "error_message" in row] == ["sync/busy"]
+    assert len(rows["sync/idle"]["process_medians"]) == 7
+
+
+@pytest.mark.parametrize("fault", ["noise", "wrong"])
+def test_bytes_that_are_no_text_do_no_harm_in_any_format(
+    repository: Repository, fault: str
+) -> None:
+    repository.record()
+    repository.binary("sync", TIMES, ill={"sync/busy": fault})
+    written = [repository.root / f"report.{name}" for name in ("junit", "json", "sarif", "svg")]
+    formats = [f"--format={path.suffix[1:]}={path}" for path in written]
+    out = str(repository.root / "bad.json")
+    assert repository.bench("--quick", "--out", out, *formats) is ExitStatus.NOT_MEASURED
+    junit, *documents, picture = written
+    failed = ElementTree.parse(junit).getroot().findall(".//error/..")
+    assert ["sync/busy" in one.get("name", "") for one in failed] == [True]
+    assert ElementTree.parse(picture).getroot() is not None
+    assert all(json.loads(path.read_text()) for path in documents)
 
 
 def test_a_lowered_clock_is_never_a_pass(repository: Repository) -> None:

@@ -145,13 +145,15 @@ def test_dropped_records_are_an_error(repository: Repository) -> None:
     assert "CUPTI dropped 3 records" in repository.output()[0]
 
 
-@pytest.mark.parametrize(("process", "where"), [("2", "with CUPTI: in 1 of 1"), ("3", "in 1 of 3")])
+@pytest.mark.parametrize(
+    ("process", "where"), [("2", "with CUPTI: in round 1"), ("3", "in round 1")]
+)
 def test_a_benchmark_that_fails_is_an_error(
     repository: Repository, process: str, where: str
 ) -> None:
     make(repository, 1050.0, faults={process: "errored row"})
     assert run(repository) is ExitStatus.NOT_MEASURED
-    assert f"{where} processes: wrong result" in repository.output()[0]
+    assert f"{where}: wrong result" in repository.output()[0]
     make(repository, 1050.0, faults={process: "crash"})
     assert run(repository) is ExitStatus.NOT_MEASURED
     assert "was killed by SIGSEGV: an illegal memory access" in repository.output()[0]

@@ -43,7 +43,7 @@ class Bench:
         assert base.binaries == candidate.binaries
         self.ran.append((rounds, [name for one in base.binaries for name in one.names]))
         return [
-            Delivered(binary, number, {}, "", 1.0, side=lane.side)
+            Delivered(binary, number, {}, {}, 1.0, side=lane.side)
             for number in rounds
             for lane in lanes
             for binary in lane.binaries

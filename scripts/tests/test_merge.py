@@ -23,8 +23,9 @@ def row(time: object, **more: object) -> dict[str, Any]:
     return {**base, "real_time": time, "cpu_time": 1.0, **more}
 
 
-def outcome(*rows: dict[str, Any], suspect: bool = False) -> Outcome:
-    return Outcome(SYNC, 1, {"context": {}, "benchmarks": list(rows)}, "it broke", 1.0, suspect)
+def outcome(*rows: dict[str, Any], number: int = 1, suspect: bool = False) -> Outcome:
+    faults = {"sync/a": "it broke"} if suspect or not rows else {}
+    return Outcome(SYNC, number, {"context": {}, "benchmarks": list(rows)}, faults, 1.0)
 
 
 def merged(*outcomes: Outcome) -> dict[str, Any]:
@@ -78,32 +79,50 @@ def test_a_failed_benchmark_tells_the_line_of_the_source_too() -> None:
     assert "source_line" not in merged(outcome())
 
 
-@pytest.mark.parametrize("time", [math.nan, math.inf, -1.0, 0.0, "fast", None])
+@pytest.mark.parametrize("time", [math.nan, math.inf, -1.0, 0.0, 10**400, "fast", None])
 def test_what_is_no_time_is_an_error(time: object) -> None:
     found = merged(outcome(row(1.0)), outcome(row(time)))
     assert found["error_occurred"] is True
-    assert found["error_message"].startswith("in 1 of 2 processes: its time is ")
+    assert found["error_message"].startswith("in round 1: its time is ")
     assert found["real_time"] == 0
     assert "process_medians" not in found
 
 
-def test_an_unknown_unit_is_an_error() -> None:
-    assert "'weeks'" in merged(outcome(row(1.0, time_unit="weeks")))["error_message"]
+@pytest.mark.parametrize("unit", ["weeks", ["ns"], None])
+def test_an_unknown_unit_is_an_error(unit: object) -> None:
+    told = f"in round 1: its time unit is {unit!r}"
+    assert merged(outcome(row(1.0, time_unit=unit)))["error_message"] == told
 
 
 def test_a_skipped_row_is_an_error() -> None:
     found = merged(outcome(row(0.0, skipped=True, skip_message="no tensor cores")))
-    assert found["error_message"] == "in 1 of 1 processes: skipped: no tensor cores"
+    assert found["error_message"] == "in round 1: skipped: no tensor cores"
 
 
 def test_a_missing_row_is_an_error_with_the_reason_of_its_process() -> None:
-    found = merged(outcome(row(1.0)), outcome(), outcome())
-    assert found["error_message"] == "in 2 of 3 processes: it broke"
+    found = merged(outcome(row(1.0)), outcome(number=2), outcome(row(1.0), number=3))
+    assert found["error_message"] == "in round 2: it broke"
 
 
-def test_nothing_of_a_suspect_process_counts() -> None:
-    found = merged(outcome(row(1.0)), outcome(row(1.0), suspect=True))
-    assert found["error_message"] == "in 1 of 2 processes: it broke"
+def test_a_fault_overrules_a_row() -> None:
+    found = merged(outcome(row(1.0)), outcome(row(1.0), number=2, suspect=True))
+    assert found["error_message"] == "in round 2: it broke"
+
+
+def test_one_bad_repetition_is_a_failure() -> None:
+    wrong = row(0.0, error_occurred=True, error_message="wrong result")
+    assert merged(outcome(row(1.0), wrong, row(2.0)))["error_message"] == "in round 1: wrong result"
+
+
+def test_what_has_neither_row_nor_fault_is_an_error() -> None:
+    nothing = Outcome(SYNC, 1, {}, {}, 1.0)
+    assert merged(outcome(row(1.0)), nothing)["error_message"] == "in round 1: it was not reported"
+
+
+@pytest.mark.parametrize("iterations", ["many", None, math.nan, 10**400])
+def test_iterations_that_are_no_number_lose_nothing(iterations: object) -> None:
+    found = merged(outcome(row(2.0, iterations=iterations)))
+    assert (found["real_time"], found["iterations"]) == (2.0, 0)
 
 
 def test_a_row_nobody_listed_is_kept() -> None:

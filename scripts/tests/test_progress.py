@@ -30,25 +30,37 @@ def test_the_time_left_counts_every_binary_by_what_it_took() -> None:
     assert left.seconds() == 0
 
 
-def outcome(binary: Binary, fault: str, *names: str) -> Outcome:
-    report = {"context": {}, "benchmarks": [{"name": name} for name in names]}
-    return Outcome(binary, 1, report, fault, 30.0)
+def outcome(binary: Binary, *remarks: str, **faults: str) -> Outcome:
+    return Outcome(binary, 1, {}, faults, 30.0, remarks=remarks)
 
 
-def test_plain_output_is_one_line_a_round_and_one_a_fault() -> None:
+def test_plain_output_is_one_line_a_round_and_one_a_cause() -> None:
     text = io.StringIO()
     with progress.RunProgress(PLAN, Console(file=text, width=40)) as shown:
         shown.begins(Turn(1, LANE, SMALL))
-        shown.ended(outcome(SMALL, "", "a/1"))
+        shown.ended(outcome(SMALL, "bench_a left a process behind, which was ended"))
         shown.begins(Turn(1, LANE, LARGE))
-        shown.ended(outcome(LARGE, "bench_b was killed by SIGSEGV: [red]\x1b[2J", "b/1"))
+        faults = {"b/1": "it broke", "b/2": "[red]\x1b[2J", "b/3": "it broke"}
+        shown.ended(outcome(LARGE, **faults))
         shown.begins(Turn(2, LANE, SMALL))
     assert text.getvalue().splitlines() == [
         "round 1 of 2: 0:00 elapsed",
-        "round 1: bench_b was killed by SIGSEGV: [red]\\x1b[2J",
+        "round 1: bench_a left a process behind, which was ended",
+        "round 1: 2 benchmarks: it broke",
+        "round 1: b/2: [red]\\x1b[2J",
         "round 2 of 2: 0:00 elapsed, about 1:00 left",
         "measured in 0:00",
     ]
+
+
+def test_what_does_not_run_takes_no_time() -> None:
+    left = progress.TimeLeft(PLAN)
+    left.ended("a", 2.0)
+    left.ended("b", 6.0)
+    left.ended("b", 0.0, ran=False)
+    assert left.seconds() == pytest.approx(2.0)
+    left.ended("a", 0.0, ran=False)
+    assert (left.seconds(), left.processes) == (0, 0)
 
 
 def test_a_terminal_sees_what_runs() -> None:
@@ -70,7 +82,7 @@ def test_a_build_is_one_plain_line_a_stage() -> None:
 def test_two_sides_are_named() -> None:
     lanes = tuple(Lane((SMALL,), side=side) for side in ("base", "candidate"))
     plan = Plan(lanes, range(8, 29), 1, Path())
-    crash = Outcome(SMALL, 8, {}, "bench_a was killed", 30.0, side="candidate")
+    crash = Outcome(SMALL, 8, {}, {"a/1": "bench_a was killed"}, 30.0, side="candidate")
     text = io.StringIO()
     with progress.RunProgress(plan, Console(file=text)) as shown:
         shown.begins(Turn(8, lanes[0], SMALL))
@@ -78,7 +90,7 @@ def test_two_sides_are_named() -> None:
         shown.begins(Turn(8, lanes[1], SMALL))
     assert text.getvalue().splitlines() == [
         "round 8 of 28, base and candidate: 0:00 elapsed",
-        "round 8, candidate: bench_a was killed",
+        "round 8, candidate: a/1: bench_a was killed",
         "measured in 0:00",
     ]
     terminal = io.StringIO()

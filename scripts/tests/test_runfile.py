@@ -29,9 +29,9 @@ def outcome(binary: Binary, number: int, time: float, **context: str) -> Outcome
     base = {"run_type": "iteration", "iterations": 5, "cpu_time": 1.0, "time_unit": "ns"}
     benchmarks = [{"name": name, **base, "real_time": time} for name in names]
     date = {"date": f"2026-11-20T12:00:0{number}+00:00"}
-    return Outcome(
-        binary, number, {"context": date | context, "benchmarks": benchmarks}, "it broke", 1.0
-    )
+    faults = {"a/bad": "it broke"} if binary.family == "a" else {}
+    report = {"context": date | context, "benchmarks": benchmarks}
+    return Outcome(binary, number, report, faults, 1.0)
 
 
 def written(path: Path) -> Path:
@@ -62,7 +62,7 @@ def test_the_context_is_gathered_from_all_reports(tmp_path: Path) -> None:
 def test_the_loader_reads_it(tmp_path: Path) -> None:
     record = load.load(written(tmp_path / "run.json"))
     assert record.source is Source.RUN
-    assert record.rows["a/bad"].error == "in 2 of 2 processes: it broke"
+    assert record.rows["a/bad"].error == "in round 1: it broke"
     (times,) = record.rows["b/y"].process_medians.values()
     assert times == pytest.approx((7e-9, 8e-9))
 
@@ -120,3 +120,10 @@ def test_two_runs_of_one_second_get_two_names(tmp_path: Path) -> None:
         "2026-11-20-120001-2.json",
         "2026-11-20-120001-3.json",
     ]
+
+
+@pytest.mark.parametrize(("second", "told"), [("one", "one"), ("two", "")])
+def test_a_run_that_went_on_after_a_reboot_is_of_no_one_boot(second: str, told: str) -> None:
+    a, _ = BINARIES
+    outcomes = [outcome(a, 1, 5.0, boot_id="one"), outcome(a, 2, 5.0, boot_id=second)]
+    assert runfile.context([a], outcomes, {}, {"boot_id": "three"})["boot_id"] == told

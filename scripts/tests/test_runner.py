@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One bad process costs its own rows of its own round, and nothing else."""
+"""Which processes run, in which order, and what is run of a program once something failed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import fake_binary
-from warpgauge import discovery, merge, process, runner
+from warpgauge import discovery, merge, runner
 from warpgauge.discovery import Binary
 from warpgauge.runner import Lane, Outcome, Plan, Turn
 
@@ -27,15 +27,12 @@ class Silent:
         assert outcome.seconds >= 0
 
 
-def plan(folder: Path, *, processes: int = 2, seed: int = 1, deadline_s: float = 20.0) -> Plan:
+def plan(folder: Path, *, processes: int = 2, seed: int = 1) -> Plan:
     binaries = tuple(discovery.find(folder / "bin", folder))
-    rounds = range(1, processes + 1)
-    return Plan((Lane(binaries),), rounds, seed, folder / "runs", deadline_s=deadline_s)
+    return Plan((Lane(binaries),), range(1, processes + 1), seed, folder / "runs")
 
 
-def merged(folder: Path, **options: float) -> dict[str, merge.JsonRow]:
-    the_plan = plan(folder, deadline_s=options.get("deadline_s", 20.0))
-    outcomes = runner.run(the_plan, Silent())
+def merged(the_plan: Plan, outcomes: Sequence[Outcome]) -> dict[str, merge.JsonRow]:
     return {row["name"]: row for row in merge.rows(the_plan.lanes[0].binaries, outcomes)}
 
 
@@ -64,7 +61,7 @@ def test_every_binary_runs_once_a_round_and_leaves_its_json(tmp_path: Path) -> N
     outcomes = runner.run(plan(tmp_path, processes=3), observer)
     assert sorted(observer.begun) == [(n, f) for n in (1, 2, 3) for f in ("host", "sync")]
     assert len(outcomes) == 6
-    assert len(list((tmp_path / "runs").glob("round*/*/out.json"))) == 6
+    assert len(list((tmp_path / "runs").glob("round*/*/out1.json"))) == 6
 
 
 def test_gpu_arguments_reach_only_gpu_binaries(tmp_path: Path) -> None:
@@ -75,68 +72,74 @@ def test_gpu_arguments_reach_only_gpu_binaries(tmp_path: Path) -> None:
     assert runner.command(both, lane, host) == ["bench_host", "--inject=a=2"]
 
 
-def test_a_crash_spares_the_rows_before_it_and_the_other_binaries(tmp_path: Path) -> None:
-    fake_binary.make(tmp_path / "bin", "gemm", faults={"2": "crash"})
-    fake_binary.make(tmp_path / "bin", "sync")
-    rows = merged(tmp_path)
-    said = "bench_gemm was killed by SIGSEGV: an illegal memory access"
-    assert errors(rows) == {"gemm/two": f"in 1 of 2 processes: {said}"}
-    assert rows["gemm/one"]["process_medians"] == [1001.0, 1002.0]
-    assert rows["sync/two"]["process_medians"] == [2001.0, 2002.0]
+def test_some_benchmarks_are_asked_for_by_name(tmp_path: Path) -> None:
+    sync = Binary(Path("bench_sync"), ("a", "a+b", "c"))
+    lane = Lane((sync,), filters={"sync": "a"})
+    plan = Plan((lane,), range(1, 2), 1, tmp_path)
+    assert runner.command(plan, lane, sync) == ["bench_sync", "--benchmark_filter=a"]
+    some = runner.command(plan, lane, sync, ("a+b", "c"))
+    assert some == ["bench_sync", r"--benchmark_filter=^(a\+b|c)$"]
 
 
-def test_half_a_row_is_not_a_row(tmp_path: Path) -> None:
-    fake_binary.make(tmp_path / "bin", "gemm", faults={"1": "half a row"})
-    rows = merged(tmp_path)
-    assert errors(rows) == {"gemm/two": "in 1 of 2 processes: bench_gemm was killed by SIGABRT"}
+@pytest.mark.parametrize("fault", ["crash", "wrong", "lost row"])
+def test_what_failed_is_not_tried_again_and_the_rest_is(tmp_path: Path, fault: str) -> None:
+    """The count of processes, which is in each time, tells that there was but one bad one."""
+    times = {"gemm/a": 1000.0, "gemm/b": 2000.0, "gemm/c": 3000.0}
+    fake_binary.make(tmp_path / "bin", "gemm", times, ill={"gemm/b": fault})
+    the_plan = plan(tmp_path, processes=3)
+    outcomes = runner.run(the_plan, Silent())
+    assert [outcome.binary.names for outcome in outcomes] == [
+        ("gemm/a", "gemm/b", "gemm/c"),
+        ("gemm/a", "gemm/c"),
+        ("gemm/a", "gemm/c"),
+    ]
+    rows = merged(the_plan, outcomes)
+    assert list(errors(rows)) == ["gemm/b"]
+    assert errors(rows)["gemm/b"].startswith("in round 1: ")
+    last = 4 if fault == "crash" else 3
+    assert rows["gemm/a"]["process_medians"][-1] == 1000 + last
+    assert len(rows["gemm/c"]["process_medians"]) == 3
 
 
-def test_a_crash_at_the_first_row_loses_the_whole_process(tmp_path: Path) -> None:
-    fake_binary.make(tmp_path / "bin", "gemm", {"gemm/only": 1.0}, faults={"always": "crash"})
-    (message,) = errors(merged(tmp_path)).values()
-    assert message.startswith("in 2 of 2 processes: bench_gemm was killed by SIGSEGV")
+def test_a_program_with_nothing_left_to_run_does_not_start(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path / "bin", "gemm", {"gemm/only": 1.0}, faults={"2": "crash"})
+    the_plan = plan(tmp_path, processes=4)
+    outcomes = runner.run(the_plan, Silent())
+    asked = [(outcome.round, outcome.binary.names) for outcome in outcomes]
+    assert asked == [(1, ("gemm/only",)), (2, ("gemm/only",)), (3, ()), (4, ())]
+    assert (tmp_path / "bin" / "bench_gemm.count").read_text() == "xx"
+    (message,) = errors(merged(the_plan, outcomes)).values()
+    assert message == "in round 2: bench_gemm was killed by SIGSEGV: an illegal memory access"
 
 
-def test_a_hang_is_ended_at_its_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "GRACE_S", 0.2)
-    fake_binary.make(tmp_path / "bin", "gemm", faults={"1": "hang"})
-    rows = merged(tmp_path, deadline_s=1.0)
-    assert list(errors(rows)) == ["gemm/two"]
-    assert "did not finish within 1 s and was ended" in errors(rows)["gemm/two"]
+def test_what_fails_on_one_side_runs_on_the_other(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path / "base", "gemm", ill={"gemm/one": "crash"})
+    fake_binary.make(tmp_path / "candidate", "gemm")
+    lanes = [
+        Lane(tuple(discovery.find(tmp_path / side, tmp_path)), side=side)
+        for side in ("base", "candidate")
+    ]
+    outcomes = runner.run(Plan(tuple(lanes), range(1, 4), 1, tmp_path / "runs"), Silent())
+    asked = {
+        side: [one.binary.names for one in outcomes if one.side == side]
+        for side in ("base", "candidate")
+    }
+    both = ("gemm/one", "gemm/two")
+    assert asked == {"base": [both, both[1:], both[1:]], "candidate": [both] * 3}
 
 
-@pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        ("garbage", "bench_gemm left no valid JSON"),
-        ("crash at exit", "bench_gemm was killed by SIGSEGV"),
-        ("status 4", "bench_gemm exited with status 4"),
-    ],
-)
-def test_a_report_that_cannot_be_trusted_fails_all_its_rows(
-    tmp_path: Path, fault: str, said: str
-) -> None:
-    fake_binary.make(tmp_path / "bin", "gemm", faults={"2": fault})
-    rows = merged(tmp_path)
-    assert errors(rows) == dict.fromkeys(rows, f"in 1 of 2 processes: {said}")
-
-
-def test_an_errored_row_keeps_its_own_message(tmp_path: Path) -> None:
-    fake_binary.make(tmp_path / "bin", "gemm", faults={"2": "errored row"})
-    rows = merged(tmp_path)
-    assert errors(rows) == {"gemm/one": "in 1 of 2 processes: wrong result"}
-    assert rows["gemm/two"]["process_medians"] == [2001.0, 2002.0]
-
-
-def test_a_row_that_is_silently_lost_is_an_error(tmp_path: Path) -> None:
-    fake_binary.make(tmp_path / "bin", "gemm", faults={"1": "lost row"})
-    said = "in 1 of 2 processes: bench_gemm did not report it"
-    assert errors(merged(tmp_path)) == {"gemm/two": said}
+def test_a_report_of_another_run_is_not_taken_for_ones_own(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path / "bin", "gemm", faults={"2": "no start", "3": "no start"})
+    the_plan = plan(tmp_path, processes=1)
+    assert not errors(merged(the_plan, runner.run(the_plan, Silent())))
+    rows = merged(the_plan, runner.run(the_plan, Silent()))
+    assert list(errors(rows)) == ["gemm/one"]
+    assert rows["gemm/two"]["process_medians"] == [2004.0]
 
 
 def test_a_binary_that_cannot_list_is_an_errored_row_of_its_family(tmp_path: Path) -> None:
     fake_binary.make(tmp_path / "bin", "gemm", listing_fault="no libcublas")
     fake_binary.make(tmp_path / "bin", "sync")
-    rows = merged(tmp_path)
+    rows = merged(plan(tmp_path), runner.run(plan(tmp_path), Silent()))
     assert list(rows) == ["gemm", "sync/one", "sync/two"]
     assert errors(rows)["gemm"].endswith("status 127: no libcublas")

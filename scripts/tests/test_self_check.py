@@ -15,6 +15,7 @@ from clone import HOST_TIMES, GitRepository
 from comparisons import comparison, record, verdict
 from warpgauge import runner, self_check_report
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.journal import Journal
 from warpgauge.model import Clock
 from warpgauge.self_check import SelfCheck
 
@@ -163,8 +164,10 @@ def test_an_interrupted_self_check_judges_the_rounds_that_are_complete(
 ) -> None:
     everything = runner.one_by_one
 
-    def run(plan: runner.Plan, observer: runner.Observer) -> Iterator[runner.Outcome]:
-        for outcome in everything(plan, observer):
+    def run(
+        plan: runner.Plan, observer: runner.Observer, journal: Journal | None
+    ) -> Iterator[runner.Outcome]:
+        for outcome in everything(plan, observer, journal):
             if outcome.round == 3:
                 raise KeyboardInterrupt
             yield outcome

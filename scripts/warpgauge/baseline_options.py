@@ -122,7 +122,7 @@ def _parser() -> Parser:
     add("--device", metavar="N", type=index, help="index of the GPU; default 0")
     add("--processes", metavar="N", type=_processes, help=f"default {PROCESSES}, at least "
         f"{FEWEST_PROCESSES}")  # fmt: skip
-    add("--timeout", metavar="SECONDS", type=seconds, help="for one process")
+    add("--timeout", metavar="SECONDS", type=seconds, help="for one benchmark")
     add("--verbose", action="store_true", help="show the build's output and every command")
 
     add = command("add-session", "add the session of a run file", _ADD).add_argument

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property
@@ -22,12 +23,13 @@ from warpgauge import (
     merge,
     policy,
     recordable,
+    resume,
     runfile,
     runner,
     self_check_command,
     worktree,
 )
-from warpgauge.alone import alone
+from warpgauge.alone import alone, of_gpu
 from warpgauge.beside import Beside
 from warpgauge.combination import measured_in_turns
 from warpgauge.commits import short
@@ -38,10 +40,11 @@ from warpgauge.measuring import Measuring, Suite
 from warpgauge.model import Record
 from warpgauge.options import Options, parse
 from warpgauge.output import Output
+from warpgauge.partial_report import Report
+from warpgauge.resume import Interrupted
 from warpgauge.run_paths import RunPaths, named_after
 from warpgauge.terms import Terms
-
-_WAITING = "Waiting for another scripts/bench of this tree to end ..."
+from warpgauge.text import plural
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class Bench:
     root: Path
     results: Console
     notes: Console  # standard error: progress and remarks
+    argv: Sequence[str] = ()
+    before: Interrupted | None = None  # a run that goes on
 
     def run(self) -> ExitStatus:
         """The whole way; everything that can be refused is refused before the minutes of it."""
@@ -64,8 +69,8 @@ class Bench:
         now = datetime.now()
         paths = RunPaths(options.out) if options.out else named_after(self.root, now)
         paths.check(options, baselines)
-        show = self.show  # its policy is read before the minutes, too
-        with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
+        _ = self.show  # its policy is read before the minutes, too
+        with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
             measuring = Measuring(options, self.root, Path(scratch), self.notes)
             programs = measuring.built()
             if machine_context.source(self.root) != source:  # somebody edits while it builds
@@ -74,21 +79,34 @@ class Bench:
             if options.record:
                 machine_context.require_committed(source)
             suite = measuring.suite(programs)
-            beside = Beside(measuring, suite, source)
-            if against:
-                return self._against(beside, against, paths)
-            base = chosen or self._own_baseline(suite)
-            if options.self_check:
-                return self_check_command.run(beside, base, paths.folder, show, baselines)
-            if options.record:
-                self._require_recordable(suite, base)
-            if base is not None and not options.record:
-                measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
-            outcomes = self._measure(beside)
-            facts = self._facts(beside)
-            context = runfile.context(suite.binaries, outcomes, facts, suite.known)
-            rows = merge.rows(suite.binaries, outcomes)
-            return self._kept(paths, context, rows, base, beside)
+            if uuid := suite.known.get("gpu_uuid"):
+                held.enter_context(
+                    alone(of_gpu(uuid), _waiting(options, "on this GPU", self.notes))
+                )
+            facts = resume.facts(self.argv, options.seed, paths.run, suite, source)
+            journal = resume.journal_of(paths.run, facts, self.before)
+            if self.before:
+                kept = plural(journal.size, "process is", "processes are")
+                measuring.note(f"Going on with {os.path.relpath(paths.run)}: {kept} there.")
+            beside = Beside(replace(measuring, journal=journal), suite, source)
+            with resume.goes_on(journal, measuring.note):
+                if against:
+                    return self._against(beside, against, paths)
+                return self._by_itself(beside, chosen or self._own_baseline(suite), paths)
+
+    def _by_itself(self, beside: Beside, base: Record | None, paths: RunPaths) -> ExitStatus:
+        """This build, against a baseline where there is one."""
+        options, suite, measuring = self.options, beside.suite, beside.measuring
+        if options.self_check:
+            baselines = self.root / "baselines"
+            return self_check_command.run(beside, base, paths.folder, self.show, baselines)
+        if options.record:
+            self._require_recordable(suite, base)
+        elif base is not None:
+            measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
+        outcomes = self._measure(beside)
+        context = runfile.context(suite.binaries, outcomes, self._facts(beside), suite.known)
+        return self._kept(paths, context, merge.rows(suite.binaries, outcomes), base, beside)
 
     @cached_property
     def show(self) -> Conclusion:
@@ -118,7 +136,7 @@ class Bench:
     def _kept(
         self,
         paths: RunPaths,
-        context: runner.Report,
+        context: Report,
         rows: Sequence[merge.JsonRow],
         base: Record | None,
         beside: Beside,
@@ -186,13 +204,30 @@ class Bench:
         return status
 
 
+def _waiting(options: Options, where: str, notes: Console) -> Callable[[int | None], None]:
+    """What to do while another command holds what this one needs: tell, or refuse to wait."""
+
+    def wait(holder: int | None) -> None:
+        who = f"another scripts/bench {where}" + (f" (pid {holder})" if holder else "")
+        if not options.wait:
+            raise UserError(
+                f"{who} is running: let it end, or leave out --no-wait", ExitStatus.NOT_MEASURED
+            )
+        notes.print(f"Waiting for {who} to end ...", markup=False, highlight=False, soft_wrap=True)
+
+    return wait
+
+
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     """Raises UserError for what the user can mend, a full disk included."""
-    options = parse(argv)
+    options, before = parse(argv), None
+    if options.resume is not None:
+        before = resume.interrupted(options, root / "build" / "runs")
+        argv, options = before.argv, before.options
     # What a program reads from standard output stands there alone.
     shown, notes = Output(stderr=options.formats.shown is not TERMINAL), Output(stderr=True)
     try:
-        with alone(root / "build", lambda: notes.print(_WAITING)):
-            return Bench(options, root, shown, notes).run()
+        with alone(root / "build", _waiting(options, "of this tree", notes)):
+            return Bench(options, root, shown, notes, argv, before).run()
     except OSError as fault:
         raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault

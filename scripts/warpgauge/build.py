@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from warpgauge.errors import UserError
-from warpgauge.process import end_group
+from warpgauge.offspring import Offspring
 
 SHOWN_LINES = 30
 NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\]")
@@ -126,7 +126,7 @@ def _logged(command: Sequence[str], root: Path, log: Path, see: Callable[[str], 
                     output.append(line.rstrip())
                     see(line)
             except BaseException:  # Ctrl-C, a full disk: no compiler goes on
-                end_group(process)
+                Offspring(process.pid).end()
                 raise
     if process.returncode:
         shown = "\n".join(f"  {line}" for line in telling(output))

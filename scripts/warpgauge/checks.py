@@ -47,7 +47,15 @@ def _cpp(root: Path, no_cuda: bool) -> list[Check]:
     if no_cuda:
         configure = ["cmake", "--preset", "ci", "-DWARPGAUGE_CUDA=OFF"]
     jobs = str(build.jobs())
-    ctest = ["ctest", "--test-dir", str(folder), "--output-on-failure", "--no-tests=error"]
+    ctest = [
+        "ctest",
+        "--test-dir",
+        str(folder),
+        "--output-on-failure",
+        "--no-tests=error",
+        "--label-exclude",
+        "^bench$",
+    ]
     sources = sorted(
         str(path.relative_to(root))
         for part in CPP_FOLDERS

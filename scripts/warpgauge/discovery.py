@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge import process
+from warpgauge import partial_report, process
 from warpgauge.errors import UserError
+from warpgauge.last_words import described
 
 FAMILIES = "families.txt"  # CMake's list of what this build made, one program a line
 HOST_FAMILY = "host"  # the one family that needs no GPU
@@ -110,14 +110,13 @@ def probe(binaries: Sequence[Binary], arguments: Sequence[str], scratch: Path) -
             raise UserError(ending.last_words or ending.description)
         if ending.status == NOT_MEASURABLE:
             return Probe({}, ending.last_words or ending.description)
+        report, complete = partial_report.read(out)
+        context = report.get("context", {})
         if ending.status:
-            faults.append(ending.description)
-        try:
-            context = json.loads(out.read_text())["context"]
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-        told = {key: value for key, value in context.items() if isinstance(value, str)}
-        return Probe(told, faults=tuple(faults))
+            faults.append(described(ending, context))
+        if complete:
+            told = {key: value for key, value in context.items() if isinstance(value, str)}
+            return Probe(told, faults=tuple(faults))
     return Probe({}, faults=tuple(faults))
 
 

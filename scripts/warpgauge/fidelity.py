@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -171,7 +170,7 @@ class Fidelity:
         """What fresh processes of this one benchmark say, merged."""
         plan = runner.Plan(
             lanes=(
-                runner.Lane((binary,), (f"--benchmark_filter=^{re.escape(binary.names[0])}$",)),
+                runner.Lane((binary,), filters={binary.family: selection.exactly(binary.names)}),
             ),
             rounds=range(1, processes + 1),
             seed=0,  # one binary has but one order

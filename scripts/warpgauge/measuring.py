@@ -22,6 +22,7 @@ from warpgauge import (
 )
 from warpgauge.discovery import Binary, Probe
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.journal import Journal
 from warpgauge.options import Options
 from warpgauge.text import plural
 
@@ -48,6 +49,7 @@ class Measuring:
     root: Path
     scratch: Path  # gets what the processes write
     notes: Console
+    journal: Journal | None = None  # keeps what was delivered
 
     def built(self) -> Path:
         """The folder of this tree's programs, up to date unless --no-build was given."""
@@ -118,7 +120,7 @@ class Measuring:
                     side = f"{lane.side}: " if lane.side else ""
                     self.note(f"{side}{binary.path.name}: {binary.fault}")
         with progress.RunProgress(plan, self.notes) as observer:
-            yield from runner.one_by_one(plan, observer)
+            yield from runner.one_by_one(plan, observer, self.journal)
 
     def note(self, line: str) -> None:
         self.notes.print(line, markup=False, highlight=False, soft_wrap=True)

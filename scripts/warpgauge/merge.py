@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -17,8 +17,9 @@ from warpgauge.counters import (
     is_disturbed,
 )
 from warpgauge.discovery import Binary
-from warpgauge.document import TIME_UNITS, error_of
+from warpgauge.document import TIME_UNITS
 from warpgauge.fields import counters_of, label_of
+from warpgauge.measured import is_run
 from warpgauge.runner import Outcome
 
 JsonRow = dict[str, Any]
@@ -37,7 +38,7 @@ def rows(
     Where `outcomes` ran different parts of a binary, each benchmark is made of those that were
     asked for it. `paired` rows say which rounds their process medians come from.
 
-    A benchmark that any process failed to deliver becomes an errored row: never a silent pass.
+    A benchmark that failed in any round becomes an errored row: never a silent pass.
     Processes in which the GPU was disturbed are left out where a majority was not; else all of
     them stay, and counters of the row say that its times are no result.
     """
@@ -51,7 +52,7 @@ def rows(
             fault = f"{binary.path.name}: {binary.fault}"
             merged.append(_errored({"name": binary.family, **places}, fault))
             continue
-        processes = by_binary[binary.family]
+        processes = [one for one in by_binary[binary.family] if one.binary.names]
         for index, name in enumerate(_names(binary, processes)):
             places = {"family_index": family_index, "per_family_instance_index": index}
             # One that nobody listed was asked of all of them.
@@ -62,31 +63,28 @@ def rows(
 
 def _names(binary: Binary, processes: Iterable[Outcome]) -> Iterable[str]:
     """The listed benchmarks, then any that only showed up in a report."""
-    seen = [row["name"] for outcome in processes for row in _measured_rows(outcome)]
+    seen = [row["name"] for outcome in processes for row in _runs(outcome)]
     return dict.fromkeys([*binary.names, *seen])
 
 
-def _measured_rows(outcome: Outcome) -> list[JsonRow]:
-    reported: list[JsonRow] = outcome.report.get("benchmarks", [])
-    return [row for row in reported if row.get("run_type", "iteration") == "iteration"]
+def _runs(outcome: Outcome) -> list[JsonRow]:
+    return [row for row in outcome.report.get("benchmarks", []) if is_run(row)]
 
 
 def _row(identity: JsonRow, processes: Sequence[Outcome], paired: bool) -> JsonRow:
-    faults, measured = [], []
+    measured = []
     reported: list[JsonRow] = []
+    failure = "" if processes else "it was not run"
     for outcome in processes:
-        found = [row for row in _measured_rows(outcome) if row["name"] == identity["name"]]
+        found = [row for row in _runs(outcome) if row["name"] == identity["name"]]
         reported += found
-        fault = _fault(found, outcome)
-        if fault is None:
-            measured.append({**_process_row(found), "round": outcome.round})
+        why = outcome.failures.get(identity["name"], "" if found else "it was not reported")
+        if why:
+            failure = failure or f"in round {outcome.round}: {why}"
         else:
-            faults.append(fault)
-    if not processes:
-        return _errored(identity, "it was not run")
-    if faults:
-        where = f"in {len(faults)} of {len(processes)} processes: "
-        return _errored(identity, where + faults[0]) | _source_line(reported)
+            measured.append({**_process_row(found), "round": outcome.round})
+    if failure:
+        return _errored(identity, failure) | _source_line(reported)
     kept = _undisturbed(measured)
     times = [row["real_time"] for row in kept]
     rounds = {"process_rounds": [row["round"] for row in kept]} if paired else {}
@@ -123,25 +121,12 @@ def _counters(kept: Sequence[Mapping[str, float]], processes: int) -> dict[str, 
     return merged | {key: float(count) for key, count in counts.items() if count}
 
 
-def _fault(found: Sequence[JsonRow], outcome: Outcome) -> str | None:
-    """Why a process does not count for a benchmark; None when it does."""
-    for row in found:
-        if (error := error_of(row)) is not None:
-            return error
-        time = row.get("real_time")
-        if not (isinstance(time, int | float) and math.isfinite(time) and time > 0):
-            return f"its time is {time!r}, which is no measurement"
-        if row.get("time_unit", "ns") not in TIME_UNITS:
-            return f"its time unit is {row['time_unit']!r}"
-    return outcome.fault if outcome.suspect or not found else None
-
-
 def _process_row(repetitions: Sequence[JsonRow]) -> JsonRow:
     """One process's measurement of one benchmark: the median over its repetitions, in ns."""
     scales = [TIME_UNITS[row.get("time_unit", "ns")] * 1e9 for row in repetitions]
     pairs = list(zip(repetitions, scales, strict=True))
     return {
-        "iterations": sum(int(row.get("iterations", 0)) for row in repetitions),
+        "iterations": sum(int(_number(row.get("iterations"))) for row in repetitions),
         "real_time": median(float(row["real_time"]) * scale for row, scale in pairs),
         "cpu_time": median(_number(row.get("cpu_time")) * scale for row, scale in pairs),
         "label": label_of(repetitions[-1]),
@@ -166,7 +151,9 @@ def _fixed(identity: JsonRow) -> JsonRow:
 
 
 def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else 0.0
+    if isinstance(value, int | float) and abs(value) <= sys.float_info.max:
+        return float(value)
+    return 0.0
 
 
 def _short(value: float) -> float:

@@ -41,9 +41,11 @@ class Options:
     second_look: bool
     record: bool
     self_check: bool
+    resume: Path | None
     inject: str
     seed: int
     timeout_s: float
+    wait: bool
     build: bool
     verbose: bool
     formats: Formats
@@ -58,7 +60,10 @@ class Options:
 
 def parse(argv: Sequence[str]) -> Options:
     """Raises UserError for bad usage, and for what contradicts itself."""
-    given = _parser().parse_args(argv)
+    parser = _parser()
+    given = parser.parse_args(argv)
+    if given.resume is not None:
+        _check_resuming(vars(given), vars(parser.parse_args([])))
     options = Options(
         filter=normal(given.filter),
         processes=given.processes or (QUICK_PROCESSES if given.quick else PROCESSES),
@@ -70,9 +75,11 @@ def parse(argv: Sequence[str]) -> Options:
         second_look=not given.quick,
         record=given.record,
         self_check=given.self_check,
+        resume=given.resume,
         inject=given.inject or "",
         seed=random.SystemRandom().getrandbits(32) if given.seed is None else given.seed,
         timeout_s=given.timeout,
+        wait=not given.no_wait,
         build=not given.no_build,
         verbose=given.verbose,
         formats=Formats.parse(given.format),
@@ -91,6 +98,13 @@ def parse(argv: Sequence[str]) -> Options:
     if options.against:
         _refuse("--against", {"--baseline": options.baseline, "--no-confirm": given.no_confirm})
     return options
+
+
+def _check_resuming(given: Mapping[str, object], usual: Mapping[str, object]) -> None:
+    """A run goes on as it began."""
+    free = ("resume", "no_wait", "verbose")
+    changed = [name for name in given if name not in free and given[name] != usual[name]]
+    _refuse("--resume", {f"--{name.replace('_', '-')}": True for name in changed})
 
 
 def _check_recordable(options: Options) -> None:
@@ -138,15 +152,19 @@ def _parser() -> Parser:
     add("--record", action="store_true", help="add this run to the baseline of this GPU model")
     add("--self-check", action="store_true", help="hold the gate to what it promises: this build "
         "beside itself, and with extra work of 1 to 10 %%")  # fmt: skip
+    add("--resume", metavar="FOLDER", nargs="?", type=Path, const=Path(), help="go on with an "
+        "interrupted run: the latest, or the one of this journal")  # fmt: skip
     add("--inject", metavar="REGEX=FACTOR", type=_injection, help="real extra work in "
         "the matching benchmarks, to prove that it is found")  # fmt: skip
     add("--seed", metavar="N", type=index, help="of the order; default random, and recorded")
     add("--timeout", metavar="SECONDS", type=seconds, default=DEADLINE_S,
-        help=f"for one process; default {DEADLINE_S:g}")  # fmt: skip
+        help=f"for one benchmark, which is ended then; default {DEADLINE_S:g}")  # fmt: skip
     add("--format", metavar="NAME[=FILE]", action="append", default=[],
         help=f"write the comparison as {', '.join(FORMATS)}, to standard output or FILE; may be "
         "given several times")  # fmt: skip
     terms_options.add(parser)
+    add("--no-wait", action="store_true", help="refuse (exit 3) instead of waiting while another "
+        "scripts/bench uses this GPU or tree")  # fmt: skip
     add("--no-build", action="store_true", help="run what build/release holds")
     add("--verbose", action="store_true", help="show the build's output and every command")
     return parser

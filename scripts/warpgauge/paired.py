@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from warpgauge import merge, runfile, selection
 from warpgauge.discovery import Binary
 from warpgauge.merge import JsonRow
-from warpgauge.runner import Lane, Outcome, Report
+from warpgauge.partial_report import Report
+from warpgauge.runner import Lane, Outcome
 
 BASE, CANDIDATE = "base", "candidate"
 

@@ -3,17 +3,31 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
+import secrets
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO
 
-GRACE_S = 5.0  # between SIGTERM and SIGKILL: time for a CUDA context to be torn down
+from warpgauge import offspring
+from warpgauge.offspring import Offspring
+from warpgauge.text import inert
+
+NOT_EXECUTABLE = 127  # the status that a shell gives what it cannot start
+
+# How often a process is looked after. A look takes 20 us and sleeps in between, which no other
+# process notices; a hang may take this much longer, or a tenth of its deadline.
+_LOOK_S = 0.5
+
+_MOST_OUTPUT = 1 << 30  # bytes; more is a loop that would fill the disk
+_KEPT_OUTPUT = 1 << 24  # bytes, the last ones: 100,000 names of benchmarks
+
+_MARK = "WARPGAUGE_PROCESS"
 
 
 @dataclass(frozen=True)
@@ -25,7 +39,9 @@ class Ending:
     stdout: str
     stderr: str
     seconds: float
-    deadline_s: float | None = None  # set when it was overrun
+    ended_for: str = ""  # why it was ended, where it did not end by itself
+    left_behind: bool = False  # its children ran on, and were ended
+    runs_on: bool = False  # it, or a child of it, cannot be ended
 
     @property
     def program(self) -> str:
@@ -36,18 +52,24 @@ class Ending:
         """The last line it said, on standard error rather than on standard output."""
         lines = [line.strip() for line in (self.stderr or self.stdout).splitlines()]
         last = next((line for line in reversed(lines) if line), "")
-        return last.removeprefix(f"{self.command[0]}: ")
+        return inert(last.removeprefix(f"{self.command[0]}: "))
+
+    @property
+    def how(self) -> str:
+        """``bench_gemm was killed by SIGSEGV``."""
+        if self.ended_for:
+            went = " and cannot be ended" if self.runs_on else " and was ended"
+            return f"{self.program} {self.ended_for}{went}"
+        if self.status == -signal.SIGKILL:
+            return f"{self.program} was killed by SIGKILL, as when memory runs out"
+        if self.status < 0:
+            return f"{self.program} was killed by {_signal_name(-self.status)}"
+        return f"{self.program} exited with status {self.status}"
 
     @property
     def description(self) -> str:
         """One clause, as in `bench_gemm was killed by SIGSEGV: last words`."""
-        if self.deadline_s is not None:
-            how = f"did not finish within {self.deadline_s:g} s and was ended"
-        elif self.status < 0:
-            how = f"was killed by {_signal_name(-self.status)}"
-        else:
-            how = f"exited with status {self.status}"
-        return f"{self.program} {how}" + (f": {self.last_words}" if self.last_words else "")
+        return self.how + (f": {self.last_words}" if self.last_words else "")
 
 
 def run(
@@ -55,58 +77,106 @@ def run(
     deadline_s: float,
     folder: Path,
     environment: Mapping[str, str] | None = None,
+    *,
+    watched: Path | None = None,
 ) -> Ending:
-    """Run `command` in a process group of its own, its output in files of `folder`.
+    """Run `command` in a session of its own; `environment` is added to ours.
 
-    `environment` is added to our own.
+    It is ended after `deadline_s`; where a file is `watched`, after the file has not changed its
+    size for so long. Whatever it started is ended with it, or when it ended by itself; so it is
+    when this function is left by an exception (Ctrl-C), which the child does not see by itself.
 
-    At the deadline the whole group gets SIGTERM, then SIGKILL; so it does when this function is
-    left by an exception (Ctrl-C), which the child does not see by itself.
+    Its output is in two files of `folder`, for as long as it runs: it may be large.
     """
-    out, err = folder / "stdout", folder / "stderr"
-    began = time.monotonic()
-    overrun = False
-    with out.open("wb") as out_file, err.open("wb") as err_file:
+    files = [folder / "stdout", folder / "stderr"]
+    try:
+        return _run(command, deadline_s, files, environment or {}, watched)
+    finally:
+        for file in files:
+            file.unlink(missing_ok=True)
+
+
+def _run(
+    command: Sequence[str],
+    deadline_s: float,
+    files: Sequence[Path],
+    environment: Mapping[str, str],
+    watched: Path | None,
+) -> Ending:
+    mark = secrets.token_hex(16)
+    older, began = offspring.pids(), time.monotonic()
+    with files[0].open("w+b") as out, files[1].open("w+b") as err:
         try:
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=out_file,
-                stderr=err_file,
+                stdout=out,
+                stderr=err,
                 start_new_session=True,
-                env={**_environment(), **(environment or {})},
+                env={**_environment(), **environment, _MARK: mark},
             )
         except OSError as fault:
-            return Ending(tuple(command), 127, "", fault.strerror or str(fault), 0.0)
+            words = fault.strerror or str(fault)
+            return Ending(tuple(command), NOT_EXECUTABLE, "", words, 0.0)
+        family = Offspring(process.pid, mark.encode(), older)
+        # A thread can wait for a process without waking up in between.
+        waiter = threading.Thread(target=process.wait, daemon=True)
+        left_behind = False
         try:
-            process.wait(deadline_s)
-        except subprocess.TimeoutExpired:
-            overrun = True
+            waiter.start()
+            ended_for = _watch(waiter, deadline_s, watched, (out, err))
+            left_behind = not ended_for and bool(family.running())
         finally:
-            if process.returncode is None:
-                end_group(process)
-    return Ending(
-        command=tuple(command),
-        status=-signal.SIGKILL if process.returncode is None else process.returncode,
-        stdout=out.read_text(errors="replace"),
-        stderr=err.read_text(errors="replace"),
-        seconds=time.monotonic() - began,
-        deadline_s=deadline_s if overrun else None,
-    )
+            gone = family.end()
+            if waiter.ident is not None:
+                waiter.join(offspring.GRACE_S)
+        return Ending(
+            command=tuple(command),
+            status=-signal.SIGKILL if process.returncode is None else process.returncode,
+            stdout=_tail(out),
+            stderr=_tail(err),
+            seconds=time.monotonic() - began,
+            ended_for=ended_for,
+            left_behind=left_behind,
+            runs_on=not gone,
+        )
+
+
+def _watch(
+    waiter: threading.Thread, deadline_s: float, watched: Path | None, output: Sequence[IO[bytes]]
+) -> str:
+    """Wait for the end of a process, or tell what it must be ended for."""
+    before, until = _size(watched), time.monotonic() + deadline_s
+    while True:
+        waiter.join(min(_LOOK_S, deadline_s / 10))
+        if not waiter.is_alive():
+            return ""
+        size = _size(watched)
+        if size != before:
+            before, until = size, time.monotonic() + deadline_s
+        elif time.monotonic() >= until:
+            what = "did not finish within" if watched is None else "showed no new row for"
+            return f"{what} {deadline_s:g} s"
+        if sum(os.fstat(file.fileno()).st_size for file in output) > _MOST_OUTPUT:
+            return f"wrote more than {_MOST_OUTPUT >> 20} MiB of output"
+
+
+def _size(path: Path | None) -> int:
+    try:
+        return path.stat().st_size if path is not None else 0
+    except OSError:
+        return 0
+
+
+def _tail(file: IO[bytes]) -> str:
+    size = os.fstat(file.fileno()).st_size
+    file.seek(max(0, size - _KEPT_OUTPUT))
+    return file.read(_KEPT_OUTPUT).decode(errors="replace")
 
 
 def _environment() -> dict[str, str]:
     """Ours without Google Benchmark's variables: a run is what its command line says."""
     return {key: value for key, value in os.environ.items() if not key.startswith("BENCHMARK_")}
-
-
-def end_group(process: subprocess.Popen[Any]) -> None:
-    """End a process that leads a group of its own, and the whole group, politely first."""
-    for signal_number in (signal.SIGTERM, signal.SIGKILL):  # the second also for its children
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal_number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE_S)
 
 
 def _signal_name(number: int) -> str:

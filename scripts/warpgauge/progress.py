@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from statistics import fmean
 from types import TracebackType
@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from warpgauge.runner import Outcome, Plan, Turn
-from warpgauge.text import inert
+from warpgauge.text import inert, plural
 
 
 @contextmanager
@@ -54,9 +54,11 @@ class TimeLeft:
         """How many are to come."""
         return sum(self._left.values())
 
-    def ended(self, family: str, seconds: float) -> None:
+    def ended(self, family: str, seconds: float, *, ran: bool = True) -> None:
+        """Where nothing `ran` the time tells nothing of the others."""
         self._left[family] -= 1
-        self._seconds[family].append(seconds)
+        if ran:
+            self._seconds[family].append(seconds)
 
     def seconds(self) -> float | None:
         """None before the first process has ended.
@@ -119,12 +121,12 @@ class RunProgress:
         self._round = turn.round
 
     def ended(self, outcome: Outcome) -> None:
-        self._left.ended(outcome.binary.family, outcome.seconds)
+        ran = bool(outcome.binary.names)
+        self._left.ended(outcome.binary.family, outcome.seconds, ran=ran)
         self._bar.update(self._task, advance=1, left=self._left_text())
-        reported = {row.get("name") for row in outcome.report.get("benchmarks", [])}
-        if outcome.suspect or not reported >= set(outcome.binary.names):
-            side = f", {outcome.side}" if outcome.side else ""
-            self._line(f"round {outcome.round}{side}: {outcome.fault}")
+        side = f", {outcome.side}" if outcome.side else ""
+        for told in (*_grouped(outcome.faults), *outcome.remarks):
+            self._line(f"round {outcome.round}{side}: {told}")
 
     def _left_text(self, before: str = "") -> str:
         seconds = self._left.seconds()
@@ -132,6 +134,17 @@ class RunProgress:
 
     def _line(self, text: str) -> None:
         self._console.print(inert(text), markup=False, highlight=False, soft_wrap=True)
+
+
+def _grouped(faults: Mapping[str, str]) -> list[str]:
+    """A line for each cause: ``gemm/a: bench_gemm was killed …``; many benchmarks are counted."""
+    names: dict[str, list[str]] = {}
+    for name, fault in faults.items():
+        names.setdefault(fault, []).append(name)
+    return [
+        f"{of[0] if len(of) == 1 else plural(len(of), 'benchmark')}: {fault}"
+        for fault, of in names.items()
+    ]
 
 
 def _of_sides(sides: Sequence[str]) -> str:

@@ -10,7 +10,8 @@ from pathlib import Path
 from warpgauge.discovery import Binary
 from warpgauge.files import replace_all
 from warpgauge.merge import JsonRow
-from warpgauge.runner import Outcome, Report
+from warpgauge.partial_report import Report
+from warpgauge.runner import Outcome
 
 FORMAT = "run/1"
 
@@ -24,12 +25,18 @@ def context(
     """Google Benchmark's context of the first report, and what else is known of the run.
 
     The other reports fill in what the first lacks, in the order of `binaries` and not in the
-    shuffled one they were made in; then `fallbacks` do. `facts` hold over all of them.
+    shuffled one they were made in; then `fallbacks` do. `facts` hold over all of them. A run that
+    went on after a reboot is of no one boot.
     """
     place = {binary.family: index for index, binary in enumerate(binaries)}
     merged: dict[str, object] = {}
+    boots = set()
     for outcome in sorted(outcomes, key=lambda o: (o.round, place[o.binary.family])):
-        merged = {**outcome.report.get("context", {}), **merged}
+        told = outcome.report.get("context", {})
+        boots |= {told["boot_id"]} if "boot_id" in told else set()
+        merged = {**told, **merged}
+    if len(boots) > 1:
+        merged["boot_id"] = ""
     missing = {key: value for key, value in fallbacks.items() if key not in merged}
     return {**merged, **missing, **facts, "warpgauge_format": FORMAT}
 

@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs every binary in several fresh processes, in shuffled order, and survives each of them."""
+"""Runs every binary in several rounds, in shuffled order, each time in a fresh process."""
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from warpgauge import process
+from warpgauge import containment, measured, partial_report, process, selection
+from warpgauge.containment import Names, Part
 from warpgauge.discovery import Binary
+from warpgauge.journal import Journal
+from warpgauge.partial_report import Report
 
-# One process of the slowest family takes about 10 s; only a hang takes this long.
-DEADLINE_S = 300.0
-
-Report = Mapping[str, Any]  # Google Benchmark's JSON, as it was read
+# A benchmark takes about a second, the first of a process a few more, with libraries that come from
+# a slow disk a minute; only a hang takes this long.
+DEADLINE_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -38,13 +40,13 @@ class Plan:
     seed: int
     folder: Path  # gets every process's JSON
     gpu_arguments: tuple[str, ...] = ()  # only for the binaries that need a GPU
-    deadline_s: float = DEADLINE_S
+    deadline_s: float = DEADLINE_S  # of a benchmark
     environment: Mapping[str, str] = field(default_factory=dict)  # beside our own
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One process to come."""
+    """One program's run in one round; a process, or several where the first ends badly."""
 
     round: int
     lane: Lane
@@ -53,15 +55,33 @@ class Turn:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one process delivered; `fault` holds for every benchmark that `report` lacks."""
+    """What a turn delivered: a row or a fault for each benchmark of `binary`, or both.
+
+    `binary` has what was still to be run in this turn, which may be nothing. A fault overrules a
+    row.
+    """
 
     binary: Binary
     round: int
     report: Report
-    fault: str
+    faults: Mapping[str, str]
     seconds: float
-    suspect: bool = False  # it ended badly after a complete report: nothing of it counts
     side: str = ""
+    remarks: Sequence[str] = ()  # what was bad and cost no benchmark
+
+    @cached_property
+    def failures(self) -> Mapping[str, str]:
+        """Why benchmarks have no result in this turn: faults, and rows that are no measurement."""
+        found: dict[str, str] = {}
+        for row in self.report.get("benchmarks", []):
+            why = measured.fault_of(row) if measured.is_run(row) else None
+            if why is not None:
+                found.setdefault(row["name"], why)
+        return {**found, **self.faults}
+
+
+# What of an outcome a turn does not tell.
+_TOLD = ("report", "faults", "seconds", "remarks")
 
 
 class Observer(Protocol):
@@ -96,82 +116,93 @@ def _turns(plan: Plan, number: int) -> list[Turn]:
     return [turn for family in families for turn in turns[family]]
 
 
-def run(plan: Plan, observer: Observer) -> list[Outcome]:
-    """One outcome for each process; its JSON is on disk before the next process begins."""
-    return list(one_by_one(plan, observer))
+def sequence(binary: Binary) -> Names:
+    """The benchmarks of a program in the order that it runs them in: as it lists them."""
+    return binary.names
 
 
-def one_by_one(plan: Plan, observer: Observer) -> Iterator[Outcome]:
-    """The same, each when its process has ended: an interrupt takes none back."""
+def run(plan: Plan, observer: Observer, journal: Journal | None = None) -> list[Outcome]:
+    """One outcome for each turn; its JSON is on disk before the next turn begins.
+
+    What failed in a lane is not run there again: its row is an error whatever comes of it, and a
+    hang would cost its deadline in every round. A turn that this leaves without benchmarks starts
+    no process.
+    """
+    return list(one_by_one(plan, observer, journal))
+
+
+def one_by_one(plan: Plan, observer: Observer, journal: Journal | None = None) -> Iterator[Outcome]:
+    """The same, each when its turn has ended: an interrupt takes none back.
+
+    A `journal` keeps them, and what it holds already is not run again. Raises UserError where it
+    cannot.
+    """
+    failed: dict[tuple[str, str], set[str]] = {}
     for turns in order(plan):
         for turn in turns:
+            gone = failed.setdefault((turn.lane.side, turn.binary.family), set())
+            names = tuple(name for name in sequence(turn.binary) if name not in gone)
             observer.begins(turn)
-            outcome = _run_once(plan, turn)
+            outcome = (
+                _kept(plan, turn, names, journal) if journal else _delivered(plan, turn, names)
+            )
+            gone.update(outcome.failures)
             observer.ended(outcome)
             yield outcome
 
 
-def command(plan: Plan, lane: Lane, binary: Binary) -> list[str]:
-    """The command of one process but for its output file: it can be repeated by hand."""
-    chosen = lane.filters.get(binary.family)
+def _kept(plan: Plan, turn: Turn, names: Names, journal: Journal) -> Outcome:
+    binary = replace(turn.binary, names=names)
+    key = [str(turn.round), turn.lane.side, *command(plan, turn.lane, binary), *names]
+    found = journal.find(key)
+    if found is None:
+        outcome = _delivered(plan, turn, names)
+        told = {key: getattr(outcome, key) for key in _TOLD}
+        journal.keep(key, told)
+        return outcome
+    told = {key: found[key] for key in _TOLD}
+    return Outcome(binary, turn.round, side=turn.lane.side, **told)
+
+
+def command(plan: Plan, lane: Lane, binary: Binary, names: Names | None = None) -> list[str]:
+    """The command of one process but for its output file: it can be repeated by hand.
+
+    For some `names` of the binary only, where they are given.
+    """
+    chosen = lane.filters.get(binary.family) if names is None else selection.exactly(names)
     filtered = [] if chosen is None else [f"--benchmark_filter={chosen}"]
     device = plan.gpu_arguments if binary.needs_gpu else ()
     return [str(binary.path), *filtered, *lane.arguments, *device]
 
 
-def _run_once(plan: Plan, turn: Turn) -> Outcome:
-    binary = turn.binary
-    folder = plan.folder / f"round{turn.round}" / turn.lane.side / binary.family
+def _delivered(plan: Plan, turn: Turn, names: Names) -> Outcome:
+    folder = plan.folder / f"round{turn.round}" / turn.lane.side / turn.binary.family
     folder.mkdir(parents=True, exist_ok=True)
-    out = folder / "out.json"
-    output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
-    whole = [*command(plan, turn.lane, binary), *output]
-    ending = process.run(whole, plan.deadline_s, folder, plan.environment)
-    report, complete = read(out)
-    rows = report.get("benchmarks", [])
-    errored = any(row.get("error_occurred") for row in rows)
-    # Status 1 tells of errored rows, and those speak for themselves.
-    good = ending.deadline_s is None and (ending.status == 0 or (ending.status == 1 and errored))
-    fault = ending.description
-    if good:
-        fault = f"{ending.program} " + ("did not report it" if complete else "left no valid JSON")
-    missing = set(binary.names) - {row["name"] for row in rows}
+    started = 0
+
+    def start(asked: Names) -> Part:
+        nonlocal started
+        started += 1
+        return _process(plan, turn, asked, folder / f"out{started}.json")
+
+    found = containment.deliver(names, start)
     return Outcome(
-        binary,
+        replace(turn.binary, names=names),
         turn.round,
-        report,
-        fault,
-        ending.seconds,
-        suspect=not good and not missing,
-        side=turn.lane.side,
+        found.report,
+        found.faults,
+        found.seconds,
+        turn.lane.side,
+        found.remarks,
     )
 
 
-def read(path: Path) -> tuple[Report, bool]:
-    """A process's JSON and whether it is complete.
-
-    A crash leaves it without its end; the rows before it were flushed one by one and still count.
-    """
-    try:
-        text = path.read_text(errors="replace")
-    except OSError:
-        return {}, False
-    # Google Benchmark indents a row's closing brace by exactly four spaces.
-    mended = text[: text.rfind("\n    }") + 6] + "]}"
-    for candidate, complete in ((text, True), (mended, False)):
-        try:
-            document = json.loads(candidate)
-        except ValueError:
-            continue
-        if _is_report(document):
-            return document, complete
-    return {}, False
-
-
-def _is_report(document: object) -> bool:
-    return (
-        isinstance(document, dict)
-        and isinstance(document.get("context"), dict)
-        and isinstance(document.get("benchmarks"), list)
-        and all(isinstance(row, dict) and "name" in row for row in document["benchmarks"])
+def _process(plan: Plan, turn: Turn, asked: Names, out: Path) -> Part:
+    all_of_it = asked == sequence(turn.binary)
+    called = command(plan, turn.lane, turn.binary, None if all_of_it else asked)
+    output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
+    out.unlink(missing_ok=True)  # of another run in the same folder
+    ending = process.run(
+        [*called, *output], plan.deadline_s, out.parent, plan.environment, watched=out
     )
+    return Part(asked, *partial_report.read(out), ending)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All that a process started, wherever it went, and how it is ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+GRACE_S = 5.0  # between SIGTERM and SIGKILL: time for a CUDA context to be torn down
+_LOOK_S = 0.02
+
+_NOT_RUNNING = (b"Z", b"X")  # ended, only not yet waited for
+
+
+@dataclass(frozen=True)
+class Offspring:
+    """A process that leads a session of its own, and its descendants.
+
+    A child can leave the session and outlive its parents, but it keeps their environment: it is
+    known by the `mark` in that. `older` are the processes that were there before, which saves
+    looking at them.
+    """
+
+    leader: int
+    mark: bytes = b""
+    older: frozenset[str] = frozenset()
+
+    def running(self) -> list[int]:
+        """The processes of it that have not ended."""
+        return [int(name) for name in pids() - self.older if self._is_ours(name)]
+
+    def _is_ours(self, name: str) -> bool:
+        try:
+            # Behind the name in brackets, which may hold anything: state, parent, group, session.
+            state, _, _, session = _read(name, "stat").rpartition(b")")[2].split()[:4]
+            if state in _NOT_RUNNING:
+                return False
+            ours = int(session) == self.leader
+            return ours or (self.mark != b"" and self.mark in _read(name, "environ"))
+        except (OSError, ValueError):  # it is gone, or somebody else's
+            return False
+
+    def end(self) -> bool:
+        """End what runs of it, politely first; False where something runs on all the same."""
+        try:
+            self._ended_by(signal.SIGTERM)
+        finally:  # after a second Ctrl-C, too
+            gone = self._ended_by(signal.SIGKILL)
+        return gone
+
+    def _ended_by(self, number: signal.Signals) -> bool:
+        told: set[int] = set()
+        until = time.monotonic() + GRACE_S
+        while running := self.running():
+            if time.monotonic() > until:
+                return False
+            for pid in running:
+                if pid not in told:
+                    told.add(pid)
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        os.kill(pid, number)
+            time.sleep(_LOOK_S)
+        return True
+
+
+def pids() -> frozenset[str]:
+    """All processes there are."""
+    return frozenset(entry.name for entry in os.scandir("/proc") if entry.name.isdigit())
+
+
+def _read(pid: str, what: str) -> bytes:
+    return Path("/proc", pid, what).read_bytes()

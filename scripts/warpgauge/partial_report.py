@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process's own JSON, as far as it got with it."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+Report = Mapping[str, Any]  # Google Benchmark's JSON, as it was read
+
+_LARGEST = 64 * 2**20  # bytes; what is more is no report
+
+# As Google Benchmark indents a row's closing brace, and begins the list of the rows.
+_ROW_END, _ROWS_BEGIN = "\n    }", '"benchmarks": ['
+
+
+def read(path: Path) -> tuple[Report, bool]:
+    """A process's JSON and whether it is complete; an empty one where there is none.
+
+    A crash leaves it without its end; the context and the rows before it were flushed one by one
+    and still count.
+    """
+    text = _text(path)
+    for candidate in (text, _mended(text, _ROW_END), _mended(text, _ROWS_BEGIN)):
+        try:
+            # Not strict: a message's control characters stand in it as they are.
+            document = json.loads(candidate, strict=False)
+        except (ValueError, RecursionError):
+            continue
+        # What can be read as it stands is not mended into something else.
+        return (document, candidate is text) if _is_report(document) else ({}, False)
+    return {}, False
+
+
+def _text(path: Path) -> str:
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+            return ""
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _mended(text: str, last: str) -> str:
+    """What goes up to the `last` of its kind, and its end."""
+    before, found, _ = text.rpartition(last)
+    return f"{before}{found}]}}"
+
+
+def _is_report(document: object) -> bool:
+    return (
+        isinstance(document, dict)
+        and isinstance(document.get("context"), dict)
+        and isinstance(document.get("benchmarks"), list)
+        and all(
+            isinstance(row, dict) and isinstance(row.get("name"), str)
+            for row in document["benchmarks"]
+        )
+    )
