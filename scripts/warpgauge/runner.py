@@ -15,6 +15,7 @@ from warpgauge.containment import Names, Part
 from warpgauge.discovery import Binary
 from warpgauge.journal import Journal
 from warpgauge.partial_report import Report
+from warpgauge.shuffle import shuffled
 
 # A benchmark takes about a second, the first of a process a few more, with libraries that come from
 # a slow disk a minute; only a hang takes this long.
@@ -116,9 +117,20 @@ def _turns(plan: Plan, number: int) -> list[Turn]:
     return [turn for family in families for turn in turns[family]]
 
 
-def sequence(binary: Binary) -> Names:
-    """The benchmarks of a program in the order that it runs them in: as it lists them."""
-    return binary.names
+def sequence(plan: Plan, turn: Turn) -> Names:
+    """A program's benchmarks in the order that it runs them in: shuffled, or else as it lists them.
+
+    The lanes of a round have the same order.
+    """
+    binary = turn.binary
+    if not binary.shuffles:
+        return binary.names
+    return shuffled(binary.names, _seed_of(plan, turn))
+
+
+def _seed_of(plan: Plan, turn: Turn) -> int:
+    """Of the order within the programs in this round; it has 64 bits."""
+    return (plan.seed << 16 | turn.round) & (1 << 64) - 1
 
 
 def run(plan: Plan, observer: Observer, journal: Journal | None = None) -> list[Outcome]:
@@ -141,7 +153,7 @@ def one_by_one(plan: Plan, observer: Observer, journal: Journal | None = None) -
     for turns in order(plan):
         for turn in turns:
             gone = failed.setdefault((turn.lane.side, turn.binary.family), set())
-            names = tuple(name for name in sequence(turn.binary) if name not in gone)
+            names = tuple(name for name in sequence(plan, turn) if name not in gone)
             observer.begins(turn)
             outcome = (
                 _kept(plan, turn, names, journal) if journal else _delivered(plan, turn, names)
@@ -198,8 +210,10 @@ def _delivered(plan: Plan, turn: Turn, names: Names) -> Outcome:
 
 
 def _process(plan: Plan, turn: Turn, asked: Names, out: Path) -> Part:
-    all_of_it = asked == sequence(turn.binary)
+    all_of_it = asked == sequence(plan, turn)
     called = command(plan, turn.lane, turn.binary, None if all_of_it else asked)
+    if turn.binary.shuffles:
+        called.append(f"--shuffle={_seed_of(plan, turn)}")
     output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
     out.unlink(missing_ok=True)  # of another run in the same folder
     ending = process.run(
