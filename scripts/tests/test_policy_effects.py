@@ -12,11 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders import row, run
+from conftest import Loader
 from warpgauge.comparison import Change, Outcome, ResourceChange, Verdict
+from warpgauge.errors import UserError
 from warpgauge.model import Clock
 from warpgauge.policy import Expected, MinimumEffect, Policy, Required
 from warpgauge.policy_effects import PolicyOutcome, apply
 from warpgauge.terms import Terms
+from warpgauge.verdict import judge
 
 TODAY = date(2027, 1, 1)
 LATER = TODAY + timedelta(days=100)
@@ -46,6 +50,20 @@ def verdict(
 ) -> Verdict:  # fmt: skip
     change = None if ratio is None else Change(ratio, ratio - 0.001, ratio + 0.001)
     return Verdict(name, outcome, Clock.DEVICE, change=change, resources=resources, reason=reason)
+
+
+@pytest.mark.parametrize("kind", ["minimum_effect", "required", "expected"])
+def test_a_pattern_that_would_take_years_is_refused(kind: str, loaded: Loader) -> None:
+    endless = "((a|a)+)+!"
+    entries: dict[str, Expected | Required | MinimumEffect] = {
+        "minimum_effect": MinimumEffect(1, re.compile(endless), 0.05, "noise"),
+        "required": Required(1, re.compile(endless), ""),
+        "expected": expected(endless),
+    }
+    terms = Terms(policy=policy(entries[kind]), today=TODAY)
+    side = loaded(run([row("a" * 40)]))
+    with pytest.raises(UserError, match=f"policy.toml, {kind} entry 1: 'pattern' takes too long"):
+        judge(side, side, terms)
 
 
 def everything(pattern: str) -> bool:
