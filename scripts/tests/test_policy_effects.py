@@ -190,6 +190,17 @@ def test_other_resources_change_nothing_where_they_fail_nobody() -> None:
     assert applied(expected("gemm"), slower).verdicts[0].outcome is Outcome.PASS
 
 
+def test_accepted_resources_are_told_and_fail_on_nothing() -> None:
+    gated = replace(
+        verdict("gemm/a", Outcome.REGRESSION, 0.0, MORE_REGISTERS, reason="fails on its resources"),
+        by_time=Outcome.PASS,
+    )
+    (one,) = applied(expected("gemm", resources=True), gated, resources_fail=True).verdicts
+    assert one.outcome is Outcome.PASS
+    assert not one.reason
+    assert one.causes == ("registers 40 → 72",)
+
+
 def test_fewer_resources_need_no_permission() -> None:
     fewer = ResourceChange("registers", "registers", "72", "40", worse=False)
     slower = verdict("gemm/a", Outcome.REGRESSION, 0.04, fewer)
