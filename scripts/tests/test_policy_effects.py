@@ -157,6 +157,14 @@ def test_an_entry_that_no_regression_needed_is_told() -> None:
     )
 
 
+def test_an_entry_that_matches_nothing_is_no_matter_of_waiting() -> None:
+    outcome = applied(expected("gmem"), verdict("gemm/a", Outcome.PASS, 0.0))
+    assert outcome.notes == (
+        "baselines/policy.toml, expected entry 1 ('gmem') matches no benchmark: correct or remove "
+        "it.",
+    )
+
+
 @pytest.mark.parametrize(
     ("days", "told"), [(0, "today"), (1, "in 1 day"), (14, "in 14 days"), (15, None)]
 )
