@@ -113,7 +113,10 @@ def with_text(text: str) -> Comparison:
     return comparison(
         [*outcomes, verdict(f"{text}/accepted", accepted=text)],
         notes=[text],
-        differences=[ContextDifference(text, text, text), ContextDifference("commit", text, "b")],
+        differences=[
+            ContextDifference(text, text, text),
+            ContextDifference("commit", text, "other"),
+        ],
         base=side,
         cand=side,
     )

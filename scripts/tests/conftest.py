@@ -12,7 +12,7 @@ import pytest
 import builders
 from baselines import Baselines
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
-from warpgauge import alone, build, system_packages
+from warpgauge import alone, build, measuring, system_packages
 from warpgauge.load import load
 from warpgauge.model import Record
 
@@ -23,6 +23,7 @@ Loader = Callable[[object], Record]
 def gpus_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fake GPU is this test's own: others run at the same time."""
     monkeypatch.setattr(alone, "_GPUS", tmp_path / "gpus")
+    monkeypatch.setattr(measuring, "_COOLING_S", 0.0)
 
 
 @pytest.fixture

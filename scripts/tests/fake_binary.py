@@ -30,6 +30,7 @@ def make(
     listing_fault: str = "",
     no_gpu: str = "",
     trace: str | None = None,
+    shuffles: bool = False,
 ) -> Path:
     """A program bench_<family>, in the list of those built.
 
@@ -49,6 +50,8 @@ def make(
         "listing_fault": listing_fault,
         "no_gpu": no_gpu,
         "trace": trace,
+        "shuffles": shuffles,
+        "scripts": str(_PROGRAM.parents[1]),
     }
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!{sys.executable} -IS\n{_PROGRAM.read_text()}")

@@ -172,6 +172,13 @@ def main() -> None:
     pattern = FLAGS.get("benchmark_filter", "")
     negated = pattern.startswith("-")
     names = [n for n in told["times"] if bool(re.search(pattern[negated:], n)) != negated]
+    if "shuffle" in FLAGS and not told["shuffles"]:
+        leave(2, f"{ME}: unknown argument '--shuffle={FLAGS['shuffle']}'; see --help")
+    if "shuffle" in FLAGS:
+        sys.path.insert(0, told["scripts"])
+        from warpgauge.shuffle import shuffled
+
+        names = list(shuffled(names, int(FLAGS["shuffle"])))
     if told["listing_fault"]:
         leave(127, told["listing_fault"])
     if not names:

@@ -83,8 +83,9 @@ def test_a_run_without_its_few_bad_processes_is_recorded(repository: Repository)
     repository.bench("--record", "--processes=7")
     (path,) = repository.root.glob("baselines/*/sync.json")
     rows = load(path.parent).rows
+    # The second of the two was the first's second try.
     assert {len(*row.process_medians.values()) for row in rows.values() if "sync" in row.name} == {
-        5
+        6
     }
     assert "processes_left_out" not in path.read_text()
 

@@ -8,14 +8,19 @@ message of a skipped benchmark, the version of the library and the schema's.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean, median, stdev
 
+import numpy as np
 import pytest
 
 from builders import Json
+from warpgauge.errors import ExitStatus, UserError
 from warpgauge.load import load
-from warpgauge.model import Row
+from warpgauge.model import Record, Row
+from warpgauge.verdict import judge
 
 CONTEXT = """
   "context": {
@@ -110,6 +115,43 @@ def test_a_report_of_aggregates_only_is_its_medians(tmp_path: Path) -> None:
     found = rows(tmp_path, told)
     assert list(found) == ["f", "g"]
     assert times_ns(found["g"]) == pytest.approx([50.0])
+
+
+@pytest.mark.parametrize("count", [2, 3, 10, 10**12])
+@pytest.mark.parametrize("stddev", [0.0, 5.0, 400.0, 1e300])
+def test_aggregates_alone_stand_for_repetitions_that_scatter_as_they_tell(
+    tmp_path: Path, count: int, stddev: float
+) -> None:
+    told = [
+        aggregate("f", kind, value, repetitions=count)
+        for kind, value in {**STATISTICS, "stddev": stddev}.items()
+    ]
+    logs = [math.log(time / 50.0) for time in times_ns(rows(tmp_path, told)["f"])]
+    assert len(logs) == min(count, 100)
+    assert median(logs) == pytest.approx(0.0, abs=1e-9)
+    least, most = {0.0: (0.0, 1e-9), 5.0: (0.099, 0.1)}.get(stddev, (1.0, 10.0))
+    assert least <= stdev(logs) <= most
+
+
+def test_noisy_aggregates_alone_are_no_change(tmp_path: Path) -> None:
+    noise = np.random.default_rng(1)
+    for _ in range(100):
+        sides: list[Record] = []
+        for _ in range(2):
+            times = [50.0 * math.exp(0.3 * noise.normal()) for _ in range(5)]
+            told = {"median": median(times), "mean": fmean(times), "stddev": stdev(times)}
+            path = tmp_path / f"{len(sides)}.json"
+            report = [aggregate("f", kind, one, repetitions=5) for kind, one in told.items()]
+            path.write_text(json.dumps({"benchmarks": report}))
+            sides.append(load(path))
+        assert judge(sides[0], sides[1]).exit_status is not ExitStatus.REGRESSION
+
+
+@pytest.mark.parametrize("stddev", [-1.0, math.nan, math.inf, "5", None])
+def test_a_standard_deviation_that_is_none_is_refused(tmp_path: Path, stddev: object) -> None:
+    told = [aggregate("f", "median", 50.0), {**aggregate("f", "stddev", 5.0), "real_time": stddev}]
+    with pytest.raises(UserError, match=r"row 2 \('f_stddev'\)"):
+        rows(tmp_path, told)
 
 
 def test_statistics_of_the_users_own_are_no_times(tmp_path: Path) -> None:

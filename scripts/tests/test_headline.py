@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from comparisons import comparison, of_every_kind, verdict
 from warpgauge.comparison import Evidence, Outcome
 from warpgauge.headline import headline, how_found
+from warpgauge.ranking import rank
 
 SLOWER = Outcome.REGRESSION
 
@@ -21,6 +24,14 @@ def test_a_refusal_is_said_instead_but_hides_no_regression() -> None:
     assert str(headline(comparison([], refusal="Other GPUs."))) == "Not compared. Other GPUs."
     found = headline(comparison([verdict("a", SLOWER, 0.1)], refusal="Other GPUs."))
     assert str(found).startswith("1 regression")
+
+
+def test_what_fails_on_its_resources_is_called_no_slower_than_it_is() -> None:
+    gated = replace(verdict("a", SLOWER, 0.004), by_time=Outcome.PASS)
+    assert str(headline(comparison([gated]))).endswith("Worst: a (by its resources).")
+    found = comparison([replace(gated, name="b"), verdict("c", SLOWER, 0.002)])
+    assert str(headline(found)).endswith("Worst: c (+0.20 %).")
+    assert [one.name for one in sorted(found.verdicts, key=rank)] == ["c", "b"]
 
 
 def test_names_in_the_line_are_inert() -> None:

@@ -82,3 +82,25 @@ def test_a_request_to_stop_lets_a_program_clean_up(number: int) -> None:
 
 def test_what_is_ignored_stays_so() -> None:
     assert ended(signal.SIGHUP, "ignored").returncode == 0
+
+
+POSTPONED = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+from warpgauge import interrupts
+interrupts.exit_in_order()
+try:
+    with interrupts.postponed():
+        os.kill(os.getpid(), int(sys.argv[2]))
+        print("to its end", flush=True)
+    print("not reached")
+except KeyboardInterrupt as stop:
+    print(interrupts.status(stop), signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_may_be_postponed(number: int) -> None:
+    command = [sys.executable, "-c", POSTPONED, SCRIPTS, str(number)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == f"to its end\n{128 + number} True\n"

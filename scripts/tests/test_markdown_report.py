@@ -180,6 +180,7 @@ def test_a_cut_text_still_has_whole_tables_and_closed_folds() -> None:
 
 
 @given(HOSTILE.filter(prose))
+@example("b")
 @example("a|b\n|c`\n\n# x")
 @example("</details><img src=x onerror=alert(1)>")
 @example("@user #123 GH-1 https://example.org www.example.org [a](b) ![c](d) ::error::")

@@ -12,11 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders import row, run
+from conftest import Loader
 from warpgauge.comparison import Change, Outcome, ResourceChange, Verdict
+from warpgauge.errors import UserError
 from warpgauge.model import Clock
 from warpgauge.policy import Expected, MinimumEffect, Policy, Required
 from warpgauge.policy_effects import PolicyOutcome, apply
 from warpgauge.terms import Terms
+from warpgauge.verdict import judge
 
 TODAY = date(2027, 1, 1)
 LATER = TODAY + timedelta(days=100)
@@ -46,6 +50,20 @@ def verdict(
 ) -> Verdict:  # fmt: skip
     change = None if ratio is None else Change(ratio, ratio - 0.001, ratio + 0.001)
     return Verdict(name, outcome, Clock.DEVICE, change=change, resources=resources, reason=reason)
+
+
+@pytest.mark.parametrize("kind", ["minimum_effect", "required", "expected"])
+def test_a_pattern_that_would_take_years_is_refused(kind: str, loaded: Loader) -> None:
+    endless = "((a|a)+)+!"
+    entries: dict[str, Expected | Required | MinimumEffect] = {
+        "minimum_effect": MinimumEffect(1, re.compile(endless), 0.05, "noise"),
+        "required": Required(1, re.compile(endless), ""),
+        "expected": expected(endless),
+    }
+    terms = Terms(policy=policy(entries[kind]), today=TODAY)
+    side = loaded(run([row("a" * 40)]))
+    with pytest.raises(UserError, match=f"policy.toml, {kind} entry 1: 'pattern' takes too long"):
+        judge(side, side, terms)
 
 
 def everything(pattern: str) -> bool:
@@ -139,6 +157,14 @@ def test_an_entry_that_no_regression_needed_is_told() -> None:
     )
 
 
+def test_an_entry_that_matches_nothing_is_no_matter_of_waiting() -> None:
+    outcome = applied(expected("gmem"), verdict("gemm/a", Outcome.PASS, 0.0))
+    assert outcome.notes == (
+        "baselines/policy.toml, expected entry 1 ('gmem') matches no benchmark: correct or remove "
+        "it.",
+    )
+
+
 @pytest.mark.parametrize(
     ("days", "told"), [(0, "today"), (1, "in 1 day"), (14, "in 14 days"), (15, None)]
 )
@@ -170,6 +196,17 @@ def test_resources_that_are_expected_make_no_pass_of_a_time_that_nobody_knows() 
 def test_other_resources_change_nothing_where_they_fail_nobody() -> None:
     slower = verdict("gemm/a", Outcome.REGRESSION, 0.04, MORE_REGISTERS)
     assert applied(expected("gemm"), slower).verdicts[0].outcome is Outcome.PASS
+
+
+def test_accepted_resources_are_told_and_fail_on_nothing() -> None:
+    gated = replace(
+        verdict("gemm/a", Outcome.REGRESSION, 0.0, MORE_REGISTERS, reason="fails on its resources"),
+        by_time=Outcome.PASS,
+    )
+    (one,) = applied(expected("gemm", resources=True), gated, resources_fail=True).verdicts
+    assert one.outcome is Outcome.PASS
+    assert not one.reason
+    assert one.causes == ("registers 40 → 72",)
 
 
 def test_fewer_resources_need_no_permission() -> None:

@@ -82,6 +82,14 @@ def test_a_filter_of_a_run_that_would_take_years_is_refused(loaded: Loader) -> N
     assert time.process_time() - start < 3.0
 
 
+def test_a_filter_of_the_command_that_would_take_years_is_refused(loaded: Loader) -> None:
+    side = loaded(run([row("a" * 40)]))
+    with pytest.raises(
+        UserError, match=r"--filter '\(\(a\|a\)\+\)\+!' takes too long; simplify it"
+    ):
+        require_match("((a|a)+)+!", side, side)
+
+
 def test_a_filter_of_a_run_that_is_none_names_the_file(loaded: Loader) -> None:
     with pytest.raises(UserError, match=r"0\.json: the filter of its run, '\(' is no regular"):
         Request(None, loaded(run([row("a/b")], filter="(")))

@@ -64,6 +64,40 @@ def test_every_binary_runs_once_a_round_and_leaves_its_json(tmp_path: Path) -> N
     assert len(list((tmp_path / "runs").glob("round*/*/out1.json"))) == 6
 
 
+def test_the_order_within_a_program_is_another_in_every_round_and_the_same_for_all_sides(
+    tmp_path: Path,
+) -> None:
+    times = dict.fromkeys([f"gemm/{letter}" for letter in "abcdefgh"], 1000.0)
+    fake_binary.make(tmp_path / "bin", "gemm", times, shuffles=True)
+    binaries = tuple(discovery.find(tmp_path / "bin", tmp_path))
+    lanes = Lane(binaries, side="base"), Lane(binaries, side="candidate")
+    outcomes = runner.run(Plan(lanes, range(1, 4), 7, tmp_path / "runs"), Silent())
+    ran = [(one.round, [row["name"] for row in one.report["benchmarks"]]) for one in outcomes]
+    for number in (1, 2, 3):
+        base, candidate = (names for round, names in ran if round == number)
+        assert base == candidate
+        assert sorted(base) == list(times)
+    assert len({tuple(names) for _, names in ran}) == 3
+
+
+def test_a_crash_in_a_shuffled_program_is_laid_to_the_benchmark_that_ran(tmp_path: Path) -> None:
+    times = dict.fromkeys([f"gemm/{letter}" for letter in "abcdefgh"], 1000.0)
+    fake_binary.make(tmp_path / "bin", "gemm", times, ill={"gemm/c": "crash"}, shuffles=True)
+    once = plan(tmp_path)
+    rows = merged(once, runner.run(once, Silent()))
+    assert errors(rows).keys() == {"gemm/c"}
+    assert "SIGSEGV" in errors(rows)["gemm/c"]
+    assert len(rows) == 8
+
+
+def test_a_program_that_knows_no_shuffling_runs_as_it_lists(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path / "bin", "gemm")
+    (binary,) = discovery.find(tmp_path / "bin", tmp_path)
+    assert not binary.shuffles
+    once = plan(tmp_path)
+    assert not errors(merged(once, runner.run(once, Silent())))
+
+
 def test_gpu_arguments_reach_only_gpu_binaries(tmp_path: Path) -> None:
     sync, host = Binary(Path("bench_sync"), ("a",)), Binary(Path("bench_host"), ("b",))
     lane = Lane((sync, host), ("--inject=a=2",))

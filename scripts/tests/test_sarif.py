@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 from comparisons import comparison, of_every_kind, verdict, with_text
 from test_markdown_text import HOSTILE
 from warpgauge.comparison import Comparison, Outcome
+from warpgauge.environment import ROOT
 from warpgauge.sarif import render
 from warpgauge.source import SourcePlace, place
 
@@ -37,7 +38,7 @@ LOCATION = closed(
         ["artifactLocation"],
         artifactLocation=closed(
             ["uri"],
-            uri={"type": "string", "pattern": r"^benchmarks/[\w-]+\.(cu|cpp)$"},
+            uri={"type": "string", "pattern": r"^benchmarks/([\w-]+\.(cu|cpp)|README\.md)$"},
             uriBaseId={"const": "%SRCROOT%"},
         ),
         region=closed(["startLine"], startLine={"type": "integer", "minimum": 1}),
@@ -60,7 +61,7 @@ RESULT = closed(
     ruleId={"type": "string"},
     ruleIndex=INDEX,
     level=LEVEL,
-    locations={"type": "array", "items": LOCATION},
+    locations={"type": "array", "items": LOCATION, "minItems": 1},  # more than SARIF asks: GitHub
     partialFingerprints={"type": "object", "additionalProperties": {"type": "string"}},
 )
 RUN = closed(
@@ -123,8 +124,24 @@ def test_the_source_line_is_given_where_it_is_known_and_no_line_where_not() -> N
     assert physical[0]["region"] == {"startLine": 31}
     assert "region" not in physical[1]
     assert physical[1]["artifactLocation"]["uri"] == "benchmarks/gemm.cu"
-    unknown = read(comparison([verdict("nowhere/x", Outcome.ERROR)]))["results"][0]
-    assert unknown["locations"] == []
+
+
+@pytest.mark.parametrize("name", ["nowhere/x", "^gemm/", "BM_plain", "../../etc/passwd/x"])
+def test_a_benchmark_of_no_known_file_is_shown_where_the_families_are_listed(name: str) -> None:
+    (result,) = read(comparison([verdict(name, Outcome.MISSING)]))["results"]
+    (location,) = result["locations"]
+    file = location["physicalLocation"]["artifactLocation"]["uri"]
+    assert (ROOT / file).is_file()
+    assert location["logicalLocations"][0]["fullyQualifiedName"] == name
+
+
+def test_more_results_than_github_takes_are_left_out_and_said_to_be() -> None:
+    verdicts = [verdict(f"gemm/{i}", Outcome.ERROR) for i in range(25_000)]
+    run = read(comparison([verdict("gemm/slow", Outcome.REGRESSION, 0.3), *verdicts]))
+    assert len(run["results"]) == 25_000
+    assert run["results"][0]["message"]["text"].startswith("gemm/slow")
+    (note,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert note["message"]["text"] == "1 result more than GitHub takes: left out."
 
 
 def test_a_fingerprint_is_of_the_name_alone() -> None:

@@ -79,7 +79,7 @@ class Bench:
             if options.record:
                 machine_context.require_committed(source)
             suite = measuring.suite(programs)
-            if uuid := suite.known.get("gpu_uuid"):
+            if uuid := suite.known.get("gpu_uuid", ""):
                 held.enter_context(
                     alone(of_gpu(uuid), _waiting(options, "on this GPU", self.notes))
                 )
@@ -88,7 +88,9 @@ class Bench:
             if self.before:
                 kept = plural(journal.size, "process is", "processes are")
                 measuring.note(f"Going on with {os.path.relpath(paths.run)}: {kept} there.")
-            beside = Beside(replace(measuring, journal=journal), suite, source)
+            measuring = replace(measuring, journal=journal, gpu_uuid=uuid)
+            measuring.wait_for_gpu()
+            beside = Beside(measuring, suite, source)
             with resume.goes_on(journal, measuring.note):
                 if against:
                     return self._against(beside, against, paths)

@@ -39,3 +39,5 @@ def run(name: str, work: Callable[[], int], interrupted: str = "") -> int:
         traceback.print_exc()
         print(f"{name}: this is a fault of its own: please report it", file=sys.stderr)
         return int(ExitStatus.BAD_USAGE)
+    finally:
+        streams.finish()

@@ -115,8 +115,8 @@ class Verdict:
 
     @property
     def causes(self) -> tuple[str, ...]:
-        """What likely made a change: the resources that differ, in words."""
-        changed = self.outcome in (Outcome.REGRESSION, Outcome.IMPROVED)
+        """What likely made a change, an accepted one too: the resources that differ, in words."""
+        changed = self.outcome in (Outcome.REGRESSION, Outcome.IMPROVED) or bool(self.accepted)
         return tuple(map(str, self.resources)) if changed else ()
 
 

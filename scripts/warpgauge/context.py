@@ -23,7 +23,7 @@ WIDENING_KEYS: Mapping[Clock, tuple[str, ...]] = MappingProxyType(
     }
 )
 
-# What may explain a change, in the order it is shown in; it is told, not judged.
+# What may explain a change, in the order it is shown in.
 TOLD_KEYS = (
     "driver_version",
     "cuda_driver_version",

@@ -11,6 +11,9 @@ from types import FrameType
 
 from warpgauge.errors import UserError
 
+# For one expression in all names; 10,000 of them take 0.01 s.
+SEARCH_LIMIT_S = 0.5
+
 
 @contextmanager
 def cpu_limit(seconds: float, refusal: str) -> Iterator[None]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge import partial_report, process
 from warpgauge.errors import UserError
 from warpgauge.last_words import described
+from warpgauge.shuffle import shuffled
 
 FAMILIES = "families.txt"  # CMake's list of what this build made, one program a line
 HOST_FAMILY = "host"  # the one family that needs no GPU
@@ -25,6 +26,7 @@ class Binary:
     path: Path
     names: tuple[str, ...]
     fault: str | None = None  # why its benchmarks could not be listed
+    shuffles: bool = False  # it knows --shuffle; programs of older commits do not
 
     @property
     def family(self) -> str:
@@ -79,7 +81,7 @@ def select(binaries: Sequence[Binary], regex: str, scratch: Path) -> list[Binary
             if ending.status in (0, BAD_USAGE) and not names:
                 continue
             fault = None if ending.status == 0 else f"cannot list: {ending.description}"
-            binary = Binary(binary.path, names, fault)
+            binary = replace(binary, names=names, fault=fault)
         chosen.append(binary)
     return chosen
 
@@ -126,7 +128,15 @@ def listed(path: Path, scratch: Path) -> Binary:
     names = tuple(line for line in ending.stdout.splitlines() if line.strip())
     if ending.status:
         return Binary(path, (), f"cannot list its benchmarks: {ending.description}")
-    return Binary(path, names)
+    return Binary(path, names, shuffles=_shuffles(path, names, scratch))
+
+
+def _shuffles(path: Path, names: tuple[str, ...], scratch: Path) -> bool:
+    """Whether it lists `names` in the order that a seed asks for."""
+    if len(names) < 2:
+        return False
+    ending = _list(path, scratch, "--shuffle=0")
+    return ending.status == 0 and tuple(ending.stdout.split()) == shuffled(names, 0)
 
 
 def _list(path: Path, scratch: Path, *arguments: str) -> process.Ending:

@@ -63,19 +63,26 @@ class Formats:
     def deliver(self, comparison: Comparison, show: Callable[[], None]) -> ExitStatus:
         """Write everything; the exit status of `comparison`. `show` shows it on a terminal.
 
-        Raises UserError where a file cannot be written, with a status that hides no regression.
+        Raises UserError where something cannot be written, which keeps nothing else from it, with
+        a status that hides no regression.
         """
-        if self.shown is TERMINAL:
-            show()
-        else:
-            streams.write(self.shown.render(comparison))
+        faults = []
+        try:
+            if self.shown is TERMINAL:
+                show()
+            else:
+                streams.write(self.shown.render(comparison))
+        except OSError as fault:
+            faults.append(f"standard output cannot be written ({fault.strerror or fault})")
         try:
             # A link stays a link.
             replace_all({_resolved(path): one.render(comparison) for one, path in self.files})
         except UserError as error:
+            faults.append(str(error))
+        if faults:
             regressed = comparison.exit_status is ExitStatus.REGRESSION
-            status = ExitStatus.REGRESSION if regressed else error.status
-            raise UserError(str(error), status) from None
+            status = ExitStatus.REGRESSION if regressed else ExitStatus.BAD_USAGE
+            raise UserError("; ".join(faults), status)
         return comparison.exit_status
 
 

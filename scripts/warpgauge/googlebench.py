@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from warpgauge.aggregates import repetitions
 from warpgauge.counters import combined
 from warpgauge.document import Document, Object, error_of, rows_of
 from warpgauge.errors import UserError
@@ -23,6 +24,7 @@ _FITTED = frozenset(("BigO", "RMS"))
 
 # Stand-ins for a benchmark's own times where only aggregates were written, best first.
 _USABLE_AGGREGATES = ("median", "mean")
+_SPREAD = "stddev"
 
 
 @dataclass(slots=True)
@@ -32,6 +34,7 @@ class _Benchmark:
     times: list[float] = field(default_factory=list)
     counters: list[Mapping[str, float]] = field(default_factory=list)
     aggregates: dict[str, tuple[float, Mapping[str, float]]] = field(default_factory=dict)
+    spread: tuple[float, int] = 0.0, 1  # standard deviation, and of how many repetitions
     unusable: list[str] = field(default_factory=list)  # aggregates that are no typical time
     label: str = ""
     error: str | None = None
@@ -79,6 +82,8 @@ def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place
     if aggregate is not None and not (aggregate in _USABLE_AGGREGATES and told_as_time):
         if aggregate not in _FITTED:
             benchmark.unusable.append(aggregate)
+        if aggregate == _SPREAD and told_as_time:
+            benchmark.spread = _spread(row, place)
         return
     time = seconds(row.get("real_time"), unit_of(row, place), "real_time", place)
     benchmark.label = benchmark.label or label_of(row)
@@ -99,6 +104,13 @@ def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place
     benchmark.counters.append(counters_of(row))
 
 
+def _spread(row: Object, place: Place) -> tuple[float, int]:
+    told, count = row.get("real_time"), row.get("repetitions")
+    alike = told == 0 and not isinstance(told, bool)
+    stddev = 0.0 if alike else seconds(told, unit_of(row, place), "real_time", place)
+    return stddev, count if isinstance(count, int) else 1
+
+
 def _twice(place: Place) -> UserError:
     return place.error("this benchmark is in the file twice", "give each its own name")
 
@@ -112,7 +124,8 @@ def _row(name: str, session: str, benchmark: _Benchmark) -> Row | None:
     for aggregate in _USABLE_AGGREGATES:
         if aggregate in benchmark.aggregates:
             time, counters = benchmark.aggregates[aggregate]
-            return Row(name, {session: (time,)}, Clock.HOST, counters, benchmark.label)
+            times = repetitions(time, *benchmark.spread)
+            return Row(name, {session: times}, Clock.HOST, counters, benchmark.label)
     if benchmark.unusable:  # measured, and never to be mistaken for one that is not there
         error = f"its only aggregates are no typical time ({_listed(benchmark.unusable)})"
         return Row(name, {}, Clock.HOST, error=error)

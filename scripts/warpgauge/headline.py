@@ -81,13 +81,19 @@ def is_accepted(verdict: Verdict) -> bool:
 
 
 def worst(comparison: Comparison) -> Verdict | None:
-    """The regression with the largest change."""
+    """The regression with the largest change of time; else one that fails on its resources."""
     slower = [v for v in comparison.verdicts if v.outcome is Outcome.REGRESSION]
-    return max(slower, key=lambda v: v.change.ratio if v.change else 0.0, default=None)
+    return max(slower, key=_severity, default=None)
+
+
+def _severity(verdict: Verdict) -> tuple[bool, float]:
+    return verdict.by_time is None, verdict.change.ratio if verdict.change else 0.0
 
 
 def size(verdict: Verdict) -> str:
-    """`` (+5.0 %)``, or nothing where there is no number."""
+    """`` (+5.0 %)``, or nothing where there is no number; what else it fails on than its time."""
+    if verdict.by_time is not None:
+        return " (by its resources)"
     return f" ({percent(verdict.change.ratio)})" if verdict.change is not None else ""
 
 

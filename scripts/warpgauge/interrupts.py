@@ -6,7 +6,10 @@ Standard library only, and readable by Python 3.8 (every command begins with it)
 
 from __future__ import annotations
 
+import contextlib
 import signal
+import threading
+from collections.abc import Iterator
 from types import FrameType
 from typing import NoReturn
 
@@ -37,6 +40,32 @@ def told(stop: KeyboardInterrupt, when: str) -> KeyboardInterrupt:
 def status(stop: KeyboardInterrupt) -> int:
     """The exit status: as if the signal itself had ended the command."""
     return 128 + (stop.number if isinstance(stop, Request) else int(signal.SIGINT))
+
+
+@contextlib.contextmanager
+def postponed() -> Iterator[None]:
+    """An interrupt in here takes effect at the end of it, and not half way through.
+
+    Python runs signal handlers in the main thread alone.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    usual = {
+        number: signal.signal(number, lambda caught, frame: came.append((caught, frame)))
+        for number in (signal.SIGINT, *_REQUESTS)
+        if callable(signal.getsignal(number))
+    }
+    try:
+        yield
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+    for caught, frame in came[:1]:
+        handler = usual[signal.Signals(caught)]
+        assert callable(handler)
+        handler(caught, frame)
 
 
 def _leave(number: int, frame: FrameType | None) -> NoReturn:

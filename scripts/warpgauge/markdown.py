@@ -135,7 +135,7 @@ def _compared(comparison: Comparison) -> Section:
     title = "What was compared" + (", and when a change counts" if rule else "")
     if differences:
         told = plural(len(differences), "difference")
-        title = f"{title} · {told} of the environment (told, not judged)"
+        title = f"{title} · {told} of the environment"
     return _fold(inner, summary("", title), f"\n{prose(rule)}\n" if rule else "")
 
 

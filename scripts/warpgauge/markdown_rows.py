@@ -54,7 +54,11 @@ _CAUSE = Column(
 # What a reader of ten seconds asks comes first: of what, how much. A page is not wide.
 CHANGED = (_NAME, *_MEASURED, _CAUSE)
 UNMEASURED = (_NAME, _VERDICT, Column("why", lambda one: prose(sentence(one))))
-ACCEPTED = (_NAME, *_MEASURED, Column("why", lambda one: prose(one.accepted)))
+ACCEPTED = (
+    _NAME,
+    *_MEASURED,
+    Column("why", lambda one: prose("; ".join((*one.causes, one.accepted)))),
+)
 NEW = (_NAME, Column("time", lambda one: _time(one.candidate_seconds), is_number=True), _LIMIT)
 UNCHANGED = (_NAME, *_MEASURED, _LIMIT)
 

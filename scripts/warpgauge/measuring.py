@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from warpgauge import (
     build,
     built_from,
     discovery,
+    gpu_users,
     machine_context,
     progress,
     runner,
@@ -24,7 +26,10 @@ from warpgauge.discovery import Binary, Probe
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.journal import Journal
 from warpgauge.options import Options
-from warpgauge.text import plural
+from warpgauge.text import named, plural
+
+_COOLING_S = 3.0
+_PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,7 @@ class Measuring:
     scratch: Path  # gets what the processes write
     notes: Console
     journal: Journal | None = None  # keeps what was delivered
+    gpu_uuid: str = ""
 
     def built(self) -> Path:
         """The folder of this tree's programs, up to date unless --no-build was given."""
@@ -112,6 +118,7 @@ class Measuring:
             folder=self.scratch,
             gpu_arguments=self._gpu_arguments,
             deadline_s=self.options.timeout_s,
+            settle=self._settle,
         )
         for lane in lanes:
             for binary in lane.binaries:
@@ -121,6 +128,21 @@ class Measuring:
                     self.note(f"{side}{binary.path.name}: {binary.fault}")
         with progress.RunProgress(plan, self.notes) as observer:
             yield from runner.one_by_one(plan, observer, self.journal)
+
+    def _settle(self, names: Sequence[str]) -> None:
+        """Give a disturbed GPU a chance to come to rest."""
+        self.note(f"Disturbed, and measured again: {named(names)}")
+        time.sleep(_COOLING_S)
+        self.wait_for_gpu()
+
+    def wait_for_gpu(self) -> None:
+        """Until nobody else computes there, or patience ends; then rows tell of it themselves."""
+
+        def waiting(users: Sequence[gpu_users.User]) -> None:
+            self.note(f"Waiting for the GPU, which {', '.join(map(str, users))} uses ...")
+
+        if self.gpu_uuid:
+            gpu_users.stayed(lambda: gpu_users.now(self.gpu_uuid), _PATIENCE_S, waiting=waiting)
 
     def note(self, line: str) -> None:
         self.notes.print(line, markup=False, highlight=False, soft_wrap=True)

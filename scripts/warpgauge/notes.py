@@ -17,7 +17,7 @@ from warpgauge.model import Clock, Record, Source
 from warpgauge.pairing import Pairing
 from warpgauge.request import Request
 from warpgauge.screening import ASSUMED_PROCESS_SD
-from warpgauge.text import duration, inert, percent, plural
+from warpgauge.text import inert, percent, plural
 
 # A control that moved less is the usual weather of a shared machine.
 _TOLD_MOVEMENT = 0.10
@@ -83,12 +83,12 @@ def _siblings(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
     gpu = inert(met[0][0].session.gpu_name or "GPU")
     sessions = {session.key for one, _ in met for session in one.references}
     effect = percent(min(effect for _, effect in met), sign=False)
-    latency = duration(SIBLING_LATENCY)
+    latency = f"{1e9 * SIBLING_LATENCY:.0f} ns"
     return [
         f"This very {gpu} is not in the baseline: compared with {plural(len(sessions), 'session')} "
         f"of its siblings, which differ without a cause, so only a change of device time of "
         f"{effect} or of {latency}, whichever is more, could be seen; scripts/bench --against a "
-        "commit sees less."
+        "commit sees smaller ones."
     ]
 
 

@@ -8,13 +8,16 @@ Patterns are Python's regular expressions, found anywhere in a benchmark's name;
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from warpgauge import toml_file
+from warpgauge.cpu_limit import SEARCH_LIMIT_S, cpu_limit
 from warpgauge.model import Record, Source
 from warpgauge.pairs import are_paired
+from warpgauge.place import Place
 from warpgauge.policy_entry import Entry, entries
 
 FILE_NAME = "policy.toml"
@@ -75,6 +78,20 @@ class Policy:
         """
         found = [one for one in self.minimum_effects if one.pattern.search(name)]
         return found[-1].fraction if found else None
+
+    def require_quick(self, names: Collection[str]) -> None:
+        """Raises UserError for a pattern that would take years to search in `names`."""
+        entries: list[tuple[str, MinimumEffect | Required | Expected]] = [
+            *(("minimum_effect", one) for one in self.minimum_effects),
+            *(("required", one) for one in self.required),
+            *(("expected", one) for one in self.expected),
+        ]
+        for kind, one in entries:
+            place = Place(self.path, f"{kind} entry {one.number}")
+            fault = place.error("'pattern' takes too long to search", "simplify it")
+            with cpu_limit(SEARCH_LIMIT_S, str(fault)):
+                for name in names:
+                    one.pattern.search(name)
 
 
 def find(baseline: Path) -> Path | None:

@@ -79,7 +79,9 @@ def _expected(verdict: Verdict, entry: Expected, resources_fail: bool) -> Verdic
         reason = f"what it takes is expected ({why}), its time says nothing"
         return replace(verdict, outcome=verdict.by_time, reason=reason)
     accepted = f"{why}, until {entry.expires.isoformat()}"
-    return replace(verdict, outcome=Outcome.PASS, accepted=accepted)
+    # A pass does not fail on its resources: those are among its causes.
+    reason = verdict.reason if verdict.by_time is None else ""
+    return replace(verdict, outcome=Outcome.PASS, accepted=accepted, reason=reason)
 
 
 def _adding(verdict: Verdict, words: str) -> Verdict:

@@ -12,6 +12,8 @@ from warpgauge.text import inert, plural, quoted
 # Time enough to mend what was expected to be slow, or to renew the entry.
 WARNING_TIME = timedelta(days=14)
 
+_NOTHING = "matches no benchmark: correct or remove it"
+
 
 def notes(
     policy: Policy,
@@ -24,12 +26,13 @@ def notes(
     told = []
     for expected in policy.expected:
         idle = expected.number not in needed and asked(expected.pattern.pattern)
-        if words := _of_expected(expected, idle, today):
+        unknown = idle and not any(map(expected.pattern.search, names))
+        if words := _NOTHING if unknown else _of_expected(expected, idle, today):
             told.append(f"{_place(policy, 'expected', expected)} {words}.")
     for effect in policy.minimum_effects:
         if asked(effect.pattern.pattern) and not any(map(effect.pattern.search, names)):
             place = _place(policy, "minimum_effect", effect)
-            told.append(f"{place} matches no benchmark: correct or remove it.")
+            told.append(f"{place} {_NOTHING}.")
     return tuple(told)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from warpgauge import offspring
+from warpgauge import interrupts, offspring
 from warpgauge.offspring import Offspring
 from warpgauge.text import inert
 
@@ -106,29 +106,30 @@ def _run(
     mark = secrets.token_hex(16)
     older, began = offspring.pids(), time.monotonic()
     with files[0].open("w+b") as out, files[1].open("w+b") as err:
+        family: Offspring | None = None
         try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-                env={**_environment(), **environment, _MARK: mark},
-            )
-        except OSError as fault:
-            words = fault.strerror or str(fault)
-            return Ending(tuple(command), NOT_EXECUTABLE, "", words, 0.0)
-        family = Offspring(process.pid, mark.encode(), older)
-        # A thread can wait for a process without waking up in between.
-        waiter = threading.Thread(target=process.wait, daemon=True)
-        left_behind = False
-        try:
-            waiter.start()
+            with interrupts.postponed():  # or one would leave a process that nobody knows
+                try:
+                    process = subprocess.Popen(
+                        command,
+                        stdin=subprocess.DEVNULL,
+                        stdout=out,
+                        stderr=err,
+                        start_new_session=True,
+                        env={**_environment(), **environment, _MARK: mark},
+                    )
+                except OSError as fault:
+                    words = fault.strerror or str(fault)
+                    return Ending(tuple(command), NOT_EXECUTABLE, "", words, 0.0)
+                family = Offspring(process.pid, mark.encode(), older)
+                # A thread can wait for a process without waking up in between.
+                waiter = threading.Thread(target=process.wait, daemon=True)
+                waiter.start()
             ended_for = _watch(waiter, deadline_s, watched, (out, err))
             left_behind = not ended_for and bool(family.running())
         finally:
-            gone = family.end()
-            if waiter.ident is not None:
+            gone = family is None or family.end()
+            if family is not None:
                 waiter.join(offspring.GRACE_S)
         return Ending(
             command=tuple(command),

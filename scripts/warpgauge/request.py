@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable
 from functools import cache
 
-from warpgauge.cpu_limit import cpu_limit
+from warpgauge.cpu_limit import SEARCH_LIMIT_S, cpu_limit
 from warpgauge.errors import UserError
 from warpgauge.model import Record
 from warpgauge.suggestion import hint
@@ -20,9 +20,6 @@ _AMBIGUOUS = re.compile(r"\[([:.=])[^]]*\1\]|\\[A-Za-z0-9]|\[[^]]*\\|\(\?|[*+?}]
 
 # A run that confirmed is filtered by the names of all that it measured.
 _LONGEST_SHOWN = 300
-
-# A run file brings its own expression, and may be hostile; 10,000 names take 0.01 s.
-_SEARCH_LIMIT_S = 0.5
 
 
 class Request:
@@ -44,7 +41,7 @@ class Request:
     def covered(self, names: Iterable[str]) -> list[str]:
         """Those of `names` that are part of the comparison, measured or not. Raises UserError."""
         refusal = f"{self._whose} or --filter, takes too long ({self.filters}); simplify it"
-        with cpu_limit(_SEARCH_LIMIT_S, refusal):
+        with cpu_limit(SEARCH_LIMIT_S, refusal):
             return [name for name in names if self._covers(name)]
 
     def _covers(self, name: str) -> bool:
@@ -68,7 +65,9 @@ def require_match(filter: str | None, baseline: Record, candidate: Record) -> No
     """
     asked = normal(filter or "")
     names = dict.fromkeys([*baseline.rows, *candidate.rows])
-    if asked not in _own_filters(candidate) and not any(matches(asked, name) for name in names):
+    with cpu_limit(SEARCH_LIMIT_S, f"--filter {typed(asked)} takes too long; simplify it"):
+        meant = asked in _own_filters(candidate) or any(matches(asked, name) for name in names)
+    if not meant:
         raise UserError(
             f"no benchmark of either side matches --filter {typed(asked)}{hint(asked, names)}"
         )

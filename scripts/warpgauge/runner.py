@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Protocol
 
-from warpgauge import containment, measured, partial_report, process, selection
+from warpgauge import containment, measured, partial_report, process, repeats, selection
 from warpgauge.containment import Names, Part
 from warpgauge.discovery import Binary
 from warpgauge.journal import Journal
 from warpgauge.partial_report import Report
+from warpgauge.repeats import Budget
+from warpgauge.shuffle import shuffled
 
 # A benchmark takes about a second, the first of a process a few more, with libraries that come from
 # a slow disk a minute; only a hang takes this long.
@@ -42,6 +45,7 @@ class Plan:
     gpu_arguments: tuple[str, ...] = ()  # only for the binaries that need a GPU
     deadline_s: float = DEADLINE_S  # of a benchmark
     environment: Mapping[str, str] = field(default_factory=dict)  # beside our own
+    settle: Callable[[Sequence[str]], None] = lambda names: None  # before these run once more
 
 
 @dataclass(frozen=True)
@@ -116,9 +120,20 @@ def _turns(plan: Plan, number: int) -> list[Turn]:
     return [turn for family in families for turn in turns[family]]
 
 
-def sequence(binary: Binary) -> Names:
-    """The benchmarks of a program in the order that it runs them in: as it lists them."""
-    return binary.names
+def sequence(plan: Plan, turn: Turn) -> Names:
+    """A program's benchmarks in the order that it runs them in: shuffled, or else as it lists them.
+
+    The lanes of a round have the same order.
+    """
+    binary = turn.binary
+    if not binary.shuffles:
+        return binary.names
+    return shuffled(binary.names, _seed_of(plan, turn))
+
+
+def _seed_of(plan: Plan, turn: Turn) -> int:
+    """Of the order within the programs in this round; it has 64 bits."""
+    return (plan.seed << 16 | turn.round) & (1 << 64) - 1
 
 
 def run(plan: Plan, observer: Observer, journal: Journal | None = None) -> list[Outcome]:
@@ -126,39 +141,72 @@ def run(plan: Plan, observer: Observer, journal: Journal | None = None) -> list[
 
     What failed in a lane is not run there again: its row is an error whatever comes of it, and a
     hang would cost its deadline in every round. A turn that this leaves without benchmarks starts
-    no process.
+    no process. What was disturbed is run once more, in all lanes, as long as that helps.
     """
     return list(one_by_one(plan, observer, journal))
 
 
 def one_by_one(plan: Plan, observer: Observer, journal: Journal | None = None) -> Iterator[Outcome]:
-    """The same, each when its turn has ended: an interrupt takes none back.
+    """The same, each when the turns of its program have ended: an interrupt takes none back.
 
     A `journal` keeps them, and what it holds already is not run again. Raises UserError where it
     cannot.
     """
+    rounds = order(plan)
+    budget = Budget(sum(map(len, rounds)) // 2)
     failed: dict[tuple[str, str], set[str]] = {}
-    for turns in order(plan):
-        for turn in turns:
-            gone = failed.setdefault((turn.lane.side, turn.binary.family), set())
-            names = tuple(name for name in sequence(turn.binary) if name not in gone)
-            observer.begins(turn)
-            outcome = (
-                _kept(plan, turn, names, journal) if journal else _delivered(plan, turn, names)
-            )
-            gone.update(outcome.failures)
-            observer.ended(outcome)
-            yield outcome
+    for turns in rounds:
+        for _, group in groupby(turns, key=lambda turn: turn.binary.family):
+            together, outcomes = list(group), []
+            for turn in together:
+                gone = failed.setdefault((turn.lane.side, turn.binary.family), set())
+                names = tuple(name for name in sequence(plan, turn) if name not in gone)
+                observer.begins(turn)
+                outcome = _kept(plan, turn, names, journal)
+                gone.update(outcome.failures)
+                observer.ended(outcome)
+                outcomes.append(outcome)
+            yield from _undisturbed(plan, together, outcomes, budget, journal)
 
 
-def _kept(plan: Plan, turn: Turn, names: Names, journal: Journal) -> Outcome:
+def _undisturbed(
+    plan: Plan,
+    turns: Sequence[Turn],
+    outcomes: Sequence[Outcome],
+    budget: Budget,
+    journal: Journal | None,
+) -> Sequence[Outcome]:
+    """The outcomes of one program's turns, with what was disturbed in any of them run again."""
+    names = repeats.disturbed(outcome.report for outcome in outcomes)
+    if not names or not budget.is_left:
+        return outcomes
+    plan.settle(names)
+    better = []
+    for turn, outcome in zip(turns, outcomes, strict=True):
+        asked = tuple(name for name in outcome.binary.names if name in names)
+        again = _kept(plan, turn, asked, journal, attempt=2)
+        report = repeats.with_repeated(outcome.report, again.report, asked)
+        faults = {**outcome.faults, **again.faults}
+        seconds = outcome.seconds + again.seconds
+        better.append(replace(outcome, report=report, faults=faults, seconds=seconds))
+    left = repeats.disturbed(outcome.report for outcome in better)
+    budget.spend(len(turns), helped=len(left) < len(names))
+    return better
+
+
+def _kept(
+    plan: Plan, turn: Turn, names: Names, journal: Journal | None, attempt: int = 1
+) -> Outcome:
+    """What the journal holds of a turn, else what the turn delivers, which the journal keeps."""
+    if journal is None:
+        return _delivered(plan, turn, names)
     binary = replace(turn.binary, names=names)
-    key = [str(turn.round), turn.lane.side, *command(plan, turn.lane, binary), *names]
+    place = [str(turn.round), str(attempt), turn.lane.side]
+    key = [*place, *command(plan, turn.lane, binary), *names]
     found = journal.find(key)
     if found is None:
         outcome = _delivered(plan, turn, names)
-        told = {key: getattr(outcome, key) for key in _TOLD}
-        journal.keep(key, told)
+        journal.keep(key, {key: getattr(outcome, key) for key in _TOLD})
         return outcome
     told = {key: found[key] for key in _TOLD}
     return Outcome(binary, turn.round, side=turn.lane.side, **told)
@@ -198,8 +246,10 @@ def _delivered(plan: Plan, turn: Turn, names: Names) -> Outcome:
 
 
 def _process(plan: Plan, turn: Turn, asked: Names, out: Path) -> Part:
-    all_of_it = asked == sequence(turn.binary)
+    all_of_it = asked == sequence(plan, turn)
     called = command(plan, turn.lane, turn.binary, None if all_of_it else asked)
+    if turn.binary.shuffles:
+        called.append(f"--shuffle={_seed_of(plan, turn)}")
     output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
     out.unlink(missing_ok=True)  # of another run in the same folder
     ending = process.run(

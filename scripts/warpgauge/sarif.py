@@ -14,8 +14,8 @@ from warpgauge.environment import ROOT
 from warpgauge.headline import headline
 from warpgauge.ranking import rank
 from warpgauge.sentence import sentence
-from warpgauge.source import place
-from warpgauge.text import inert
+from warpgauge.source import SourcePlace, place
+from warpgauge.text import inert, plural
 
 _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -23,9 +23,16 @@ _SCHEMA = (
 
 Json = dict[str, object]
 
+# Where a benchmark of no known file is shown: a required pattern, a family that was removed, a
+# plain file's. GitHub refuses the whole log for one result without a location.
+_FAMILIES = "benchmarks/README.md"
+
+# GitHub refuses a log of more.
+_MOST_RESULTS = 25_000
+
 # Level and meaning of each rule.
 _RULES = {
-    Outcome.REGRESSION: ("error", "The benchmark is slower than every accepted time."),
+    Outcome.REGRESSION: ("error", "The benchmark is slower than its baseline, or takes more."),
     Outcome.ERROR: ("error", "The benchmark failed on one side."),
     Outcome.MISSING: ("error", "The benchmark is in the baseline and was not measured."),
     Outcome.INVALID: ("warning", "The benchmark must not be compared."),
@@ -36,16 +43,13 @@ _INDEX = {outcome: index for index, outcome in enumerate(_RULES)}
 
 def render(comparison: Comparison) -> str:
     """One result a benchmark that regressed or was not measured, the worst first. ASCII."""
+    found = [one for one in sorted(comparison.verdicts, key=rank) if one.outcome in _RULES]
     run: Json = {
         "tool": {"driver": {"name": "warpgauge", "rules": [_rule(one) for one in _RULES]}},
         "automationDetails": {"id": "warpgauge/"},
         "columnKind": "unicodeCodePoints",
-        "invocations": [_invocation(comparison)],
-        "results": [
-            _result(verdict)
-            for verdict in sorted(comparison.verdicts, key=rank)
-            if verdict.outcome in _RULES
-        ],
+        "invocations": [_invocation(comparison, len(found) - _MOST_RESULTS)],
+        "results": [_result(verdict) for verdict in found[:_MOST_RESULTS]],
     }
     document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
@@ -61,9 +65,11 @@ def _rule(outcome: Outcome) -> Json:
     }
 
 
-def _invocation(comparison: Comparison) -> Json:
+def _invocation(comparison: Comparison, left_out: int) -> Json:
     refused = comparison.refusal is not None
     told = [("error", str(headline(comparison)))] if refused else []
+    if left_out > 0:
+        told.append(("warning", f"{plural(left_out, 'result')} more than GitHub takes: left out."))
     told += [("note", note) for note in comparison.notes]
     return {
         "executionSuccessful": not refused,
@@ -96,10 +102,8 @@ def _fingerprints(name: str) -> Json:
 
 
 def _locations(verdict: Verdict) -> list[Json]:
-    """Without a line no region: line 1 would be a lie. Without a file nothing."""
-    where = place(ROOT, verdict)
-    if where is None:
-        return []
+    """Without a line no region: line 1 would be a lie."""
+    where = place(ROOT, verdict) or SourcePlace(_FAMILIES, None)
     physical: Json = {"artifactLocation": {"uri": where.file, "uriBaseId": "%SRCROOT%"}}
     if where.line is not None:
         physical["region"] = {"startLine": where.line}

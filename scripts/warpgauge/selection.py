@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from warpgauge import discovery, request
@@ -66,7 +67,7 @@ def only(binaries: Sequence[Binary], names: Collection[str]) -> list[Binary]:
     for binary in binaries:
         found = tuple(name for name in binary.names if name in names)
         if found or (binary.fault is not None and binary.family in families):
-            left.append(Binary(binary.path, found, binary.fault))
+            left.append(replace(binary, names=found))
     return left
 
 

@@ -19,10 +19,28 @@ def forgive() -> None:
 
 
 def write(text: str) -> None:
-    """Print to standard output, also where its reader has gone away."""
+    """Print to standard output, also where its reader has gone away, or there is none."""
+    if sys.stdout is None:
+        return
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python flushes once more on its way out, and must find somebody there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        abandon()
+
+
+def abandon() -> None:
+    """What is left of standard output goes nowhere.
+
+    Python flushes once more on its way out, and must find somebody there.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def finish() -> None:
+    """Nothing is left to be printed by Python's own end, whose status for a full disk is 120."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:  # whoever printed has told
+        abandon()

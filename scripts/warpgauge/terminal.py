@@ -36,7 +36,7 @@ def render(comparison: Comparison, console: Console, *, show_all: bool = False) 
         console.print()
         print_table(comparison.verdicts, console, show_all)
     if differences := differences_beside(comparison):
-        print_text(console, "\nDifferent between the two (told, not judged)", style="bold")
+        print_text(console, "\nDifferent between the two", style="bold")
         print_facts(console, [_difference(one) for one in differences])
     if comparison.notes:
         print_text(console, "\nTo know", style="bold")

@@ -39,6 +39,8 @@ def judge(baseline: Record, candidate: Record, terms: Terms = _DEFAULT) -> Compa
     request = Request(terms.filter, candidate)
     everything = list({**baseline.rows, **candidate.rows})
     names = request.covered(everything)
+    if terms.policy is not None:
+        terms.policy.require_quick(names)
     refusal = context.refusal(baseline, candidate, terms.allow)
     if refusal is not None:
         refused = tuple(_refused(baseline, candidate, name, refusal) for name in names)

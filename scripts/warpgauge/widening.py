@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from warpgauge.controls import is_control
 from warpgauge.kinship import MINIMUM_EFFECT, Kin, widened
 from warpgauge.model import Clock
 from warpgauge.pairing import Pairing
@@ -18,7 +19,13 @@ def notes(pairings: Sequence[Pairing]) -> tuple[str, ...]:
 
 
 def _note(pairings: Sequence[Pairing], clock: Clock) -> str:
-    met = [one for one in pairings if one.kin is Kin.OTHER_SYSTEM and one.candidate.clock is clock]
+    met = [
+        one
+        for one in pairings
+        if one.kin is Kin.OTHER_SYSTEM
+        and one.candidate.clock is clock
+        and not is_control(one.candidate)
+    ]
     if not met:
         return ""
     newest = newest_last(met[-1].references)[-1]
