@@ -27,10 +27,6 @@ from warpgauge.variance import SESSIONS_ALIKE, Variances
 # One process, or two, may be the odd ones out, whatever others did.
 _FEWEST_PROCESSES = 3
 
-# Degrees of freedom of repetitions, of five of them, that tell how far one process scatters at
-# least: with fewer it takes the suite.
-_REPEATED = 4.0
-
 
 @dataclass(frozen=True)
 class _Assumed:
@@ -92,8 +88,6 @@ def screen(baseline: Record, candidate: Record, pairings: Sequence[Pairing]) -> 
     )
     location = sessions.location()
     estimates = Estimates(ours.log_seconds - location, np.sqrt(variance), freedom)
-    repeated = np.minimum(sessions.repetitions()[1], ours.repetition_freedom) >= _REPEATED
-    unknown = np.where(repeated, 0.0, unknown)
     widened = suite_scatter.widened(estimates, unknown, clocks)
     processes_of = sessions.processes(), ours.processes
     return Tests(widened, estimates, location, ours.log_seconds, *processes_of)
