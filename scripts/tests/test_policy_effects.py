@@ -295,9 +295,3 @@ def test_a_policy_turns_nothing_but_covered_regressions_into_passes(
         accepted = covered and ratio <= most
         assert one.outcome is (Outcome.PASS if accepted else outcome)
         assert bool(one.accepted) is accepted
-
-
-def test_a_policy_that_expects_changes_is_not_judged_without_the_day() -> None:
-    with pytest.raises(ValueError, match="needs the day"):
-        Terms(policy=policy(expected("gemm")))
-    assert Terms(policy=policy(expected("gemm")), today=TODAY).today == TODAY
