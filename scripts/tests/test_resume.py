@@ -85,9 +85,9 @@ def test_a_run_goes_on_as_if_nothing_had_happened(
     interrupts.after(turns)
     interrupted(repository, "--processes=7")
     said = repository.output()[1]
-    assert (
-        f"{turns} process{'es are' if turns > 1 else ' is'} kept: `scripts/bench --resume`" in said
-    )
+    (journal,) = journals(repository)
+    count = f"{turns} processes are" if turns > 1 else "1 process is"
+    assert f"{count} kept: `scripts/bench --resume {os.path.relpath(journal)}` goes on" in said
     interrupts.never()
     assert repository.resume() is status
     assert len(interrupts.begun) == 14 - turns
@@ -178,9 +178,10 @@ def test_a_run_goes_on_as_it_began(repository: Repository) -> None:
 def test_what_is_no_journal_is_refused(repository: Repository, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"holds no run to resume: name a folder"):
         repository.resume(str(tmp_path))
-    (tmp_path / "start.json").write_text('{"warpgauge_format": "journal/99"}')
-    with pytest.raises(UserError, match="no journal that this scripts/bench can read"):
-        repository.resume(str(tmp_path))
+    for start in ('{"warpgauge_format": "journal/99"}', '{"warpgauge_format": "journal/1"}', "[]"):
+        (tmp_path / "start.json").write_text(start)
+        with pytest.raises(UserError, match="no journal that this scripts/bench can read"):
+            repository.resume(str(tmp_path))
 
 
 def test_a_turn_that_is_damaged_on_disk_is_run_again(

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,15 +66,19 @@ def begin(run: Path, facts: Json) -> Journal:
     return journal
 
 
-def opened(folder: Path) -> tuple[Journal, Json]:
-    """A journal that is there, and the facts that it began with. Raises UserError."""
+def opened(folder: Path, keys: Collection[str]) -> tuple[Journal, Json]:
+    """A journal that is there, and the facts that it began with, `keys` among them.
+
+    Raises UserError.
+    """
     try:
         start = json.loads((folder / _START).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise UserError(
             f"{folder} holds no run to resume: name a folder that ends in {SUFFIX}"
         ) from None
-    if not isinstance(start, dict) or start.get("warpgauge_format") != FORMAT:
+    known = isinstance(start, dict) and start.get("warpgauge_format") == FORMAT
+    if not known or not start.keys() >= set(keys):
         raise UserError(f"{folder} is no journal that this scripts/bench can read: measure anew")
     return Journal(folder), start
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -55,7 +56,7 @@ def interrupted(given: Options, runs: Path) -> Interrupted:
     Raises UserError.
     """
     folder = given.resume if given.resume and given.resume.name else journal.newest(runs)
-    there, began = journal.opened(folder)
+    there, began = journal.opened(folder, ("argv", "seed", "run", "folder", *_SAME))
     if began["folder"] != str(Path.cwd()):
         raise UserError(f"{folder} is of a run in {began['folder']}: resume it there")
     options = replace(
@@ -89,7 +90,8 @@ def goes_on(there: Journal, say: Callable[[str], None]) -> Iterator[None]:
     except BaseException:
         if there.size:
             what = plural(there.size, "process is", "processes are")
-            say(f"{what} kept: `scripts/bench --resume` goes on from there.")
+            folder = shlex.quote(os.path.relpath(there.folder))
+            say(f"{what} kept: `scripts/bench --resume {folder}` goes on from there.")
         else:
             there.remove()
         raise
