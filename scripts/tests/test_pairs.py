@@ -74,6 +74,25 @@ def test_a_change_of_half_a_percent_counts_in_pairs(loaded: Loader) -> None:
     assert too_small.outcome is Outcome.PASS
 
 
+def test_a_quiet_benchmark_beside_noisy_ones_is_not_blinded_by_them(loaded: Loader) -> None:
+    noise = (5e-4, 0.002, 0.007, 0.015, 0.02, 0.06)
+
+    def both(seed: int, slower: float) -> Record:
+        rows = [
+            row(
+                f"memcpy/{index}",
+                noisy(seed + index, sd, slower if index == 0 else 1.0),
+                process_rounds=list(range(1, 8)),
+            )
+            for index, sd in enumerate(noise)
+        ]
+        return loaded(run(rows, pair_id="p"))
+
+    found = judge(both(1, 1.0), both(50, 1.03)).verdicts
+    assert found[0].outcome is Outcome.REGRESSION
+    assert all(one.outcome is not Outcome.REGRESSION for one in found[1:])
+
+
 def test_in_pairs_the_hosts_controls_are_not_asked(loaded: Loader) -> None:
     def both(host: Sequence[float], call: Sequence[float]) -> Record:
         rounds = list(range(1, 8))

@@ -93,6 +93,14 @@ def test_who_contradicts_a_benchmark_is_no_witness_of_it() -> None:
     assert alike.freedom[0] == pytest.approx(6.0 + SESSIONS_ALIKE)
 
 
+def test_noisy_neighbours_leave_a_quiet_benchmark_what_it_knows_of_itself() -> None:
+    value = np.array([1e-7, 1e-3, 2e-5, 4e-4, 1e-6, 3e-3])
+    own = Variances.of(value, np.full(value.size, FREEDOM))
+    made = own.moderated(["f"] * value.size)
+    assert np.all(made.freedom >= FREEDOM)
+    assert np.all(made.value >= value)  # so that Student's test only loses by them
+
+
 def test_benchmarks_that_moved_together_lend_no_more_than_one_of_them_shows() -> None:
     own = drawn(np.full(30, 4e-6))
     together, apart = (

@@ -136,15 +136,17 @@ class Variances:
 
         Agreement of others is no proof that this one is quiet. Nor are they its witnesses where
         they contradict it: the freedom is that of a sum of two variances (Satterthwaite 1946),
-        which is that of both together only where they agree.
+        which is that of both together only where they agree. It is never less than its own:
+        Student's test with a variance that is no smaller, and as much freedom, errs no more often.
         """
         own, other = self.freedom * self.value, known.freedom * known.value
         pooled = (own + other) / np.maximum(self.freedom + known.freedom, 1.0)
         inverse = own * self.value + other * known.value
+        together = (own + other) ** 2 / np.maximum(inverse, np.finfo(np.float64).tiny)
         return replace(
             self,
             value=np.where(self.freedom > 0.0, np.maximum(pooled, self.value), pooled),
-            freedom=(own + other) ** 2 / np.maximum(inverse, np.finfo(np.float64).tiny),
+            freedom=np.maximum(together, self.freedom),
             witnesses=self.witnesses + known.freedom,
         )
 
