@@ -96,22 +96,24 @@ def _single_process(
     baseline: Record, candidate: Record, judged: Sequence[tuple[Pairing, Verdict]]
 ) -> list[str]:
     alone = {"baseline": False, "candidate": False}
-    seen = []
+    seen: dict[Clock, list[float]] = {}
     for one, verdict in judged:
         base, cand = _alone(baseline, one, False), _alone(candidate, one, True)
         alone["baseline"] |= base
         alone["candidate"] |= cand
         if base or cand:
-            seen.append(verdict.detectable or 0.0)
+            seen.setdefault(verdict.clock, []).append(verdict.detectable or 0.0)
     if not seen:
         return []
+    least = {clock: sharpness.least(statistics.median(sizes)) for clock, sizes in seen.items()}
+    words = [f"of {clock.value} time {least[clock]}" for clock in Clock if clock in least]
+    mostly = ", ".join(words) if len(words) > 1 else next(iter(least.values()))
     sides = [side for side, is_alone in alone.items() if is_alone]
     who = "Both sides have" if len(sides) == len(alone) else f"The {sides[0]} side has"
     return [
         f"{who} a single process, which cannot tell how far the next would lie; a "
         f"spread of {percent(ASSUMED_PROCESS_SD, sign=False)} is assumed, or that of all changes "
-        f"where it is more, and mostly "
-        f"{sharpness.least(statistics.median(seen))} is sure to be seen."
+        f"where it is more, and mostly {mostly} is sure to be seen."
     ]
 
 
