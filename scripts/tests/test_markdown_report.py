@@ -93,7 +93,7 @@ def test_the_hosts_controls_are_not_benchmarks() -> None:
     host = [verdict(f"host/{n}", clock=Clock.HOST, ratio=0.1, host_clock=1.0) for n in "ab"]
     text = rendered(comparison([verdict("a/b"), verdict("a/c"), *host]))
     assert text.startswith("**0 regressions, 0 improvements; 2 of 2 unchanged.**")
-    assert "<summary><code>host</code> · 2 controls (+10.0 %)</summary>" in text
+    assert "<summary><code>host</code> · 2 controls, not judged (+10.0 %)</summary>" in text
 
 
 def test_many_families_of_one_benchmark_are_one_fold() -> None:

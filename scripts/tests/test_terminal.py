@@ -148,7 +148,7 @@ def test_the_hosts_controls_are_told_and_not_counted(loaded: Loader) -> None:
     side = loaded(run([row("a/b"), row("a/c"), *host]))
     text = shown(side, side)
     assert text.startswith("0 regressions, 0 improvements; 2 of 2 unchanged.")
-    assert "\nhost · 2 controls (0.00 %)\n" in text
+    assert "\nhost · 2 controls, not judged (0.00 %)\n" in text
     assert shown(side, side, show_all=True).count("  control\n") == 2
     alone = loaded(run(host))
     assert "0 of 0 unchanged, 2 controls of the host." in shown(alone, alone)
