@@ -100,7 +100,8 @@ def _print_rows(record: Record, sessions: Sequence[Session], console: Console) -
     titles = tuple(inert(one.key.rpartition("-")[2] or one.key) for one in sessions)
     heading = Cells("benchmark", (*titles, "within", "between"))
     cells = {row.name: _row_cells(row, sessions) for row in record.rows.values()}
-    columns = Columns.fitting([heading, *cells.values()], console.width)
+    older = range(len(sessions) - 1)  # the newest stays
+    columns = Columns.fitting([heading, *cells.values()], console.width, older)
     print_text(console, columns.line(heading), style="dim")
     families: dict[str, list[Row]] = {}
     for row in record.rows.values():
@@ -113,6 +114,9 @@ def _print_rows(record: Record, sessions: Sequence[Session], console: Console) -
         "a column is a session, headed by the end of its key; within: standard deviation from "
         "process to process, between: from session to session, both relative to the time"
     )
+    if columns.left_out:
+        many = plural(len(columns.left_out), "older session")
+        legend = f"{legend}; no room here for {many}"
     console.print()
     print_text(console, legend, style="dim")
 

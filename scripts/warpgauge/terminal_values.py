@@ -24,7 +24,8 @@ def render_values(record: Record, console: Console) -> None:
     limited = any("limit_fraction" in row.counters for row in record.rows.values())
     heading = Cells("benchmark", ("time", "rate", *(("of limit",) if limited else ()), "spread"))
     cells = {row.name: _cells(row, order, record.source, limited) for row in record.rows.values()}
-    columns = Columns.fitting([heading, *cells.values()], console.width)
+    dispensable = range(len(heading.cells) - 2, 0, -1)  # time and spread stay
+    columns = Columns.fitting([heading, *cells.values()], console.width, dispensable)
     print_text(console, columns.line(heading), style="dim")
     families: dict[str, list[Row]] = {}
     for row in record.rows.values():
