@@ -13,6 +13,7 @@ from rich.text import Text
 
 from warpgauge import baseline_spread, staleness
 from warpgauge.baseline_files import Folder
+from warpgauge.families import by_family
 from warpgauge.layout import Cells, Columns, print_text
 from warpgauge.model import Record, Row, Session
 from warpgauge.sessions import newest_last
@@ -103,10 +104,7 @@ def _print_rows(record: Record, sessions: Sequence[Session], console: Console) -
     older = range(len(sessions) - 1)  # the newest stays
     columns = Columns.fitting([heading, *cells.values()], console.width, older)
     print_text(console, columns.line(heading), style="dim")
-    families: dict[str, list[Row]] = {}
-    for row in record.rows.values():
-        families.setdefault(row.family, []).append(row)
-    for family, rows in families.items():
+    for family, rows in by_family(record.rows.values()).items():
         print_text(console, Text(inert(family), "bold"))
         for row in rows:
             print_text(console, columns.line(cells[row.name]))

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from warpgauge import folding
 from warpgauge.comparison import Outcome, Verdict
+from warpgauge.families import by_family
 from warpgauge.folding import Fold
 from warpgauge.headline import is_accepted
 from warpgauge.ranking import rank
@@ -45,9 +46,7 @@ class Contents:
 def choose(verdicts: Sequence[Verdict], show_all: bool) -> Contents:
     """What to show; with `show_all` everything, and nothing folds."""
     ranked = sorted(verdicts, key=rank)
-    groups: dict[str, list[Verdict]] = {}
-    for verdict in ranked:
-        groups.setdefault(verdict.family, []).append(verdict)
+    groups = by_family(ranked)
     if show_all:
         return Contents([Family(_title(name, group), group) for name, group in groups.items()])
     folds = {fold.family: fold for fold in folding.folded(groups)}
