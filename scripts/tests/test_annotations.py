@@ -34,8 +34,9 @@ def test_without_a_line_only_the_file_is_named_and_without_a_file_none() -> None
     assert lines[1].startswith("::error title=REGRESSION%3A other/x::")
 
 
-def test_each_outcome_has_its_kind_and_what_passes_has_none() -> None:
-    assert kinds(of_every_kind()) == ["error"] * 4 + ["warning"] * 2 + ["notice"]
+def test_each_outcome_has_its_kind_and_of_what_passes_only_the_accepted() -> None:
+    assert kinds(of_every_kind()) == ["error"] * 4 + ["warning"] * 2 + ["notice"] * 2
+    assert "title=accepted%3A launch/empty::" in render(of_every_kind()).splitlines()[-1]
 
 
 def test_ten_of_a_kind_are_shown_and_the_last_counts_the_others() -> None:
@@ -62,7 +63,7 @@ def test_foreign_text_adds_no_command_and_no_property(text: str) -> None:
     written = render(with_text(text))
     assert "##[" not in written
     lines = written.split("\n")[:-1]
-    assert len(lines) == 6
+    assert len(lines) == 6 + bool(text)  # a policy's reason
     for line in lines:
         match = COMMAND.fullmatch(line)
         assert match is not None

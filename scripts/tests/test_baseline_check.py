@@ -72,7 +72,9 @@ def test_a_date_to_come_is_told_of_any_session(baselines: Baselines) -> None:
 def test_without_a_build_it_says_what_was_not_checked(baselines: Baselines) -> None:
     baselines.session(19)
     assert baselines.command("check") is ExitStatus.OK
-    assert "nothing is built in build/release/benchmarks: whether each" in baselines.flat()
+    shown = baselines.flat()
+    assert "nothing is built in build/release/benchmarks: whether each" in shown
+    assert shown.endswith(" no warnings, 1 remark (no fault, but worth knowing)")
 
 
 def test_a_benchmark_that_is_gone_or_new_is_warned_of(baselines: Baselines) -> None:
@@ -133,6 +135,17 @@ def test_a_family_that_began_later_is_no_fault(baselines: Baselines) -> None:
     (baselines.folder / "sync.json").unlink()
     baselines.session(19)
     warned(baselines)
+
+
+def test_a_file_that_says_it_is_of_another_gpu_is_warned_of(baselines: Baselines) -> None:
+    baselines.session(19)
+    at = '"gpu_name": "{}"}},\n"sessions"'
+    baselines.edit("sync", at.format("NVIDIA Test"), at.format("NVIDIA B\x1b"))
+    warned(
+        baselines,
+        "sync.json says that it is of 'NVIDIA B\\x1b', its sessions and the other files of "
+        "'NVIDIA Test'",
+    )
 
 
 def test_files_that_contradict_each_other_are_warned_of(baselines: Baselines) -> None:

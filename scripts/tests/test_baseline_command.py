@@ -110,6 +110,19 @@ def test_a_folder_of_baselines_may_be_named(there: Baselines) -> None:
     assert there.command("show", str(there.root / "baselines")) is ExitStatus.OK
 
 
+def test_a_run_of_a_day_to_come_is_not_added(there: Baselines) -> None:
+    before = there.contents()
+    path = there.run_file(22)
+    sentence = (
+        "run.json is not recorded: its date '2026-11-22T10:00:00+00:00' is of a day to come; set "
+        "the clock that is wrong, here or where it was measured, and measure again"
+    )
+    refused(there, sentence, "add-session", str(path))
+    assert there.contents() == before
+    # Less than a day ahead: a date without a zone may be.
+    assert there.command("add-session", str(there.run_file(21))) is ExitStatus.OK
+
+
 def test_add_session_says_what_was_written(there: Baselines) -> None:
     assert there.command("add-session", str(there.run_file(17))) is ExitStatus.OK
     shown = there.output()

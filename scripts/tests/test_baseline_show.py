@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from baselines import NOW, Baselines
+from baselines import NAMES, NOW, Baselines
 from builders import Json, failed, scaled, write
 from warpgauge.errors import ExitStatus, UserError
 
@@ -42,6 +42,19 @@ def test_a_narrow_terminal_loses_nothing(
     shown = baselines.output()
     assert max(map(len, shown.splitlines())) <= 60
     assert "commit 0123456789, GPU aaaaaaaa, boot boot-17" in " ".join(shown.split())
+
+
+def test_where_rows_find_no_room_older_sessions_go_and_that_is_said(
+    baselines: Baselines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions(baselines)
+    monkeypatch.setenv("COLUMNS", "36")
+    baselines.command("show", "--rows")
+    shown = baselines.output()
+    rows = [line for line in shown.splitlines() if " µs" in line]
+    assert len(rows) == len(NAMES)
+    assert all("1.100 µs" in line and line.endswith(" %") for line in rows)
+    assert "no room here for 1 older session" in " ".join(shown.split())
 
 
 def test_an_old_baseline_is_warned_of(baselines: Baselines) -> None:

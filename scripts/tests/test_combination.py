@@ -64,6 +64,16 @@ def test_only_what_is_flagged_is_replaced(record: Record) -> None:
     )
 
 
+def test_what_a_policy_accepts_in_the_pair_is_a_change_of_the_code(record: Record) -> None:
+    screened = comparison(record, a=Outcome.REGRESSION, b=Outcome.IMPROVED)
+    paired = comparison(record, a=Outcome.PASS, b=Outcome.PASS)
+    accepted = replace(paired.verdicts[0], accepted="meant")
+    paired = replace(paired, verdicts=(accepted, paired.verdicts[1]))
+    first, second, *_ = combined(screened, Looks(paired, "7 rounds")).notes
+    assert first.endswith("7 rounds: 1 unchanged, 1 accepted.")
+    assert second.startswith("Not by the code: 'b' differs")
+
+
 def test_the_hosts_controls_are_not_counted(record: Record) -> None:
     screened = comparison(record, a=Outcome.REGRESSION, b=Outcome.PASS)
     control = Verdict("host/clock", Outcome.PASS, Clock.HOST, counters={"host_clock": 1.0})

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,46 @@ def test_a_format_without_a_file_has_standard_output_alone(
     out, err = capsys.readouterr()
     assert FORMATS[name].own.search(out.encode())
     assert err == ""
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_standard_output_by_another_name_is_a_programs_too(
+    base: Path, slower: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(base), str(slower), f"--format=json={name}"]) == 1
+    assert json.loads(capsys.readouterr().out)["exit_status"] == 1
+
+
+def test_a_pipe_gets_a_report_beside_what_the_terminal_shows(
+    base: Path, slower: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe, whole = tmp_path / "pipe", tmp_path / "whole.xml"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as readers:
+        read = readers.submit(pipe.read_text)
+        asked = [f"--format=json={pipe}", f"--format=junit={whole}"]
+        assert main([str(base), str(slower), *asked]) == 1
+        assert json.loads(read.result())["exit_status"] == 1
+    assert pipe.is_fifo()
+    assert whole.read_text().startswith("<?xml")
+    assert capsys.readouterr().out.startswith("1 regression")
+
+
+def test_a_reader_of_a_pipe_may_leave_early(base: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as readers:
+        readers.submit(lambda: pipe.open("rb").close())
+        assert main([str(base), str(base), f"--format=json={pipe}"]) == 0
+
+
+def test_a_full_device_keeps_no_other_report_from_being_written(
+    base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["--format=json=/dev/full", f"--format=junit={tmp_path / 'whole.xml'}"]
+    assert main([str(base), str(base), *asked]) == 2
+    assert "/dev/full cannot be written (No space left on device)" in capsys.readouterr().err
+    assert (tmp_path / "whole.xml").exists()
 
 
 @pytest.mark.parametrize(

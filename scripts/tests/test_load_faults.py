@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
 
-from builders import Json, baseline, google, google_row, row, run, write
+from builders import Json, baseline, failed, google, google_row, row, run, write
+from conftest import Loader
 from refusal import fault
+from warpgauge.counters import KNOWN
 
 GOOD = json.dumps(run([row("a/b")]))
 
@@ -159,6 +162,26 @@ ROWS = {
     "long name": (changed(name="n" * 10**6), "'name' is longer than 4096 characters; shorten it"),
     "half a character": (changed(name="n\ud800"), "'n\\ud800' holds half a character; rename it"),
     "half a key": (changed(**{"\udc00": 1}), "row 2 ('a/b'): '\\udc00' holds half a character"),
+    "counter a string": (
+        changed(registers="40"),
+        "row 2 ('a/b'): the counter 'registers' is a string, not a number; measure again, or remov",
+    ),
+    "counter null": (changed(throttled=None), "the counter 'throttled' is null, not a number"),
+    "counter a boolean": (changed(host_clock=True), "the counter 'host_clock' is a boolean, not"),
+    "counter a list": (changed(bytes_per_second=[1.0]), "the counter 'bytes_per_second' is a list"),
+    "counter of a failed row": (
+        run([row("a/a"), {**failed("a/b"), "source_line": "7"}]),
+        "the counter 'source_line' is a string",
+    ),
+    "counter in a baseline": (
+        baseline([row("a", process_medians={"x": [1.0]}, local_bytes="0")], {"x": {}}),
+        "row 1 ('a'): the counter 'local_bytes' is a string",
+    ),
+    "google, counter": (
+        google([google_row("a", 1.0, items_per_second="fast")]),
+        "row 1 ('a'): the counter 'items_per_second' is a string, not a number; measure again",
+    ),
+    "google, counter null": (google([google_row("a", 1.0, x=None)]), "the counter 'x' is null"),
     "rounds a number": (
         changed(process_rounds=1),
         "'process_rounds' is a number, not a list; measu",
@@ -217,6 +240,29 @@ ROWS = {
 def test_a_row_that_cannot_be_used(tmp_path: Path, case: str) -> None:
     document, sentence = ROWS[case]
     assert sentence in fault(write(tmp_path / "result.json", document))
+
+
+def test_every_counter_that_a_run_file_of_ours_has_is_known() -> None:
+    ours = Path(__file__).parents[2] / "baselines"
+    files = [json.loads(path.read_text()) for path in ours.glob("*/*.json")]
+    rows = [one for file in files for one in file["benchmarks"]]
+    numbers = {key for one in rows for key, value in one.items() if isinstance(value, float)}
+    assert numbers - {"real_time", "cpu_time"} <= KNOWN
+    assert "registers" in numbers
+
+
+def test_what_is_no_counter_of_ours_may_be_anything(loaded: Loader) -> None:
+    side = loaded(run([row("a/b", remark="x", tags=["y"], registers=40)]))
+    assert side.rows["a/b"].counters == {"registers": 40.0}
+
+
+def test_whatever_google_benchmark_itself_writes_is_no_odd_counter(loaded: Loader) -> None:
+    plain = google_row(
+        "a", 1.0, label="x", aggregate_unit="time", skipped=False, error_occurred=False,
+        error_message="", skip_message="", big_o="N", items_per_second=float("nan"), y=-math.inf,
+        total_allocated_bytes=7,
+    )  # fmt: skip
+    assert loaded(google([plain])).rows["a"].counters == {"total_allocated_bytes": 7.0}
 
 
 def test_a_name_with_an_escape_sequence_is_told_inert(tmp_path: Path) -> None:

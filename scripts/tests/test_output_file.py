@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -30,9 +31,14 @@ def refused(path: Path, why: str, *inputs: Path) -> None:
     assert str(caught.value).startswith(f"cannot write {path}: ")
 
 
-def test_a_folder_or_device_or_lost_folder_cannot_be_written(tmp_path: Path) -> None:
+def no_run_file(path: Path) -> None:
+    """A run file is read again, which a pipe or a device cannot be."""
+    with pytest.raises(UserError, match="no regular file"):
+        check_run_file(path, Path("/nowhere/baselines"), ())
+
+
+def test_a_folder_or_lost_folder_cannot_be_written(tmp_path: Path) -> None:
     refused(tmp_path, "it is a folder")
-    refused(Path("/dev/null"), "no regular file")
     refused(tmp_path / "gone" / "run.json", "No such file")
 
 
@@ -44,14 +50,31 @@ def test_a_link_is_judged_by_what_it_leads_to(tmp_path: Path) -> None:
     for name, target in (("null", "/dev/null"), ("round", "round"), ("base", "base.json")):
         (tmp_path / name).symlink_to(target)
     write(tmp_path / "base.json", RECORDED)
-    refused(tmp_path / "null", "no regular file")
+    no_run_file(tmp_path / "null")
+    check_svg(tmp_path / "null")
     refused(tmp_path / "round", "circle|symbolic links|no regular file")
     refused(tmp_path / "base", "baseline|no SVG")
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_report_may_go_to_a_pipe_or_a_device_and_the_check_waits_for_no_reader(
+    tmp_path: Path,
+) -> None:
     os.mkfifo(tmp_path / "pipe")
-    refused(tmp_path / "pipe", "no regular file")
+    for path in (tmp_path / "pipe", Path("/dev/null")):
+        check_svg(path)
+        no_run_file(path)
+
+
+def test_no_report_goes_to_a_pipe_among_the_baselines(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match="only --record writes"):
+        check_report(tmp_path / "pipe", tmp_path, (), SVG.own, SVG.kind)
+
+
+def test_a_socket_is_no_place_for_a_report(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as held:
+        held.bind(str(tmp_path / "socket"))
+        refused(tmp_path / "socket", "no regular file")
 
 
 def test_an_input_is_not_replaced(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -38,10 +37,10 @@ def test_a_place_that_cannot_take_a_picture_is_told_before_judging(
 ) -> None:
     base = write(tmp_path / "base.json", run([row("a/b")]))
     (tmp_path / "link.svg").symlink_to(base)
-    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
     before = base.read_bytes()
     monkeypatch.setattr("warpgauge.verdict.judge", None)
-    for place in (tmp_path / "gone" / "x.svg", tmp_path / "pipe", base, tmp_path / "link.svg"):
+    for place in (tmp_path / "gone" / "x.svg", tmp_path / "folder", base, tmp_path / "link.svg"):
         assert main([str(base), str(base), "--svg", str(place)]) == 2
         assert capsys.readouterr().err.startswith(f"compare.py: cannot write {place}: ")
     assert base.read_bytes() == before

@@ -10,12 +10,12 @@ from warpgauge.model import Clock
 from warpgauge.sharpness import least, sentence
 
 
-def verdicts(*sizes: float | None, family: str = "f") -> list[Verdict]:
+def verdicts(*sizes: float | None, family: str = "f", clock: Clock = Clock.HOST) -> list[Verdict]:
     return [
         Verdict(
             f"{family}/{number}",
             Outcome.PASS,
-            Clock.HOST,
+            clock,
             detectable=size,
             counters={"host_clock": 1.0},
         )
@@ -29,6 +29,26 @@ def test_half_nine_of_ten_and_the_worst_are_named() -> None:
         "A change of 10 % would be found in half of the 20 benchmarks, of 18 % in nine of ten, "
         "and in f/19 only one of 20 %."
     )
+
+
+def test_each_clock_has_its_own_figures() -> None:
+    device = verdicts(0.02, 0.03, 0.04, clock=Clock.DEVICE)
+    host = verdicts(0.2, 0.5, 300.0, family="sync")
+    said = (
+        "Device time: a change of 3 % would be found in half of the 3 benchmarks, of 4 % in nine "
+        "of ten, and in f/2 only one of 4 %. Host time: a change of 50 % would be found in half of "
+        "them, but not even ten times the time would be found in 1 of the 3 benchmarks (sync/2)."
+    )
+    assert sentence([*host, *device]) == said
+    assert sentence([*verdicts(0.2), *device[:1]]) == (
+        "Device time: a change of 2 % would be found nine times in ten. Host time: a change of "
+        "20 % would be found nine times in ten."
+    )
+
+
+def test_one_size_for_all_is_said_once() -> None:
+    said = "A change of 2 % would be found in all 3 benchmarks."
+    assert sentence(verdicts(0.02, 0.02, 0.0201)) == said
 
 
 def test_of_a_single_benchmark_there_is_one_size() -> None:

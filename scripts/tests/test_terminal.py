@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,14 +14,16 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from builders import Json, baseline, context, failed, google, google_row, row, run, scaled
-from comparisons import of_every_kind, record, with_text
+from comparisons import comparison, of_every_kind, record, verdict, with_text
 from conftest import Loader
 from test_markdown_text import HOSTILE
+from warpgauge.comparison import Comparison, Outcome
 from warpgauge.layout import wrapped_name
 from warpgauge.model import Record
 from warpgauge.provenance import side
 from warpgauge.terminal import plain, render, render_values
 from warpgauge.terms import Terms
+from warpgauge.text import percent
 from warpgauge.verdict import judge
 
 
@@ -92,6 +95,30 @@ def test_all_lists_the_unchanged_too(loaded: Loader) -> None:
     assert "  c " in shown(same, same, show_all=True)
 
 
+@pytest.mark.parametrize(
+    ("width", "headings"),
+    [
+        (80, "baseline candidate change 95 % interval verdict"),
+        (60, "baseline candidate change verdict"),
+        (50, "candidate change verdict"),
+        (40, "change verdict"),
+    ],
+)
+def test_where_it_is_narrow_columns_go_and_no_row_is_broken(
+    loaded: Loader, width: int, headings: str
+) -> None:
+    names = ("memcpy/h2d_pageable/bytes:16777216", "memcpy/h2d_pageable/bytes:4096", "memcpy/d2d")
+    base = loaded(run([row(name) for name in names]))
+    cand = [row(names[0], scaled(1.2)), row(names[1], scaled(2.3)), row(names[2])]
+    lines = shown(base, loaded(run(cand)), width).splitlines()
+    heading = next(line for line in lines if line.startswith("benchmark"))
+    assert heading.split() == ["benchmark", *headings.split()]
+    rows = [line for line in lines if "REGRESSION" in line]
+    for line, size in zip(rows, ("+130 %", "+20.0 %"), strict=True):
+        assert size in line
+    assert max(map(cell_len, lines)) <= width
+
+
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_no_line_is_wider_than_the_terminal(loaded: Loader, width: int) -> None:
     names = [f"elementwise/thrust_square_with_a_long_name/f32/n:{n}" for n in (4096, 268435456)]
@@ -138,9 +165,51 @@ def test_a_vanished_family_does_not_fill_the_screen(loaded: Loader) -> None:
     base = loaded(run([row("a/b")] + [row(f"gone/{i}") for i in range(200)]))
     cand = loaded(run([row("a/b")]))
     text = shown(base, cand)
-    assert "… and 192 more MISSING (--all lists them)" in text
+    assert "… and 192 more MISSING (--format json=FILE lists all)" in text
     assert text.count("MISSING") == 9
     assert shown(base, cand, show_all=True).count("MISSING") == 200
+
+
+def regressions(families: int, each: int) -> Comparison:
+    """Each is slower than the one before, and beside it stands what is unchanged."""
+    return comparison(
+        [
+            verdict(f"f{family}/{kind}:{i}", outcome, 0.01 * (family * each + i + 1) * bool(i % 2))
+            for family in range(families)
+            for i in range(each)
+            for kind, outcome in [("x", Outcome.REGRESSION if i % 2 else Outcome.PASS)]
+        ]
+    )
+
+
+@pytest.mark.parametrize(("families", "each"), [(1, 10_000), (40, 250), (5000, 2)])
+def test_thousands_of_regressions_do_not_fill_the_screen_and_are_counted(
+    families: int, each: int
+) -> None:
+    found = regressions(families, each)
+    lines = plain(found).splitlines()
+    assert len(lines) < 200
+    assert sum(line.endswith("REGRESSION") for line in lines) == 50
+    assert "… and 4950 more REGRESSION (--format json=FILE lists all)" in lines
+    worst = [f"{percent(one.change.ratio)} " for one in found.verdicts[-99::2] if one.change]
+    assert all(any(size in line for line in lines) for size in worst)
+    if families > 50:
+        left_out = "… and 4900 families more, 4900 unchanged (--format json=FILE lists all)"
+        assert left_out in lines
+
+
+def test_a_cap_of_one_outcome_hides_no_other() -> None:
+    many = regressions(1, 10_000)
+    others = [verdict("z/faster", Outcome.IMPROVED, -0.1), verdict("z/gone", Outcome.MISSING)]
+    text = plain(replace(many, verdicts=(*many.verdicts, *others)))
+    assert "  faster " in text
+    assert "  gone " in text
+
+
+def test_with_all_everything_is_listed() -> None:
+    stream = io.StringIO()
+    render(regressions(1, 400), Console(file=stream, width=120), show_all=True)
+    assert sum(line.endswith("REGRESSION") for line in stream.getvalue().splitlines()) == 200
 
 
 def test_the_hosts_controls_are_told_and_not_counted(loaded: Loader) -> None:
@@ -148,7 +217,7 @@ def test_the_hosts_controls_are_told_and_not_counted(loaded: Loader) -> None:
     side = loaded(run([row("a/b"), row("a/c"), *host]))
     text = shown(side, side)
     assert text.startswith("0 regressions, 0 improvements; 2 of 2 unchanged.")
-    assert "\nhost · 2 controls (0.00 %)\n" in text
+    assert "\nhost · 2 controls, not judged (0.00 %)\n" in text
     assert shown(side, side, show_all=True).count("  control\n") == 2
     alone = loaded(run(host))
     assert "0 of 0 unchanged, 2 controls of the host." in shown(alone, alone)
@@ -206,9 +275,9 @@ def test_recorded_sessions_come_without_advice(loaded: Loader) -> None:
     assert "scripts/bench" not in text
 
 
-def values(record: Record) -> str:
+def values(record: Record, width: int = 80) -> str:
     stream = io.StringIO()
-    render_values(record, Console(file=stream, width=80))
+    render_values(record, Console(file=stream, width=width))
     return stream.getvalue()
 
 
@@ -231,6 +300,14 @@ def test_values_alone_show_time_rate_and_spread(loaded: Loader) -> None:
     ]
     assert text.splitlines()[line_of(text, "idle")].endswith("\N{EN DASH}")
     assert text.splitlines()[line_of(text, "[x]") + 1].strip() == "boom"
+
+
+def test_values_alone_keep_time_and_spread_where_it_is_narrow(loaded: Loader) -> None:
+    measured = loaded(run([row("memcpy/h2d_pageable/bytes:4096", bytes_per_second=4.287e12)]))
+    lines = values(measured, 40).splitlines()
+    heading = next(line for line in lines if line.startswith("benchmark"))
+    assert heading.split() == ["benchmark", "time", "spread"]
+    assert any("1.000 µs" in line and line.endswith(" %") for line in lines)
 
 
 def test_long_names_break_after_their_slashes() -> None:

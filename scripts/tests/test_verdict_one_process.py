@@ -43,6 +43,17 @@ def test_a_run_of_one_process_is_said_to_be_one(loaded: Loader) -> None:
     assert any(note.startswith("The candidate side has a single") for note in comparison.notes)
 
 
+def test_what_is_sure_to_be_seen_is_told_for_each_clock(loaded: Loader) -> None:
+    names = {"a/b": 0.0, "sync/c": 1.0}
+    base, cand = (
+        loaded(run([row(name, time, host_clock=clock) for name, clock in names.items()]))
+        for time in ([1.0], [1.0])
+    )
+    (note,) = (one for one in judge(base, cand).notes if "single process" in one)
+    assert "mostly of device time only a change of " in note
+    assert ", of host time only a change of " in note
+
+
 def test_a_plain_file_may_meet_a_run(loaded: Loader) -> None:
     base = loaded(run([row("a/b", STEADY)]))
     cand = loaded(google([google_row("a/b", 1500.0)]))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from warpgauge.comparison import Comparison, Outcome, Verdict
 from warpgauge.environment import ROOT
-from warpgauge.headline import headline
+from warpgauge.headline import headline, is_accepted
 from warpgauge.ranking import rank
 from warpgauge.sentence import sentence
 from warpgauge.source import place
@@ -25,6 +25,8 @@ _KINDS = {
     "warning": (Outcome.INVALID, Outcome.INCONCLUSIVE),
     "notice": (Outcome.IMPROVED,),
 }
+# What a policy accepts passes, and not in silence.
+_ACCEPTED = "notice"
 
 
 def render(comparison: Comparison) -> str:
@@ -42,7 +44,7 @@ def _lines(comparison: Comparison) -> Iterator[str]:
         found = [
             verdict
             for verdict in ranked
-            if verdict.outcome in outcomes
+            if (verdict.outcome in outcomes or (kind == _ACCEPTED and is_accepted(verdict)))
             and not (refused and verdict.reason == comparison.refusal)
         ]
         yield from _of_kind(kind, found, _SHOWN - (refused and kind == "error"))
@@ -64,7 +66,8 @@ def _annotation(kind: str, verdict: Verdict) -> str:
         properties.append(f"file={_property(where.file)}")
         if where.line is not None:
             properties.append(f"line={where.line}")
-    title = f"{verdict.outcome.value}: {inert(verdict.name)}"
+    word = "accepted" if is_accepted(verdict) else verdict.outcome.value
+    title = f"{word}: {inert(verdict.name)}"
     return _command(kind, [*properties, f"title={_property(title)}"], sentence(verdict))
 
 

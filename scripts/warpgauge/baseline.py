@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 from warpgauge.alone import alone
@@ -67,16 +68,17 @@ class Recorded:
         return [inert(line) for line in told]
 
 
-def record(run_path: Path, baselines: Path) -> Recorded:
+def record(run_path: Path, baselines: Path, now: datetime | None = None) -> Recorded:
     """Add the session of a run file to the baseline of its GPU model.
 
     A session of the same boot and GPU is replaced, and at most `SESSIONS_KEPT` stay. Counters and
     labels become those of this run where it is the newest session. Either all families' files are
-    written or, where anything is wrong, none. Raises UserError.
+    written or, where anything is wrong, none. A run of a day after `now` is refused; None stands
+    for one that was measured just now. Raises UserError.
     """
     document = read(run_path)
     run = load_document(document)
-    session = require_run(run)
+    session = require_run(run, now)
     at = path_of(baselines, session.gpu_name or "")
     with alone(baselines):  # who adds another session meanwhile would lose it
         return _added(document, run, session, at)

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from warpgauge import discovery, staleness
-from warpgauge.baseline_files import Folder, open_folder
+from warpgauge.baseline_files import Folder, open_readable
 from warpgauge.baseline_findings import findings, remarks
 from warpgauge.discovery import Binary
 from warpgauge.errors import ExitStatus, UserError
@@ -35,27 +35,34 @@ def check(
 ) -> ExitStatus:
     """Check each, and say all; raises UserError for one that cannot be read, after the others."""
     built, unbuilt = _built(root / "build" / "release" / "benchmarks")
-    count, faults = 0, []
-    for path in folders:
-        try:
-            folder = open_folder(path)
-        except UserError as fault:
-            faults.append(str(fault))
-            continue
+    readable, faults = open_readable(folders)
+    warned = remarked = 0
+    for folder in readable:
         suite = compared(tuple(folder.whole.rows), built) if built else Suite((), ())
         warnings = [*findings(folder, now, stale_days), *suite.warnings]
-        count += len(warnings)
+        told = [*remarks(folder.whole), *suite.remarks]
+        warned += len(warnings)
+        remarked += len(told)
         print_text(console, _heading(folder, now))
         for warning in warnings:
             print_text(console, f"warning: {warning}", indent=2, style="yellow")
-        for remark in (*remarks(folder.whole), *suite.remarks):
+        for remark in told:
             print_text(console, remark, indent=2, style="dim")
     if unbuilt:
+        remarked += 1
         print_text(console, unbuilt, style="dim")
     if faults:
         raise UserError("; ".join(faults))
-    print_text(console, plural(count, "warning") if count else "no warnings")
-    return ExitStatus.NOT_MEASURED if count else ExitStatus.OK
+    print_text(console, _ending(warned, remarked))
+    return ExitStatus.NOT_MEASURED if warned else ExitStatus.OK
+
+
+def _ending(warned: int, remarked: int) -> str:
+    """What was printed, counted: ``no warnings, 1 remark (no fault, but worth knowing)``."""
+    warnings = plural(warned, "warning") if warned else "no warnings"
+    if not remarked:
+        return warnings
+    return f"{warnings}, {plural(remarked, 'remark')} (no fault, but worth knowing)"
 
 
 def _built(folder: Path) -> tuple[list[Binary], str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from warpgauge import baseline, baseline_check, baseline_prune, baseline_show, bench
 from warpgauge.alone import alone
 from warpgauge.baseline_choice import chosen
-from warpgauge.baseline_files import open_folder
+from warpgauge.baseline_files import open_folder, open_readable
 from warpgauge.baseline_options import AddSession, Check, Options, Prune, RecordNow, Show, parse
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.files import replace_all
@@ -33,7 +33,7 @@ def _run(options: Options, root: Path, now: datetime) -> ExitStatus:
     if isinstance(options, RecordNow):
         return bench.main(["--record", *options.bench_arguments], root)
     if isinstance(options, AddSession):
-        _print(console, baseline.record(options.run_file, baselines).lines())
+        _print(console, baseline.record(options.run_file, baselines, now).lines())
         return ExitStatus.OK
     folders = chosen(baselines, options.asked)
     if isinstance(options, Check):
@@ -47,17 +47,11 @@ def _run(options: Options, root: Path, now: datetime) -> ExitStatus:
 
 def _show(options: Show, folders: Sequence[Path], now: datetime, console: Output) -> None:
     """Raises UserError, a line each, for those that cannot be read when the others are shown."""
-    faults, shown = [], False
-    for path in folders:
-        try:
-            folder = open_folder(path)
-        except UserError as fault:
-            faults.append(str(fault))
-            continue
-        if shown:
+    readable, faults = open_readable(folders)
+    for index, folder in enumerate(readable):
+        if index:
             console.print()
         baseline_show.show(folder, now, console, options.rows)
-        shown = True
     if faults:
         raise UserError("\n".join(faults))
 

@@ -6,13 +6,14 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.counters import OF_THE_MOMENT, RESOURCES
 from warpgauge.document import TIME_UNITS, Object, read, rows_of
 from warpgauge.errors import UserError
+from warpgauge.fields import context_strings
 from warpgauge.load import BASELINE_FORMAT, json_files, load, load_document
 from warpgauge.model import Record, Session, Source
 from warpgauge.text import inert
@@ -44,11 +45,15 @@ _REMEDY = {
 
 @dataclass(frozen=True)
 class FamilyFile:
-    """One file: what it tells, and its rows by name as the JSON objects that they are."""
+    """One file: what it tells, and its rows by name as the JSON objects that they are.
+
+    `gpu_name` is the file's own word, beside those of its sessions; empty where it has none.
+    """
 
     path: Path
     record: Record
     rows: Mapping[str, Object]
+    gpu_name: str
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,20 @@ def open_folder(path: Path) -> Folder:
     return Folder(path, load(path), files)
 
 
+def open_readable(paths: Iterable[Path]) -> tuple[list[Folder], list[str]]:
+    """The baselines that can be read, and a sentence on each that cannot."""
+    opened = [_opened(path) for path in paths]
+    folders = [one for one in opened if isinstance(one, Folder)]
+    return folders, [one for one in opened if isinstance(one, str)]
+
+
+def _opened(path: Path) -> Folder | str:
+    try:
+        return open_folder(path)
+    except UserError as fault:
+        return str(fault)
+
+
 def _family_file(path: Path) -> FamilyFile:
     document = read(path)
     record = load_document(document)
@@ -86,7 +105,9 @@ def _family_file(path: Path) -> FamilyFile:
         raise UserError(
             inert(f"{path} is no baseline but a {record.source.value}; {_REMEDY[record.source]}")
         )
-    return FamilyFile(path, record, {str(row["name"]): row for _, row in rows_of(document)})
+    rows = {str(row["name"]): row for _, row in rows_of(document)}
+    gpu_name = context_strings(document.top, document.place).get("gpu_name", "")
+    return FamilyFile(path, record, rows, gpu_name)
 
 
 def family_text(

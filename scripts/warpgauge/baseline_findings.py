@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
@@ -77,6 +78,16 @@ def _unfit(session: Session, rows: Mapping[str, Row]) -> Iterator[str]:
 
 def _gpus(folder: Folder) -> Iterator[str]:
     models = folder.gpu_names
+    told = Counter(
+        session.gpu_name or "" for file in folder.files for session in file.record.sessions.values()
+    )
+    usual = max(told, key=told.__getitem__)
+    for file in folder.files:
+        if file.gpu_name and usual and file.gpu_name != usual:
+            yield inert(
+                f"{file.path.name} says that it is of {quoted(file.gpu_name)}, its sessions and "
+                f"the other files of {quoted(usual)}: correct its 'context', or record it again"
+            )
     if len(models) > 1:
         yield f"holds several GPU models: {', '.join(map(quoted, models))}"
     elif not models:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from warpgauge import baseline_spread, staleness
 from warpgauge.baseline_files import Folder
+from warpgauge.families import by_family
 from warpgauge.layout import Cells, Columns, print_text
 from warpgauge.model import Record, Row, Session
 from warpgauge.sessions import newest_last
@@ -100,12 +101,10 @@ def _print_rows(record: Record, sessions: Sequence[Session], console: Console) -
     titles = tuple(inert(one.key.rpartition("-")[2] or one.key) for one in sessions)
     heading = Cells("benchmark", (*titles, "within", "between"))
     cells = {row.name: _row_cells(row, sessions) for row in record.rows.values()}
-    columns = Columns.fitting([heading, *cells.values()], console.width)
+    older = range(len(sessions) - 1)  # the newest stays
+    columns = Columns.fitting([heading, *cells.values()], console.width, older)
     print_text(console, columns.line(heading), style="dim")
-    families: dict[str, list[Row]] = {}
-    for row in record.rows.values():
-        families.setdefault(row.family, []).append(row)
-    for family, rows in families.items():
+    for family, rows in by_family(record.rows.values()).items():
         print_text(console, Text(inert(family), "bold"))
         for row in rows:
             print_text(console, columns.line(cells[row.name]))
@@ -113,6 +112,9 @@ def _print_rows(record: Record, sessions: Sequence[Session], console: Console) -
         "a column is a session, headed by the end of its key; within: standard deviation from "
         "process to process, between: from session to session, both relative to the time"
     )
+    if columns.left_out:
+        many = plural(len(columns.left_out), "older session")
+        legend = f"{legend}; no room here for {many}"
     console.print()
     print_text(console, legend, style="dim")
 

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 from warpgauge.commits import short
 from warpgauge.comparison import UNMEASURED, Comparison, Outcome, Verdict
-from warpgauge.headline import judged
+from warpgauge.headline import is_accepted, judged
 from warpgauge.looks import Looks
 from warpgauge.sessions import newest_last
 from warpgauge.text import inert, named, percent, plural
@@ -17,6 +18,8 @@ from warpgauge.text import inert, named, percent, plural
 _FLAGS = (Outcome.REGRESSION, Outcome.IMPROVED, Outcome.INCONCLUSIVE)
 
 _CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
+
+_ACCEPTED = "accepted"
 
 # What a pair may find, in the words of a note.
 _WORDS = {
@@ -65,7 +68,7 @@ def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
     moved = [
         one.name
         for one in flags
-        if one.outcome in _CHANGED and one.name in found and found[one.name].outcome is Outcome.PASS
+        if one.outcome in _CHANGED and one.name in found and _is_unchanged(found[one.name])
     ]
     return replace(
         screened,
@@ -84,6 +87,10 @@ def unconfirmed(screened: Comparison, why: str) -> Comparison:
         f"its commit: {why.removesuffix('.')}."
     )
     return replace(screened, notes=(note, *screened.notes))
+
+
+def _is_unchanged(verdict: Verdict) -> bool:
+    return verdict.outcome is Outcome.PASS and not is_accepted(verdict)
 
 
 def _counts(screened: Verdict, paired: Verdict) -> bool:
@@ -116,9 +123,13 @@ def _flagged(flags: Sequence[Verdict], screened: Comparison) -> str:
 
 def _found(flags: Sequence[Verdict], found: Sequence[Verdict]) -> str:
     """``1 slower, 2 unchanged``."""
-    outcomes = [one.outcome for one in found]
-    told = [f"{n} {word}" for outcome, word in _WORDS.items() if (n := outcomes.count(outcome))]
-    unmeasured = len(flags) - sum(outcome in _WORDS for outcome in outcomes)
+    words = Counter(
+        _ACCEPTED if is_accepted(one) else _WORDS[one.outcome]
+        for one in found
+        if one.outcome in _WORDS
+    )
+    told = [f"{words[word]} {word}" for word in (*_WORDS.values(), _ACCEPTED) if words[word]]
+    unmeasured = len(flags) - words.total()
     told += [f"{unmeasured} could not be measured so"] if unmeasured else []
     return ", ".join(told)
 

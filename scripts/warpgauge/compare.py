@@ -113,7 +113,9 @@ def _parser() -> Parser:
         help="chance that unchanged code shows any false alarm; default: 0.01",
     )
     terms_options.add(parser)
-    parser.add_argument("--all", action="store_true", help="list unchanged benchmarks too")
+    parser.add_argument(
+        "--all", action="store_true", help="list every benchmark, unchanged ones too"
+    )
     parser.add_argument(
         "--format",
         metavar="NAME[=FILE]",

@@ -71,7 +71,8 @@ class Verdict:
     `p` is adjusted for the number of benchmarks judged together. A change counts from
     `minimum_effect` and `noise_floor` on, and one of `detectable` is found nine times in ten.
     `by_time` is what the time alone says where resources made it a regression.
-    `accepted` is a policy's reason why a change does not count. Ratios are fractions.
+    `accepted` is a policy's reason why a change does not count: it is expected, or under the
+    policy's minimum effect. Ratios are fractions.
     """
 
     name: str

@@ -55,6 +55,27 @@ OF_THE_MOMENT = frozenset(
     )
 )
 
+# Every counter that a row of warpgauge's own may have.
+KNOWN = frozenset(
+    (
+        *RESOURCES,
+        *OF_THE_MOMENT,
+        HOST_CLOCK,
+        THROTTLED,
+        RESOURCES_VARY,
+        "bytes_per_second",
+        "flops_per_second",
+        "limit_fraction",
+        "operations",
+        "samples",
+        "spread",
+        "waves",
+        "sm_clock_hz",
+        "working_sm_clock_hz",
+        "core_clock_hz",
+    )
+)
+
 _REASON_BITS = 64  # NVML's mask is an unsigned long long
 
 

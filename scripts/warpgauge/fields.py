@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Container
 from functools import lru_cache
 from typing import cast
 
@@ -28,6 +29,14 @@ _NOT_COUNTERS = frozenset(
         "iterations",
         "real_time",
         "cpu_time",
+        # And what is no number at all.
+        "aggregate_name",
+        "aggregate_unit",
+        "error_occurred",
+        "error_message",
+        "skipped",
+        "skip_message",
+        "big_o",
     )
 )
 
@@ -98,6 +107,19 @@ def counters_of(row: Object) -> dict[str, float]:
         for key in _countable(tuple(row))
         if type(values[key]) in _NUMBERS and -_LARGEST <= values[key] <= _LARGEST
     }
+
+
+def require_counters(row: Object, place: Place, names: Container[str] | None = None) -> None:
+    """Raise UserError for a counter that is no number, of those called `names`, or of all.
+
+    Counted as absent it would hide what it tells of: spills, or a lowered clock.
+    """
+    for key in _countable(tuple(row)):
+        if type(row[key]) not in _NUMBERS and (names is None or key in names):
+            raise place.error(
+                f"the counter {quoted(key)} is {kind(row[key])}, not a number",
+                "measure again, or remove it",
+            )
 
 
 @lru_cache(maxsize=4096)

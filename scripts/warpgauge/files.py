@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -43,6 +44,26 @@ def replace_all(texts: Mapping[Path, str | None]) -> None:
             one.clean()
     for folder in {one.path.parent for one in changes}:
         _sync(folder)
+
+
+def is_stream(path: Path) -> bool:
+    """Whether this is a pipe or a character device: it can be written to, and not replaced."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # nothing there, or nothing that can be told
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
+
+
+def write_stream(path: Path, text: str) -> None:
+    """Write to what `is_stream`, directly; its reader may have had enough. Raises UserError."""
+    try:
+        with path.open("w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+    except BrokenPipeError:
+        pass
+    except OSError as fault:
+        raise UserError(f"{path} cannot be written ({_why(fault)})") from None
 
 
 class _Change:

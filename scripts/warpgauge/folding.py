@@ -31,7 +31,8 @@ class Fold:
         """``("38 unchanged", "(−0.15 … +0.13 %)")``; the host's controls are not judged."""
         controls = [one for one in self.members if is_control(one)]
         others = [one for one in self.members if not is_control(one)]
-        told = [(f"{len(others)} unchanged", others), (plural(len(controls), "control"), controls)]
+        unjudged = f"{plural(len(controls), 'control')}, not judged"
+        told = [(f"{len(others)} unchanged", others), (unjudged, controls)]
         return [(words, _width(members)) for words, members in told if members]
 
 

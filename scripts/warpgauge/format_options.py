@@ -5,15 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from warpgauge import streams
 from warpgauge.comparison import Comparison
 from warpgauge.errors import ExitStatus, UserError
-from warpgauge.files import replace_all
+from warpgauge.files import is_stream, replace_all, write_stream
 from warpgauge.formats import FORMATS, TERMINAL, Format
 from warpgauge.output_file import check_report
 from warpgauge.text import inert, quoted
+
+# Its other names. What else is printed there would spoil the report for its reader.
+_STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class Formats:
                 raise UserError(
                     f"--format {quoted(text)} is not NAME or NAME=FILE with a NAME of {known}"
                 )
-            if not equals:
+            if not equals or file in _STANDARD_OUTPUT:
                 shown.append(FORMATS[name])
                 continue
             path = Path(file)
@@ -74,16 +78,30 @@ class Formats:
                 streams.write(self.shown.render(comparison))
         except OSError as fault:
             faults.append(f"standard output cannot be written ({fault.strerror or fault})")
-        try:
-            # A link stays a link.
-            replace_all({_resolved(path): one.render(comparison) for one, path in self.files})
-        except UserError as error:
-            faults.append(str(error))
+        faults += self._written(comparison)
         if faults:
             regressed = comparison.exit_status is ExitStatus.REGRESSION
             status = ExitStatus.REGRESSION if regressed else ExitStatus.BAD_USAGE
             raise UserError("; ".join(faults), status)
         return comparison.exit_status
+
+    def _written(self, comparison: Comparison) -> list[str]:
+        """Write the files, all or none, and to pipes and devices; a sentence a fault."""
+        texts = {path: one.render(comparison) for one, path in self.files}
+        streamed = {path: text for path, text in texts.items() if is_stream(path)}
+        # A link stays a link.
+        whole = {_resolved(path): text for path, text in texts.items() if path not in streamed}
+        steps = [partial(replace_all, whole)]
+        steps += [partial(write_stream, path, text) for path, text in streamed.items()]
+        return [fault for step in steps if (fault := _fault(step))]
+
+
+def _fault(step: Callable[[], None]) -> str:
+    try:
+        step()
+    except UserError as error:
+        return str(error)
+    return ""
 
 
 def _resolved(path: Path) -> Path:

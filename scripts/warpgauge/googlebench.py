@@ -11,7 +11,15 @@ from warpgauge.aggregates import repetitions
 from warpgauge.counters import combined
 from warpgauge.document import Document, Object, error_of, rows_of
 from warpgauge.errors import UserError
-from warpgauge.fields import context_strings, counters_of, label_of, name_of, seconds, unit_of
+from warpgauge.fields import (
+    context_strings,
+    counters_of,
+    label_of,
+    name_of,
+    require_counters,
+    seconds,
+    unit_of,
+)
 from warpgauge.model import Clock, Record, Row, Session, Source
 from warpgauge.place import Place
 from warpgauge.text import quoted
@@ -86,6 +94,7 @@ def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place
             benchmark.spread = _spread(row, place)
         return
     time = seconds(row.get("real_time"), unit_of(row, place), "real_time", place)
+    require_counters(row, place)  # none that Google Benchmark writes is anything else
     benchmark.label = benchmark.label or label_of(row)
     if aggregate is not None:
         if aggregate in benchmark.aggregates:

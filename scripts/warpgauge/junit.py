@@ -12,7 +12,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
 
 from warpgauge.comparison import UNMEASURED, Comparison, Outcome, Verdict
-from warpgauge.headline import headline
+from warpgauge.headline import headline, is_accepted
 from warpgauge.sentence import sentence
 from warpgauge.text import inert
 
@@ -50,6 +50,8 @@ def _case(verdict: Verdict) -> ElementTree.Element:
         _tell(case, "failure", verdict.outcome.value, sentence(verdict))
     elif verdict.outcome in UNMEASURED:
         _tell(case, "error", verdict.outcome.value, sentence(verdict))
+    elif is_accepted(verdict):  # it passes, and not in silence
+        ElementTree.SubElement(case, "system-out").text = sentence(verdict)
     return case
 
 

@@ -12,8 +12,11 @@ from rich.text import Text
 
 from warpgauge.text import LONGEST_NAME, LONGEST_TEXT, cut
 
-# A name column narrower than this helps nobody; longer names wrap at their slashes instead.
-_NARROWEST_NAME = 24
+# A name column narrower than this helps nobody, and cells give way to it; longer names stand in
+# lines of their own, broken at their slashes.
+_NARROWEST_NAME = 16
+# Where nothing is left to give way.
+_SHORTEST_PIECE = 8
 
 # The values of all facts begin behind the longest key.
 _LONGEST_KEY = 40
@@ -30,24 +33,33 @@ class Cells:
 
 @dataclass(frozen=True)
 class Columns:
-    """Widths of a table's columns, the name's first, and the gap between two."""
+    """Widths of a table's columns, the name's first, those that are `left_out`, and the gap."""
 
     name: int
     widths: tuple[int, ...]
     gap: int
+    left_out: frozenset[int] = frozenset()
 
     @staticmethod
-    def fitting(rows: Sequence[Cells], width: int) -> Columns:
-        """Columns as wide as `rows` need, the name giving way where `width` does not suffice."""
+    def fitting(rows: Sequence[Cells], width: int, dispensable: Sequence[int] = ()) -> Columns:
+        """Columns as wide as `rows` need, the name giving way where `width` does not suffice.
+
+        Where too little is left of the name those that are `dispensable` go, one after the other.
+        """
         widths = tuple(
             max(map(cell_len, column)) for column in zip(*(r.cells for r in rows), strict=True)
         )
         wanted = max(cell_len(row.name) for row in rows)
-        for gap in (2, 1):
-            room = width - sum(widths) - gap * len(widths)
-            if room >= wanted:
-                return Columns(wanted, widths, gap)
-        return Columns(max(room, _NARROWEST_NAME), widths, gap)
+        for count in range(len(dispensable) + 1):
+            left_out = frozenset(dispensable[:count])
+            kept = [size for index, size in enumerate(widths) if index not in left_out]
+            for gap in (2, 1):
+                room = width - sum(kept) - gap * len(kept)
+                if room >= wanted:
+                    return Columns(wanted, widths, gap, left_out)
+            if room >= _NARROWEST_NAME:
+                break
+        return Columns(max(room, _SHORTEST_PIECE), widths, gap, left_out)
 
     def line(self, row: Cells, left: Sequence[int] = ()) -> Text:
         """`row` as text; its cells to the right, but those numbered in `left` to the left."""
@@ -55,6 +67,8 @@ class Columns:
         text = Text("".join(part + "\n" for part in head))
         line = tail + " " * (self.name - cell_len(tail))
         for index, (cell, width) in enumerate(zip(row.cells, self.widths, strict=True)):
+            if index in self.left_out:
+                continue
             fill = " " * (width - cell_len(cell))
             line += " " * self.gap + (cell + fill if index in left else fill + cell)
         text.append(line.rstrip())

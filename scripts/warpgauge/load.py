@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from warpgauge.counters import HOST_CLOCK
+from warpgauge.counters import HOST_CLOCK, KNOWN
 from warpgauge.document import Document, Object, as_object, error_of, kind, read, rows_of
 from warpgauge.errors import UserError
 from warpgauge.fields import (
@@ -15,6 +15,7 @@ from warpgauge.fields import (
     counters_of,
     label_of,
     name_of,
+    require_counters,
     rounds_of,
     seconds,
     unit_of,
@@ -142,6 +143,7 @@ def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
         name = name_of(row, place)
         if name in rows:
             raise place.error("this benchmark is in the file twice", "remove one of them")
+        require_counters(row, place, KNOWN)
         counters, label = counters_of(row), label_of(row)
         clock = Clock.HOST if counters.get(HOST_CLOCK) else Clock.DEVICE
         error = error_of(row)

@@ -10,6 +10,7 @@ from warpgauge import markdown_rows as rows
 from warpgauge.advice import accept, command, next_step
 from warpgauge.comparison import UNMEASURED, Comparison, Outcome, Verdict
 from warpgauge.criterion import sentences
+from warpgauge.families import by_family
 from warpgauge.folding import Fold
 from warpgauge.headline import headline, how_found, is_accepted, size, worst
 from warpgauge.markdown_fit import Fitted, Section, fit
@@ -98,10 +99,7 @@ def _table(
 
 def _folds(ranked: Sequence[Verdict]) -> list[Section]:
     """The unchanged benchmarks, a family a fold."""
-    families: dict[str, list[Verdict]] = {}
-    for verdict in ranked:
-        families.setdefault(verdict.family, []).append(verdict)
-    return [_folded(fold) for fold in folding.folded(families)]
+    return [_folded(fold) for fold in folding.folded(by_family(ranked))]
 
 
 def _folded(fold: Fold) -> Section:

@@ -48,7 +48,8 @@ _LIMIT = Column(
     is_number=True,
 )
 _CAUSE = Column(
-    "likely cause", lambda one: prose("; ".join((*filter(None, [one.reason]), *one.causes)))
+    "likely cause",
+    lambda one: prose("; ".join(filter(None, (one.reason, *one.causes, one.accepted)))),
 )
 
 # What a reader of ten seconds asks comes first: of what, how much. A page is not wide.

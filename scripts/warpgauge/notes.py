@@ -40,7 +40,7 @@ def of(
         *_left_out(judged),
         *_varying(judged),
         *_resources(judged),
-        *_host(moved),
+        *_host(judged, moved),
     ]
     if unasked:
         them = "was" if unasked == 1 else "were"
@@ -48,18 +48,31 @@ def of(
     return tuple(notes)
 
 
-def _host(moved: Controls) -> list[str]:
+def _host(judged: Sequence[tuple[Pairing, Verdict]], moved: Controls) -> list[str]:
     """The control that differed most between the sides, where that is worth a sentence."""
-    everything = [*moved.memory.values(), *moved.calls.values()]
-    most = max(everything, key=lambda one: one.seen, default=None)
+    everything = [*moved.memory.items(), *moved.calls.items()]
+    key, most = max(everything, key=lambda one: one[1].seen, default=("", None))
     if most is None or math.expm1(most.seen) < _TOLD_MOVEMENT:
         return []
     seen, limit = (percent(math.expm1(one), sign=False) for one in (most.seen, most.log_ratio))
+    pairing = next(one for one, _ in judged if one.candidate.name == most.name)
     return [
-        f"The host was not the same on both sides: {inert(most.name)} moved by {seen} (its "
-        f"median; with its noise, up to {limit}). Times of the host that changed no more say "
-        "nothing of the code."
+        f"The host was not the same on both sides: {inert(most.name)} moved by {seen}"
+        f"{_since(pairing, key)} (its median; with its noise, up to {limit}). Times of the host "
+        "that changed no more say nothing of the code."
     ]
+
+
+def _since(control: Pairing, key: str) -> str:
+    """From where a control moved, if that is elsewhere or not plain: another host explains much."""
+    session = next(one for one in control.references if one.key == key)
+    several = len(control.references) > 1
+    where = ""
+    if session.boot_id != control.session.boot_id:
+        same = session.gpu_uuid is not None and session.gpu_uuid == control.session.gpu_uuid
+        where = ", of another boot" if same else ", of another machine"
+    whom = f"session {inert(key)}" if several else "the baseline"
+    return f" against {whom}{where}" if several or where else ""
 
 
 def _injection(candidate: Record) -> list[str]:
@@ -96,22 +109,24 @@ def _single_process(
     baseline: Record, candidate: Record, judged: Sequence[tuple[Pairing, Verdict]]
 ) -> list[str]:
     alone = {"baseline": False, "candidate": False}
-    seen = []
+    seen: dict[Clock, list[float]] = {}
     for one, verdict in judged:
         base, cand = _alone(baseline, one, False), _alone(candidate, one, True)
         alone["baseline"] |= base
         alone["candidate"] |= cand
         if base or cand:
-            seen.append(verdict.detectable or 0.0)
+            seen.setdefault(verdict.clock, []).append(verdict.detectable or 0.0)
     if not seen:
         return []
+    least = {clock: sharpness.least(statistics.median(sizes)) for clock, sizes in seen.items()}
+    words = [f"of {clock.value} time {least[clock]}" for clock in Clock if clock in least]
+    mostly = ", ".join(words) if len(words) > 1 else next(iter(least.values()))
     sides = [side for side, is_alone in alone.items() if is_alone]
     who = "Both sides have" if len(sides) == len(alone) else f"The {sides[0]} side has"
     return [
         f"{who} a single process, which cannot tell how far the next would lie; a "
         f"spread of {percent(ASSUMED_PROCESS_SD, sign=False)} is assumed, or that of all changes "
-        f"where it is more, and mostly "
-        f"{sharpness.least(statistics.median(seen))} is sure to be seen."
+        f"where it is more, and mostly {mostly} is sure to be seen."
     ]
 
 

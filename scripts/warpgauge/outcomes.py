@@ -95,9 +95,24 @@ def _verdict(
         evidence=rule.evidence,
         processes=(tested.baseline_processes, tested.candidate_processes),
         reason=reason,
+        accepted=_accepted(one, tested, rule) if outcome is Outcome.PASS else "",
         resources=resource_changes(one.baseline, one.candidate),
         counters=one.candidate.counters,
     )
+
+
+def _accepted(one: Pairing, tested: Tested, rule: Screening) -> str:
+    """Why what would be a regression by the usual rule passes: a policy's larger minimum effect."""
+    policy, entry = rule.terms.policy, rule.terms.policy_effect(one.candidate.name)
+    if policy is None or entry is None:
+        return ""
+    usual = rule.usual_effect(one, math.exp(tested.baseline_log))
+    if _outcome(one, tested, usual, rule.terms.alpha) is not Outcome.REGRESSION:
+        return ""
+    if rule.explained(one, tested.log_ratio) is not None:
+        return ""
+    least = percent(entry.fraction, sign=False)
+    return inert(f"{entry.reason}; under {policy.name}'s minimum effect of {least}")
 
 
 def _gated(verdict: Verdict) -> Verdict:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from warpgauge.errors import UserError
+from warpgauge.files import is_stream
 
 # Found in the text and not by parsing: a damaged baseline is still one.
 _BASELINE = re.compile(rb'"warpgauge_format"\s*:\s*"baseline/')
@@ -40,8 +41,13 @@ def check_report(
 ) -> None:
     """A report may replace one of its `kind` ("SVG"), which has `own` in it.
 
-    It goes nowhere among the baselines.
+    It goes nowhere among the baselines. A pipe or a device has nothing to replace.
     """
+    if is_stream(path):
+        _refuse_folder(path, path.resolve(), baselines)
+        if not os.access(path, os.W_OK):
+            raise _refusal(path, "it is read-only")
+        return
     target = _check(path, inputs)
     _refuse_folder(path, target, baselines)
     if not _replaceable(path, target, own):

@@ -71,13 +71,10 @@ class Policy:
         """The file as people call it: ``baselines/policy.toml``."""
         return "/".join(self.path.parts[-2:])
 
-    def minimum_effect(self, name: str) -> float | None:
-        """The fraction below which no change of this benchmark counts; None: as everywhere.
-
-        Where several entries match, the last one counts.
-        """
+    def minimum_effect(self, name: str) -> MinimumEffect | None:
+        """The entry that counts for this benchmark, of several the last; None: as everywhere."""
         found = [one for one in self.minimum_effects if one.pattern.search(name)]
-        return found[-1].fraction if found else None
+        return found[-1] if found else None
 
     def require_quick(self, names: Collection[str]) -> None:
         """Raises UserError for a pattern that would take years to search in `names`."""

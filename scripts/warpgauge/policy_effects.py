@@ -10,7 +10,7 @@ from datetime import date
 from warpgauge.comparison import UNMEASURED, Outcome, Verdict
 from warpgauge.model import Clock
 from warpgauge.policy import Expected, Policy
-from warpgauge.policy_notes import notes
+from warpgauge.policy_notes import held_back, notes
 from warpgauge.text import inert, percent
 
 # Outcomes of benchmarks that have no time of the candidate that counts.
@@ -35,6 +35,8 @@ def apply(
 ) -> PolicyOutcome:
     """The effects of expected and required entries, for verdicts that are otherwise final.
 
+    What is accepted already is under the policy's minimum effect (`outcomes`).
+
     `asked` says of a pattern whether this comparison was about all that it may match: what was not
     asked for is neither missing nor unused. With `resources_fail` a REGRESSION may stand for what
     an operation takes (--fail-on resources), and only an entry with `resources` accepts that.
@@ -52,10 +54,9 @@ def apply(
     # In the place of the verdict of that name, if the pattern is one, else at the end.
     left = {verdict.name: verdict for verdict in judged}
     left.update((verdict.name, verdict) for verdict in _missing(policy, judged, asked))
-    return PolicyOutcome(
-        tuple(left.values()),
-        notes(policy, [verdict.name for verdict in verdicts], needed, asked, today),
-    )
+    told = held_back(policy, [verdict.name for verdict in verdicts if verdict.accepted])
+    names = [verdict.name for verdict in verdicts]
+    return PolicyOutcome(tuple(left.values()), (*told, *notes(policy, names, needed, asked, today)))
 
 
 def _covering(policy: Policy, verdict: Verdict, today: date) -> Expected | None:
@@ -78,7 +79,8 @@ def _expected(verdict: Verdict, entry: Expected, resources_fail: bool) -> Verdic
     if verdict.by_time in UNMEASURED:  # what it takes is accepted; its time is no less unknown
         reason = f"what it takes is expected ({why}), its time says nothing"
         return replace(verdict, outcome=verdict.by_time, reason=reason)
-    accepted = f"{why}, until {entry.expires.isoformat()}"
+    until = f"{why}, until {entry.expires.isoformat()}"
+    accepted = "; ".join(filter(None, (verdict.accepted, until)))
     # A pass does not fail on its resources: those are among its causes.
     reason = verdict.reason if verdict.by_time is None else ""
     return replace(verdict, outcome=Outcome.PASS, accepted=accepted, reason=reason)

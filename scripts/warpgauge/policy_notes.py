@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from datetime import date, timedelta
 
 from warpgauge.policy import Expected, MinimumEffect, Policy
-from warpgauge.text import inert, plural, quoted
+from warpgauge.text import inert, listed, plural, quoted
 
 # Time enough to mend what was expected to be slow, or to renew the entry.
 WARNING_TIME = timedelta(days=14)
@@ -34,6 +34,17 @@ def notes(
             place = _place(policy, "minimum_effect", effect)
             told.append(f"{place} {_NOTHING}.")
     return tuple(told)
+
+
+def held_back(policy: Policy, names: Sequence[str]) -> tuple[str, ...]:
+    """A sentence on what is slower, and fails nobody for the policy's minimum effect alone."""
+    if not names:
+        return ()
+    are, what = ("is", "a regression") if len(names) == 1 else ("are", "regressions")
+    return (
+        f"{plural(len(names), 'change')} {are} under {inert(policy.name)}'s minimum effect, and "
+        f"would be {what} without it: {listed(names)}.",
+    )
 
 
 def _of_expected(entry: Expected, idle: bool, today: date) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from warpgauge import disturbance
@@ -13,7 +14,7 @@ from warpgauge.discovery import Binary
 from warpgauge.errors import UserError
 from warpgauge.load import json_files
 from warpgauge.model import Record, Session, Source
-from warpgauge.staleness import measured
+from warpgauge.staleness import is_future, measured
 from warpgauge.text import inert, plural, quoted
 
 # Fewer say too little about the spread that every later comparison leans on.
@@ -44,8 +45,11 @@ def require_suite(
         require_no_losses("this build", names, folder, old)
 
 
-def require_run(run: Record) -> Session:
-    """The session of a run that may become a baseline. Raises UserError with the reason."""
+def require_run(run: Record, now: datetime | None = None) -> Session:
+    """The session of a run that may become a baseline. Raises UserError with the reason.
+
+    `now`, with a zone, is what its date must not lie behind.
+    """
     what = str(run.path)
     if run.source is not Source.RUN:
         raise _refusal(what, f"it is a {run.source.value}", "give a run file of scripts/bench")
@@ -58,6 +62,12 @@ def require_run(run: Record) -> Session:
     if measured(session) is None:
         date = quoted(context["date"])
         raise _refusal(what, f"its date {date} is none that ISO 8601 knows", "measure again")
+    if now is not None and is_future(session, now):
+        raise _refusal(
+            what,
+            f"its date {quoted(context['date'])} is of a day to come",
+            "set the clock that is wrong, here or where it was measured, and measure again",
+        )
     if context.get("dirty") != "false":
         raise _refusal(
             what, "the working tree had uncommitted changes", "commit them and measure again"

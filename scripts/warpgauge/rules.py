@@ -36,9 +36,10 @@ class Screening:
     def minimum_effect(self, one: Pairing, seconds: float) -> float:
         """The minimum effect on a benchmark that takes `seconds` in the baseline."""
         asked = self.terms.asked_effect(one.candidate.name)
-        return self._usual_effect(one, seconds) if asked is None else asked
+        return self.usual_effect(one, seconds) if asked is None else asked
 
-    def _usual_effect(self, one: Pairing, seconds: float) -> float:
+    def usual_effect(self, one: Pairing, seconds: float) -> float:
+        """The same where nobody asked for another."""
         nearness = one.kin
         if one.candidate.clock is Clock.HOST and not self.moved.of(one.candidate):
             # Nothing tells a disturbed machine from a quiet one: one boot counts as another.
@@ -66,7 +67,7 @@ class Confirming(Screening):
     def adjusted(self, p: Array) -> Array:
         return np.minimum(holm(p) * _LOOKS, 1.0)
 
-    def _usual_effect(self, one: Pairing, seconds: float) -> float:
+    def usual_effect(self, one: Pairing, seconds: float) -> float:
         return kinship.PAIRED_EFFECT[one.candidate.clock]
 
     def explained(self, one: Pairing, log_ratio: float) -> Movement | None:

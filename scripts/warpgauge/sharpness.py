@@ -4,34 +4,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from warpgauge.comparison import Verdict
 from warpgauge.controls import is_control
+from warpgauge.model import Clock
 from warpgauge.text import inert, percent
 
 # The share of benchmarks that the sentence speaks of, beside half of them and the worst.
 _MOST = 0.9
+
+_CLOCKS = {Clock.DEVICE: "Device time", Clock.HOST: "Host time"}
 
 # What hides ten times the time shows nothing: its size is no number that anybody wants to read.
 _NOTHING = 9.0
 
 
 def sentence(verdicts: Iterable[Verdict]) -> str:
-    """One sentence on the changes that are found nine times in ten; empty where none was sought."""
-    found = {
-        verdict.name: verdict.detectable
-        for verdict in verdicts
-        if verdict.detectable is not None and not is_control(verdict)
-    }
-    if not found:
-        return ""
+    """The changes that are found nine times in ten, a sentence a clock; empty where none is sought.
+
+    The host's clock sees far less than the device's: one figure for both would be true of neither.
+    """
+    found: dict[Clock, dict[str, float]] = {}
+    for verdict in verdicts:
+        if verdict.detectable is not None and not is_control(verdict):
+            found.setdefault(verdict.clock, {})[verdict.name] = verdict.detectable
+    said = {clock: _of_one_clock(found[clock]) for clock in Clock if clock in found}
+    if len(said) < 2:
+        return "".join(said.values())
+    return " ".join(f"{_CLOCKS[clock]}: {one[0].lower()}{one[1:]}" for clock, one in said.items())
+
+
+def _of_one_clock(found: Mapping[str, float]) -> str:
     if len(found) == 1:
         return f"{_change(max(found.values()))} would be found nine times in ten."
     sizes = sorted(found.values())
     half, most = (sizes[math.ceil(share * len(sizes)) - 1] for share in (0.5, _MOST))
     widest = max(found, key=found.__getitem__)
     blind = sum(size > _NOTHING for size in sizes)
+    if not blind and _size(half) == _size(found[widest]):
+        return f"{_change(half)} would be found in all {len(sizes)} benchmarks."
     if not blind:
         return (
             f"{_change(half)} would be found in half of the {len(sizes)} benchmarks, of "

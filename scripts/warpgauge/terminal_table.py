@@ -3,23 +3,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from rich.console import Console
-from rich.text import Text
 
 from warpgauge import folding
 from warpgauge.comparison import Outcome, Verdict
 from warpgauge.controls import is_control
-from warpgauge.folding import Fold
 from warpgauge.interval_bar import HEADING, interval_bar
 from warpgauge.layout import Cells, Columns, print_text
-from warpgauge.ranking import CHANGED, rank
+from warpgauge.ranking import CHANGED
+from warpgauge.terminal_contents import choose
 from warpgauge.text import (
-    LONGEST_NAME,
-    cut,
     duration,
     inert,
     of_limit,
@@ -42,10 +37,6 @@ _STYLES = {
 # Instead of the outcome: it is not judged.
 _CONTROL = "control"
 
-# Benchmarks without a change to show are listed up to here, then counted: a family that vanished
-# as a whole is one fact, not two hundred.
-_LISTED = 8
-
 # From this width on there is room for the candidate's bandwidth or arithmetic rate.
 _WIDE = 100
 # And from this one on for the share of the machine's limit that this is.
@@ -55,29 +46,22 @@ _ROOM_FOR_BARS = 140
 
 _RATE, _LIMIT = "rate", "of limit"
 _HEADINGS = ("baseline", "candidate", "change", "95 % interval")
-
-
-@dataclass
-class _Family:
-    """What is shown of a family: a heading if there is one, rows, and how many are not listed."""
-
-    heading: Text | None
-    shown: list[Verdict] = field(default_factory=list)
-    unlisted: dict[Outcome, int] = field(default_factory=dict)
+# What a narrow terminal does without, first things first: change and verdict stay.
+_DISPENSABLE = tuple(map(_HEADINGS.index, ("95 % interval", "baseline", "candidate")))
 
 
 def print_table(verdicts: Sequence[Verdict], console: Console, show_all: bool) -> None:
     """Print `verdicts` grouped by family; with `show_all` nothing folds."""
-    families = _families(verdicts, show_all)
-    shown = [verdict for family in families for verdict in family.shown]
+    contents = choose(verdicts, show_all)
+    shown = [verdict for family in contents.families for verdict in family.shown]
     extras = _extras(shown, console.width)
     heading = Cells("benchmark", (*_HEADINGS, *extras, "verdict"))
     cells = {verdict.name: _cells(verdict, extras) for verdict in shown}
-    columns = Columns.fitting([heading, *cells.values()], console.width)
+    columns = Columns.fitting([heading, *cells.values()], console.width, _DISPENSABLE)
     verdict_column = len(heading.cells) - 1
     if cells:
         print_text(console, columns.line(heading, left=(verdict_column,)), style="dim")
-    for family in families:
+    for family in contents.families:
         if family.heading is not None:
             print_text(console, family.heading)
         for verdict in family.shown:
@@ -85,8 +69,8 @@ def print_table(verdicts: Sequence[Verdict], console: Console, show_all: bool) -
             explanation = "; ".join((*verdict.causes, *_reason(verdict)))
             if explanation:
                 print_text(console, inert(explanation), indent=6, style="dim")
-        for outcome, count in family.unlisted.items():
-            print_text(console, f"  … and {count} more {outcome.value} (--all lists them)")
+    for more in contents.more:
+        print_text(console, f"… and {more} (--format json=FILE lists all)")
 
 
 def _extras(shown: Sequence[Verdict], width: int) -> tuple[str, ...]:
@@ -94,7 +78,7 @@ def _extras(shown: Sequence[Verdict], width: int) -> tuple[str, ...]:
     headings = []
     if width >= _ROOM_FOR_BARS and any(_bar(verdict) for verdict in shown):
         headings.append(HEADING)
-    if width >= _WIDE:
+    if width >= _WIDE and any(_speed(verdict) for verdict in shown):
         headings.append(_RATE)
     if width >= _WIDEST and any("limit_fraction" in verdict.counters for verdict in shown):
         headings.append(_LIMIT)
@@ -108,42 +92,6 @@ def _bar(verdict: Verdict) -> str:
     return interval_bar(verdict.change, verdict.minimum_effect)
 
 
-def _families(verdicts: Sequence[Verdict], show_all: bool) -> list[_Family]:
-    groups: dict[str, list[Verdict]] = {}
-    for verdict in sorted(verdicts, key=rank):
-        groups.setdefault(verdict.family, []).append(verdict)
-    folds = {} if show_all else {fold.family: fold for fold in folding.folded(groups)}
-    families = [_family(name, group, folds.get(name), show_all) for name, group in groups.items()]
-    together = [_Family(_heading(folds[""]))] if "" in folds else []
-    return [*(one for one in families if one is not None), *together]
-
-
-def _family(
-    name: str, group: Sequence[Verdict], fold: Fold | None, show_all: bool
-) -> _Family | None:
-    """None where others stand for it; a benchmark that is a family by itself has no heading."""
-    alone = fold is None and all(verdict.name == name for verdict in group)
-    family = _Family(None if alone else _heading(fold or Fold(name, ())))
-    listed: Counter[Outcome] = Counter()
-    for verdict in group:
-        if not show_all and folding.folds(verdict):
-            continue
-        listed[verdict.outcome] += 1
-        if show_all or verdict.change is not None or listed[verdict.outcome] <= _LISTED:
-            family.shown.append(verdict)
-        else:
-            family.unlisted[verdict.outcome] = listed[verdict.outcome] - _LISTED
-    return family if family.shown or fold is not None else None
-
-
-def _heading(fold: Fold) -> Text:
-    line = Text(cut(inert(fold.title), LONGEST_NAME), "bold")
-    for count, width in fold.counts:
-        line.append(f" · {count}", "green not bold")
-        line.append(f" {width}" if width else "", "dim not bold")
-    return line
-
-
 def _cells(verdict: Verdict, extras: Sequence[str]) -> Cells:
     before, after, change = verdict.baseline_seconds, verdict.candidate_seconds, verdict.change
     interval = ""
@@ -152,7 +100,7 @@ def _cells(verdict: Verdict, extras: Sequence[str]) -> Cells:
     counters = verdict.counters
     values = {
         HEADING: _bar(verdict),
-        _RATE: rate(counters.get("bytes_per_second"), counters.get("flops_per_second")),
+        _RATE: _speed(verdict),
         _LIMIT: of_limit(counters.get("limit_fraction")),
     }
     return Cells(
@@ -167,6 +115,11 @@ def _cells(verdict: Verdict, extras: Sequence[str]) -> Cells:
         ),
         _STYLES[verdict.outcome],
     )
+
+
+def _speed(verdict: Verdict) -> str:
+    counters = verdict.counters
+    return rate(counters.get("bytes_per_second"), counters.get("flops_per_second"))
 
 
 def _short_name(verdict: Verdict) -> str:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from warpgauge import disturbance
+from warpgauge.families import by_family
 from warpgauge.layout import Cells, Columns, print_text
 from warpgauge.model import Record, Row, Source
 from warpgauge.sessions import newest_last
@@ -24,12 +25,10 @@ def render_values(record: Record, console: Console) -> None:
     limited = any("limit_fraction" in row.counters for row in record.rows.values())
     heading = Cells("benchmark", ("time", "rate", *(("of limit",) if limited else ()), "spread"))
     cells = {row.name: _cells(row, order, record.source, limited) for row in record.rows.values()}
-    columns = Columns.fitting([heading, *cells.values()], console.width)
+    dispensable = range(len(heading.cells) - 2, 0, -1)  # time and spread stay
+    columns = Columns.fitting([heading, *cells.values()], console.width, dispensable)
     print_text(console, columns.line(heading), style="dim")
-    families: dict[str, list[Row]] = {}
-    for row in record.rows.values():
-        families.setdefault(row.family, []).append(row)
-    for family, rows in families.items():
+    for family, rows in by_family(record.rows.values()).items():
         print_text(console, Text(inert(family), "bold"))
         for row in rows:
             print_text(console, columns.line(cells[row.name]))

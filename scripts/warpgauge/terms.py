@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from warpgauge.allowance import Allowance
-from warpgauge.policy import Policy
+from warpgauge.policy import MinimumEffect, Policy
 from warpgauge.stats import ALPHA
 
 
@@ -37,6 +37,11 @@ class Terms:
 
     def asked_effect(self, name: str) -> float | None:
         """The minimum effect that somebody named for this benchmark; None leaves it to the rule."""
+        entry = self.policy_effect(name)
+        return self.minimum_effect if entry is None else entry.fraction
+
+    def policy_effect(self, name: str) -> MinimumEffect | None:
+        """The policy's entry that names it, unless what was asked for goes before."""
         if self.minimum_effect is not None or self.policy is None:
-            return self.minimum_effect
+            return None
         return self.policy.minimum_effect(name)

@@ -145,8 +145,13 @@ def plural(count: int, noun: str, plural_noun: str = "") -> str:
 
 def named(names: Sequence[str]) -> str:
     """``'a'``; ``2 benchmarks ('a', 'b')``; beyond three the rest is counted. Inert."""
-    first = ", ".join(quoted(name, _LONGEST_NAMED) for name in names[:_NAMED])
     if len(names) == 1:
-        return inert(first)
+        return listed(names)
+    return f"{plural(len(names), 'benchmark')} ({listed(names)})"
+
+
+def listed(names: Sequence[str]) -> str:
+    """``'a', 'b'``; beyond three the rest is counted. Inert."""
+    first = ", ".join(quoted(name, _LONGEST_NAMED) for name in names[:_NAMED])
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return inert(f"{plural(len(names), 'benchmark')} ({first}{more})")
+    return inert(f"{first}{more}")
