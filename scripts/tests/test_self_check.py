@@ -87,6 +87,36 @@ def test_the_run_paths_of_all_sides_stay(suite: GitRepository) -> None:
     ]
 
 
+def test_the_run_files_of_an_earlier_one_can_be_judged_again(suite: GitRepository) -> None:
+    suite.bench("--self-check")
+    (folder,) = (path for path in (suite.root / "build" / "runs").iterdir() if path.is_dir())
+    first, table = kept(suite), suite.output()[0]
+    (suite.root / "baselines" / "self-check-nvidia-fake.json").unlink()
+    suite.no_gpu = "there is no GPU"  # none is asked for
+    assert suite.bench("--self-check", str(folder)) is ExitStatus.OK
+    assert kept(suite) == first
+    assert suite.output()[0] == table
+    with pytest.raises(UserError, match="--self-check does not go with --processes"):
+        suite.bench("--self-check", str(folder), "--processes=5")
+
+
+def test_other_run_files_are_not_taken_for_a_self_check(suite: GitRepository) -> None:
+    suite.bench("--self-check", "--quick")
+    suite.bench("--self-check", "--quick")
+    folders = sorted(path for path in (suite.root / "build" / "runs").iterdir() if path.is_dir())
+    one, other = folders
+    again = one / "again.json"
+    again.write_bytes((other / "again.json").read_bytes())
+    with pytest.raises(UserError, match=r"again\.json is not of the same self-check as .*base"):
+        suite.bench("--self-check", str(one))
+    again.write_bytes((one / "slower-by-1-percent.json").read_bytes())
+    with pytest.raises(UserError, match=r"again\.json was not made by scripts/bench --self-check"):
+        suite.bench("--self-check", str(one))
+    again.unlink()
+    with pytest.raises(UserError, match=r"again\.json"):
+        suite.bench("--self-check", str(one))
+
+
 def test_a_part_or_changed_code_is_shown_and_not_kept(suite: GitRepository) -> None:
     suite.bench("--self-check", "--quick", "--filter", "sync/idle")
     assert "only a part was measured" in suite.output()[1]
@@ -99,7 +129,7 @@ def test_a_part_or_changed_code_is_shown_and_not_kept(suite: GitRepository) -> N
 @pytest.mark.parametrize("how", [("--quick",), ("--processes=5",)])
 def test_a_weaker_gate_is_shown_and_not_kept(suite: GitRepository, how: tuple[str, ...]) -> None:
     assert suite.bench("--self-check", *how) is ExitStatus.OK
-    assert "the gate was not the usual one, of 7 processes and a second look" in suite.output()[1]
+    assert "the gate was not the usual one, of 7 rounds" in suite.output()[1]
     assert not (suite.root / "baselines").exists()
 
 

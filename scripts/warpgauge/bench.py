@@ -96,6 +96,18 @@ class Bench:
                     return self._against(beside, against, paths)
                 return self._by_itself(beside, chosen or self._own_baseline(suite), paths)
 
+    def judge_self_check(self, folder: Path) -> ExitStatus:
+        """What an earlier self-check measured, judged by today's rule. Raises UserError."""
+        baselines = self.root / "baselines"
+        chosen = load.load(self.options.baseline) if self.options.baseline else None
+        return self_check_command.judged_again(
+            folder,
+            lambda gpu: chosen or self._baseline_of(gpu),
+            self.show,
+            baselines,
+            lambda line: self.notes.print(line, markup=False, highlight=False, soft_wrap=True),
+        )
+
     def _by_itself(self, beside: Beside, base: Record | None, paths: RunPaths) -> ExitStatus:
         """This build, against a baseline where there is one."""
         options, suite, measuring = self.options, beside.suite, beside.measuring
@@ -156,7 +168,10 @@ class Bench:
 
     def _own_baseline(self, suite: Suite) -> Record | None:
         name = suite.probe.context.get("gpu_name")
-        path = baseline.find(self.root / "baselines", name) if name else None
+        return self._baseline_of(name) if name else None
+
+    def _baseline_of(self, gpu_name: str) -> Record | None:
+        path = baseline.find(self.root / "baselines", gpu_name)
         return load.load(path) if path else None
 
     def _require_recordable(self, suite: Suite, base: Record | None) -> None:
@@ -229,6 +244,8 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     # What a program reads from standard output stands there alone.
     shown, notes = Output(stderr=options.formats.shown is not TERMINAL), Output(stderr=True)
     try:
+        if options.self_check_of:
+            return Bench(options, root, shown, notes).judge_self_check(options.self_check_of)
         with alone(root / "build", _waiting(options, "of this tree", notes)):
             return Bench(options, root, shown, notes, argv, before).run()
     except OSError as fault:

@@ -41,6 +41,7 @@ class Options:
     second_look: bool
     record: bool
     self_check: bool
+    self_check_of: Path | None  # run files that are there already
     resume: Path | None
     inject: str
     seed: int
@@ -74,7 +75,8 @@ def parse(argv: Sequence[str]) -> Options:
         confirm=not given.no_confirm,
         second_look=not given.quick,
         record=given.record,
-        self_check=given.self_check,
+        self_check=given.self_check is not None,
+        self_check_of=given.self_check or None,
         resume=given.resume,
         inject=given.inject or "",
         seed=random.SystemRandom().getrandbits(32) if given.seed is None else given.seed,
@@ -94,6 +96,8 @@ def parse(argv: Sequence[str]) -> Options:
     if options.self_check:
         others: dict[str, object] = {"--record": options.record, "--against": options.against}
         others |= {"--inject": options.inject, "--out": options.out, "--format": given.format}
+        if options.self_check_of:
+            others |= {"--quick": given.quick, "--processes": given.processes}
         _refuse("--self-check", others)
     if options.against:
         _refuse("--against", {"--baseline": options.baseline, "--no-confirm": given.no_confirm})
@@ -150,8 +154,9 @@ def _parser() -> Parser:
         "differs from it again beside its commit")  # fmt: skip
     add("--device", metavar="N", type=index, help="index of the GPU; default 0")
     add("--record", action="store_true", help="add this run to the baseline of this GPU model")
-    add("--self-check", action="store_true", help="hold the gate to what it promises: this build "
-        "beside itself, and with extra work of 1 to 10 %%")  # fmt: skip
+    add("--self-check", metavar="FOLDER", nargs="?", type=Path, const=False, help="hold the gate "
+        "to what it promises: this build beside itself, and with extra work of 1 to 10 %%; with "
+        "the FOLDER of an earlier one, judge its run files again")  # fmt: skip
     add("--resume", metavar="FOLDER", nargs="?", type=Path, const=Path(), help="go on with an "
         "interrupted run: the latest, or the one of this journal")  # fmt: skip
     add("--inject", metavar="REGEX=FACTOR", type=_injection, help="real extra work in "

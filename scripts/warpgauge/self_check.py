@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge import load, looks, paired, runfile
+from warpgauge import load, looks, paired, pairs, runfile
 from warpgauge.beside import Beside
 from warpgauge.comparison import Comparison, Verdict
 from warpgauge.errors import ExitStatus, UserError
@@ -27,6 +27,15 @@ CHANGES = (0.01, 0.02, 0.03, 0.05, 0.10)
 _MOST_ROUNDS = 4
 
 _AGAIN = "again"
+
+
+def _name(change: float) -> str:
+    """``slower-by-1-percent``: of the side and its file."""
+    return f"slower-by-{100 * change:g}-percent"
+
+
+# The sides by name, and what --inject is given in each.
+_INJECTED = {BASE: "", _AGAIN: "", **{_name(change): f".={1.0 + change:g}" for change in CHANGES}}
 
 Judge = Callable[[Record, Record], Comparison]
 
@@ -50,8 +59,7 @@ def measure(beside: Beside, folder: Path, judge: Judge) -> Looks[SelfCheck]:
         raise UserError(
             f"nothing to check here: {beside.suite.probe.no_gpu}", ExitStatus.NOT_MEASURED
         )
-    sides = {BASE: beside.built_here(), _AGAIN: beside.built_here()}
-    sides |= {_name(change): beside.built_here(inject=f".={1.0 + change:g}") for change in CHANGES}
+    sides = {name: beside.built_here(inject) for name, inject in _INJECTED.items()}
     measuring.note(
         f"Self-check of {beside.suite.size}: as they are, once more, and with "
         f"{len(CHANGES)} sizes of extra work"
@@ -68,13 +76,34 @@ def measure(beside: Beside, folder: Path, judge: Judge) -> Looks[SelfCheck]:
     )
 
 
+def of_files(folder: Path, judge: Judge) -> SelfCheck:
+    """What the run files that an earlier one left in `folder` show. Raises UserError."""
+    records = {name: load.load(folder / f"{name}.json") for name in _INJECTED}
+    base = records[BASE]
+    for name, record in records.items():
+        if not all(_is_of(session.context, name) for session in record.sessions.values()):
+            raise UserError(
+                f"{record.path} was not made by scripts/bench --self-check: name the folder that "
+                "one left in build/runs"
+            )
+        if record is not base and not pairs.are_paired(base, record):
+            raise UserError(f"{record.path} is not of the same self-check as {base.path}")
+    return _found(records, judge)
+
+
+def _is_of(context: Mapping[str, str], side: str) -> bool:
+    """Whether a run file with this context is of this side of a self-check."""
+    told = context.get("pair_side"), context.get("inject", "")
+    return told == (side, _INJECTED[side]) and {"gpu_name", "processes"} <= context.keys()
+
+
 def _undecided(found: SelfCheck) -> list[Verdict]:
     every = (found.same, *found.injected.values())
     return [verdict for one in every for verdict in looks.undecided(one)]
 
 
 def _judged(beside: Beside, sides: Mapping[str, Side], folder: Path, judge: Judge) -> SelfCheck:
-    """Every side against the first, out of the run files that are written."""
+    """What the run files show that are written of the sides."""
     options = beside.measuring.options
     facts = {
         "order_seed": str(options.seed),
@@ -89,15 +118,14 @@ def _judged(beside: Beside, sides: Mapping[str, Side], folder: Path, judge: Judg
             for name, side in sides.items()
         }
     )
-    records = {name: load.load(path) for name, path in files.items()}
+    return _found({name: load.load(path) for name, path in files.items()}, judge)
+
+
+def _found(records: Mapping[str, Record], judge: Judge) -> SelfCheck:
+    """Every side against the first."""
     base = records[BASE]
     return SelfCheck(
         base,
         judge(base, records[_AGAIN]),
         {change: judge(base, records[_name(change)]) for change in CHANGES},
     )
-
-
-def _name(change: float) -> str:
-    """``slower-by-1-percent``: of the side and its file."""
-    return f"slower-by-{100 * change:g}-percent"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,33 +15,64 @@ from warpgauge.conclusion import Conclusion
 from warpgauge.errors import ExitStatus
 from warpgauge.model import Record
 from warpgauge.options import PROCESSES
+from warpgauge.self_check import SelfCheck
+from warpgauge.terms import Terms
 from warpgauge.text import named
 
 
 def run(
     beside: Beside, base: Record | None, folder: Path, show: Conclusion, baselines: Path
 ) -> ExitStatus:
-    """Exit status 1 where the gate called unchanged code changed, 3 where not all was measured.
+    """Measure and judge; the run files stay in `folder`.
 
-    The result of a whole suite of a committed tree is kept beside the baseline. Raises UserError.
+    Exit status 1 where the gate called unchanged code changed, 3 where not all was measured. The
+    result of a whole suite of a committed tree is kept beside the baseline. Raises UserError.
     """
     judge = _without_exceptions(show).judged
+    note = beside.measuring.note
     both = self_check.measure(beside, folder, judge)
-    check = both.found
-    screened = judge(base, check.run) if base is not None else None
-    self_check_report.render(check, screened, show.console)
-    beside.measuring.note(f"run files: {os.path.relpath(folder)}")
-    judged = [check.same, *([screened] if screened is not None else [])]
-    failed = _failed([check.same, *check.injected.values()])
-    why_not = "it was interrupted" if both.stop else _why_not_kept(beside, failed)
-    if why_not:
-        beside.measuring.note(f"The result is not kept in {os.path.relpath(baselines)}: {why_not}.")
-    else:
-        path = path_of(baselines, beside.suite.known["gpu_name"])
-        self_check_report.write(path, check, screened)
-        beside.measuring.note(f"kept: {os.path.relpath(path)}")
+    note(f"run files: {os.path.relpath(folder)}")
+    interrupted = "it was interrupted" if both.stop else ""
+    status = _concluded(both.found, base, show, baselines, note, interrupted)
     if both.stop is not None:
         raise both.stop
+    return status
+
+
+def judged_again(
+    folder: Path,
+    base_of: Callable[[str], Record | None],
+    show: Conclusion,
+    baselines: Path,
+    note: Callable[[str], None],
+) -> ExitStatus:
+    """The same of what an earlier one measured and left in `folder`, by today's rule.
+
+    `base_of` gives the baseline of a GPU model. Raises UserError.
+    """
+    check = self_check.of_files(folder, _without_exceptions(show).judged)
+    return _concluded(check, base_of(_context(check)["gpu_name"]), show, baselines, note)
+
+
+def _concluded(
+    check: SelfCheck,
+    base: Record | None,
+    show: Conclusion,
+    baselines: Path,
+    note: Callable[[str], None],
+    interrupted: str = "",
+) -> ExitStatus:
+    screened = _without_exceptions(show).judged(base, check.run) if base is not None else None
+    self_check_report.render(check, screened, show.console)
+    judged = [check.same, *([screened] if screened is not None else [])]
+    failed = _failed([check.same, *check.injected.values()])
+    why_not = interrupted or _why_not_kept(_context(check), show.terms, failed)
+    if why_not:
+        note(f"The result is not kept in {os.path.relpath(baselines)}: {why_not}.")
+    else:
+        path = path_of(baselines, _context(check)["gpu_name"])
+        self_check_report.write(path, check, screened)
+        note(f"kept: {os.path.relpath(path)}")
     if any(one.count(Outcome.REGRESSION, Outcome.IMPROVED) for one in judged):
         return ExitStatus.REGRESSION
     unknown = any(one.exit_status is not ExitStatus.OK for one in judged)
@@ -70,14 +101,18 @@ def _failed(comparisons: Sequence[Comparison]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _why_not_kept(beside: Beside, failed: Sequence[str]) -> str:
-    options = beside.measuring.options
+def _context(check: SelfCheck) -> Mapping[str, str]:
+    (session,) = check.run.sessions.values()
+    return session.context
+
+
+def _why_not_kept(context: Mapping[str, str], terms: Terms, failed: Sequence[str]) -> str:
     if failed:
         return f"there is no result of {named(failed)}"
-    if options.filter:
+    if context.get("filter") or terms.filter:
         return "only a part was measured (--filter)"
-    if beside.source.get("dirty") != "false":
+    if context.get("dirty") != "false":
         return "the working tree had uncommitted changes"
-    if options.processes < PROCESSES or not options.second_look:
-        return f"the gate was not the usual one, of {PROCESSES} processes and a second look"
+    if int(context["processes"]) < PROCESSES:
+        return f"the gate was not the usual one, of {PROCESSES} rounds"
     return ""
