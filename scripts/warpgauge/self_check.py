@@ -22,9 +22,9 @@ from warpgauge.paired import BASE, Side
 # The extra work, as fractions.
 CHANGES = (0.01, 0.02, 0.03, 0.05, 0.10)
 
-# The second look's rounds, as a multiple of the first's: fewer than the gate itself may take, for
+# The rounds of both looks, as a multiple of the first's: fewer than the gate itself may take, for
 # seven sides run in each. What is found here, the gate finds too.
-_MOST_ROUNDS = 4
+_MOST_ROUNDS = 2
 
 _AGAIN = "again"
 
