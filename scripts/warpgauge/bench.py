@@ -31,10 +31,11 @@ from warpgauge import (
 )
 from warpgauge.alone import alone, of_gpu
 from warpgauge.beside import Beside
-from warpgauge.combination import measured_in_turns
+from warpgauge.combination import measured_in_turns, unconfirmed
 from warpgauge.commits import short
 from warpgauge.conclusion import Conclusion, without_baseline
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.fatigue import Tired
 from warpgauge.formats import TERMINAL
 from warpgauge.measuring import Measuring, Suite
 from warpgauge.model import Record
@@ -106,9 +107,13 @@ class Bench:
             self._require_recordable(suite, base)
         elif base is not None:
             measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
-        outcomes = self._measure(beside)
+        outcomes, tired = self._measure(beside)
         context = runfile.context(suite.binaries, outcomes, self._facts(beside), suite.known)
-        return self._kept(paths, context, merge.rows(suite.binaries, outcomes), base, beside)
+        rows = merge.rows(suite.binaries, outcomes)
+        status = self._kept(paths, context, rows, base, beside, tired)
+        if tired is not None:
+            raise tired.after(status)
+        return status
 
     @cached_property
     def show(self) -> Conclusion:
@@ -142,6 +147,7 @@ class Bench:
         rows: Sequence[merge.JsonRow],
         base: Record | None,
         beside: Beside,
+        tired: Tired | None,
     ) -> ExitStatus:
         """Write the run file and conclude from it; an interrupt says what became of the file."""
         out, shown = paths.run, os.path.relpath(paths.run)
@@ -150,7 +156,7 @@ class Bench:
             runfile.write(out, context, rows)
             became = f"after {shown} was written"
             beside.measuring.note(f"run file: {shown}")
-            return self._concluded(base, load.load(out), beside, paths)
+            return self._concluded(base, load.load(out), beside, paths, tired)
         except KeyboardInterrupt as stop:
             raise interrupts.told(stop, became) from None
 
@@ -164,9 +170,16 @@ class Bench:
         at = baseline.path_of(baselines, known["gpu_name"]) if base else baselines
         recordable.require_suite(known, suite.binaries, suite.probe.faults, at, base)
 
-    def _measure(self, beside: Beside) -> list[runner.Outcome]:
-        rounds = range(1, self.options.processes + 1)
-        return list(beside.measuring.run([beside.candidate.lane()], rounds))
+    def _measure(self, beside: Beside) -> tuple[list[runner.Outcome], Tired | None]:
+        """What all rounds delivered, or those before the GPU got tired. Raises Tired."""
+        rounds, outcomes = range(1, self.options.processes + 1), list[runner.Outcome]()
+        try:
+            outcomes.extend(beside.measuring.run([beside.candidate.lane()], rounds))
+        except Tired as tired:
+            if self.options.record:
+                raise
+            return outcomes, tired
+        return outcomes, None
 
     def _facts(self, beside: Beside) -> dict[str, str]:
         options = self.options
@@ -178,7 +191,12 @@ class Bench:
         }
 
     def _concluded(
-        self, base: Record | None, run: Record, beside: Beside, paths: RunPaths
+        self,
+        base: Record | None,
+        run: Record,
+        beside: Beside,
+        paths: RunPaths,
+        tired: Tired | None,
     ) -> ExitStatus:
         """Confirm what needs it and show the result; with --record keep it too."""
         note, probe, show = beside.measuring.note, beside.suite.probe, self.show
@@ -186,7 +204,9 @@ class Bench:
             status = show.values(run)
         else:
             found = show.judged(base, run)
-            if not self.options.record:
+            if tired is not None:
+                found = unconfirmed(found, "the GPU stays slow")
+            elif not self.options.record:
                 # The files of the pair tell by themselves what they were asked for.
                 judge = replace(show, terms=replace(show.terms, filter=None)).judged
                 found = confirm.confirmed(found, beside, paths.confirming, judge)

@@ -82,11 +82,12 @@ def _lowered(row: Row, sessions: Mapping[str, Session]) -> str:
     if (count := int(row.counters[THROTTLED])) > 1:
         total = max(len(times) for times in row.process_medians.values())
         words.append(f"in {count} of {total} processes")
-    if reasons := _reasons(int(row.counters.get("clock_event_reasons", 0.0))):
-        words.append(f"({reasons})")
+    if told := reasons(int(row.counters.get("clock_event_reasons", 0.0))):
+        words.append(f"({told})")
     return " ".join(words)
 
 
-def _reasons(mask: int) -> str:
+def reasons(mask: int) -> str:
+    """Why the driver lowers the clock, by NVML's mask of reasons; "" for no such reason."""
     known = [words for bit, words in _REASONS.items() if mask & bit]
     return ", ".join(known or (["hardware slowdown"] if mask & _SLOWDOWN else []))
