@@ -37,6 +37,7 @@ from warpgauge.conclusion import Conclusion, without_baseline
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.fatigue import Tired
 from warpgauge.formats import TERMINAL
+from warpgauge.gpu_watch import GpuWatch
 from warpgauge.measuring import Measuring, Suite
 from warpgauge.model import Record
 from warpgauge.options import Options, parse
@@ -89,7 +90,8 @@ class Bench:
             if self.before:
                 kept = plural(journal.size, "process is", "processes are")
                 measuring.note(f"Going on with {os.path.relpath(paths.run)}: {kept} there.")
-            measuring = replace(measuring, journal=journal, gpu_uuid=uuid)
+            watch = GpuWatch(uuid, measuring.note) if uuid else None
+            measuring = replace(measuring, journal=journal, watch=watch)
             measuring.wait_for_gpu()
             beside = Beside(measuring, suite, source)
             with resume.goes_on(journal, measuring.note):

@@ -15,7 +15,6 @@ from warpgauge import (
     build,
     built_from,
     discovery,
-    gpu_users,
     machine_context,
     progress,
     runner,
@@ -24,12 +23,13 @@ from warpgauge import (
 )
 from warpgauge.discovery import Binary, Probe
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.gpu_watch import GpuWatch
 from warpgauge.journal import Journal
 from warpgauge.options import Options
+from warpgauge.process import Ending
 from warpgauge.text import named, plural
 
 _COOLING_S = 3.0
-_PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Measuring:
     scratch: Path  # gets what the processes write
     notes: Console
     journal: Journal | None = None  # keeps what was delivered
-    gpu_uuid: str = ""
+    watch: GpuWatch | None = None  # over the GPU, once it is known
 
     def built(self) -> Path:
         """The folder of this tree's programs, up to date unless --no-build was given."""
@@ -119,6 +119,7 @@ class Measuring:
             gpu_arguments=self._gpu_arguments,
             deadline_s=self.options.timeout_s,
             settle=self._settle,
+            freed=self._freed,
         )
         for lane in lanes:
             for binary in lane.binaries:
@@ -136,13 +137,13 @@ class Measuring:
         self.wait_for_gpu()
 
     def wait_for_gpu(self) -> None:
-        """Until nobody else computes there, or patience ends; then rows tell of it themselves."""
+        """Until nobody else computes there, or patience ends."""
+        if self.watch is not None:
+            self.watch.wait()
 
-        def waiting(users: Sequence[gpu_users.User]) -> None:
-            self.note(f"Waiting for the GPU, which {', '.join(map(str, users))} uses ...")
-
-        if self.gpu_uuid:
-            gpu_users.stayed(lambda: gpu_users.now(self.gpu_uuid), _PATIENCE_S, waiting=waiting)
+    def _freed(self, ending: Ending) -> None:
+        if self.watch is not None:
+            self.watch.freed(ending)
 
     def note(self, line: str) -> None:
         self.notes.print(line, markup=False, highlight=False, soft_wrap=True)

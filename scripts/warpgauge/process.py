@@ -86,6 +86,8 @@ def run(
     size for so long. Whatever it started is ended with it, or when it ended by itself; so it is
     when this function is left by an exception (Ctrl-C), which the child does not see by itself.
 
+    It does not outlive us either, though what it started may: nobody is left to look for that.
+
     Its output is in two files of `folder`, for as long as it runs: it may be large.
     """
     files = [folder / "stdout", folder / "stderr"]
@@ -117,6 +119,7 @@ def _run(
                         stderr=err,
                         start_new_session=True,
                         env={**_environment(), **environment, _MARK: mark},
+                        preexec_fn=offspring.end_with(os.getpid()),
                     )
                 except OSError as fault:
                     words = fault.strerror or str(fault)

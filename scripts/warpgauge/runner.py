@@ -17,6 +17,7 @@ from warpgauge.discovery import Binary
 from warpgauge.fatigue import Fatigue
 from warpgauge.journal import Journal
 from warpgauge.partial_report import Report
+from warpgauge.process import Ending
 from warpgauge.repeats import Budget
 from warpgauge.shuffle import shuffled
 
@@ -47,6 +48,7 @@ class Plan:
     deadline_s: float = DEADLINE_S  # of a benchmark
     environment: Mapping[str, str] = field(default_factory=dict)  # beside our own
     settle: Callable[[Sequence[str]], None] = lambda names: None  # before these run once more
+    freed: Callable[[Ending], None] = lambda ending: None  # after a bad end, before what is next
 
 
 @dataclass(frozen=True)
@@ -260,4 +262,6 @@ def _process(plan: Plan, turn: Turn, asked: Names, out: Path) -> Part:
     ending = process.run(
         [*called, *output], plan.deadline_s, out.parent, plan.environment, watched=out
     )
+    if turn.binary.needs_gpu and (ending.ended_for or ending.status < 0 or ending.left_behind):
+        plan.freed(ending)
     return Part(asked, *partial_report.read(out), ending)
