@@ -17,9 +17,9 @@ from rich.console import Console
 from warpgauge import (
     baseline,
     confirm,
+    every_gpu,
     interrupts,
     load,
-    machine_context,
     merge,
     policy,
     recordable,
@@ -35,6 +35,7 @@ from warpgauge.combination import measured_in_turns, unconfirmed
 from warpgauge.commits import short
 from warpgauge.conclusion import Conclusion, without_baseline
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.every_gpu import Share
 from warpgauge.fatigue import Tired
 from warpgauge.formats import TERMINAL
 from warpgauge.gpu_watch import GpuWatch
@@ -59,45 +60,44 @@ class Bench:
     notes: Console  # standard error: progress and remarks
     argv: Sequence[str] = ()
     before: Interrupted | None = None  # a run that goes on
+    share: Share | None = None  # where this GPU is one of several
 
     def run(self) -> ExitStatus:
         """The whole way; everything that can be refused is refused before the minutes of it."""
-        options, baselines = self.options, self.root / "baselines"
-        chosen = load.load(options.baseline) if options.baseline else None
-        source = machine_context.source(self.root)
-        if options.record:
-            machine_context.require_committed(source)
-        against = worktree.commit_of(self.root, options.against) if options.against else ""
-        now = datetime.now()
-        paths = RunPaths(options.out) if options.out else named_after(self.root, now)
-        paths.check(options, baselines)
-        _ = self.show  # its policy is read before the minutes, too
+        options, share = self.options, self.share
+        chosen, against = self.inputs()
+        paths = RunPaths(options.out) if options.out else named_after(self.root, datetime.now())
+        paths.check(options, self.root / "baselines")
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
-            measuring = Measuring(options, self.root, Path(scratch), self.notes)
-            programs = measuring.built()
-            if machine_context.source(self.root) != source:  # somebody edits while it builds
-                source |= {"dirty": "true"}
-            source = measuring.source_of_programs(source)
-            if options.record:
-                machine_context.require_committed(source)
-            suite = measuring.suite(programs)
+            at_once = share.at_once if share else 1
+            measuring = Measuring(options, self.root, Path(scratch), self.notes, at_once=at_once)
+            built = share.built if share else measuring.built()
+            suite = measuring.suite(built.programs)
             if uuid := suite.known.get("gpu_uuid", ""):
                 held.enter_context(
                     alone(of_gpu(uuid), _waiting(options, "on this GPU", self.notes))
                 )
-            facts = resume.facts(self.argv, options.seed, paths.run, suite, source)
-            journal = resume.journal_of(paths.run, facts, self.before)
+            facts = resume.facts(self.argv, options.seed, paths.run, suite, built.source)
+            folder = share.journal if share else paths.journal
+            journal = resume.journal_of(folder, facts, self.before)
             if self.before:
                 kept = plural(journal.size, "process is", "processes are")
                 measuring.note(f"Going on with {os.path.relpath(paths.run)}: {kept} there.")
             watch = GpuWatch(uuid, measuring.note) if uuid else None
             measuring = replace(measuring, journal=journal, watch=watch)
             measuring.wait_for_gpu()
-            beside = Beside(measuring, suite, source)
-            with resume.goes_on(journal, measuring.note):
+            sides = Beside(measuring, suite, built.source)
+            with resume.goes_on(journal, measuring.note, share.whole if share else None):
                 if against:
-                    return self._against(beside, against, paths)
-                return self._by_itself(beside, chosen or self._own_baseline(suite), paths)
+                    return self._against(sides, against, paths)
+                return self._by_itself(sides, chosen or self._own_baseline(suite), paths)
+
+    def inputs(self) -> tuple[Record | None, str]:
+        """The baseline and the commit that are named; None, "" where none is. Raises UserError."""
+        options = self.options
+        _ = self.show  # its policy is read before the minutes, too
+        chosen = load.load(options.baseline) if options.baseline else None
+        return chosen, worktree.commit_of(self.root, options.against) if options.against else ""
 
     def _by_itself(self, beside: Beside, base: Record | None, paths: RunPaths) -> ExitStatus:
         """This build, against a baseline where there is one."""
@@ -252,6 +252,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     shown, notes = Output(stderr=options.formats.shown is not TERMINAL), Output(stderr=True)
     try:
         with alone(root / "build", _waiting(options, "of this tree", notes)):
-            return Bench(options, root, shown, notes, argv, before).run()
+            one = Bench(options, root, shown, notes, argv, before)
+            return every_gpu.measured(one) if options.every_gpu else one.run()
     except OSError as fault:
         raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault

@@ -63,7 +63,7 @@ class Ending:
         if self.status == -signal.SIGKILL:
             return f"{self.program} was killed by SIGKILL, as when memory runs out"
         if self.status < 0:
-            return f"{self.program} was killed by {_signal_name(-self.status)}"
+            return f"{self.program} was killed by {interrupts.name_of(-self.status)}"
         return f"{self.program} exited with status {self.status}"
 
     @property
@@ -181,10 +181,3 @@ def _tail(file: IO[bytes]) -> str:
 def _environment() -> dict[str, str]:
     """Ours without Google Benchmark's variables: a run is what its command line says."""
     return {key: value for key, value in os.environ.items() if not key.startswith("BENCHMARK_")}
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
