@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -52,11 +53,7 @@ class BenchProcess:
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={
-                "PATH": "/usr/bin:/bin",
-                "COLUMNS": "200",
-                "WARPGAUGE_COMMIT": "0123456789" * 4,
-            },
+            env={**os.environ, "COLUMNS": "200", "WARPGAUGE_COMMIT": "0123456789" * 4},
         )
 
     def run(self, *argv: str) -> Done:
