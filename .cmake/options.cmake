@@ -27,6 +27,6 @@ function(warpgauge_add_test)
   set_tests_properties(${arg_NAME} PROPERTIES LABELS ${arg_LABEL} TIMEOUT 300
     SKIP_RETURN_CODE 77)
   if(arg_LABEL STREQUAL "gpu")
-    set_tests_properties(${arg_NAME} PROPERTIES RESOURCE_LOCK gpu)
+    warpgauge_one_at_a_time(${arg_NAME})
   endif()
 endfunction()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 GPU = {
@@ -31,6 +31,8 @@ def make(
     no_gpu: str = "",
     trace: str | None = None,
     shuffles: bool = False,
+    gpus: Sequence[str] = (),
+    slower: Mapping[str, float] | None = None,
 ) -> Path:
     """A program bench_<family>, in the list of those built.
 
@@ -39,6 +41,9 @@ def make(
     it, at its last benchmark or at its exit; `ill` by the benchmark what goes wrong whenever that
     one runs. Where WARPGAUGE_TRACE names a file it writes `trace` there, as if CUPTI were
     in it.
+
+    With `gpus` (UUIDs) it is on a machine that has these. `ill` may name one of them, and `slower`
+    says by what factor everything takes longer there.
     """
     path = folder / f"bench_{family}"
     told = {
@@ -51,6 +56,8 @@ def make(
         "no_gpu": no_gpu,
         "trace": trace,
         "shuffles": shuffles,
+        "gpus": list(gpus),
+        "slower": slower or {},
         "scripts": str(_PROGRAM.parents[1]),
     }
     folder.mkdir(parents=True, exist_ok=True)

@@ -88,7 +88,28 @@ def written(row: dict[str, Any]) -> str:
     return json.dumps(row, indent=6)[:-1].replace("\\u0001", "\x01") + "    }"
 
 
-def measure(told: dict[str, Any], names: list[str]) -> None:
+def device(told: dict[str, Any]) -> dict[str, str]:
+    """What the context says of the GPU that --device leads to, as CUDA numbers what is visible."""
+    if not told["gpus"]:
+        if int(FLAGS.get("device", "0")) > 0:
+            leave(2, f"{ME}: there is no device {FLAGS['device']}")
+        return {}
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    uuids = [one for one in told["gpus"] if visible is None or one in visible.split(",")]
+    # A GPU that fell off its bus is one that nobody finds any more.
+    uuids = [one for one in uuids if not Path(f"{ME}.lost-{one}").exists()]
+    if not uuids:
+        leave(3, f"{ME}: no CUDA-capable device is detected")
+    if int(FLAGS.get("device", "0")) >= len(uuids):
+        leave(2, f"{ME}: there is no device {FLAGS['device']}")
+    uuid = uuids[int(FLAGS.get("device", "0"))]
+    if "benchmark_out" in FLAGS:
+        with Path(f"{ME}.ran-{uuid}").open("a") as ran:
+            ran.write(f"{time.monotonic()}\n")
+    return {"gpu_uuid": uuid}
+
+
+def measure(told: dict[str, Any], names: list[str], gpu: dict[str, str]) -> None:
     process = count()
     fault = told["faults"].get(str(process), told["faults"].get("always", ""))
     context = {
@@ -98,6 +119,7 @@ def measure(told: dict[str, Any], names: list[str]) -> None:
         "caches": [],
         "library_build_type": "release",
         **told["context"],
+        **gpu,
     }
     extra: dict[str, float] = {}
     if "inject" in FLAGS:
@@ -131,7 +153,9 @@ def measure(told: dict[str, Any], names: list[str]) -> None:
             "repetition_index": 0,
             "threads": 1,
             "iterations": 100,
-            "real_time": (told["times"][name] + process) * extra.get(name, 1.0),
+            "real_time": (told["times"][name] + process)
+            * extra.get(name, 1.0)
+            * told["slower"].get(gpu.get("gpu_uuid", ""), 1.0),
             "cpu_time": 1.0,
             "time_unit": "ns",
             "bytes_per_second": 1e9,
@@ -139,6 +163,7 @@ def measure(told: dict[str, Any], names: list[str]) -> None:
         }
         row.update(told["counters"].get("all", {}), **told["counters"].get(str(process), {}))
         ill = told["ill"].get(name, "") or (fault if index == len(names) - 1 else "")
+        ill = ill or told["ill"].get(gpu.get("gpu_uuid", ""), "")
         error = ""
         if broken:
             error = f"not measured: {broken} broke the CUDA context"
@@ -188,9 +213,7 @@ def main() -> None:
         os._exit(0)
     if told["no_gpu"]:
         leave(3, f"{ME}: {told['no_gpu']}")
-    if int(FLAGS.get("device", "0")) > 0:
-        leave(2, f"{ME}: there is no device {FLAGS['device']}")
-    measure(told, names)
+    measure(told, names, device(told))
 
 
 if __name__ == "__main__":

@@ -34,6 +34,10 @@ BY_ROW: dict[Allowance, tuple[Json, Json]] = {
         run([row("a/b", other_processes=1.0), row("a/c", other_processes=1.0)]),
         run(ROWS),
     ),
+    Allowance.PARALLEL: (
+        run([row("a/b", kernels=0.0), row("a/c", kernels=0.0)]),
+        run([row("a/b", kernels=0.0), row("a/c", kernels=0.0)], gpus_at_once="2"),
+    ),
     Allowance.TIMING: (run(ROWS), run([row("a/b", host_clock=1.0), row("a/c", host_clock=1.0)])),
 }
 ALL = {**WHOLE, **BY_ROW}

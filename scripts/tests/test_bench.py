@@ -86,8 +86,9 @@ def test_a_lowered_clock_is_never_a_pass(repository: Repository) -> None:
     repository.record()
     lowered = {process: {"throttled": 1.0} for process in range(3, 20)}
     repository.binary("sync", TIMES, counters=lowered)
-    assert repository.bench("--out", str(repository.root / "hot.json")) is ExitStatus.NOT_MEASURED
-    assert "candidate: the SM clock was lowered in 6 of 7 processes" in repository.output()[0]
+    out = str(repository.root / "hot.json")
+    assert repository.bench("--quick", "--out", out) is ExitStatus.NOT_MEASURED
+    assert "candidate: the SM clock was lowered in 2 of 3 processes" in repository.output()[0]
 
 
 def test_a_filter_leaves_the_rest_unasked(repository: Repository) -> None:

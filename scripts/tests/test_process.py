@@ -158,3 +158,22 @@ def runs(pid: int) -> bool:
         return " Z " not in Path(f"/proc/{pid}/stat").read_text()
     except (ProcessLookupError, FileNotFoundError):
         return False
+
+
+def test_a_program_does_not_outlive_a_runner_that_is_killed(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    code = (
+        "import pathlib, sys; sys.path.insert(0, sys.argv[1]); from warpgauge import process\n"
+        f"process.run(['/bin/sh', '-c', 'echo $$ >{pid_file}; exec sleep 60'], 60, "
+        f"pathlib.Path('{tmp_path}'))"
+    )
+    scripts = str(Path(process.__file__).parents[1])
+    runner = subprocess.Popen([sys.executable, "-c", code, scripts])
+    while not (pid_file.exists() and pid_file.read_text().strip()):
+        time.sleep(0.01)
+    runner.kill()
+    runner.wait()
+    until = time.monotonic() + 10
+    while runs(int(pid_file.read_text())) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not runs(int(pid_file.read_text()))

@@ -11,6 +11,7 @@ import pytest
 import fake_binary
 from test_runner import Silent, errors, merged
 from warpgauge import discovery, merge, repeats, runner
+from warpgauge.fatigue import Tired
 from warpgauge.runner import Lane, Plan
 
 TIMES = {"gemm/a": 1000.0, "gemm/b": 2000.0}
@@ -57,11 +58,22 @@ def test_all_sides_of_a_pair_are_run_again_together(tmp_path: Path) -> None:
     assert not errors(rows(plan, outcomes))
 
 
-def test_a_gpu_that_stays_disturbed_is_left_alone_and_told(tmp_path: Path) -> None:
-    plan, outcomes, settled = run(tmp_path, {"all": {"throttled": 1.0}}, rounds=7)
+def test_a_neighbour_that_stays_is_left_alone_and_told(tmp_path: Path) -> None:
+    plan, outcomes, settled = run(tmp_path, {"all": {"other_processes": 1.0}}, rounds=7)
     assert len(settled) == 3
     assert processes(tmp_path) == 10
-    assert all(row["throttled"] == 7.0 for row in rows(plan, outcomes).values())
+    assert all(row["other_processes"] == 1.0 for row in rows(plan, outcomes).values())
+
+
+def test_a_gpu_that_stays_slow_is_spared_the_remaining_rounds(tmp_path: Path) -> None:
+    with pytest.raises(Tired, match="the SM clock was lowered"):
+        run(tmp_path, {"all": {"throttled": 1.0}}, rounds=7)
+    assert processes(tmp_path) == 6
+
+
+def test_a_gpu_that_is_slow_to_the_end_has_nothing_left_to_be_spared(tmp_path: Path) -> None:
+    plan, outcomes, _ = run(tmp_path, {"all": {"throttled": 1.0}}, rounds=3)
+    assert all(row["throttled"] == 3.0 for row in rows(plan, outcomes).values())
 
 
 def test_no_more_than_half_of_a_run_is_repeated(tmp_path: Path) -> None:

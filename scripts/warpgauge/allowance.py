@@ -22,6 +22,7 @@ class Allowance(Enum):
     SM_CLOCK = ("sm-clock", "device times were taken at different SM clocks")
     THROTTLED = ("throttled", "the SM clock was lowered")
     OTHER_PROCESSES = ("other-processes", "others used the GPU")
+    PARALLEL = ("parallel", "other GPUs of the machine were measured at the same time")
     TIMING = ("timing", "one side was timed by the device's clock, the other by the host's")
 
     def __init__(self, word: str, although: str) -> None:

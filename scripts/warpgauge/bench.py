@@ -17,9 +17,9 @@ from rich.console import Console
 from warpgauge import (
     baseline,
     confirm,
+    every_gpu,
     interrupts,
     load,
-    machine_context,
     merge,
     policy,
     recordable,
@@ -31,11 +31,14 @@ from warpgauge import (
 )
 from warpgauge.alone import alone, of_gpu
 from warpgauge.beside import Beside
-from warpgauge.combination import measured_in_turns
+from warpgauge.combination import measured_in_turns, unconfirmed
 from warpgauge.commits import short
 from warpgauge.conclusion import Conclusion, without_baseline
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.every_gpu import Share
+from warpgauge.fatigue import Tired
 from warpgauge.formats import TERMINAL
+from warpgauge.gpu_watch import GpuWatch
 from warpgauge.measuring import Measuring, Suite
 from warpgauge.model import Record
 from warpgauge.options import Options, parse
@@ -57,44 +60,44 @@ class Bench:
     notes: Console  # standard error: progress and remarks
     argv: Sequence[str] = ()
     before: Interrupted | None = None  # a run that goes on
+    share: Share | None = None  # where this GPU is one of several
 
     def run(self) -> ExitStatus:
         """The whole way; everything that can be refused is refused before the minutes of it."""
-        options, baselines = self.options, self.root / "baselines"
-        chosen = load.load(options.baseline) if options.baseline else None
-        source = machine_context.source(self.root)
-        if options.record:
-            machine_context.require_committed(source)
-        against = worktree.commit_of(self.root, options.against) if options.against else ""
-        now = datetime.now()
-        paths = RunPaths(options.out) if options.out else named_after(self.root, now)
-        paths.check(options, baselines)
-        _ = self.show  # its policy is read before the minutes, too
+        options, share = self.options, self.share
+        chosen, against = self.inputs()
+        paths = RunPaths(options.out) if options.out else named_after(self.root, datetime.now())
+        paths.check(options, self.root / "baselines")
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
-            measuring = Measuring(options, self.root, Path(scratch), self.notes)
-            programs = measuring.built()
-            if machine_context.source(self.root) != source:  # somebody edits while it builds
-                source |= {"dirty": "true"}
-            source = measuring.source_of_programs(source)
-            if options.record:
-                machine_context.require_committed(source)
-            suite = measuring.suite(programs)
+            at_once = share.at_once if share else 1
+            measuring = Measuring(options, self.root, Path(scratch), self.notes, at_once=at_once)
+            built = share.built if share else measuring.built()
+            suite = measuring.suite(built.programs)
             if uuid := suite.known.get("gpu_uuid", ""):
                 held.enter_context(
                     alone(of_gpu(uuid), _waiting(options, "on this GPU", self.notes))
                 )
-            facts = resume.facts(self.argv, options.seed, paths.run, suite, source)
-            journal = resume.journal_of(paths.run, facts, self.before)
+            facts = resume.facts(self.argv, options.seed, paths.run, suite, built.source)
+            folder = share.journal if share else paths.journal
+            journal = resume.journal_of(folder, facts, self.before)
             if self.before:
                 kept = plural(journal.size, "process is", "processes are")
                 measuring.note(f"Going on with {os.path.relpath(paths.run)}: {kept} there.")
-            measuring = replace(measuring, journal=journal, gpu_uuid=uuid)
+            watch = GpuWatch(uuid, measuring.note) if uuid else None
+            measuring = replace(measuring, journal=journal, watch=watch)
             measuring.wait_for_gpu()
-            beside = Beside(measuring, suite, source)
-            with resume.goes_on(journal, measuring.note):
+            sides = Beside(measuring, suite, built.source)
+            with resume.goes_on(journal, measuring.note, share.whole if share else None):
                 if against:
-                    return self._against(beside, against, paths)
-                return self._by_itself(beside, chosen or self._own_baseline(suite), paths)
+                    return self._against(sides, against, paths)
+                return self._by_itself(sides, chosen or self._own_baseline(suite), paths)
+
+    def inputs(self) -> tuple[Record | None, str]:
+        """The baseline and the commit that are named; None, "" where none is. Raises UserError."""
+        options = self.options
+        _ = self.show  # its policy is read before the minutes, too
+        chosen = load.load(options.baseline) if options.baseline else None
+        return chosen, worktree.commit_of(self.root, options.against) if options.against else ""
 
     def judge_self_check(self, folder: Path) -> ExitStatus:
         """What an earlier self-check measured, judged by today's rule. Raises UserError."""
@@ -118,9 +121,13 @@ class Bench:
             self._require_recordable(suite, base)
         elif base is not None:
             measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
-        outcomes = self._measure(beside)
+        outcomes, tired = self._measure(beside)
         context = runfile.context(suite.binaries, outcomes, self._facts(beside), suite.known)
-        return self._kept(paths, context, merge.rows(suite.binaries, outcomes), base, beside)
+        rows = merge.rows(suite.binaries, outcomes)
+        status = self._kept(paths, context, rows, base, beside, tired)
+        if tired is not None:
+            raise tired.after(status)
+        return status
 
     @cached_property
     def show(self) -> Conclusion:
@@ -154,6 +161,7 @@ class Bench:
         rows: Sequence[merge.JsonRow],
         base: Record | None,
         beside: Beside,
+        tired: Tired | None,
     ) -> ExitStatus:
         """Write the run file and conclude from it; an interrupt says what became of the file."""
         out, shown = paths.run, os.path.relpath(paths.run)
@@ -162,7 +170,7 @@ class Bench:
             runfile.write(out, context, rows)
             became = f"after {shown} was written"
             beside.measuring.note(f"run file: {shown}")
-            return self._concluded(base, load.load(out), beside, paths)
+            return self._concluded(base, load.load(out), beside, paths, tired)
         except KeyboardInterrupt as stop:
             raise interrupts.told(stop, became) from None
 
@@ -179,9 +187,16 @@ class Bench:
         at = baseline.path_of(baselines, known["gpu_name"]) if base else baselines
         recordable.require_suite(known, suite.binaries, suite.probe.faults, at, base)
 
-    def _measure(self, beside: Beside) -> list[runner.Outcome]:
-        rounds = range(1, self.options.processes + 1)
-        return list(beside.measuring.run([beside.candidate.lane()], rounds))
+    def _measure(self, beside: Beside) -> tuple[list[runner.Outcome], Tired | None]:
+        """What all rounds delivered, or those before the GPU got tired. Raises Tired."""
+        rounds, outcomes = range(1, self.options.processes + 1), list[runner.Outcome]()
+        try:
+            outcomes.extend(beside.measuring.run([beside.candidate.lane()], rounds))
+        except Tired as tired:
+            if self.options.record:
+                raise
+            return outcomes, tired
+        return outcomes, None
 
     def _facts(self, beside: Beside) -> dict[str, str]:
         options = self.options
@@ -193,7 +208,12 @@ class Bench:
         }
 
     def _concluded(
-        self, base: Record | None, run: Record, beside: Beside, paths: RunPaths
+        self,
+        base: Record | None,
+        run: Record,
+        beside: Beside,
+        paths: RunPaths,
+        tired: Tired | None,
     ) -> ExitStatus:
         """Confirm what needs it and show the result; with --record keep it too."""
         note, probe, show = beside.measuring.note, beside.suite.probe, self.show
@@ -201,7 +221,9 @@ class Bench:
             status = show.values(run)
         else:
             found = show.judged(base, run)
-            if not self.options.record:
+            if tired is not None:
+                found = unconfirmed(found, "the GPU stays slow")
+            elif not self.options.record:
                 # The files of the pair tell by themselves what they were asked for.
                 judge = replace(show, terms=replace(show.terms, filter=None)).judged
                 found = confirm.confirmed(found, beside, paths.confirming, judge)
@@ -247,6 +269,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
         if options.self_check_of:
             return Bench(options, root, shown, notes).judge_self_check(options.self_check_of)
         with alone(root / "build", _waiting(options, "of this tree", notes)):
-            return Bench(options, root, shown, notes, argv, before).run()
+            one = Bench(options, root, shown, notes, argv, before)
+            return every_gpu.measured(one) if options.every_gpu else one.run()
     except OSError as fault:
         raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault

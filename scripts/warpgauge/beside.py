@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge import build, discovery, load, looks, paired, runfile, selection, worktree
+from warpgauge.alone import alone
 from warpgauge.commits import short
 from warpgauge.comparison import Comparison
 from warpgauge.discovery import Binary
@@ -59,16 +60,19 @@ class Beside:
 
     def _built(self, commit: str) -> list[Binary]:
         measuring, shown = self.measuring, short(commit)
-        root = worktree.provide(measuring.root, commit)
-        measuring.note(f"Base: commit {shown}, in {os.path.relpath(root)}")
-        try:
-            folder = measuring.programs(root, like=measuring.root)
-        except UserError as fault:
-            raise UserError(
-                f"commit {shown} does not build here; what the build said is in "
-                f"{os.path.relpath(build.log_of(root))}",
-                ExitStatus.NOT_MEASURED,
-            ) from fault
+        # Of several GPUs that are measured at once each may want one, the same or another.
+        with alone(measuring.root / "build" / "base"):
+            kept = max(worktree.KEPT, measuring.at_once + 1)
+            root = worktree.provide(measuring.root, commit, kept)
+            measuring.note(f"Base: commit {shown}, in {os.path.relpath(root)}")
+            try:
+                folder = measuring.programs(root, like=measuring.root)
+            except UserError as fault:
+                raise UserError(
+                    f"commit {shown} does not build here; what the build said is in "
+                    f"{os.path.relpath(build.log_of(root))}",
+                    ExitStatus.NOT_MEASURED,
+                ) from fault
         try:
             return discovery.find(folder, measuring.scratch)
         except UserError as fault:

@@ -31,6 +31,9 @@ HOST_CLOCK = "host_clock"
 THROTTLED = "throttled"
 OTHER_PROCESSES = "other_processes"
 
+# In the context: how many GPUs of the machine were measured at the same time, if more than one.
+GPUS_AT_ONCE = "gpus_at_once"
+
 # Processes of a run whose times do not count, because the GPU was disturbed in them.
 LEFT_OUT = "processes_left_out"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge import partial_report, process
-from warpgauge.errors import UserError
+from warpgauge.errors import ExitStatus, UserError
 from warpgauge.last_words import described
 from warpgauge.shuffle import shuffled
 
@@ -86,8 +86,33 @@ def select(binaries: Sequence[Binary], regex: str, scratch: Path) -> list[Binary
     return chosen
 
 
-def probe(binaries: Sequence[Binary], arguments: Sequence[str], scratch: Path) -> Probe:
-    """Run one benchmark once to learn which GPU the arguments (--device N) lead to.
+def gpus(binaries: Sequence[Binary], scratch: Path) -> list[Probe]:
+    """What CUDA shows here, in the order of --device N; one that fails is without a context.
+
+    Raises UserError where there is none.
+    """
+    found: list[Probe] = []
+    # Behind two that fail nobody knows whether there is a third.
+    while not found or any(one.context for one in found[-2:]) or len(found) < 2:
+        try:
+            one = probe(binaries, [f"--device={len(found)}"], scratch)
+        except UserError:
+            if not found:
+                raise
+            break
+        if one.no_gpu:
+            raise UserError(one.no_gpu, ExitStatus.NOT_MEASURED)
+        found.append(one)
+    return found
+
+
+def probe(
+    binaries: Sequence[Binary],
+    arguments: Sequence[str],
+    scratch: Path,
+    environment: Mapping[str, str] | None = None,
+) -> Probe:
+    """Run one benchmark once to learn which GPU arguments (--device N) and environment lead to.
 
     Takes the GPU binary with the fewest benchmarks; a crash moves on to the next one, and when
     all crash the context is empty. Raises UserError when a binary calls the arguments wrong.
@@ -107,6 +132,7 @@ def probe(binaries: Sequence[Binary], arguments: Sequence[str], scratch: Path) -
             ],
             LISTING_DEADLINE_S,
             scratch,
+            environment,
         )
         if ending.status == BAD_USAGE:
             raise UserError(ending.last_words or ending.description)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why the times of a row are no result: a lowered SM clock, or others on the GPU."""
+"""Why the times of a row are no result: a lowered SM clock, others on the GPU, or beside it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from warpgauge.allowance import Allowance
-from warpgauge.counters import OTHER_PROCESSES, THROTTLED, is_disturbed
-from warpgauge.model import Record, Row, Session
+from warpgauge.counters import GPUS_AT_ONCE, OTHER_PROCESSES, THROTTLED, is_disturbed
+from warpgauge.model import Clock, Record, Row, Session
 from warpgauge.objection import Objection
 from warpgauge.sessions import newest_last
 from warpgauge.text import plural, quantity
@@ -58,7 +58,13 @@ def objections(sides: Mapping[str, tuple[Record, Row | None]]) -> tuple[Objectio
 def _all(row: Row, sessions: Mapping[str, Session]) -> dict[Allowance, Disturbance]:
     """Each disturbance by what --allow calls it; its remedy without the measuring again."""
     found: dict[Allowance, Disturbance] = {}
-    if row.error is not None or not is_disturbed(row.counters):
+    if row.error is not None:
+        return found
+    at_once = max((_gpus_at_once(sessions[key]) for key in row.process_medians), default=1)
+    if at_once > 1 and _shares_the_host(row):
+        fault = f"{at_once} GPUs were measured at once, which share CPU, host memory and bus"
+        found[Allowance.PARALLEL] = Disturbance(fault, "leave out --parallel")
+    if not is_disturbed(row.counters):
         return found
     if row.counters.get(THROTTLED):
         remedy = "let the GPU cool or lift the power limit"
@@ -68,6 +74,16 @@ def _all(row: Row, sessions: Mapping[str, Session]) -> dict[Allowance, Disturban
         fault = f"{plural(others, 'other process', 'other processes')} used the GPU"
         found[Allowance.OTHER_PROCESSES] = Disturbance(fault, "end what else uses the GPU")
     return found
+
+
+def _gpus_at_once(session: Session) -> int:
+    told = session.context.get(GPUS_AT_ONCE, "")
+    return int(told) if told.isascii() and told.isdigit() and len(told) < 9 else 1
+
+
+def _shares_the_host(row: Row) -> bool:
+    """Whether the host decides about the time, or may: what launches no kernel copies."""
+    return row.clock is Clock.HOST or row.counters.get("kernels") == 0.0
 
 
 def _lowered(row: Row, sessions: Mapping[str, Session]) -> str:
@@ -82,11 +98,12 @@ def _lowered(row: Row, sessions: Mapping[str, Session]) -> str:
     if (count := int(row.counters[THROTTLED])) > 1:
         total = max(len(times) for times in row.process_medians.values())
         words.append(f"in {count} of {total} processes")
-    if reasons := _reasons(int(row.counters.get("clock_event_reasons", 0.0))):
-        words.append(f"({reasons})")
+    if told := reasons(int(row.counters.get("clock_event_reasons", 0.0))):
+        words.append(f"({told})")
     return " ".join(words)
 
 
-def _reasons(mask: int) -> str:
+def reasons(mask: int) -> str:
+    """Why the driver lowers the clock, by NVML's mask of reasons; "" for no such reason."""
     known = [words for bit, words in _REASONS.items() if mask & bit]
     return ", ".join(known or (["hardware slowdown"] if mask & _SLOWDOWN else []))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -58,6 +58,11 @@ class Formats:
         on_output = () if self.shown is TERMINAL else (self.shown.name,)
         asked = (*on_output, *(f"{one.name}={path}" for one, path in self.files))
         return tuple(f"--format {inert(one)} is not written: nothing is compared." for one in asked)
+
+    def of(self, what: str) -> Formats:
+        """The same to other files, which are named after `what` too."""
+        files = tuple((one, path.with_stem(f"{path.stem}-{what}")) for one, path in self.files)
+        return replace(self, files=files)
 
     def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
         """Raises UserError for a file that cannot or must not be written; see `output_file`."""

@@ -44,6 +44,10 @@ class Journal:
         """On disk when this returns. Raises UserError."""
         replace_all({self._path(key): json.dumps(delivered)})
 
+    def of(self, what: str) -> Path:
+        """The folder of a journal within this one, of one of several runs; it may not be there."""
+        return self.folder / f"{what}{SUFFIX}"
+
     @property
     def size(self) -> int:
         """How many turns it holds."""
@@ -58,9 +62,9 @@ class Journal:
         return self.folder / f"{digest[:24]}.json"
 
 
-def begin(run: Path, facts: Json) -> Journal:
-    """A new journal beside the run file `run`. Raises UserError."""
-    journal = Journal(run.with_name(f"{run.stem}{SUFFIX}"))
+def begin(folder: Path, facts: Json) -> Journal:
+    """A new journal. Raises UserError."""
+    journal = Journal(folder)
     journal.remove()
     replace_all({journal.folder / _START: json.dumps({"warpgauge_format": FORMAT, **facts})})
     return journal

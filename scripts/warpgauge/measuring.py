@@ -15,21 +15,22 @@ from warpgauge import (
     build,
     built_from,
     discovery,
-    gpu_users,
     machine_context,
     progress,
     runner,
     selection,
     system_packages,
 )
+from warpgauge.counters import GPUS_AT_ONCE
 from warpgauge.discovery import Binary, Probe
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.gpu_watch import GpuWatch
 from warpgauge.journal import Journal
 from warpgauge.options import Options
-from warpgauge.text import named, plural
+from warpgauge.process import Ending
+from warpgauge.text import inert, named, plural
 
 _COOLING_S = 3.0
-_PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,14 @@ class Suite:
 
 
 @dataclass(frozen=True)
+class Built:
+    """The folder of this tree's programs, and the commit and state that they were built from."""
+
+    programs: Path
+    source: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Measuring:
     """How this invocation builds and runs, told on standard error."""
 
@@ -55,14 +64,24 @@ class Measuring:
     scratch: Path  # gets what the processes write
     notes: Console
     journal: Journal | None = None  # keeps what was delivered
-    gpu_uuid: str = ""
+    at_once: int = 1  # GPUs that are measured at the same time, this one included
+    watch: GpuWatch | None = None  # over the GPU, once it is known
 
-    def built(self) -> Path:
-        """The folder of this tree's programs, up to date unless --no-build was given."""
+    def built(self) -> Built:
+        """Up to date unless --no-build was given. Raises UserError."""
+        tree = machine_context.source(self.root)
+        if self.options.record:
+            machine_context.require_committed(tree)
         if self.options.build:
             system_packages.provide(system_packages.BUILD, self.note)
             built_from.forget(self.root)
-        return self.programs(self.root)
+        folder = self.programs(self.root)
+        if machine_context.source(self.root) != tree:  # somebody edits while it builds
+            tree |= {"dirty": "true"}
+        source = self._source_of_programs(tree)
+        if self.options.record:
+            machine_context.require_committed(source)
+        return Built(folder, source)
 
     def programs(self, root: Path, *, like: Path | None = None) -> Path:
         """The same of the tree `root`, which may be built as `like` was. Raises UserError."""
@@ -72,7 +91,7 @@ class Measuring:
                 build.build(root, "release", say, self.echo, *settings)
         return root / "build" / "release" / "benchmarks"
 
-    def source_of_programs(self, tree: dict[str, str]) -> dict[str, str]:
+    def _source_of_programs(self, tree: dict[str, str]) -> dict[str, str]:
         """That of the tree, unless other programs are there and --no-build runs them."""
         if self.options.build:
             built_from.keep(self.root, tree)
@@ -88,6 +107,7 @@ class Measuring:
         everything = discovery.find(folder, self.scratch)
         wanted = selection.wanted(everything, options.filter, self.scratch)
         probe = self._probe(everything)
+        self._require_named(probe)
         if probe.no_gpu and options.record:
             raise UserError(f"nothing to record: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
         binaries = selection.runnable(wanted, probe.no_gpu)
@@ -97,17 +117,37 @@ class Measuring:
             self.note(f"No GPU is measured here: {probe.no_gpu}. Only the host family runs.")
         known = {**machine_context.machine(), **probe.context}
         known |= machine_context.gpu(probe.context.get("gpu_uuid", ""))
+        if self.at_once > 1:
+            known[GPUS_AT_ONCE] = str(self.at_once)
         return Suite(tuple(binaries), probe, known)
 
     def _probe(self, everything: Sequence[Binary]) -> Probe:
         if not any(binary.needs_gpu for binary in everything):
             return Probe({}, "the GPU benchmarks are not built, for want of nvcc")
-        return discovery.probe(everything, self._gpu_arguments, self.scratch)
+        where = (self._gpu_arguments, self.scratch, self._gpu_environment)
+        return discovery.probe(everything, *where)
+
+    def _require_named(self, probe: Probe) -> None:
+        """Raise UserError where --device names a GPU that is not there, or no more."""
+        asked, found = self.options.device, probe.context.get("gpu_uuid", "")
+        if isinstance(asked, str) and (probe.no_gpu or found not in ("", asked)):
+            why = f" ({probe.no_gpu})" if probe.no_gpu else f": CUDA shows {inert(found)} instead"
+            raise UserError(f"there is no {asked} here{why}", ExitStatus.NOT_MEASURED)
+
+    def gpus(self, built: Built) -> list[Probe]:
+        """What each GPU of this machine says of itself. Raises UserError where there is none."""
+        return discovery.gpus(discovery.find(built.programs, self.scratch), self.scratch)
 
     @property
     def _gpu_arguments(self) -> tuple[str, ...]:
         device = self.options.device
-        return () if device is None else (f"--device={device}",)
+        return (f"--device={device}",) if isinstance(device, int) else ()
+
+    @property
+    def _gpu_environment(self) -> Mapping[str, str]:
+        """A UUID stays with its GPU, whatever becomes of the others; an index does not."""
+        device = self.options.device
+        return {"CUDA_VISIBLE_DEVICES": device} if isinstance(device, str) else {}
 
     def run(self, lanes: Sequence[runner.Lane], rounds: range) -> Iterator[runner.Outcome]:
         """The lanes' processes of `rounds`, one by one, shown as they go."""
@@ -118,11 +158,14 @@ class Measuring:
             folder=self.scratch,
             gpu_arguments=self._gpu_arguments,
             deadline_s=self.options.timeout_s,
+            environment=self._gpu_environment,
             settle=self._settle,
+            freed=self._freed,
         )
         for lane in lanes:
             for binary in lane.binaries:
-                self.echo(f"$ {shlex.join(runner.command(plan, lane, binary))}")
+                device = [f"{key}={value}" for key, value in plan.environment.items()]
+                self.echo(f"$ {shlex.join([*device, *runner.command(plan, lane, binary)])}")
                 if binary.fault:
                     side = f"{lane.side}: " if lane.side else ""
                     self.note(f"{side}{binary.path.name}: {binary.fault}")
@@ -136,13 +179,13 @@ class Measuring:
         self.wait_for_gpu()
 
     def wait_for_gpu(self) -> None:
-        """Until nobody else computes there, or patience ends; then rows tell of it themselves."""
+        """Until nobody else computes there, or patience ends."""
+        if self.watch is not None:
+            self.watch.wait()
 
-        def waiting(users: Sequence[gpu_users.User]) -> None:
-            self.note(f"Waiting for the GPU, which {', '.join(map(str, users))} uses ...")
-
-        if self.gpu_uuid:
-            gpu_users.stayed(lambda: gpu_users.now(self.gpu_uuid), _PATIENCE_S, waiting=waiting)
+    def _freed(self, ending: Ending) -> None:
+        if self.watch is not None:
+            self.watch.freed(ending)
 
     def note(self, line: str) -> None:
         self.notes.print(line, markup=False, highlight=False, soft_wrap=True)

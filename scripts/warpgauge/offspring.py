@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 GRACE_S = 5.0  # between SIGTERM and SIGKILL: time for a CUDA context to be torn down
 _LOOK_S = 0.02
+
+_LIBC = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1  # prctl(2)
 
 _NOT_RUNNING = (b"Z", b"X")  # ended, only not yet waited for
 
@@ -65,6 +70,17 @@ class Offspring:
                         os.kill(pid, number)
             time.sleep(_LOOK_S)
         return True
+
+
+def end_with(parent: int) -> Callable[[], None]:
+    """What a child of `parent` calls so as not to outlive it, not even when that is killed."""
+
+    def ask() -> None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it died before that
+            os._exit(1)
+
+    return ask
 
 
 def pids() -> frozenset[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,12 @@ from warpgauge.runner import DEADLINE_S
 PROCESSES = 7
 QUICK_PROCESSES = 3
 
+EVERY_GPU = "all"
+_UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+# Formats of which two cannot follow each other in one stream.
+_ONE_DOCUMENT = frozenset(("json", "junit", "sarif", "svg"))
+
 # What the benchmarks accept as a factor of --inject, beside 1 itself.
 SMALLEST_FACTOR, LARGEST_FACTOR = 1.001, 100.0
 
@@ -35,7 +42,8 @@ class Options:
     processes: int
     out: Path | None
     baseline: Path | None
-    device: int | None
+    device: int | str | None
+    parallel: bool
     against: str
     confirm: bool
     second_look: bool
@@ -55,6 +63,10 @@ class Options:
     allow: frozenset[Allowance]
 
     @property
+    def every_gpu(self) -> bool:
+        return self.device == EVERY_GPU
+
+    @property
     def injected_regex(self) -> str:
         return self.inject.rpartition("=")[0]
 
@@ -71,6 +83,7 @@ def parse(argv: Sequence[str]) -> Options:
         out=given.out,
         baseline=given.baseline,
         device=given.device,
+        parallel=given.parallel,
         against=given.against or "",
         confirm=not given.no_confirm,
         second_look=not given.quick,
@@ -99,6 +112,17 @@ def parse(argv: Sequence[str]) -> Options:
         if options.self_check_of:
             others |= {"--quick": given.quick, "--processes": given.processes}
         _refuse("--self-check", others)
+    if options.every_gpu:
+        shown = options.formats.shown.name
+        others = {
+            "--self-check, which is of one GPU": options.self_check,
+            f"--format {shown} without =FILE": shown in _ONE_DOCUMENT,
+        }
+        _refuse("--device all", others)
+    if options.parallel:
+        others = {"a single GPU (--device all measures them all)": not options.every_gpu}
+        others["--record, whose host times are to be undisturbed"] = options.record
+        _refuse("--parallel", others)
     if options.against:
         _refuse("--against", {"--baseline": options.baseline, "--no-confirm": given.no_confirm})
     return options
@@ -152,7 +176,10 @@ def _parser() -> Parser:
         "measure both in turns, instead of comparing with a baseline")  # fmt: skip
     add("--no-confirm", action="store_true", help="believe the baseline: do not measure what "
         "differs from it again beside its commit")  # fmt: skip
-    add("--device", metavar="N", type=index, help="index of the GPU; default 0")
+    add("--device", metavar="GPU", type=_device, help=f"its index or UUID; default 0; {EVERY_GPU}: "
+        "every GPU, one after the other, each with a run file of its own")  # fmt: skip
+    add("--parallel", action="store_true", help="with --device all: all at once. Host times and "
+        "copies, in which they disturb each other, are INVALID then")  # fmt: skip
     add("--record", action="store_true", help="add this run to the baseline of this GPU model")
     add("--self-check", metavar="FOLDER", nargs="?", type=Path, const=False, help="hold the gate "
         "to what it promises: this build beside itself, and with extra work of 1 to 10 %%; with "
@@ -179,6 +206,18 @@ def _revision(text: str) -> str:
     if not text.strip() or not text.isprintable():
         raise argparse.ArgumentTypeError(f"{text!r} names no commit")
     return text
+
+
+def _device(text: str) -> int | str:
+    if text == EVERY_GPU or _UUID.fullmatch(text):
+        return text
+    try:
+        return index(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither an index from 0 on, nor a UUID as `nvidia-smi -L` prints it, nor "
+            f"{EVERY_GPU}"
+        ) from None
 
 
 def _injection(text: str) -> str:

@@ -18,7 +18,7 @@ from warpgauge.objection import Objection, reason, standing
 from warpgauge.sessions import newest_last
 from warpgauge.text import inert, quantity
 
-_OF_THE_TIMES = frozenset((Allowance.THROTTLED, Allowance.OTHER_PROCESSES))
+_OF_THE_TIMES = frozenset((Allowance.THROTTLED, Allowance.OTHER_PROCESSES, Allowance.PARALLEL))
 
 
 @dataclass(frozen=True)

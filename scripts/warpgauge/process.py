@@ -63,7 +63,7 @@ class Ending:
         if self.status == -signal.SIGKILL:
             return f"{self.program} was killed by SIGKILL, as when memory runs out"
         if self.status < 0:
-            return f"{self.program} was killed by {_signal_name(-self.status)}"
+            return f"{self.program} was killed by {interrupts.name_of(-self.status)}"
         return f"{self.program} exited with status {self.status}"
 
     @property
@@ -85,6 +85,8 @@ def run(
     It is ended after `deadline_s`; where a file is `watched`, after the file has not changed its
     size for so long. Whatever it started is ended with it, or when it ended by itself; so it is
     when this function is left by an exception (Ctrl-C), which the child does not see by itself.
+
+    It does not outlive us either, though what it started may: nobody is left to look for that.
 
     Its output is in two files of `folder`, for as long as it runs: it may be large.
     """
@@ -117,6 +119,7 @@ def _run(
                         stderr=err,
                         start_new_session=True,
                         env={**_environment(), **environment, _MARK: mark},
+                        preexec_fn=offspring.end_with(os.getpid()),
                     )
                 except OSError as fault:
                     words = fault.strerror or str(fault)
@@ -178,10 +181,3 @@ def _tail(file: IO[bytes]) -> str:
 def _environment() -> dict[str, str]:
     """Ours without Google Benchmark's variables: a run is what its command line says."""
     return {key: value for key, value in os.environ.items() if not key.startswith("BENCHMARK_")}
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

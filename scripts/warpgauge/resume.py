@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from warpgauge import journal
+from warpgauge.counters import GPUS_AT_ONCE
 from warpgauge.errors import UserError
 from warpgauge.journal import Journal
 from warpgauge.measuring import Suite
@@ -22,7 +23,12 @@ from warpgauge.text import plural
 Facts = Mapping[str, Any]
 
 # What must not have changed, and what it is called.
-_SAME = {"programs": "programs", "gpu": "GPU", "source": "commit"}
+_SAME = {
+    "programs": "programs",
+    "gpu": "GPU",
+    "source": "commit",
+    "at_once": "number of GPUs that are measured at once",
+}
 
 
 def facts(
@@ -30,14 +36,18 @@ def facts(
 ) -> Facts:
     """What a run has to begin with to be the same one."""
     return {
-        "argv": list(argv),
-        "seed": seed,
-        "run": str(run.absolute()),
-        "folder": str(Path.cwd()),
+        **called(argv, seed, run),
         "programs": _digest(binary.path for binary in suite.binaries),
         "gpu": suite.known.get("gpu_uuid", ""),
+        "at_once": suite.known.get(GPUS_AT_ONCE, ""),
         "source": dict(source),
     }
+
+
+def called(argv: Sequence[str], seed: int, run: Path) -> Facts:
+    """How it was called."""
+    place = {"run": str(run.absolute()), "folder": str(Path.cwd())}
+    return {"argv": list(argv), "seed": seed, **place}
 
 
 @dataclass(frozen=True)
@@ -56,7 +66,7 @@ def interrupted(given: Options, runs: Path) -> Interrupted:
     Raises UserError.
     """
     folder = given.resume if given.resume and given.resume.name else journal.newest(runs)
-    there, began = journal.opened(folder, ("argv", "seed", "run", "folder", *_SAME))
+    there, began = journal.opened(folder, called((), 0, Path()))
     if began["folder"] != str(Path.cwd()):
         raise UserError(f"{folder} is of a run in {began['folder']}: resume it there")
     options = replace(
@@ -69,10 +79,18 @@ def interrupted(given: Options, runs: Path) -> Interrupted:
     return Interrupted(began["argv"], options, there, began)
 
 
-def journal_of(run: Path, now: Facts, before: Interrupted | None) -> Journal:
+def begun(folder: Path, options: Options) -> Interrupted | None:
+    """The run of which `folder` is the journal; None where nothing is there. Raises UserError."""
+    if not folder.is_dir():
+        return None
+    there, began = journal.opened(folder, called((), 0, Path()))
+    return Interrupted(began["argv"], options, there, began)
+
+
+def journal_of(folder: Path, now: Facts, before: Interrupted | None) -> Journal:
     """A new one; that of the run which goes on. Raises UserError where that is not the same."""
     if before is None:
-        return journal.begin(run, now)
+        return journal.begin(folder, now)
     changed = [name for key, name in _SAME.items() if before.began.get(key) != now[key]]
     if changed:
         raise UserError(
@@ -83,19 +101,25 @@ def journal_of(run: Path, now: Facts, before: Interrupted | None) -> Journal:
 
 
 @contextlib.contextmanager
-def goes_on(there: Journal, say: Callable[[str], None]) -> Iterator[None]:
-    """Drop the journal when the run is done; else say that it can go on."""
+def goes_on(
+    there: Journal, say: Callable[[str], None], named: Path | None = None
+) -> Iterator[None]:
+    """Drop the journal when the run is done; else say that it can go on, with `named` if given."""
     try:
         yield
     except BaseException:
         if there.size:
             what = plural(there.size, "process is", "processes are")
-            folder = shlex.quote(os.path.relpath(there.folder))
-            say(f"{what} kept: `scripts/bench --resume {folder}` goes on from there.")
+            say(f"{what} kept: `{command(named or there.folder)}` goes on from there.")
         else:
             there.remove()
         raise
     there.remove()
+
+
+def command(folder: Path) -> str:
+    """What goes on with the run whose journal is in `folder`."""
+    return f"scripts/bench --resume {shlex.quote(os.path.relpath(folder))}"
 
 
 def _digest(programs: Iterable[Path]) -> str:

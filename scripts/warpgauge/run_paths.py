@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from warpgauge import output_file
+from warpgauge.journal import SUFFIX
 from warpgauge.options import Options
 
 
@@ -31,6 +32,15 @@ class RunPaths:
     def folder(self) -> Path:
         """For the many sides of --self-check."""
         return self.run.with_suffix("")
+
+    @property
+    def journal(self) -> Path:
+        """The folder of what was delivered, until the run is done."""
+        return self.run.with_name(f"{self.run.stem}{SUFFIX}")
+
+    def of(self, what: str) -> RunPaths:
+        """Those of one of several runs."""
+        return RunPaths(self._beside(what))
 
     def _beside(self, what: str) -> Path:
         return self.run.with_stem(f"{self.run.stem}-{what}")

@@ -14,8 +14,10 @@ from typing import Protocol
 from warpgauge import containment, measured, partial_report, process, repeats, selection
 from warpgauge.containment import Names, Part
 from warpgauge.discovery import Binary
+from warpgauge.fatigue import Fatigue
 from warpgauge.journal import Journal
 from warpgauge.partial_report import Report
+from warpgauge.process import Ending
 from warpgauge.repeats import Budget
 from warpgauge.shuffle import shuffled
 
@@ -46,6 +48,7 @@ class Plan:
     deadline_s: float = DEADLINE_S  # of a benchmark
     environment: Mapping[str, str] = field(default_factory=dict)  # beside our own
     settle: Callable[[Sequence[str]], None] = lambda names: None  # before these run once more
+    freed: Callable[[Ending], None] = lambda ending: None  # after a bad end, before what is next
 
 
 @dataclass(frozen=True)
@@ -149,14 +152,15 @@ def run(plan: Plan, observer: Observer, journal: Journal | None = None) -> list[
 def one_by_one(plan: Plan, observer: Observer, journal: Journal | None = None) -> Iterator[Outcome]:
     """The same, each when the turns of its program have ended: an interrupt takes none back.
 
-    A `journal` keeps them, and what it holds already is not run again. Raises UserError where it
-    cannot.
+    A `journal` keeps them, and what it holds already is not run again, unless it was disturbed.
+    Raises UserError where it cannot, and Tired where the GPU stays slow and there is more to run.
     """
     rounds = order(plan)
-    budget = Budget(sum(map(len, rounds)) // 2)
+    budget, fatigue = Budget(sum(map(len, rounds)) // 2), Fatigue()
     failed: dict[tuple[str, str], set[str]] = {}
     for turns in rounds:
         for _, group in groupby(turns, key=lambda turn: turn.binary.family):
+            fatigue.require_rested()
             together, outcomes = list(group), []
             for turn in together:
                 gone = failed.setdefault((turn.lane.side, turn.binary.family), set())
@@ -166,7 +170,9 @@ def one_by_one(plan: Plan, observer: Observer, journal: Journal | None = None) -
                 gone.update(outcome.failures)
                 observer.ended(outcome)
                 outcomes.append(outcome)
-            yield from _undisturbed(plan, together, outcomes, budget, journal)
+            best = _undisturbed(plan, together, outcomes, budget, journal)
+            yield from best
+            fatigue.look(outcome.report for outcome in best)
 
 
 def _undisturbed(
@@ -204,7 +210,8 @@ def _kept(
     place = [str(turn.round), str(attempt), turn.lane.side]
     key = [*place, *command(plan, turn.lane, binary), *names]
     found = journal.find(key)
-    if found is None:
+    # What was disturbed may go undisturbed now, when the run goes on.
+    if found is None or repeats.disturbed([found["report"]]):
         outcome = _delivered(plan, turn, names)
         journal.keep(key, {key: getattr(outcome, key) for key in _TOLD})
         return outcome
@@ -255,4 +262,6 @@ def _process(plan: Plan, turn: Turn, asked: Names, out: Path) -> Part:
     ending = process.run(
         [*called, *output], plan.deadline_s, out.parent, plan.environment, watched=out
     )
+    if turn.binary.needs_gpu and (ending.ended_for or ending.status < 0 or ending.left_behind):
+        plan.freed(ending)
     return Part(asked, *partial_report.read(out), ending)

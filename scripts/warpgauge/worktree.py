@@ -46,11 +46,11 @@ def commit_of(root: Path, ref: str) -> str:
     raise UserError(f"{quoted(ref)} is no commit of this clone; {remedy}")
 
 
-def provide(root: Path, commit: str) -> Path:
+def provide(root: Path, commit: str, kept: int = KEPT) -> Path:
     """Where `commit` is checked out, with what was built of it before. Raises UserError.
 
     The folder that stands for `root`, which need not be the top of its repository. Of other
-    commits' the one used last is kept.
+    commits' those used last are kept, so that there are `kept` in all.
     """
     folder = root / "build" / "base" / short(commit)
     if folder.exists() and not _is_at(folder, commit):
@@ -66,7 +66,7 @@ def provide(root: Path, commit: str) -> Path:
             f"git worktree remove --force {shlex.quote(str(folder))}"
         )
     os.utime(folder)
-    _remove_all_but_newest(folder)
+    _remove_all_but_newest(folder, kept)
     return inside
 
 
@@ -110,9 +110,9 @@ def _remove(root: Path, folder: Path) -> None:
         git.require(root, "worktree", "remove", *force, str(folder))
 
 
-def _remove_all_but_newest(folder: Path) -> None:
+def _remove_all_but_newest(folder: Path, kept: int) -> None:
     others = [one for one in folder.parent.iterdir() if _OURS.fullmatch(one.name) and one != folder]
     by_use = sorted(others, key=lambda one: one.stat().st_mtime, reverse=True)
-    for old in by_use[KEPT - 1 :]:
+    for old in by_use[kept - 1 :]:
         with contextlib.suppress(UserError, OSError):  # it takes room, and does no other harm
             _remove(folder, old)
