@@ -13,11 +13,11 @@ import builders
 from conftest import Loader
 from warpgauge import interrupts, looks
 from warpgauge.comparison import Comparison, Outcome, Verdict
+from warpgauge.delivered import Outcome as Delivered
 from warpgauge.discovery import Binary
 from warpgauge.model import Clock
 from warpgauge.paired import Side
-from warpgauge.runner import Lane
-from warpgauge.runner import Outcome as Delivered
+from warpgauge.plan import Lane
 
 SIDE = Side(
     (

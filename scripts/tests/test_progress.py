@@ -10,8 +10,9 @@ import pytest
 from rich.console import Console
 
 from warpgauge import progress
+from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
-from warpgauge.runner import Lane, Outcome, Plan, Turn
+from warpgauge.plan import Lane, Plan, Turn
 
 SMALL, LARGE = Binary(Path("bench_a"), ("a/1",)), Binary(Path("bench_b"), ("b/1", "b/2", "b/3"))
 LANE = Lane((SMALL, LARGE))

@@ -10,8 +10,10 @@ import pytest
 
 import fake_binary
 from warpgauge import discovery, merge, runner
+from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
-from warpgauge.runner import Lane, Outcome, Plan, Turn
+from warpgauge.order import order
+from warpgauge.plan import Lane, Plan, Turn, command
 
 
 class Silent:
@@ -48,10 +50,10 @@ def test_the_seed_alone_decides_the_order(tmp_path: Path) -> None:
     for family in "abcdef":
         fake_binary.make(tmp_path / "bin", family)
     first, again, other = (plan(tmp_path, processes=5, seed=seed) for seed in (3, 3, 4))
-    assert families(runner.order(first)) == families(runner.order(again))
-    assert families(runner.order(first)) != families(runner.order(other))
-    assert all(sorted(names) == list("abcdef") for names in families(runner.order(first)))
-    assert len({tuple(names) for names in families(runner.order(first))}) > 1
+    assert families(order(first)) == families(order(again))
+    assert families(order(first)) != families(order(other))
+    assert all(sorted(names) == list("abcdef") for names in families(order(first)))
+    assert len({tuple(names) for names in families(order(first))}) > 1
 
 
 def test_every_binary_runs_once_a_round_and_leaves_its_json(tmp_path: Path) -> None:
@@ -102,16 +104,16 @@ def test_gpu_arguments_reach_only_gpu_binaries(tmp_path: Path) -> None:
     sync, host = Binary(Path("bench_sync"), ("a",)), Binary(Path("bench_host"), ("b",))
     lane = Lane((sync, host), ("--inject=a=2",))
     both = Plan((lane,), range(1, 2), 1, tmp_path, ("--device=1",))
-    assert runner.command(both, lane, sync) == ["bench_sync", "--inject=a=2", "--device=1"]
-    assert runner.command(both, lane, host) == ["bench_host", "--inject=a=2"]
+    assert command(both, lane, sync) == ["bench_sync", "--inject=a=2", "--device=1"]
+    assert command(both, lane, host) == ["bench_host", "--inject=a=2"]
 
 
 def test_some_benchmarks_are_asked_for_by_name(tmp_path: Path) -> None:
     sync = Binary(Path("bench_sync"), ("a", "a+b", "c"))
     lane = Lane((sync,), filters={"sync": "a"})
     plan = Plan((lane,), range(1, 2), 1, tmp_path)
-    assert runner.command(plan, lane, sync) == ["bench_sync", "--benchmark_filter=a"]
-    some = runner.command(plan, lane, sync, ("a+b", "c"))
+    assert command(plan, lane, sync) == ["bench_sync", "--benchmark_filter=a"]
+    some = command(plan, lane, sync, ("a+b", "c"))
     assert some == ["bench_sync", r"--benchmark_filter=^(a\+b|c)$"]
 
 

@@ -14,9 +14,11 @@ import fake_binary
 from clone import HOST_TIMES, GitRepository
 from comparisons import comparison, record, verdict
 from warpgauge import runner, self_check_report
+from warpgauge.delivered import Outcome
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.journal import Journal
 from warpgauge.model import Clock
+from warpgauge.plan import Plan
 from warpgauge.self_check import SelfCheck
 
 # Long enough that the nanosecond by which the fakes' processes differ is nothing to it.
@@ -164,9 +166,7 @@ def test_an_interrupted_self_check_judges_the_rounds_that_are_complete(
 ) -> None:
     everything = runner.one_by_one
 
-    def run(
-        plan: runner.Plan, observer: runner.Observer, journal: Journal | None
-    ) -> Iterator[runner.Outcome]:
+    def run(plan: Plan, observer: runner.Observer, journal: Journal | None) -> Iterator[Outcome]:
         for outcome in everything(plan, observer, journal):
             if outcome.round == 3:
                 raise KeyboardInterrupt

@@ -25,7 +25,6 @@ from warpgauge import (
     recordable,
     resume,
     runfile,
-    runner,
     self_check_command,
     worktree,
 )
@@ -34,6 +33,7 @@ from warpgauge.beside import Beside
 from warpgauge.combination import measured_in_turns
 from warpgauge.commits import short
 from warpgauge.conclusion import Conclusion, without_baseline
+from warpgauge.delivered import Outcome
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.formats import TERMINAL
 from warpgauge.measuring import Measuring, Suite
@@ -164,7 +164,7 @@ class Bench:
         at = baseline.path_of(baselines, known["gpu_name"]) if base else baselines
         recordable.require_suite(known, suite.binaries, suite.probe.faults, at, base)
 
-    def _measure(self, beside: Beside) -> list[runner.Outcome]:
+    def _measure(self, beside: Beside) -> list[Outcome]:
         rounds = range(1, self.options.processes + 1)
         return list(beside.measuring.run([beside.candidate.lane()], rounds))
 

@@ -22,10 +22,12 @@ from warpgauge import (
     selection,
     system_packages,
 )
+from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary, Probe
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.journal import Journal
 from warpgauge.options import Options
+from warpgauge.plan import Lane, Plan, command
 from warpgauge.text import named, plural
 
 _COOLING_S = 3.0
@@ -109,9 +111,9 @@ class Measuring:
         device = self.options.device
         return () if device is None else (f"--device={device}",)
 
-    def run(self, lanes: Sequence[runner.Lane], rounds: range) -> Iterator[runner.Outcome]:
+    def run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[Outcome]:
         """The lanes' processes of `rounds`, one by one, shown as they go."""
-        plan = runner.Plan(
+        plan = Plan(
             lanes=tuple(lanes),
             rounds=rounds,
             seed=self.options.seed,
@@ -122,7 +124,7 @@ class Measuring:
         )
         for lane in lanes:
             for binary in lane.binaries:
-                self.echo(f"$ {shlex.join(runner.command(plan, lane, binary))}")
+                self.echo(f"$ {shlex.join(command(plan, lane, binary))}")
                 if binary.fault:
                     side = f"{lane.side}: " if lane.side else ""
                     self.note(f"{side}{binary.path.name}: {binary.fault}")

@@ -15,9 +15,9 @@ from warpgauge.arguments import Parser, index, positive, seconds
 from warpgauge.errors import UserError
 from warpgauge.format_options import Formats
 from warpgauge.formats import FORMATS
+from warpgauge.plan import DEADLINE_S
 from warpgauge.recordable import FEWEST_PROCESSES
 from warpgauge.request import normal, require_portable
-from warpgauge.runner import DEADLINE_S
 
 # Seven process medians a side let a t test see 0.3 % of device time; a quick look needs three.
 PROCESSES = 7

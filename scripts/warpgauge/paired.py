@@ -9,10 +9,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from warpgauge import merge, runfile, selection
+from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
 from warpgauge.merge import JsonRow
 from warpgauge.partial_report import Report
-from warpgauge.runner import Lane, Outcome
+from warpgauge.plan import Lane
 
 BASE, CANDIDATE = "base", "candidate"
 

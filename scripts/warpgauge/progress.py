@@ -12,7 +12,8 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from warpgauge.runner import Outcome, Plan, Turn
+from warpgauge.delivered import Outcome
+from warpgauge.plan import Plan, Turn
 from warpgauge.text import inert, plural
 
 
