@@ -48,7 +48,7 @@ def side(folder: Path, **facts: str) -> Side:
 def measured(
     base: Side, candidate: Side, names: Collection[str] | None, rounds: range, run: paired.Run
 ) -> tuple[Side, Side]:
-    sides = paired.measure({"base": base, "candidate": candidate}, names, rounds, run).sides
+    sides = paired.measure({"base": base, "candidate": candidate}, names, rounds, run)
     return sides["base"], sides["candidate"]
 
 
