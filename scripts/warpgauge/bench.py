@@ -31,6 +31,7 @@ from warpgauge import (
 from warpgauge.alone import alone, of_gpu
 from warpgauge.beside import Beside
 from warpgauge.combination import measured_in_turns
+from warpgauge.command_log import CommandLog
 from warpgauge.commits import short
 from warpgauge.conclusion import Conclusion, without_baseline
 from warpgauge.delivered import Outcome
@@ -72,6 +73,9 @@ class Bench:
         _ = self.show  # its policy is read before the minutes, too
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
             measuring = Measuring(options, self.root, Path(scratch), self.notes)
+            log = CommandLog(paths.log, self.argv, goes_on=self.before is not None)
+            held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
+            held.enter_context(log.used())
             programs = measuring.built()
             if machine_context.source(self.root) != source:  # somebody edits while it builds
                 source |= {"dirty": "true"}

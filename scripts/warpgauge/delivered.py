@@ -74,6 +74,11 @@ def _process(plan: Plan, turn: Turn, asked: Names, out: Path) -> Part:
     output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
     out.unlink(missing_ok=True)  # of another run in the same folder
     ending = process.run(
-        [*called, *output], plan.deadline_s, out.parent, plan.environment, watched=out
+        [*called, *output],
+        plan.deadline_s,
+        out.parent,
+        plan.environment,
+        watched=out,
+        told=f"round {turn.round}" + (f", {turn.lane.side}" if turn.lane.side else ""),
     )
     return Part(asked, *partial_report.read(out), ending)

@@ -42,6 +42,14 @@ def status(stop: KeyboardInterrupt) -> int:
     return 128 + (stop.number if isinstance(stop, Request) else int(signal.SIGINT))
 
 
+def name_of(number: int) -> str:
+    """``SIGSEGV``."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 @contextlib.contextmanager
 def postponed() -> Iterator[None]:
     """An interrupt in here takes effect at the end of it, and not half way through.

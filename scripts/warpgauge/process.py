@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from warpgauge import interrupts, offspring
+from warpgauge import command_log, interrupts, offspring
 from warpgauge.offspring import Offspring
 from warpgauge.text import inert
 
@@ -63,7 +63,7 @@ class Ending:
         if self.status == -signal.SIGKILL:
             return f"{self.program} was killed by SIGKILL, as when memory runs out"
         if self.status < 0:
-            return f"{self.program} was killed by {_signal_name(-self.status)}"
+            return f"{self.program} was killed by {interrupts.name_of(-self.status)}"
         return f"{self.program} exited with status {self.status}"
 
     @property
@@ -79,6 +79,7 @@ def run(
     environment: Mapping[str, str] | None = None,
     *,
     watched: Path | None = None,
+    told: str = "",
 ) -> Ending:
     """Run `command` in a session of its own; `environment` is added to ours.
 
@@ -86,11 +87,15 @@ def run(
     size for so long. Whatever it started is ended with it, or when it ended by itself; so it is
     when this function is left by an exception (Ctrl-C), which the child does not see by itself.
 
-    Its output is in two files of `folder`, for as long as it runs: it may be large.
+    Its output is in two files of `folder`, for as long as it runs: it may be large. The log of the
+    commands says what it was run for in the words of `told`.
     """
     files = [folder / "stdout", folder / "stderr"]
     try:
-        return _run(command, deadline_s, files, environment or {}, watched)
+        with command_log.running(command, environment, told=told) as logged:
+            ending = _run(command, deadline_s, files, environment or {}, watched)
+            logged.ended(ending.status, ending.ended_for)
+        return ending
     finally:
         for file in files:
             file.unlink(missing_ok=True)
@@ -178,10 +183,3 @@ def _tail(file: IO[bytes]) -> str:
 def _environment() -> dict[str, str]:
     """Ours without Google Benchmark's variables: a run is what its command line says."""
     return {key: value for key, value in os.environ.items() if not key.startswith("BENCHMARK_")}
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

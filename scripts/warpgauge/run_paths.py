@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from warpgauge import output_file
+from warpgauge import command_log, output_file
 from warpgauge.options import Options
 
 
@@ -32,6 +32,11 @@ class RunPaths:
         """For the many sides of --self-check."""
         return self.run.with_suffix("")
 
+    @property
+    def log(self) -> Path:
+        """Every command that was run."""
+        return self.run.with_suffix(command_log.SUFFIX)
+
     def _beside(self, what: str) -> Path:
         return self.run.with_stem(f"{self.run.stem}-{what}")
 
@@ -45,6 +50,7 @@ class RunPaths:
             runs += self.confirming
         for path in runs:
             output_file.check_run_file(path, baselines, inputs)
+        command_log.require_ours(self.log)
         options.formats.check(baselines, [*inputs, *runs])
 
 
