@@ -27,6 +27,8 @@ class Kept:
 
     def begins(self, turn: Turn) -> None: ...
 
+    def runs(self, benchmark: str) -> None: ...
+
     def ended(self, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
 

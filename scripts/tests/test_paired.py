@@ -33,6 +33,8 @@ class Watched:
     def begins(self, turn: Turn) -> None:
         self.turns.append((turn.round, turn.binary.family, turn.lane.side))
 
+    def runs(self, benchmark: str) -> None: ...
+
     def ended(self, outcome: Outcome) -> None: ...
 
     def __call__(self, lanes: Sequence[Lane], rounds: range) -> list[Outcome]:

@@ -16,7 +16,7 @@ import pytest
 
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
 from warpgauge import delivered
-from warpgauge.delivered import Outcome
+from warpgauge.delivered import Outcome, Running
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.plan import Plan, Turn
 
@@ -31,12 +31,12 @@ class Interrupts:
         self.begun: list[tuple[int, str, str]] = []
         deliver = delivered.deliver
 
-        def counted(plan: Plan, turn: Turn, names: tuple[str, ...]) -> Outcome:
+        def counted(plan: Plan, turn: Turn, names: tuple[str, ...], running: Running) -> Outcome:
             if self.left == 0:
                 raise KeyboardInterrupt
             self.left -= 1
             self.begun.append((turn.round, turn.lane.side, turn.binary.family))
-            return deliver(plan, turn, names)
+            return deliver(plan, turn, names, running)
 
         monkeypatch.setattr(delivered, "deliver", counted)
 

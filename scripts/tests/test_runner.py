@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import fake_binary
-from warpgauge import discovery, merge, runner
+from warpgauge import discovery, merge, process, runner
 from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
 from warpgauge.order import order
@@ -24,6 +25,8 @@ class Silent:
 
     def begins(self, turn: Turn) -> None:
         self.begun.append((turn.round, turn.binary.family))
+
+    def runs(self, benchmark: str) -> None: ...
 
     def ended(self, outcome: Outcome) -> None:
         assert outcome.seconds >= 0
@@ -98,6 +101,24 @@ def test_a_program_that_knows_no_shuffling_runs_as_it_lists(tmp_path: Path) -> N
     assert not binary.shuffles
     once = plan(tmp_path)
     assert not errors(merged(once, runner.run(once, Silent())))
+
+
+def test_it_is_told_which_benchmark_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_LOOK_S", 0.01)
+    times = {"gemm/a": 1e3, "gemm/b": 2e3, "gemm/c": 3e3}
+    fake_binary.make(tmp_path / "bin", "gemm", times, ill={"gemm/b": "hang"})
+
+    class Told(Silent):
+        def __init__(self) -> None:
+            super().__init__()
+            self.benchmarks: list[str] = []
+
+        def runs(self, benchmark: str) -> None:
+            self.benchmarks.append(benchmark)
+
+    told = Told()
+    runner.run(replace(plan(tmp_path, processes=1), deadline_s=0.6), told)
+    assert told.benchmarks[:3] == ["gemm/a", "gemm/b", "gemm/c"]
 
 
 def test_gpu_arguments_reach_only_gpu_binaries(tmp_path: Path) -> None:

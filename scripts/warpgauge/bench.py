@@ -34,7 +34,6 @@ from warpgauge.combination import measured_in_turns
 from warpgauge.command_log import CommandLog
 from warpgauge.commits import short
 from warpgauge.conclusion import Conclusion, without_baseline
-from warpgauge.delivered import Outcome
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.formats import TERMINAL
 from warpgauge.measuring import Measuring, Suite
@@ -44,6 +43,7 @@ from warpgauge.output import Output
 from warpgauge.partial_report import Report
 from warpgauge.resume import Interrupted
 from warpgauge.run_paths import RunPaths, named_after
+from warpgauge.screened import Screened
 from warpgauge.terms import Terms
 from warpgauge.text import plural
 
@@ -56,6 +56,7 @@ class Bench:
     root: Path
     results: Console
     notes: Console  # standard error: progress and remarks
+    faults: Console  # the same, where that is not to be quiet
     argv: Sequence[str] = ()
     before: Interrupted | None = None  # a run that goes on
 
@@ -72,7 +73,7 @@ class Bench:
         paths.check(options, baselines)
         _ = self.show  # its policy is read before the minutes, too
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
-            measuring = Measuring(options, self.root, Path(scratch), self.notes)
+            measuring = Measuring(options, self.root, Path(scratch), self.notes, self.faults)
             log = CommandLog(paths.log, self.argv, goes_on=self.before is not None)
             held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
             held.enter_context(log.used())
@@ -95,7 +96,7 @@ class Bench:
             measuring = replace(measuring, journal=journal, gpu_uuid=uuid)
             measuring.wait_for_gpu()
             beside = Beside(measuring, suite, source)
-            with resume.goes_on(journal, measuring.note):
+            with resume.goes_on(journal, measuring.warn):
                 if against:
                     return self._against(beside, against, paths)
                 return self._by_itself(beside, chosen or self._own_baseline(suite), paths)
@@ -110,9 +111,8 @@ class Bench:
             self._require_recordable(suite, base)
         elif base is not None:
             measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
-        outcomes = self._measure(beside)
-        context = runfile.context(suite.binaries, outcomes, self._facts(beside), suite.known)
-        return self._kept(paths, context, merge.rows(suite.binaries, outcomes), base, beside)
+        screened = Screened(beside, base, self.show.judged)
+        return self._kept(paths, *screened.document(screened.measured()), base, beside)
 
     @cached_property
     def show(self) -> Conclusion:
@@ -168,24 +168,11 @@ class Bench:
         at = baseline.path_of(baselines, known["gpu_name"]) if base else baselines
         recordable.require_suite(known, suite.binaries, suite.probe.faults, at, base)
 
-    def _measure(self, beside: Beside) -> list[Outcome]:
-        rounds = range(1, self.options.processes + 1)
-        return list(beside.measuring.run([beside.candidate.lane()], rounds))
-
-    def _facts(self, beside: Beside) -> dict[str, str]:
-        options = self.options
-        return {
-            **beside.candidate.facts,
-            "processes": str(options.processes),
-            "order_seed": str(options.seed),
-            "filter": options.filter,
-        }
-
     def _concluded(
         self, base: Record | None, run: Record, beside: Beside, paths: RunPaths
     ) -> ExitStatus:
         """Confirm what needs it and show the result; with --record keep it too."""
-        note, probe, show = beside.measuring.note, beside.suite.probe, self.show
+        warn, probe, show = beside.measuring.warn, beside.suite.probe, self.show
         if base is None:
             status = show.values(run)
         else:
@@ -200,9 +187,9 @@ class Bench:
                 self.results.print(line, markup=False, highlight=False, soft_wrap=True)
             return ExitStatus.OK
         if base is None:
-            note(without_baseline(probe))
+            warn(without_baseline(probe))
             for line in self.options.formats.unwritten:
-                note(line)
+                warn(line)
         if probe.no_gpu:
             show.recorded(self.root / "baselines")
         if status is ExitStatus.OK and probe.no_gpu:
@@ -231,9 +218,11 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
         before = resume.interrupted(options, root / "build" / "runs")
         argv, options = before.argv, before.options
     # What a program reads from standard output stands there alone.
-    shown, notes = Output(stderr=options.formats.shown is not TERMINAL), Output(stderr=True)
+    shown = Output(stderr=options.formats.shown is not TERMINAL)
+    faults = Output(stderr=True)
+    notes = Output(stderr=True, quiet=True) if options.quiet else faults
     try:
         with alone(root / "build", _waiting(options, "of this tree", notes)):
-            return Bench(options, root, shown, notes, argv, before).run()
+            return Bench(options, root, shown, notes, faults, argv, before).run()
     except OSError as fault:
         raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault

@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge import build, discovery, load, looks, paired, runfile, selection, worktree
+from warpgauge import build, discovery, load, looks, paired, preview, runfile, selection, worktree
 from warpgauge.commits import short
 from warpgauge.comparison import Comparison
+from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.looks import Looks
@@ -104,17 +105,25 @@ class Beside:
             "pair_id": paired.new_id(),
         }
 
-        def keep_and_judge(sides: Mapping[str, Side]) -> Comparison:
+        def keep_and_judge(
+            sides: Mapping[str, Side], files: tuple[Path, Path] = files
+        ) -> Comparison:
             documents = paired.documents(sides[BASE], sides[CANDIDATE], facts, self.suite.known)
             runfile.write_all(dict(zip(files, documents, strict=True)))
             one, other = (load.load(path) for path in files)
             return judge(one, other)
 
+        def changed(outcomes: Sequence[Outcome]) -> int | None:
+            scratch = self.measuring.scratch
+            paths = scratch / "preview-base.json", scratch / "preview.json"
+            sides = paired.with_outcomes({BASE: base, CANDIDATE: candidate}, outcomes)
+            return preview.changed(lambda: keep_and_judge(sides, paths))
+
         both = looks.take(
             {BASE: base, CANDIDATE: candidate},
             max(options.processes, FEWEST_ROUNDS),
             second_look=options.second_look,
-            run=self.measuring.run,
+            run=lambda lanes, rounds: self.measuring.run(lanes, rounds, changed),
             judge=keep_and_judge,
             left=looks.undecided,
             say=self.measuring.note,

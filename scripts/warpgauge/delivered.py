@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,9 @@ from warpgauge.discovery import Binary
 from warpgauge.order import seed_of, sequence
 from warpgauge.partial_report import Report
 from warpgauge.plan import Plan, Turn, command
+
+# Is told which benchmark runs.
+Running = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Outcome:
         return {**found, **self.faults}
 
 
-def deliver(plan: Plan, turn: Turn, names: Names) -> Outcome:
+def deliver(plan: Plan, turn: Turn, names: Names, running: Running) -> Outcome:
     """Run `names` of a turn's program, in as many processes as that takes."""
     folder = plan.folder / f"round{turn.round}" / turn.lane.side / turn.binary.family
     folder.mkdir(parents=True, exist_ok=True)
@@ -52,7 +55,7 @@ def deliver(plan: Plan, turn: Turn, names: Names) -> Outcome:
     def start(asked: Names) -> Part:
         nonlocal started
         started += 1
-        return _process(plan, turn, asked, folder / f"out{started}.json")
+        return _process(plan, turn, asked, folder / f"out{started}.json", running)
 
     found = containment.deliver(names, start)
     return Outcome(
@@ -66,19 +69,28 @@ def deliver(plan: Plan, turn: Turn, names: Names) -> Outcome:
     )
 
 
-def _process(plan: Plan, turn: Turn, asked: Names, out: Path) -> Part:
+def _process(plan: Plan, turn: Turn, asked: Names, out: Path, running: Running) -> Part:
     all_of_it = asked == sequence(plan, turn)
     called = command(plan, turn.lane, turn.binary, None if all_of_it else asked)
     if turn.binary.shuffles:
         called.append(f"--shuffle={seed_of(plan, turn)}")
     output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
     out.unlink(missing_ok=True)  # of another run in the same folder
+
+    def grown() -> None:
+        """The benchmark behind the one whose row was written last runs now."""
+        done = partial_report.last_name(out)
+        if done in asked[:-1]:
+            running(asked[asked.index(done) + 1])
+
+    running(asked[0])
     ending = process.run(
         [*called, *output],
         plan.deadline_s,
         out.parent,
         plan.environment,
         watched=out,
+        grown=grown,
         told=f"round {turn.round}" + (f", {turn.lane.side}" if turn.lane.side else ""),
     )
     return Part(asked, *partial_report.read(out), ending)

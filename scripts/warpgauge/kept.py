@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from warpgauge import delivered
 from warpgauge.containment import Names
-from warpgauge.delivered import Outcome
+from warpgauge.delivered import Outcome, Running
 from warpgauge.journal import Journal
 from warpgauge.plan import Plan, Turn, command
 
@@ -16,17 +16,22 @@ _TOLD = ("report", "faults", "seconds", "remarks")
 
 
 def outcome(
-    plan: Plan, turn: Turn, names: Names, journal: Journal | None, attempt: int = 1
+    plan: Plan,
+    turn: Turn,
+    names: Names,
+    journal: Journal | None,
+    running: Running,
+    attempt: int = 1,
 ) -> Outcome:
     """Of an `attempt` at `names` of a turn's program. Raises UserError where it cannot be kept."""
     if journal is None:
-        return delivered.deliver(plan, turn, names)
+        return delivered.deliver(plan, turn, names, running)
     binary = replace(turn.binary, names=names)
     place = [str(turn.round), str(attempt), turn.lane.side]
     key = [*place, *command(plan, turn.lane, binary), *names]
     found = journal.find(key)
     if found is None:
-        fresh = delivered.deliver(plan, turn, names)
+        fresh = delivered.deliver(plan, turn, names, running)
         journal.keep(key, {key: getattr(fresh, key) for key in _TOLD})
         return fresh
     told = {key: found[key] for key in _TOLD}

@@ -28,6 +28,7 @@ from warpgauge.errors import ExitStatus, UserError
 from warpgauge.journal import Journal
 from warpgauge.options import Options
 from warpgauge.plan import Lane, Plan, command
+from warpgauge.preview import Preview
 from warpgauge.text import named, plural
 
 _COOLING_S = 3.0
@@ -56,6 +57,7 @@ class Measuring:
     root: Path
     scratch: Path  # gets what the processes write
     notes: Console
+    faults: Console  # the same, unless only what changes a result is to be told
     journal: Journal | None = None  # keeps what was delivered
     gpu_uuid: str = ""
 
@@ -81,7 +83,7 @@ class Measuring:
             return tree
         programs = built_from.known(self.root)
         if note := built_from.note(programs, tree):
-            self.note(note)
+            self.warn(note)
         return programs or tree
 
     def suite(self, folder: Path) -> Suite:
@@ -96,7 +98,7 @@ class Measuring:
         if options.inject:
             selection.require_injected(options.injected_regex, binaries)
         if probe.no_gpu:
-            self.note(f"No GPU is measured here: {probe.no_gpu}. Only the host family runs.")
+            self.warn(f"No GPU is measured here: {probe.no_gpu}. Only the host family runs.")
         known = {**machine_context.machine(), **probe.context}
         known |= machine_context.gpu(probe.context.get("gpu_uuid", ""))
         return Suite(tuple(binaries), probe, known)
@@ -111,7 +113,9 @@ class Measuring:
         device = self.options.device
         return () if device is None else (f"--device={device}",)
 
-    def run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[Outcome]:
+    def run(
+        self, lanes: Sequence[Lane], rounds: range, preview: Preview | None = None
+    ) -> Iterator[Outcome]:
         """The lanes' processes of `rounds`, one by one, shown as they go."""
         plan = Plan(
             lanes=tuple(lanes),
@@ -127,8 +131,8 @@ class Measuring:
                 self.echo(f"$ {shlex.join(command(plan, lane, binary))}")
                 if binary.fault:
                     side = f"{lane.side}: " if lane.side else ""
-                    self.note(f"{side}{binary.path.name}: {binary.fault}")
-        with progress.RunProgress(plan, self.notes) as observer:
+                    self.warn(f"{side}{binary.path.name}: {binary.fault}")
+        with progress.RunProgress(plan, self.notes, self.faults, preview) as observer:
             yield from runner.one_by_one(plan, observer, self.journal)
 
     def _settle(self, names: Sequence[str]) -> None:
@@ -148,6 +152,10 @@ class Measuring:
 
     def note(self, line: str) -> None:
         self.notes.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def warn(self, line: str) -> None:
+        """Of what changes what the result means; --quiet does not silence it."""
+        self.faults.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def echo(self, line: str) -> None:
         if self.options.verbose:

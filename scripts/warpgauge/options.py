@@ -47,6 +47,7 @@ class Options:
     timeout_s: float
     wait: bool
     build: bool
+    quiet: bool
     verbose: bool
     formats: Formats
     fail_on: tuple[str, ...]
@@ -81,6 +82,7 @@ def parse(argv: Sequence[str]) -> Options:
         timeout_s=given.timeout,
         wait=not given.no_wait,
         build=not given.no_build,
+        quiet=given.quiet,
         verbose=given.verbose,
         formats=Formats.parse(given.format),
         fail_on=tuple(given.fail_on),
@@ -89,6 +91,8 @@ def parse(argv: Sequence[str]) -> Options:
     )
     require_portable("--filter", options.filter.removeprefix("-"))
     require_portable("--inject", options.injected_regex)
+    if options.quiet:
+        _refuse("--quiet", {"--verbose": options.verbose})
     if options.record:
         _check_recordable(options)
     if options.self_check:
@@ -102,7 +106,7 @@ def parse(argv: Sequence[str]) -> Options:
 
 def _check_resuming(given: Mapping[str, object], usual: Mapping[str, object]) -> None:
     """A run goes on as it began."""
-    free = ("resume", "no_wait", "verbose")
+    free = ("resume", "no_wait", "quiet", "verbose")
     changed = [name for name in given if name not in free and given[name] != usual[name]]
     _refuse("--resume", {f"--{name.replace('_', '-')}": True for name in changed})
 
@@ -166,6 +170,8 @@ def _parser() -> Parser:
     add("--no-wait", action="store_true", help="refuse (exit 3) instead of waiting while another "
         "scripts/bench uses this GPU or tree")  # fmt: skip
     add("--no-build", action="store_true", help="run what build/release holds")
+    add("--quiet", action="store_true", help="only the result, faults, and warnings that change "
+        "what it means")  # fmt: skip
     add("--verbose", action="store_true", help="show the build's output and every command")
     return parser
 

@@ -21,6 +21,8 @@ class Observer(Protocol):
 
     def begins(self, turn: Turn) -> None: ...
 
+    def runs(self, benchmark: str) -> None: ...
+
     def ended(self, outcome: Outcome) -> None: ...
 
 
@@ -50,11 +52,11 @@ def one_by_one(plan: Plan, observer: Observer, journal: Journal | None = None) -
                 gone = failed.setdefault((turn.lane.side, turn.binary.family), set())
                 names = tuple(name for name in sequence(plan, turn) if name not in gone)
                 observer.begins(turn)
-                outcome = kept.outcome(plan, turn, names, journal)
+                outcome = kept.outcome(plan, turn, names, journal, observer.runs)
                 gone.update(outcome.failures)
                 observer.ended(outcome)
                 outcomes.append(outcome)
-            yield from _undisturbed(plan, together, outcomes, budget, journal)
+            yield from _undisturbed(plan, together, outcomes, budget, journal, observer)
 
 
 def _undisturbed(
@@ -63,6 +65,7 @@ def _undisturbed(
     outcomes: Sequence[Outcome],
     budget: Budget,
     journal: Journal | None,
+    observer: Observer,
 ) -> Sequence[Outcome]:
     """The outcomes of one program's turns, with what was disturbed in any of them run again."""
     names = repeats.disturbed(outcome.report for outcome in outcomes)
@@ -72,7 +75,7 @@ def _undisturbed(
     better = []
     for turn, outcome in zip(turns, outcomes, strict=True):
         asked = tuple(name for name in outcome.binary.names if name in names)
-        again = kept.outcome(plan, turn, asked, journal, attempt=2)
+        again = kept.outcome(plan, turn, asked, journal, observer.runs, attempt=2)
         report = repeats.with_repeated(outcome.report, again.report, asked)
         faults = {**outcome.faults, **again.faults}
         seconds = outcome.seconds + again.seconds

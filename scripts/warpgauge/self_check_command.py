@@ -35,7 +35,7 @@ def run(
     failed = _failed([check.same, *check.injected.values()])
     why_not = "it was interrupted" if both.stop else _why_not_kept(beside, failed)
     if why_not:
-        beside.measuring.note(f"The result is not kept in {os.path.relpath(baselines)}: {why_not}.")
+        beside.measuring.warn(f"The result is not kept in {os.path.relpath(baselines)}: {why_not}.")
     else:
         path = path_of(baselines, beside.suite.known["gpu_name"])
         self_check_report.write(path, check, screened)
