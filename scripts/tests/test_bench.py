@@ -108,7 +108,7 @@ def test_what_looks_changed_so_far_is_told_as_a_preview(repository: Repository) 
     repository.binary("sync", {**TIMES, "sync/busy": 9000.0})
     repository.bench("--processes=5", "--out", str(repository.root / "slow.json"))
     err = repository.output()[1]
-    assert err.count("1 looks changed so far (preview)") == 2
+    assert err.count("preview: 1 looks changed") == 2
     assert "round 4 of 5: 0:0" in err
 
 

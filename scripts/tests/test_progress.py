@@ -112,8 +112,8 @@ def test_what_looks_changed_is_told_a_round_from_the_third_on() -> None:
     assert seen == [3, 4]
     told = [line.rpartition("left")[2] for line in text.getvalue().splitlines()]
     assert told[3:5] == [
-        ", 0 look changed so far (preview)",
-        ", 1 looks changed so far (preview)",
+        ", preview: 0 look changed",
+        ", preview: 1 looks changed",
     ]
     assert not any("changed" in line for line in told[:3])
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from rich.console import Console
@@ -30,9 +30,11 @@ from warpgauge import (
 )
 from warpgauge.alone import alone, of_gpu
 from warpgauge.beside import Beside
+from warpgauge.budget import Budget
 from warpgauge.combination import measured_in_turns
 from warpgauge.command_log import CommandLog
 from warpgauge.commits import short
+from warpgauge.comparison import Comparison
 from warpgauge.conclusion import Conclusion, without_baseline
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.formats import TERMINAL
@@ -93,13 +95,18 @@ class Bench:
             if self.before:
                 kept = plural(journal.size, "process is", "processes are")
                 measuring.note(f"Going on with {os.path.relpath(paths.run)}: {kept} there.")
-            measuring = replace(measuring, journal=journal, gpu_uuid=uuid)
+            budget = Budget(options.budget_s) if options.budget_s is not None else None
+            measuring = replace(measuring, journal=journal, gpu_uuid=uuid, budget=budget)
             measuring.wait_for_gpu()
             beside = Beside(measuring, suite, source)
             with resume.goes_on(journal, measuring.warn):
                 if against:
-                    return self._against(beside, against, paths)
-                return self._by_itself(beside, chosen or self._own_baseline(suite), paths)
+                    status = self._against(beside, against, paths)
+                else:
+                    status = self._by_itself(beside, chosen or self._own_baseline(suite), paths)
+            if budget is not None:
+                (measuring.warn if budget.too_short else measuring.note)(budget.told)
+            return status
 
     def _by_itself(self, beside: Beside, base: Record | None, paths: RunPaths) -> ExitStatus:
         """This build, against a baseline where there is one."""
@@ -111,8 +118,10 @@ class Bench:
             self._require_recordable(suite, base)
         elif base is not None:
             measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
-        screened = Screened(beside, base, self.show.judged)
-        return self._kept(paths, *screened.document(screened.measured()), base, beside)
+        screened = Screened(beside, base, self.show.judged, paths.run)
+        side = screened.measured()
+        further = partial(screened.further, side)
+        return self._kept(paths, *screened.document(side), base, beside, further)
 
     @cached_property
     def show(self) -> Conclusion:
@@ -146,6 +155,7 @@ class Bench:
         rows: Sequence[merge.JsonRow],
         base: Record | None,
         beside: Beside,
+        further: Callable[[Comparison], Comparison],
     ) -> ExitStatus:
         """Write the run file and conclude from it; an interrupt says what became of the file."""
         out, shown = paths.run, os.path.relpath(paths.run)
@@ -154,7 +164,7 @@ class Bench:
             runfile.write(out, context, rows)
             became = f"after {shown} was written"
             beside.measuring.note(f"run file: {shown}")
-            return self._concluded(base, load.load(out), beside, paths)
+            return self._concluded(base, load.load(out), beside, paths, further)
         except KeyboardInterrupt as stop:
             raise interrupts.told(stop, became) from None
 
@@ -169,7 +179,12 @@ class Bench:
         recordable.require_suite(known, suite.binaries, suite.probe.faults, at, base)
 
     def _concluded(
-        self, base: Record | None, run: Record, beside: Beside, paths: RunPaths
+        self,
+        base: Record | None,
+        run: Record,
+        beside: Beside,
+        paths: RunPaths,
+        further: Callable[[Comparison], Comparison],
     ) -> ExitStatus:
         """Confirm what needs it and show the result; with --record keep it too."""
         warn, probe, show = beside.measuring.warn, beside.suite.probe, self.show
@@ -180,7 +195,7 @@ class Bench:
             if not self.options.record:
                 # The files of the pair tell by themselves what they were asked for.
                 judge = replace(show, terms=replace(show.terms, filter=None)).judged
-                found = confirm.confirmed(found, beside, paths.confirming, judge)
+                found = confirm.confirmed(found, beside, paths.confirming, judge, further)
             status = show.compared(found)
         if self.options.record:
             for line in baseline.record(run.path, self.root / "baselines").lines():

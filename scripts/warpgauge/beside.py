@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from warpgauge.measuring import Measuring, Suite
 from warpgauge.model import Record
 from warpgauge.paired import BASE, CANDIDATE, Side
 from warpgauge.pairs import FEWEST_ROUNDS
+from warpgauge.plan import Lane
+from warpgauge.spending import Spending
 
 
 @dataclass(frozen=True)
@@ -119,14 +121,22 @@ class Beside:
             sides = paired.with_outcomes({BASE: base, CANDIDATE: candidate}, outcomes)
             return preview.changed(lambda: keep_and_judge(sides, paths))
 
-        both = looks.take(
-            {BASE: base, CANDIDATE: candidate},
-            max(options.processes, FEWEST_ROUNDS),
-            second_look=options.second_look,
-            run=lambda lanes, rounds: self.measuring.run(lanes, rounds, changed),
-            judge=keep_and_judge,
-            left=looks.undecided,
-            say=self.measuring.note,
-        )
+        def run(lanes: Sequence[Lane], rounds: range) -> Iterator[Outcome]:
+            return self.measuring.run(lanes, rounds, changed)
+
+        sides, note = {BASE: base, CANDIDATE: candidate}, self.measuring.note
+        first = max(options.processes, FEWEST_ROUNDS)
+        if (budget := self.measuring.budget) is not None:
+            both = Spending(budget, run, keep_and_judge, note).pair(sides, first)
+        else:
+            both = looks.take(
+                sides,
+                first,
+                second_look=options.second_look,
+                run=run,
+                judge=keep_and_judge,
+                left=looks.undecided,
+                say=note,
+            )
         self.measuring.note(f"run files: {', '.join(os.path.relpath(path) for path in files)}")
         return both

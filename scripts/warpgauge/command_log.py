@@ -28,8 +28,9 @@ _HEAD = "# warpgauge: commands"
 # Of the file that holds a process's rows: it is gone with the run, and by hand the terminal does.
 _OUTPUT = "--benchmark_out"
 
-# Variables of ours that decide what a program runs on, and with which libraries.
-_DECISIVE = ("CUDA_", "LD_")
+# Variables of ours that decide what a program runs on, and with which libraries; where the toolkit
+# lies is the build's to know.
+_DECISIVE, _PLACES = ("CUDA_", "LD_"), ("CUDA_HOME", "CUDA_PATH")
 
 # Where processes that are started now are told; nowhere outside of a run of scripts/bench.
 _current: ContextVar[CommandLog | None] = ContextVar("command_log", default=None)
@@ -97,13 +98,14 @@ def running(
 ) -> Iterator[Running]:
     """Around a command that is run: in the log before it begins, and with its end.
 
-    `environment` is what it gets beside ours, `folder` where it runs unless that does not matter.
+    `environment` is what a program gets beside ours; a tool, which has none, finds its way without.
+    `folder` is where it runs, unless that does not matter.
     """
     log, one, began = _current.get(), Running(), time.monotonic()
     if log is None:
         yield one
         return
-    log.begins(repeatable(command, environment or {}, folder), told)
+    log.begins(repeatable(command, environment, folder), told)
     try:
         yield one
     except BaseException:
@@ -114,11 +116,16 @@ def running(
 
 
 def repeatable(
-    command: Sequence[str], environment: Mapping[str, str], folder: Path | None = None
+    command: Sequence[str], environment: Mapping[str, str] | None, folder: Path | None = None
 ) -> str:
     """The line that does it again, in whatever shell of whoever reads the log."""
-    ours = {key: value for key, value in os.environ.items() if key.startswith(_DECISIVE)}
-    told = [f"{key}={value}" for key, value in {**ours, **environment}.items()]
+    ours = {
+        key: value
+        for key, value in os.environ.items()
+        if key.startswith(_DECISIVE) and key not in _PLACES
+    }
+    both = {} if environment is None else {**ours, **environment}
+    told = [f"{key}={value}" for key, value in both.items()]
     arguments = [one for one in command if not one.startswith(_OUTPUT)]
     line = " ".join(map(_quoted, [*(["env", *told] if told else []), *arguments]))
     return f"(cd {_quoted(str(folder))} && {line})" if folder else line

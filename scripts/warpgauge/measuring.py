@@ -22,6 +22,7 @@ from warpgauge import (
     selection,
     system_packages,
 )
+from warpgauge.budget import Budget
 from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary, Probe
 from warpgauge.errors import ExitStatus, UserError
@@ -58,6 +59,7 @@ class Measuring:
     scratch: Path  # gets what the processes write
     notes: Console
     faults: Console  # the same, unless only what changes a result is to be told
+    budget: Budget | None = None  # of time, where one was given
     journal: Journal | None = None  # keeps what was delivered
     gpu_uuid: str = ""
 
@@ -133,7 +135,8 @@ class Measuring:
                     side = f"{lane.side}: " if lane.side else ""
                     self.warn(f"{side}{binary.path.name}: {binary.fault}")
         with progress.RunProgress(plan, self.notes, self.faults, preview) as observer:
-            yield from runner.one_by_one(plan, observer, self.journal)
+            outcomes = runner.one_by_one(plan, observer, self.journal)
+            yield from self.budget.timed(outcomes) if self.budget else outcomes
 
     def _settle(self, names: Sequence[str]) -> None:
         """Give a disturbed GPU a chance to come to rest."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from warpgauge import terms_options
 from warpgauge.allowance import Allowance
-from warpgauge.arguments import Parser, index, positive, seconds
+from warpgauge.arguments import Parser, duration, index, positive, seconds
 from warpgauge.errors import UserError
 from warpgauge.format_options import Formats
 from warpgauge.formats import FORMATS
@@ -19,7 +19,8 @@ from warpgauge.plan import DEADLINE_S
 from warpgauge.recordable import FEWEST_PROCESSES
 from warpgauge.request import normal, require_portable
 
-# Seven process medians a side let a t test see 0.3 % of device time; a quick look needs three.
+# Seven process medians a side let a t test see 0.3 % of device time; a quick look needs three, and
+# so does the first one of a budget: fewer may all be odd ones (`screening`).
 PROCESSES = 7
 QUICK_PROCESSES = 3
 
@@ -33,6 +34,7 @@ class Options:
 
     filter: str
     processes: int
+    budget_s: float | None
     out: Path | None
     baseline: Path | None
     device: int | None
@@ -65,9 +67,11 @@ def parse(argv: Sequence[str]) -> Options:
     given = parser.parse_args(argv)
     if given.resume is not None:
         _check_resuming(vars(given), vars(parser.parse_args([])))
+    fewest = given.quick or given.budget is not None
     options = Options(
         filter=normal(given.filter),
-        processes=given.processes or (QUICK_PROCESSES if given.quick else PROCESSES),
+        processes=given.processes or (QUICK_PROCESSES if fewest else PROCESSES),
+        budget_s=given.budget,
         out=given.out,
         baseline=given.baseline,
         device=given.device,
@@ -91,6 +95,9 @@ def parse(argv: Sequence[str]) -> Options:
     )
     require_portable("--filter", options.filter.removeprefix("-"))
     require_portable("--inject", options.injected_regex)
+    if options.budget_s is not None:
+        decides = {"--processes": given.processes, "--quick": given.quick}
+        _refuse("--budget", {**decides, "--record": given.record, "--self-check": given.self_check})
     if options.quiet:
         _refuse("--quiet", {"--verbose": options.verbose})
     if options.record:
@@ -146,6 +153,8 @@ def _parser() -> Parser:
         "at what stays inconclusive")  # fmt: skip
     add("--processes", metavar="N", type=positive, help=f"default {PROCESSES}; two builds "
         "that are measured in turns need 2")  # fmt: skip
+    add("--budget", metavar="TIME", type=duration, help="of measuring, as in 60s or 5m: "
+        f"{QUICK_PROCESSES} processes of everything, then more of what is still open")  # fmt: skip
     add("--out", metavar="FILE", type=Path, help="run file; default build/runs/<time>.json")
     add("--baseline", metavar="PATH", type=Path, help="default baselines/<this GPU model>")
     add("--against", metavar="REF", type=_revision, help="build this commit too, and "

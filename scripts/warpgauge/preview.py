@@ -25,7 +25,7 @@ def changed(judge: Callable[[], Comparison]) -> int | None:
 
 
 def in_words(count: int | None) -> str:
-    """``2 look changed so far (preview)``; nothing where there is none."""
+    """``preview: 2 look changed``; nothing where there is none."""
     if count is None:
         return ""
-    return f"{count} {'looks' if count == 1 else 'look'} changed so far (preview)"
+    return f"preview: {count} {'looks' if count == 1 else 'look'} changed"

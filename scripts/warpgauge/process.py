@@ -94,7 +94,7 @@ def run(
     """
     files = [folder / "stdout", folder / "stderr"]
     try:
-        with command_log.running(command, environment, told=told) as logged:
+        with command_log.running(command, environment or {}, told=told) as logged:
             ending = _run(command, deadline_s, files, environment or {}, watched, grown)
             logged.ended(ending.status, ending.ended_for)
         return ending

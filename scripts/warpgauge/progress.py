@@ -106,8 +106,8 @@ class RunProgress:
         self._bar = Progress(
             _text("{task.description}"),
             BarColumn(),
-            TextColumn("{task.completed}/{task.total}"),
-            TimeElapsedColumn(),
+            TextColumn("{task.completed}/{task.total}", table_column=Column(min_width=5)),
+            TimeElapsedColumn(table_column=Column(no_wrap=True, min_width=7)),
             _text("{task.fields[left]}"),
             console=console,
             transient=True,

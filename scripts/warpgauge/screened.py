@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from warpgauge import load, merge, preview, runfile
 from warpgauge.beside import Beside
@@ -14,6 +15,7 @@ from warpgauge.merge import JsonRow
 from warpgauge.model import Record
 from warpgauge.paired import Run, Side, measure
 from warpgauge.partial_report import Report
+from warpgauge.spending import Spending, unsettled
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class Screened:
     beside: Beside
     base: Record | None
     judge: Callable[[Record, Record], Comparison]
+    out: Path  # the run file
 
     def measured(self) -> Side:
         """The candidate after all its rounds."""
@@ -30,14 +33,33 @@ class Screened:
         looked = self._changed if self.base is not None else None
         first = range(1, measuring.options.processes + 1)
         run: Run = lambda lanes, rounds: measuring.run(lanes, rounds, looked)  # noqa: E731
-        return measure({"": one}, None, first, run)[""]
+        side = measure({"": one}, None, first, run)[""]
+        if measuring.budget is not None:
+            measuring.budget.minimum_is_measured()
+        return side
+
+    def further(self, side: Side, found: Comparison) -> Comparison:
+        """What the run file of `side` showed, or shows after further rounds where time is left."""
+        budget, base, measuring = self.beside.measuring.budget, self.base, self.beside.measuring
+        if budget is None or base is None:
+            return found
+
+        def kept_and_judged(sides: Mapping[str, Side]) -> Comparison:
+            runfile.write(self.out, *self.document(sides[""]))
+            return self.judge(base, load.load(self.out))
+
+        spending = Spending(budget, measuring.run, kept_and_judged, measuring.note)
+        looks = spending.further({"": side}, found, unsettled(found))
+        if looks.stop is not None:
+            raise looks.stop
+        return replace(looks.found, notes=(f"Measured: {looks.told}.", *looks.found.notes))
 
     def document(self, side: Side) -> tuple[Report, list[JsonRow]]:
         """Context and rows of its run file."""
         options, known = self.beside.measuring.options, self.beside.suite.known
         facts = {
             **side.facts,
-            "processes": str(options.processes),
+            "processes": str(max([options.processes, *(one.round for one in side.outcomes)])),
             "order_seed": str(options.seed),
             "filter": options.filter,
         }
