@@ -82,6 +82,36 @@ def test_bytes_that_are_no_text_do_no_harm_in_any_format(
     assert all(json.loads(path.read_text()) for path in documents)
 
 
+def test_a_quiet_run_tells_its_result_and_nothing_else(repository: Repository) -> None:
+    repository.record()
+    repository.output()
+    repository.binary("sync", {**TIMES, "sync/busy": 9000.0})
+    out = str(repository.root / "slow.json")
+    assert repository.bench("--quiet", "--out", out) is ExitStatus.REGRESSION
+    shown, err = repository.output()
+    assert "1 regression" in shown
+    assert err == ""
+
+
+def test_a_quiet_run_tells_faults_and_what_changes_the_meaning(repository: Repository) -> None:
+    repository.binary("sync", TIMES, ill={"sync/busy": "crash"})
+    assert repository.bench("--quiet", "--quick") is ExitStatus.NOT_MEASURED
+    assert repository.output()[1] == (
+        "round 1: sync/busy: bench_sync was killed by SIGSEGV: an illegal memory access There is "
+        "no baseline for NVIDIA Fake yet: record one with scripts/bench --record"
+    )
+
+
+def test_what_looks_changed_so_far_is_told_as_a_preview(repository: Repository) -> None:
+    repository.record()
+    repository.output()
+    repository.binary("sync", {**TIMES, "sync/busy": 9000.0})
+    repository.bench("--processes=5", "--out", str(repository.root / "slow.json"))
+    err = repository.output()[1]
+    assert err.count("preview: 1 looks changed") == 2
+    assert "round 4 of 5: 0:0" in err
+
+
 def test_a_lowered_clock_is_never_a_pass(repository: Repository) -> None:
     repository.record()
     lowered = {process: {"throttled": 1.0} for process in range(3, 20)}

@@ -37,6 +37,7 @@ def test_a_slower_candidate_is_a_regression(clone: GitRepository) -> None:
     again = f"scripts/bench --against {base[:10]} --filter '^sync/busy$'."
     assert out.endswith(f"See it again with {again}")  # and no word of a baseline
     assert "round 2 of 5, base and candidate: " in err
+    assert err.count("preview: 1 looks changed") == 2
     one, other = documents(clone)
     assert (one["context"]["commit"], one["context"]["dirty"]) == (base, "false")
     assert (other["context"]["commit"], other["context"]["dirty"]) == (head, "false")

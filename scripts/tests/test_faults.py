@@ -12,7 +12,8 @@ import pytest
 import fake_binary
 from test_process import runs
 from warpgauge import discovery, merge, offspring, runner
-from warpgauge.runner import Lane, Outcome, Plan, Turn
+from warpgauge.delivered import Outcome
+from warpgauge.plan import Lane, Plan, Turn
 
 TIMES = {"gemm/a": 1e4, "gemm/b": 2e4, "gemm/c": 3e4, "gemm/d": 4e4}
 ROUNDS = 3
@@ -25,6 +26,8 @@ class Kept:
     outcomes: list[Outcome]
 
     def begins(self, turn: Turn) -> None: ...
+
+    def runs(self, benchmark: str) -> None: ...
 
     def ended(self, outcome: Outcome) -> None:
         self.outcomes.append(outcome)

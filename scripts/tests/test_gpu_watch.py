@@ -14,8 +14,8 @@ from test_runner import Silent
 from warpgauge import discovery, gpu_users, gpu_watch, runner
 from warpgauge.gpu_users import User
 from warpgauge.gpu_watch import GpuWatch
+from warpgauge.plan import Lane, Plan
 from warpgauge.process import Ending
-from warpgauge.runner import Lane, Plan
 
 KILLED = Ending(("/bin/bench_gemm",), -9, "", "", 1.0, "showed no new row for 120 s")
 HOW = "bench_gemm showed no new row for 120 s and was ended"

@@ -13,11 +13,11 @@ import builders
 from conftest import Loader
 from warpgauge import interrupts, looks
 from warpgauge.comparison import Comparison, Outcome, Verdict
+from warpgauge.delivered import Outcome as Delivered
 from warpgauge.discovery import Binary
 from warpgauge.model import Clock
 from warpgauge.paired import Side
-from warpgauge.runner import Lane
-from warpgauge.runner import Outcome as Delivered
+from warpgauge.plan import Lane
 
 SIDE = Side(
     (
@@ -110,38 +110,18 @@ def test_an_interrupted_second_look_says_that_the_first_is_kept(loaded: Loader) 
     assert both.found.count(Outcome.INCONCLUSIVE) == 1
 
 
-def interrupted_after(bench: Bench, processes: int) -> None:
-    """The bench is interrupted when so many processes have ended."""
-    everything = bench.run
+def test_an_interrupted_first_look_is_no_look(loaded: Loader) -> None:
+    """What it measured is in the journal."""
+    bench = Bench(loaded)
 
     def run(lanes: Sequence[Lane], rounds: range) -> Iterator[Delivered]:
-        yield from everything(lanes, rounds)[:processes]
+        yield Delivered(SIDE.binaries[0], 1, {}, {}, 1.0)
         raise interrupts.Request(signal.SIGTERM)
 
     bench.run = run  # type: ignore[assignment, method-assign]
-
-
-@pytest.mark.parametrize(("processes", "rounds"), [(8, 2), (11, 2), (12, 3)])
-def test_the_whole_rounds_of_an_interrupted_first_look_are_judged(
-    loaded: Loader, processes: int, rounds: int
-) -> None:
-    bench = Bench(loaded, ["gemm/a"])
-    interrupted_after(bench, processes)
-    both = bench.compare()
-    assert both.found.count(Outcome.INCONCLUSIVE) == 1
-    assert [len(side.outcomes) for side in bench.judged] == [2 * rounds, 2 * rounds]
-    assert both.told == f"{rounds} of 7 rounds, interrupted"
-    assert bench.said == [f"Interrupted: {rounds} of 7 rounds are complete, and judged."]
-    assert both.stop is not None
-    assert interrupts.status(both.stop) == 143
-    assert both.stop.args == (f"in the first look: the run files hold {rounds} of 7 rounds",)
-
-
-def test_a_single_round_is_no_look(loaded: Loader) -> None:
-    bench = Bench(loaded)
-    interrupted_after(bench, 7)
     with pytest.raises(interrupts.Request):
         bench.compare()
+    assert not bench.judged
 
 
 def test_the_hosts_controls_get_no_second_look(loaded: Loader) -> None:

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warpgauge import merge
+from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
-from warpgauge.runner import Outcome
 
 SYNC = Binary(Path("bench_sync"), ("sync/a",))
 

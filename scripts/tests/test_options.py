@@ -73,6 +73,11 @@ def test_only_a_whole_untouched_run_is_recorded(spoiled: list[str]) -> None:
         parse(["--record", *spoiled])
 
 
+def test_quiet_is_not_verbose() -> None:
+    with pytest.raises(UserError, match="--quiet does not go with --verbose"):
+        parse(["--quiet", "--verbose"])
+
+
 def test_all_is_no_filter() -> None:
     options = parse(["--record", "--filter", "all"])
     assert options.filter == ""

@@ -12,9 +12,11 @@ import pytest
 
 import fake_binary
 from warpgauge import discovery, paired, runner, selection
+from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
+from warpgauge.order import order
 from warpgauge.paired import Side
-from warpgauge.runner import Lane, Outcome, Plan, Turn
+from warpgauge.plan import Lane, Plan, Turn, command
 
 GEMM = {"gemm/a": 1000.0, "gemm/b": 2000.0}
 FACTS = {"pair_id": "cafe", "order_seed": "1", "filter": ""}
@@ -31,13 +33,13 @@ class Watched:
     def begins(self, turn: Turn) -> None:
         self.turns.append((turn.round, turn.binary.family, turn.lane.side))
 
+    def runs(self, benchmark: str) -> None: ...
+
     def ended(self, outcome: Outcome) -> None: ...
 
     def __call__(self, lanes: Sequence[Lane], rounds: range) -> list[Outcome]:
         plan = Plan(tuple(lanes), rounds, 1, self._folder / "runs")
-        self.commands += [
-            runner.command(plan, lane, binary) for lane in lanes for binary in lane.binaries
-        ]
+        self.commands += [command(plan, lane, binary) for lane in lanes for binary in lane.binaries]
         return runner.run(plan, self)
 
 
@@ -48,7 +50,7 @@ def side(folder: Path, **facts: str) -> Side:
 def measured(
     base: Side, candidate: Side, names: Collection[str] | None, rounds: range, run: paired.Run
 ) -> tuple[Side, Side]:
-    sides = paired.measure({"base": base, "candidate": candidate}, names, rounds, run).sides
+    sides = paired.measure({"base": base, "candidate": candidate}, names, rounds, run)
     return sides["base"], sides["candidate"]
 
 
@@ -83,7 +85,7 @@ def test_the_sides_take_turns_in_going_first(tmp_path: Path) -> None:
 
 def test_a_round_has_the_same_order_whichever_round_a_run_begins_with() -> None:
     lane = Lane(tuple(Binary(Path(f"bench_{family}"), (f"{family}/a",)) for family in "abcdef"))
-    whole, rest = (runner.order(Plan((lane,), r, 5, Path())) for r in (range(1, 9), range(4, 9)))
+    whole, rest = (order(Plan((lane,), r, 5, Path())) for r in (range(1, 9), range(4, 9)))
     assert whole[3:] == rest
     assert len({tuple(turn.binary.family for turn in turns) for turns in whole}) > 1
 

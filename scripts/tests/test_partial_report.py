@@ -26,6 +26,18 @@ def text() -> str:
     return f'{{\n  "context": {context}  }},\n  "benchmarks": [\n{joined}\n  ]\n}}\n'
 
 
+def test_the_last_name_is_of_the_row_that_was_written_last(tmp_path: Path) -> None:
+    path, whole = tmp_path / "out.json", text()
+    assert partial_report.last_name(path) == ""
+    seen: list[str] = []
+    for length in range(len(whole) + 1):
+        path.write_text(whole[:length])
+        name = partial_report.last_name(path)
+        if not seen or seen[-1] != name:
+            seen.append(name)
+    assert seen == ["", *NAMES]
+
+
 def test_it_counts_as_far_as_it_goes_wherever_it_breaks_off(tmp_path: Path) -> None:
     path, whole = tmp_path / "out.json", text()
     seen: list[list[str] | None] = []

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from warpgauge import progress
+from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
-from warpgauge.runner import Lane, Outcome, Plan, Turn
+from warpgauge.plan import Lane, Plan, Turn
 
 SMALL, LARGE = Binary(Path("bench_a"), ("a/1",)), Binary(Path("bench_b"), ("b/1", "b/2", "b/3"))
 LANE = Lane((SMALL, LARGE))
@@ -69,6 +71,71 @@ def test_a_terminal_sees_what_runs() -> None:
     with progress.RunProgress(PLAN, console) as shown:
         shown.begins(Turn(2, LANE, LARGE))
     assert "round 2 of 2, b" in text.getvalue()
+
+
+def on_a_terminal(benchmark: str, width: int = 160) -> str:
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=True, width=width)
+    with progress.RunProgress(PLAN, console) as shown:
+        shown.begins(Turn(2, LANE, LARGE))
+        shown.runs(benchmark)
+    return text.getvalue()
+
+
+def test_a_terminal_sees_which_benchmark_runs() -> None:
+    assert "round 2 of 2, b: copy/bytes:4" in on_a_terminal("b/copy/bytes:4")
+
+
+def test_a_name_does_nothing_on_a_terminal_but_be_read() -> None:
+    shown = on_a_terminal("b/[red]x[/red]\x1b[2J\n" + "y" * 500)
+    assert "b: [red]x[/red]\\x1b[2J\\ny" in shown
+    assert "y" * 100 not in shown
+
+
+def test_a_narrow_terminal_keeps_it_in_a_line() -> None:
+    lines = on_a_terminal("b/" + "z" * 60, width=40).splitlines()
+    assert all(line.count("z") < 40 for line in lines)
+
+
+def test_what_looks_changed_is_told_a_round_from_the_third_on() -> None:
+    text, seen = io.StringIO(), list[int]()
+
+    def look(outcomes: Sequence[Outcome]) -> int:
+        seen.append(len(outcomes))
+        return len(outcomes) - 3
+
+    plan = Plan((Lane((SMALL,)),), range(1, 6), 1, Path())
+    with progress.RunProgress(plan, Console(file=text, width=40), preview=look) as shown:
+        for number in plan.rounds:
+            shown.begins(Turn(number, LANE, SMALL))
+            shown.ended(outcome(SMALL))
+    assert seen == [3, 4]
+    told = [line.rpartition("left")[2] for line in text.getvalue().splitlines()]
+    assert told[3:5] == [
+        ", preview: 0 look changed",
+        ", preview: 1 looks changed",
+    ]
+    assert not any("changed" in line for line in told[:3])
+
+
+def test_the_rounds_of_a_second_look_tell_nothing_of_the_whole() -> None:
+    plan = Plan((LANE,), range(8, 15), 1, Path())
+
+    def look(outcomes: Sequence[Outcome]) -> int:
+        raise AssertionError
+
+    with progress.RunProgress(plan, Console(file=io.StringIO()), preview=look) as shown:
+        for number in plan.rounds:
+            shown.begins(Turn(number, LANE, SMALL))
+
+
+def test_faults_are_told_where_nothing_else_is() -> None:
+    text = io.StringIO()
+    silent = Console(file=text, quiet=True)
+    with progress.RunProgress(PLAN, silent, Console(file=text)) as shown:
+        shown.begins(Turn(1, LANE, SMALL))
+        shown.ended(outcome(SMALL, **{"a/1": "it broke"}))
+    assert text.getvalue() == "round 1: a/1: it broke\n"
 
 
 def test_a_build_is_one_plain_line_a_stage() -> None:

@@ -11,15 +11,16 @@ import pytest
 import fake_binary
 from test_runner import Silent, errors, merged
 from warpgauge import discovery, merge, repeats, runner
+from warpgauge.delivered import Outcome
 from warpgauge.fatigue import Tired
-from warpgauge.runner import Lane, Plan
+from warpgauge.plan import Lane, Plan
 
 TIMES = {"gemm/a": 1000.0, "gemm/b": 2000.0}
 
 
 def run(
     folder: Path, disturbed: Mapping[str, Mapping[str, float]], *, rounds: int = 5, sides: int = 1
-) -> tuple[Plan, list[runner.Outcome], list[Sequence[str]]]:
+) -> tuple[Plan, list[Outcome], list[Sequence[str]]]:
     """With these counters in the processes of these numbers (all that a program started)."""
     fake_binary.make(folder / "bin", "gemm", TIMES, counters=disturbed)
     binaries = tuple(discovery.find(folder / "bin", folder))
@@ -29,7 +30,7 @@ def run(
     return plan, runner.run(plan, Silent()), settled
 
 
-def rows(plan: Plan, outcomes: list[runner.Outcome]) -> dict[str, merge.JsonRow]:
+def rows(plan: Plan, outcomes: list[Outcome]) -> dict[str, merge.JsonRow]:
     return merged(plan, [one for one in outcomes if one.side == plan.lanes[0].side])
 
 

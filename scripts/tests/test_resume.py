@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
-from warpgauge import runner
+from warpgauge import delivered
+from warpgauge.delivered import Outcome, Running
 from warpgauge.errors import ExitStatus, UserError
-from warpgauge.runner import Plan, Turn
+from warpgauge.plan import Plan, Turn
 
 SLOW = {**TIMES, "sync/busy": 8000.0}
 
@@ -28,16 +29,16 @@ class Interrupts:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left = 1_000_000
         self.begun: list[tuple[int, str, str]] = []
-        deliver = runner._delivered
+        deliver = delivered.deliver
 
-        def counted(plan: Plan, turn: Turn, names: tuple[str, ...]) -> runner.Outcome:
+        def counted(plan: Plan, turn: Turn, names: tuple[str, ...], running: Running) -> Outcome:
             if self.left == 0:
                 raise KeyboardInterrupt
             self.left -= 1
             self.begun.append((turn.round, turn.lane.side, turn.binary.family))
-            return deliver(plan, turn, names)
+            return deliver(plan, turn, names, running)
 
-        monkeypatch.setattr(runner, "_delivered", counted)
+        monkeypatch.setattr(delivered, "deliver", counted)
 
     def after(self, turns: int) -> None:
         self.left = turns

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from warpgauge import load, runfile
+from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
 from warpgauge.errors import UserError
 from warpgauge.merge import rows
 from warpgauge.model import Source
 from warpgauge.run_paths import named_after
-from warpgauge.runner import Outcome
 
 UPSTREAM = Path("/usr/share/benchmark/tools/compare.py"), Path("/usr/share/benchmark/compare.py")
 BINARIES = [Binary(Path("bench_a"), ("a/x", "a/bad")), Binary(Path("bench_b"), ("b/y",))]

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import fake_binary
-from warpgauge import discovery, merge, runner
+from warpgauge import discovery, merge, process, runner
+from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
-from warpgauge.runner import Lane, Outcome, Plan, Turn
+from warpgauge.order import order
+from warpgauge.plan import Lane, Plan, Turn, command
 
 
 class Silent:
@@ -22,6 +25,8 @@ class Silent:
 
     def begins(self, turn: Turn) -> None:
         self.begun.append((turn.round, turn.binary.family))
+
+    def runs(self, benchmark: str) -> None: ...
 
     def ended(self, outcome: Outcome) -> None:
         assert outcome.seconds >= 0
@@ -48,10 +53,10 @@ def test_the_seed_alone_decides_the_order(tmp_path: Path) -> None:
     for family in "abcdef":
         fake_binary.make(tmp_path / "bin", family)
     first, again, other = (plan(tmp_path, processes=5, seed=seed) for seed in (3, 3, 4))
-    assert families(runner.order(first)) == families(runner.order(again))
-    assert families(runner.order(first)) != families(runner.order(other))
-    assert all(sorted(names) == list("abcdef") for names in families(runner.order(first)))
-    assert len({tuple(names) for names in families(runner.order(first))}) > 1
+    assert families(order(first)) == families(order(again))
+    assert families(order(first)) != families(order(other))
+    assert all(sorted(names) == list("abcdef") for names in families(order(first)))
+    assert len({tuple(names) for names in families(order(first))}) > 1
 
 
 def test_every_binary_runs_once_a_round_and_leaves_its_json(tmp_path: Path) -> None:
@@ -98,20 +103,38 @@ def test_a_program_that_knows_no_shuffling_runs_as_it_lists(tmp_path: Path) -> N
     assert not errors(merged(once, runner.run(once, Silent())))
 
 
+def test_it_is_told_which_benchmark_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_LOOK_S", 0.01)
+    times = {"gemm/a": 1e3, "gemm/b": 2e3, "gemm/c": 3e3}
+    fake_binary.make(tmp_path / "bin", "gemm", times, ill={"gemm/b": "hang"})
+
+    class Told(Silent):
+        def __init__(self) -> None:
+            super().__init__()
+            self.benchmarks: list[str] = []
+
+        def runs(self, benchmark: str) -> None:
+            self.benchmarks.append(benchmark)
+
+    told = Told()
+    runner.run(replace(plan(tmp_path, processes=1), deadline_s=0.6), told)
+    assert told.benchmarks[:3] == ["gemm/a", "gemm/b", "gemm/c"]
+
+
 def test_gpu_arguments_reach_only_gpu_binaries(tmp_path: Path) -> None:
     sync, host = Binary(Path("bench_sync"), ("a",)), Binary(Path("bench_host"), ("b",))
     lane = Lane((sync, host), ("--inject=a=2",))
     both = Plan((lane,), range(1, 2), 1, tmp_path, ("--device=1",))
-    assert runner.command(both, lane, sync) == ["bench_sync", "--inject=a=2", "--device=1"]
-    assert runner.command(both, lane, host) == ["bench_host", "--inject=a=2"]
+    assert command(both, lane, sync) == ["bench_sync", "--inject=a=2", "--device=1"]
+    assert command(both, lane, host) == ["bench_host", "--inject=a=2"]
 
 
 def test_some_benchmarks_are_asked_for_by_name(tmp_path: Path) -> None:
     sync = Binary(Path("bench_sync"), ("a", "a+b", "c"))
     lane = Lane((sync,), filters={"sync": "a"})
     plan = Plan((lane,), range(1, 2), 1, tmp_path)
-    assert runner.command(plan, lane, sync) == ["bench_sync", "--benchmark_filter=a"]
-    some = runner.command(plan, lane, sync, ("a+b", "c"))
+    assert command(plan, lane, sync) == ["bench_sync", "--benchmark_filter=a"]
+    some = command(plan, lane, sync, ("a+b", "c"))
     assert some == ["bench_sync", r"--benchmark_filter=^(a\+b|c)$"]
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from builders import row, run, scaled, write
 from clone import TIMES, Repository
-from warpgauge import bench, checks, environment, runfile
+from warpgauge import bench, checks, environment, runfile, screened
 
 SCRIPTS = Path(__file__).parents[1]
 
@@ -124,7 +124,7 @@ def interrupted(*arguments: object, **options: object) -> None:
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        ((bench.Bench, "_measure"), "bench: interrupted before a run file was written"),
+        ((screened.Screened, "measured"), "bench: interrupted before a run file was written"),
         ((runfile, "write"), "bench: interrupted while run.json was written: it is whole, or"),
         ((bench.Bench, "_concluded"), "bench: interrupted after run.json was written"),
     ],

@@ -13,6 +13,8 @@ from typing import Any, NoReturn
 from warpgauge.errors import UserError
 from warpgauge.text import inert
 
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
 
 class Parser(argparse.ArgumentParser):
     """argparse's, whose complaint is a UserError; options are not guessed from their beginnings."""
@@ -42,6 +44,19 @@ def index(text: str) -> int:
 def seconds(text: str) -> float:
     """A time that passes and ends."""
     return between(text, 0.0, math.inf, "a positive number of seconds")
+
+
+def duration(text: str) -> float:
+    """Seconds of ``90``, ``90s``, ``1.5m`` or ``1h``."""
+    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
+    wanted = "a time from 1 s on, as in 90s, 5m or 1h"
+    try:
+        value = float(number) * _UNITS[unit]
+    except ValueError:
+        value = math.nan
+    if not 1.0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")
+    return value
 
 
 def days(text: str) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from rich.console import Console
@@ -25,18 +25,19 @@ from warpgauge import (
     recordable,
     resume,
     runfile,
-    runner,
     self_check_command,
     worktree,
 )
 from warpgauge.alone import alone, of_gpu
 from warpgauge.beside import Beside
+from warpgauge.budget import Budget
 from warpgauge.combination import measured_in_turns, unconfirmed
+from warpgauge.command_log import CommandLog
 from warpgauge.commits import short
+from warpgauge.comparison import Comparison
 from warpgauge.conclusion import Conclusion, without_baseline
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.every_gpu import Share
-from warpgauge.fatigue import Tired
 from warpgauge.formats import TERMINAL
 from warpgauge.gpu_watch import GpuWatch
 from warpgauge.measuring import Measuring, Suite
@@ -46,6 +47,7 @@ from warpgauge.output import Output
 from warpgauge.partial_report import Report
 from warpgauge.resume import Interrupted
 from warpgauge.run_paths import RunPaths, named_after
+from warpgauge.screened import Screened
 from warpgauge.terms import Terms
 from warpgauge.text import plural
 
@@ -58,6 +60,7 @@ class Bench:
     root: Path
     results: Console
     notes: Console  # standard error: progress and remarks
+    faults: Console  # the same, where that is not to be quiet
     argv: Sequence[str] = ()
     before: Interrupted | None = None  # a run that goes on
     share: Share | None = None  # where this GPU is one of several
@@ -70,7 +73,12 @@ class Bench:
         paths.check(options, self.root / "baselines")
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
             at_once = share.at_once if share else 1
-            measuring = Measuring(options, self.root, Path(scratch), self.notes, at_once=at_once)
+            measuring = Measuring(
+                options, self.root, Path(scratch), self.notes, self.faults, at_once=at_once
+            )
+            log = CommandLog(paths.log, self.argv, goes_on=self.before is not None)
+            held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
+            held.enter_context(log.used())
             built = share.built if share else measuring.built()
             suite = measuring.suite(built.programs)
             if uuid := suite.known.get("gpu_uuid", ""):
@@ -84,13 +92,18 @@ class Bench:
                 kept = plural(journal.size, "process is", "processes are")
                 measuring.note(f"Going on with {os.path.relpath(paths.run)}: {kept} there.")
             watch = GpuWatch(uuid, measuring.note) if uuid else None
-            measuring = replace(measuring, journal=journal, watch=watch)
+            budget = Budget(options.budget_s) if options.budget_s is not None else None
+            measuring = replace(measuring, journal=journal, watch=watch, budget=budget)
             measuring.wait_for_gpu()
             sides = Beside(measuring, suite, built.source)
-            with resume.goes_on(journal, measuring.note, share.whole if share else None):
+            with resume.goes_on(journal, measuring.warn, share.whole if share else None):
                 if against:
-                    return self._against(sides, against, paths)
-                return self._by_itself(sides, chosen or self._own_baseline(suite), paths)
+                    status = self._against(sides, against, paths)
+                else:
+                    status = self._by_itself(sides, chosen or self._own_baseline(suite), paths)
+            if budget is not None:
+                (measuring.warn if budget.too_short else measuring.note)(budget.told)
+            return status
 
     def inputs(self) -> tuple[Record | None, str]:
         """The baseline and the commit that are named; None, "" where none is. Raises UserError."""
@@ -101,14 +114,13 @@ class Bench:
 
     def judge_self_check(self, folder: Path) -> ExitStatus:
         """What an earlier self-check measured, judged by today's rule. Raises UserError."""
-        baselines = self.root / "baselines"
         chosen = load.load(self.options.baseline) if self.options.baseline else None
         return self_check_command.judged_again(
             folder,
             lambda gpu: chosen or self._baseline_of(gpu),
             self.show,
-            baselines,
-            lambda line: self.notes.print(line, markup=False, highlight=False, soft_wrap=True),
+            self.root / "baselines",
+            partial(self.faults.print, markup=False, highlight=False, soft_wrap=True),
         )
 
     def _by_itself(self, beside: Beside, base: Record | None, paths: RunPaths) -> ExitStatus:
@@ -121,10 +133,22 @@ class Bench:
             self._require_recordable(suite, base)
         elif base is not None:
             measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
-        outcomes, tired = self._measure(beside)
-        context = runfile.context(suite.binaries, outcomes, self._facts(beside), suite.known)
-        rows = merge.rows(suite.binaries, outcomes)
-        status = self._kept(paths, context, rows, base, beside, tired)
+        screened = Screened(beside, base, self.show.judged, paths.run)
+        side, tired = screened.measured()
+        if tired is not None and options.record:
+            raise tired
+
+        def settled(found: Comparison) -> Comparison:
+            if tired is not None:
+                return unconfirmed(found, "the GPU stays slow")
+            if options.record:
+                return found
+            # The files of the pair tell by themselves what they were asked for.
+            judge = replace(self.show, terms=replace(self.show.terms, filter=None)).judged
+            further = partial(screened.further, side)
+            return confirm.confirmed(found, beside, paths.confirming, judge, further)
+
+        status = self._kept(paths.run, *screened.document(side), base, beside, settled)
         if tired is not None:
             raise tired.after(status)
         return status
@@ -156,21 +180,21 @@ class Bench:
 
     def _kept(
         self,
-        paths: RunPaths,
+        out: Path,
         context: Report,
         rows: Sequence[merge.JsonRow],
         base: Record | None,
         beside: Beside,
-        tired: Tired | None,
+        settled: Callable[[Comparison], Comparison],
     ) -> ExitStatus:
         """Write the run file and conclude from it; an interrupt says what became of the file."""
-        out, shown = paths.run, os.path.relpath(paths.run)
+        shown = os.path.relpath(out)
         became = f"while {shown} was written: it is whole, or what it was before"
         try:
             runfile.write(out, context, rows)
             became = f"after {shown} was written"
             beside.measuring.note(f"run file: {shown}")
-            return self._concluded(base, load.load(out), beside, paths, tired)
+            return self._concluded(base, load.load(out), beside, settled)
         except KeyboardInterrupt as stop:
             raise interrupts.told(stop, became) from None
 
@@ -187,55 +211,27 @@ class Bench:
         at = baseline.path_of(baselines, known["gpu_name"]) if base else baselines
         recordable.require_suite(known, suite.binaries, suite.probe.faults, at, base)
 
-    def _measure(self, beside: Beside) -> tuple[list[runner.Outcome], Tired | None]:
-        """What all rounds delivered, or those before the GPU got tired. Raises Tired."""
-        rounds, outcomes = range(1, self.options.processes + 1), list[runner.Outcome]()
-        try:
-            outcomes.extend(beside.measuring.run([beside.candidate.lane()], rounds))
-        except Tired as tired:
-            if self.options.record:
-                raise
-            return outcomes, tired
-        return outcomes, None
-
-    def _facts(self, beside: Beside) -> dict[str, str]:
-        options = self.options
-        return {
-            **beside.candidate.facts,
-            "processes": str(options.processes),
-            "order_seed": str(options.seed),
-            "filter": options.filter,
-        }
-
     def _concluded(
         self,
         base: Record | None,
         run: Record,
         beside: Beside,
-        paths: RunPaths,
-        tired: Tired | None,
+        settled: Callable[[Comparison], Comparison],
     ) -> ExitStatus:
-        """Confirm what needs it and show the result; with --record keep it too."""
-        note, probe, show = beside.measuring.note, beside.suite.probe, self.show
+        """Judge, settle what needs it, and show the result; with --record keep it too."""
+        warn, probe, show = beside.measuring.warn, beside.suite.probe, self.show
         if base is None:
             status = show.values(run)
         else:
-            found = show.judged(base, run)
-            if tired is not None:
-                found = unconfirmed(found, "the GPU stays slow")
-            elif not self.options.record:
-                # The files of the pair tell by themselves what they were asked for.
-                judge = replace(show, terms=replace(show.terms, filter=None)).judged
-                found = confirm.confirmed(found, beside, paths.confirming, judge)
-            status = show.compared(found)
+            status = show.compared(settled(show.judged(base, run)))
         if self.options.record:
             for line in baseline.record(run.path, self.root / "baselines").lines():
                 self.results.print(line, markup=False, highlight=False, soft_wrap=True)
             return ExitStatus.OK
         if base is None:
-            note(without_baseline(probe))
+            warn(without_baseline(probe))
             for line in self.options.formats.unwritten:
-                note(line)
+                warn(line)
         if probe.no_gpu:
             show.recorded(self.root / "baselines")
         if status is ExitStatus.OK and probe.no_gpu:
@@ -264,12 +260,16 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
         before = resume.interrupted(options, root / "build" / "runs")
         argv, options = before.argv, before.options
     # What a program reads from standard output stands there alone.
-    shown, notes = Output(stderr=options.formats.shown is not TERMINAL), Output(stderr=True)
+    shown = Output(stderr=options.formats.shown is not TERMINAL)
+    faults = Output(stderr=True)
+    notes = Output(stderr=True, quiet=True) if options.quiet else faults
     try:
         if options.self_check_of:
-            return Bench(options, root, shown, notes).judge_self_check(options.self_check_of)
+            return Bench(options, root, shown, notes, faults).judge_self_check(
+                options.self_check_of
+            )
         with alone(root / "build", _waiting(options, "of this tree", notes)):
-            one = Bench(options, root, shown, notes, argv, before)
+            one = Bench(options, root, shown, notes, faults, argv, before)
             return every_gpu.measured(one) if options.every_gpu else one.run()
     except OSError as fault:
         raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge import build, discovery, load, looks, paired, runfile, selection, worktree
+from warpgauge import build, discovery, load, looks, paired, preview, runfile, selection, worktree
 from warpgauge.alone import alone
 from warpgauge.commits import short
 from warpgauge.comparison import Comparison
+from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.looks import Looks
@@ -19,6 +20,8 @@ from warpgauge.measuring import Measuring, Suite
 from warpgauge.model import Record
 from warpgauge.paired import BASE, CANDIDATE, Side
 from warpgauge.pairs import FEWEST_ROUNDS
+from warpgauge.plan import Lane
+from warpgauge.spending import Spending
 
 
 @dataclass(frozen=True)
@@ -108,20 +111,36 @@ class Beside:
             "pair_id": paired.new_id(),
         }
 
-        def keep_and_judge(sides: Mapping[str, Side]) -> Comparison:
+        def keep_and_judge(
+            sides: Mapping[str, Side], files: tuple[Path, Path] = files
+        ) -> Comparison:
             documents = paired.documents(sides[BASE], sides[CANDIDATE], facts, self.suite.known)
             runfile.write_all(dict(zip(files, documents, strict=True)))
             one, other = (load.load(path) for path in files)
             return judge(one, other)
 
-        both = looks.take(
-            {BASE: base, CANDIDATE: candidate},
-            max(options.processes, FEWEST_ROUNDS),
-            second_look=options.second_look,
-            run=self.measuring.run,
-            judge=keep_and_judge,
-            left=looks.undecided,
-            say=self.measuring.note,
-        )
+        def changed(outcomes: Sequence[Outcome]) -> int | None:
+            scratch = self.measuring.scratch
+            paths = scratch / "preview-base.json", scratch / "preview.json"
+            sides = paired.with_outcomes({BASE: base, CANDIDATE: candidate}, outcomes)
+            return preview.changed(lambda: keep_and_judge(sides, paths))
+
+        def run(lanes: Sequence[Lane], rounds: range) -> Iterator[Outcome]:
+            return self.measuring.run(lanes, rounds, changed)
+
+        sides, note = {BASE: base, CANDIDATE: candidate}, self.measuring.note
+        first = max(options.processes, FEWEST_ROUNDS)
+        if (budget := self.measuring.budget) is not None:
+            both = Spending(budget, run, keep_and_judge, note).pair(sides, first)
+        else:
+            both = looks.take(
+                sides,
+                first,
+                second_look=options.second_look,
+                run=run,
+                judge=keep_and_judge,
+                left=looks.undecided,
+                say=note,
+            )
         self.measuring.note(f"run files: {', '.join(os.path.relpath(path) for path in files)}")
         return both

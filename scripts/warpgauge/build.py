@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from warpgauge import command_log
 from warpgauge.errors import UserError
 from warpgauge.offspring import Offspring
 
@@ -103,7 +104,7 @@ def build(
 
 def _logged(command: Sequence[str], root: Path, log: Path, see: Callable[[str], None]) -> None:
     output: list[str] = []
-    with log.open("a") as file:
+    with log.open("a") as file, command_log.running(command, folder=root) as logged:
         file.write(f"$ {shlex.join(command)}\n")
         try:
             process = subprocess.Popen(
@@ -128,6 +129,7 @@ def _logged(command: Sequence[str], root: Path, log: Path, see: Callable[[str], 
             except BaseException:  # Ctrl-C, a full disk: no compiler goes on
                 Offspring(process.pid).end()
                 raise
+        logged.ended(process.returncode)
     if process.returncode:
         shown = "\n".join(f"  {line}" for line in telling(output))
         raise UserError(f"`{shlex.join(command)}` failed, its whole output is in {log}:\n{shown}")

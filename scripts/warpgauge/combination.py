@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from warpgauge.commits import short
@@ -30,11 +30,11 @@ _WORDS = {
 }
 
 
-def flagged(screened: Comparison) -> tuple[Verdict, ...]:
-    """The verdicts to confirm; none where the sides must not be compared."""
+def flagged(screened: Comparison, also: Collection[str] = ()) -> tuple[Verdict, ...]:
+    """The verdicts to confirm, and those of `also`; none where the sides must not be compared."""
     if screened.refusal is not None:
         return ()
-    return tuple(one for one in screened.verdicts if one.outcome in _FLAGS)
+    return tuple(one for one in screened.verdicts if one.outcome in _FLAGS or one.name in also)
 
 
 def measured_in_turns(both: Looks[Comparison], commit: str) -> Comparison:
@@ -43,14 +43,16 @@ def measured_in_turns(both: Looks[Comparison], commit: str) -> Comparison:
     return replace(both.found, notes=(note, *both.found.notes))
 
 
-def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
-    """`screened` with the verdicts of what it flagged replaced by those of a pair.
+def combined(
+    screened: Comparison, both: Looks[Comparison], also: Collection[str] = ()
+) -> Comparison:
+    """`screened` with the verdicts of what it flagged, and `also`, replaced by those of a pair.
 
     A pair that could not be measured acquits nobody: a regression stays one, and a benchmark that
     the base does not have keeps its verdict. Nor does one that is too noisy to rule out what the
     baseline saw: that is INCONCLUSIVE.
     """
-    flags, paired = flagged(screened), both.found
+    flags, paired = flagged(screened, also), both.found
     if paired.refusal is not None:
         return unconfirmed(screened, paired.refusal)
     beside = {one.name: one for one in paired.verdicts}
@@ -97,7 +99,7 @@ def _counts(screened: Verdict, paired: Verdict) -> bool:
     if paired.outcome is Outcome.NEW:
         return False
     measured = paired.outcome is Outcome.INCONCLUSIVE or paired.outcome not in UNMEASURED
-    return measured or screened.outcome is not Outcome.REGRESSION
+    return measured or screened.outcome not in (Outcome.REGRESSION, Outcome.PASS)
 
 
 def _settled(screened: Verdict, paired: Verdict) -> Verdict:

@@ -17,6 +17,7 @@ from warpgauge.kinship import references
 from warpgauge.model import Clock, Record
 from warpgauge.selection import exactly
 from warpgauge.sessions import newest_last
+from warpgauge.spending import unsettled
 from warpgauge.text import plural
 
 
@@ -25,15 +26,17 @@ def confirmed(
     beside: Beside,
     files: tuple[Path, Path],
     judge: Callable[[Record, Record], Comparison],
+    further: Callable[[Comparison], Comparison] = lambda screened: screened,
 ) -> Comparison:
     """`screened` after another measurement of what it flagged, with a note on what was done.
 
-    The pair is left in `files`, base first. Where there can be none `screened` stands, and the note
-    says why.
+    With a budget of time that is all that it leaves open. The pair is left in `files`, base first.
+    Where there can be none `screened` stands after `further` rounds, and the note says why.
     """
-    flags = flagged(screened)
+    also = _undecided(screened, beside)
+    flags = flagged(screened, also)
     if not beside.measuring.options.confirm:
-        return unconfirmed(screened, "--no-confirm was given")
+        return unconfirmed(further(screened), "--no-confirm was given")
     if not flags:
         return screened
     measuring, names = beside.measuring, [one.name for one in flags]
@@ -47,12 +50,27 @@ def confirmed(
         sides = beside.base(commit).only(names), beside.candidate.only(names)
         both = beside.compared(*sides, exactly(names), files, judge)
     except UserError as fault:
-        return unconfirmed(screened, str(fault))
+        return unconfirmed(further(screened), str(fault))
     except OSError as fault:
-        return unconfirmed(screened, f"{fault.filename or 'the system'}: {fault.strerror or fault}")
+        why = f"{fault.filename or 'the system'}: {fault.strerror or fault}"
+        return unconfirmed(further(screened), why)
     if both.stop is not None:
         raise both.stop
-    return combined(screened, both)
+    return combined(screened, both, also)
+
+
+def _undecided(screened: Comparison, beside: Beside) -> set[str]:
+    """What is open and not flagged, where a budget has time for it."""
+    measuring = beside.measuring
+    budget, sure = measuring.budget, {one.name for one in flagged(screened)}
+    names = {one.name for one in unsettled(screened)} - sure
+    if budget is None or not names or not measuring.options.confirm:
+        return set()
+    lane = beside.candidate.only([*sure, *names]).lane()
+    if budget.left >= measuring.options.processes * budget.needed([lane, lane]):
+        return names
+    measuring.warn(f"No time was left for {plural(len(names), 'undecided benchmark')}.")
+    return set()
 
 
 def commit_of(baseline: Record, run: Record) -> str:

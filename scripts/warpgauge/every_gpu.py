@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from warpgauge import apart, journal, resume, streams
 from warpgauge.apart import Ended, Work
+from warpgauge.command_log import CommandLog
 from warpgauge.discovery import Probe
 from warpgauge.errors import ExitStatus
 from warpgauge.interrupts import name_of
@@ -56,8 +57,9 @@ def measured(one: Bench) -> ExitStatus:
     paths = RunPaths(options.out) if options.out else named_after(one.root, datetime.now())
     one.inputs()
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
-        measuring = Measuring(options, one.root, Path(scratch), one.notes)
-        built = measuring.built()
+        measuring = Measuring(options, one.root, Path(scratch), one.notes, one.faults)
+        with CommandLog(paths.log, one.argv, goes_on=one.before is not None).used():
+            built = measuring.built()
         if one.before is None:
             facts = {**resume.called(one.argv, options.seed, paths.run)}
             facts["gpus"], facts["faults"] = _named(measuring.gpus(built))

@@ -29,12 +29,14 @@ from warpgauge import (
     trace,
     trace_file,
 )
+from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.fidelity_finding import Finding
 from warpgauge.fidelity_options import Options, parse
 from warpgauge.merge import JsonRow
 from warpgauge.output import Output
+from warpgauge.plan import Lane, Plan, Turn
 from warpgauge.suggestion import hint
 from warpgauge.text import typed
 
@@ -46,9 +48,11 @@ SOURCES = (".cu", ".cpp")  # of benchmarks; one file is one family
 class _Silent:
     """A runner.Observer: one line a benchmark says enough."""
 
-    def begins(self, turn: runner.Turn) -> None: ...
+    def begins(self, turn: Turn) -> None: ...
 
-    def ended(self, outcome: runner.Outcome) -> None: ...
+    def runs(self, benchmark: str) -> None: ...
+
+    def ended(self, outcome: Outcome) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -168,10 +172,8 @@ class Fidelity:
         environment: Mapping[str, str] | None = None,
     ) -> JsonRow:
         """What fresh processes of this one benchmark say, merged."""
-        plan = runner.Plan(
-            lanes=(
-                runner.Lane((binary,), filters={binary.family: selection.exactly(binary.names)}),
-            ),
+        plan = Plan(
+            lanes=(Lane((binary,), filters={binary.family: selection.exactly(binary.names)}),),
             rounds=range(1, processes + 1),
             seed=0,  # one binary has but one order
             folder=folder,

@@ -7,6 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from warpgauge import command_log
 from warpgauge.errors import UserError
 from warpgauge.text import inert
 
@@ -20,16 +21,20 @@ _QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Whatever comes of it. Raises UserError where there is no git."""
     environment = {key: value for key, value in os.environ.items() if key not in _MISLEADING}
+    command = ["git", "-C", str(folder), "-c", f"core.hooksPath={os.devnull}", *arguments]
     try:
-        return subprocess.run(
-            ["git", "-C", str(folder), "-c", f"core.hooksPath={os.devnull}", *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            env={**environment, **_QUIET},
-        )
+        with command_log.running(command) as logged:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                env={**environment, **_QUIET},
+            )
+            logged.ended(done.returncode)
+        return done
     except OSError as fault:
         raise UserError(f"cannot run git: {fault.strerror}") from fault
 

@@ -12,8 +12,7 @@ from warpgauge import interrupts
 from warpgauge.comparison import Comparison, Verdict
 from warpgauge.controls import FAMILY as CONTROLS
 from warpgauge.model import Clock
-from warpgauge.paired import Measured, Run, Side, measure
-from warpgauge.pairs import FEWEST_ROUNDS
+from warpgauge.paired import Run, Side, measure
 from warpgauge.text import plural
 
 # The rounds of both looks together, as a multiple of the first's. Twelve times (84 rounds) find 5 %
@@ -28,7 +27,7 @@ Found = TypeVar("Found")
 class Looks(Generic[Found]):
     """What was found, and in how many looks: ``7 rounds``.
 
-    `stop` is the interrupt that ended them, to be raised when all of that is shown.
+    `stop` is the interrupt that ended the second, to be raised when all of that is shown.
     """
 
     found: Found
@@ -50,14 +49,11 @@ def take(
     """What `first` rounds of the sides show; after a second look at what they leave open.
 
     `judge` keeps and judges what all sides delivered so far, `left` tells what that leaves
-    undecided. The second look has as many rounds as that needs, up to `most` times `first`. After
-    an interrupt the whole rounds of the first look are judged, if they are enough; else it is
-    raised.
+    undecided. The second look has as many rounds as that needs, up to `most` times `first`; where
+    it is interrupted the first is what was found.
     """
     measured = measure(sides, None, range(1, first + 1), run)
-    if measured.stop is not None:
-        return _broken_off(measured, measured.stop, first, judge, say)
-    found = judge(measured.sides)
+    found = judge(measured)
     open_ = left(found)
     names = list(dict.fromkeys(one.name for one in open_))
     rounds, many = plural(first, "round"), plural(len(names), "undecided benchmark")
@@ -67,33 +63,18 @@ def take(
         return Looks(found, f"{rounds}, and no second look at {many}")
     last = rounds_needed(open_, first, most)
     say(f"Second look, at {many}: rounds {first + 1} to {last}")
-    again = measure(measured.sides, names, range(first + 1, last + 1), run)
-    if again.stop is not None:
-        say("Interrupted in the second look: this is what the first one found.")
-        stop = interrupts.told(again.stop, "in the second look: the run files hold the first")
-        return Looks(found, f"{rounds}, and no second look at {many}", stop)
     try:
-        found = judge(again.sides)
+        again = measure(measured, names, range(first + 1, last + 1), run)
+    except KeyboardInterrupt as stop:
+        say("Interrupted in the second look: this is what the first one found.")
+        told = interrupts.told(stop, "in the second look: the run files hold the first")
+        return Looks(found, f"{rounds}, and no second look at {many}", told)
+    try:
+        found = judge(again)
     except KeyboardInterrupt as late:
         held = "after the second look: the run files hold it, or the first"
         raise interrupts.told(late, held) from None
     return Looks(found, f"{rounds}, and {last} in a second look at {many}")
-
-
-def _broken_off(
-    measured: Measured,
-    stop: KeyboardInterrupt,
-    first: int,
-    judge: Callable[[Mapping[str, Side]], Found],
-    say: Callable[[str], None],
-) -> Looks[Found]:
-    if measured.rounds < FEWEST_ROUNDS:
-        raise stop
-    rounds = f"{measured.rounds} of {plural(first, 'round')}"
-    say(f"Interrupted: {rounds} are complete, and judged.")
-    found = judge(measured.sides)
-    stopped = interrupts.told(stop, f"in the first look: the run files hold {rounds}")
-    return Looks(found, f"{rounds}, interrupted", stopped)
 
 
 def rounds_needed(open_: Iterable[Verdict], first: int, most: int = MOST) -> int:

@@ -21,12 +21,16 @@ from warpgauge import (
     selection,
     system_packages,
 )
+from warpgauge.budget import Budget
 from warpgauge.counters import GPUS_AT_ONCE
+from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary, Probe
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.gpu_watch import GpuWatch
 from warpgauge.journal import Journal
 from warpgauge.options import Options
+from warpgauge.plan import Lane, Plan, command
+from warpgauge.preview import Preview
 from warpgauge.process import Ending
 from warpgauge.text import inert, named, plural
 
@@ -63,6 +67,8 @@ class Measuring:
     root: Path
     scratch: Path  # gets what the processes write
     notes: Console
+    faults: Console  # the same, unless only what changes a result is to be told
+    budget: Budget | None = None  # of time, where one was given
     journal: Journal | None = None  # keeps what was delivered
     at_once: int = 1  # GPUs that are measured at the same time, this one included
     watch: GpuWatch | None = None  # over the GPU, once it is known
@@ -98,7 +104,7 @@ class Measuring:
             return tree
         programs = built_from.known(self.root)
         if note := built_from.note(programs, tree):
-            self.note(note)
+            self.warn(note)
         return programs or tree
 
     def suite(self, folder: Path) -> Suite:
@@ -114,7 +120,7 @@ class Measuring:
         if options.inject:
             selection.require_injected(options.injected_regex, binaries)
         if probe.no_gpu:
-            self.note(f"No GPU is measured here: {probe.no_gpu}. Only the host family runs.")
+            self.warn(f"No GPU is measured here: {probe.no_gpu}. Only the host family runs.")
         known = {**machine_context.machine(), **probe.context}
         known |= machine_context.gpu(probe.context.get("gpu_uuid", ""))
         if self.at_once > 1:
@@ -149,9 +155,11 @@ class Measuring:
         device = self.options.device
         return {"CUDA_VISIBLE_DEVICES": device} if isinstance(device, str) else {}
 
-    def run(self, lanes: Sequence[runner.Lane], rounds: range) -> Iterator[runner.Outcome]:
+    def run(
+        self, lanes: Sequence[Lane], rounds: range, preview: Preview | None = None
+    ) -> Iterator[Outcome]:
         """The lanes' processes of `rounds`, one by one, shown as they go."""
-        plan = runner.Plan(
+        plan = Plan(
             lanes=tuple(lanes),
             rounds=rounds,
             seed=self.options.seed,
@@ -165,12 +173,13 @@ class Measuring:
         for lane in lanes:
             for binary in lane.binaries:
                 device = [f"{key}={value}" for key, value in plan.environment.items()]
-                self.echo(f"$ {shlex.join([*device, *runner.command(plan, lane, binary)])}")
+                self.echo(f"$ {shlex.join([*device, *command(plan, lane, binary)])}")
                 if binary.fault:
                     side = f"{lane.side}: " if lane.side else ""
-                    self.note(f"{side}{binary.path.name}: {binary.fault}")
-        with progress.RunProgress(plan, self.notes) as observer:
-            yield from runner.one_by_one(plan, observer, self.journal)
+                    self.warn(f"{side}{binary.path.name}: {binary.fault}")
+        with progress.RunProgress(plan, self.notes, self.faults, preview) as observer:
+            outcomes = runner.one_by_one(plan, observer, self.journal)
+            yield from self.budget.timed(outcomes) if self.budget else outcomes
 
     def _settle(self, names: Sequence[str]) -> None:
         """Give a disturbed GPU a chance to come to rest."""
@@ -189,6 +198,10 @@ class Measuring:
 
     def note(self, line: str) -> None:
         self.notes.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def warn(self, line: str) -> None:
+        """Of what changes what the result means; --quiet does not silence it."""
+        self.faults.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def echo(self, line: str) -> None:
         if self.options.verbose:

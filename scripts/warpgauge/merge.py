@@ -16,11 +16,11 @@ from warpgauge.counters import (
     combined,
     is_disturbed,
 )
+from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
 from warpgauge.document import TIME_UNITS
 from warpgauge.fields import counters_of, label_of
 from warpgauge.measured import is_run
-from warpgauge.runner import Outcome
 
 JsonRow = dict[str, Any]
 

@@ -12,15 +12,16 @@ from pathlib import Path
 
 from warpgauge import terms_options
 from warpgauge.allowance import Allowance
-from warpgauge.arguments import Parser, index, positive, seconds
+from warpgauge.arguments import Parser, duration, index, positive, seconds
 from warpgauge.errors import UserError
 from warpgauge.format_options import Formats
 from warpgauge.formats import FORMATS
+from warpgauge.plan import DEADLINE_S
 from warpgauge.recordable import FEWEST_PROCESSES
 from warpgauge.request import normal, require_portable
-from warpgauge.runner import DEADLINE_S
 
-# Seven process medians a side let a t test see 0.3 % of device time; a quick look needs three.
+# Seven process medians a side let a t test see 0.3 % of device time; a quick look needs three, and
+# so does the first one of a budget: fewer may all be odd ones (`screening`).
 PROCESSES = 7
 QUICK_PROCESSES = 3
 
@@ -40,6 +41,7 @@ class Options:
 
     filter: str
     processes: int
+    budget_s: float | None
     out: Path | None
     baseline: Path | None
     device: int | str | None
@@ -56,6 +58,7 @@ class Options:
     timeout_s: float
     wait: bool
     build: bool
+    quiet: bool
     verbose: bool
     formats: Formats
     fail_on: tuple[str, ...]
@@ -77,9 +80,11 @@ def parse(argv: Sequence[str]) -> Options:
     given = parser.parse_args(argv)
     if given.resume is not None:
         _check_resuming(vars(given), vars(parser.parse_args([])))
+    fewest = given.quick or given.budget is not None
     options = Options(
         filter=normal(given.filter),
-        processes=given.processes or (QUICK_PROCESSES if given.quick else PROCESSES),
+        processes=given.processes or (QUICK_PROCESSES if fewest else PROCESSES),
+        budget_s=given.budget,
         out=given.out,
         baseline=given.baseline,
         device=given.device,
@@ -96,6 +101,7 @@ def parse(argv: Sequence[str]) -> Options:
         timeout_s=given.timeout,
         wait=not given.no_wait,
         build=not given.no_build,
+        quiet=given.quiet,
         verbose=given.verbose,
         formats=Formats.parse(given.format),
         fail_on=tuple(given.fail_on),
@@ -104,6 +110,13 @@ def parse(argv: Sequence[str]) -> Options:
     )
     require_portable("--filter", options.filter.removeprefix("-"))
     require_portable("--inject", options.injected_regex)
+    if options.budget_s is not None:
+        decides = {"--processes": given.processes, "--quick": given.quick}
+        _refuse(
+            "--budget", {**decides, "--record": given.record, "--self-check": options.self_check}
+        )
+    if options.quiet:
+        _refuse("--quiet", {"--verbose": options.verbose})
     if options.record:
         _check_recordable(options)
     if options.self_check:
@@ -130,7 +143,7 @@ def parse(argv: Sequence[str]) -> Options:
 
 def _check_resuming(given: Mapping[str, object], usual: Mapping[str, object]) -> None:
     """A run goes on as it began."""
-    free = ("resume", "no_wait", "verbose")
+    free = ("resume", "no_wait", "quiet", "verbose")
     changed = [name for name in given if name not in free and given[name] != usual[name]]
     _refuse("--resume", {f"--{name.replace('_', '-')}": True for name in changed})
 
@@ -170,6 +183,8 @@ def _parser() -> Parser:
         "at what stays inconclusive")  # fmt: skip
     add("--processes", metavar="N", type=positive, help=f"default {PROCESSES}; two builds "
         "that are measured in turns need 2")  # fmt: skip
+    add("--budget", metavar="TIME", type=duration, help="of measuring, as in 60s or 5m: "
+        f"{QUICK_PROCESSES} processes of everything, then more of what is still open")  # fmt: skip
     add("--out", metavar="FILE", type=Path, help="run file; default build/runs/<time>.json")
     add("--baseline", metavar="PATH", type=Path, help="default baselines/<this GPU model>")
     add("--against", metavar="REF", type=_revision, help="build this commit too, and "
@@ -198,6 +213,8 @@ def _parser() -> Parser:
     add("--no-wait", action="store_true", help="refuse (exit 3) instead of waiting while another "
         "scripts/bench uses this GPU or tree")  # fmt: skip
     add("--no-build", action="store_true", help="run what build/release holds")
+    add("--quiet", action="store_true", help="only the result, faults, and warnings that change "
+        "what it means")  # fmt: skip
     add("--verbose", action="store_true", help="show the build's output and every command")
     return parser
 

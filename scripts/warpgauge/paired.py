@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import secrets
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from warpgauge import merge, runfile, selection
+from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
 from warpgauge.merge import JsonRow
 from warpgauge.partial_report import Report
-from warpgauge.runner import Lane, Outcome
+from warpgauge.plan import Lane
 
 BASE, CANDIDATE = "base", "candidate"
 
@@ -45,42 +45,26 @@ class Side:
         return Lane(self.binaries, self.arguments, name, self.filters)
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Sides by name, with what `rounds` whole rounds added; `stop` interrupted the next one."""
-
-    sides: Mapping[str, Side]
-    rounds: int
-    stop: KeyboardInterrupt | None = None
-
-
 def measure(
     sides: Mapping[str, Side], names: Collection[str] | None, rounds: range, run: Run
-) -> Measured:
+) -> dict[str, Side]:
     """Sides, by name, with what `rounds` delivered, added to what they had before.
 
     Of all their benchmarks or, after a first look say, of `names` only: then binaries that have
-    none of these do not run. One that only one side has runs alone. Of an interrupted round
-    nothing is kept: the sides would not meet in it.
+    none of these do not run. One that only one side has runs alone.
     """
     lanes = [
         (side if names is None else side.only(names)).lane(name) for name, side in sides.items()
     ]
-    outcomes: list[Outcome] = []
-    stop, whole = None, set(rounds)
-    try:
-        outcomes.extend(run(lanes, rounds))  # those before an interrupt stay
-    except KeyboardInterrupt as caught:
-        stop = caught
-        of_a_round = sum(one.fault is None for lane in lanes for one in lane.binaries)
-        ended = Counter(outcome.round for outcome in outcomes)
-        whole = {number for number, processes in ended.items() if processes == of_a_round}
-    kept = [one for one in outcomes if one.round in whole]
-    added = {
-        name: replace(side, outcomes=side.outcomes + tuple(o for o in kept if o.side == name))
+    return with_outcomes(sides, list(run(lanes, rounds)))
+
+
+def with_outcomes(sides: Mapping[str, Side], outcomes: Sequence[Outcome]) -> dict[str, Side]:
+    """Each side with those that are its own added to what it had before."""
+    return {
+        name: replace(side, outcomes=side.outcomes + tuple(o for o in outcomes if o.side == name))
         for name, side in sides.items()
     }
-    return Measured(added, len(whole), stop)
 
 
 def new_id() -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,8 +13,10 @@ from typing import Any
 Report = Mapping[str, Any]  # Google Benchmark's JSON, as it was read
 
 _LARGEST = 64 * 2**20  # bytes; what is more is no report
+_TAIL = 1 << 14  # bytes; a row has about two thousand
 
-# As Google Benchmark indents a row's closing brace, and begins the list of the rows.
+# As Google Benchmark writes a row's name and its closing brace, and begins the list of the rows.
+_NAME = re.compile(r'^      "name": (".*"),?$', re.MULTILINE)
 _ROW_END, _ROWS_BEGIN = "\n    }", '"benchmarks": ['
 
 
@@ -33,6 +36,17 @@ def read(path: Path) -> tuple[Report, bool]:
         # What can be read as it stands is not mended into something else.
         return (document, candidate is text) if _is_report(document) else ({}, False)
     return {}, False
+
+
+def last_name(path: Path) -> str:
+    """Of the row that was written last, as far as the end of the file shows one; else nothing."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _TAIL))
+            names = _NAME.findall(file.read(_TAIL).decode(errors="replace"))
+        return str(json.loads(names[-1], strict=False)) if names else ""
+    except (OSError, ValueError):
+        return ""
 
 
 def _text(path: Path) -> str:

@@ -9,12 +9,12 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from warpgauge import interrupts, offspring
+from warpgauge import command_log, interrupts, offspring
 from warpgauge.offspring import Offspring
 from warpgauge.text import inert
 
@@ -79,20 +79,28 @@ def run(
     environment: Mapping[str, str] | None = None,
     *,
     watched: Path | None = None,
+    grown: Callable[[], None] = lambda: None,
+    told: str = "",
 ) -> Ending:
     """Run `command` in a session of its own; `environment` is added to ours.
 
     It is ended after `deadline_s`; where a file is `watched`, after the file has not changed its
-    size for so long. Whatever it started is ended with it, or when it ended by itself; so it is
-    when this function is left by an exception (Ctrl-C), which the child does not see by itself.
+    size for so long, and `grown` is told of each change. Whatever it started is ended with it, or
+    when it ended by itself; so it is when this function is left by an exception (Ctrl-C), which the
+    child does not see by itself.
+
 
     It does not outlive us either, though what it started may: nobody is left to look for that.
 
-    Its output is in two files of `folder`, for as long as it runs: it may be large.
+    Its output is in two files of `folder`, for as long as it runs: it may be large. The log of the
+    commands says what it was run for in the words of `told`.
     """
     files = [folder / "stdout", folder / "stderr"]
     try:
-        return _run(command, deadline_s, files, environment or {}, watched)
+        with command_log.running(command, environment or {}, told=told) as logged:
+            ending = _run(command, deadline_s, files, environment or {}, watched, grown)
+            logged.ended(ending.status, ending.ended_for)
+        return ending
     finally:
         for file in files:
             file.unlink(missing_ok=True)
@@ -104,6 +112,7 @@ def _run(
     files: Sequence[Path],
     environment: Mapping[str, str],
     watched: Path | None,
+    grown: Callable[[], None],
 ) -> Ending:
     mark = secrets.token_hex(16)
     older, began = offspring.pids(), time.monotonic()
@@ -128,7 +137,7 @@ def _run(
                 # A thread can wait for a process without waking up in between.
                 waiter = threading.Thread(target=process.wait, daemon=True)
                 waiter.start()
-            ended_for = _watch(waiter, deadline_s, watched, (out, err))
+            ended_for = _watch(waiter, deadline_s, watched, grown, (out, err))
             left_behind = not ended_for and bool(family.running())
         finally:
             gone = family is None or family.end()
@@ -147,7 +156,11 @@ def _run(
 
 
 def _watch(
-    waiter: threading.Thread, deadline_s: float, watched: Path | None, output: Sequence[IO[bytes]]
+    waiter: threading.Thread,
+    deadline_s: float,
+    watched: Path | None,
+    grown: Callable[[], None],
+    output: Sequence[IO[bytes]],
 ) -> str:
     """Wait for the end of a process, or tell what it must be ended for."""
     before, until = _size(watched), time.monotonic() + deadline_s
@@ -158,6 +171,7 @@ def _watch(
         size = _size(watched)
         if size != before:
             before, until = size, time.monotonic() + deadline_s
+            grown()
         elif time.monotonic() >= until:
             what = "did not finish within" if watched is None else "showed no new row for"
             return f"{what} {deadline_s:g} s"

@@ -11,9 +11,15 @@ from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
-from warpgauge.runner import Outcome, Plan, Turn
-from warpgauge.text import inert, plural
+from warpgauge import preview
+from warpgauge.delivered import Outcome
+from warpgauge.plan import Plan, Turn
+from warpgauge.preview import Preview
+from warpgauge.text import cut, inert, plural
+
+_LONGEST_NAME = 60  # characters of a benchmark on a terminal
 
 
 @contextmanager
@@ -76,21 +82,33 @@ class TimeLeft:
 
 
 class RunProgress:
-    """A runner.Observer that shows the run on `console`; a context manager."""
+    """A runner.Observer that shows the run on `console`; a context manager.
 
-    def __init__(self, plan: Plan, console: Console) -> None:
+    Faults go to `faults`, where that is another console: one may be silent, and not the other.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        console: Console,
+        faults: Console | None = None,
+        preview: Preview | None = None,
+    ) -> None:
+        self._first = plan.rounds[0]
         self._last = plan.rounds[-1]
         self._of_sides = _of_sides([lane.side for lane in plan.lanes if lane.side])
         self._round = 0
-        self._console = console
+        self._console, self._faults = console, faults or console
+        self._preview, self._outcomes, self._changed = preview, list[Outcome](), ""
+        self._turn = ""
         self._began = time.monotonic()
         self._left = TimeLeft(plan)
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            _text("{task.description}"),
             BarColumn(),
-            TextColumn("{task.completed}/{task.total}"),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}"),
+            TextColumn("{task.completed}/{task.total}", table_column=Column(min_width=5)),
+            TimeElapsedColumn(table_column=Column(no_wrap=True, min_width=7)),
+            _text("{task.fields[left]}"),
             console=console,
             transient=True,
             disable=not console.is_terminal,
@@ -113,27 +131,56 @@ class RunProgress:
 
     def begins(self, turn: Turn) -> None:
         where = f"round {turn.round} of {self._last}"
-        what = f"{turn.binary.family} {turn.lane.side}".rstrip()
-        self._bar.update(self._task, description=f"{where}, {what}")
-        if not self._console.is_terminal and turn.round != self._round:
-            elapsed = clock(time.monotonic() - self._began)
-            self._line(f"{where}{self._of_sides}: {elapsed} elapsed{self._left_text(', ')}")
-        self._round = turn.round
+        if turn.round != self._round:
+            self._look()
+            self._round = turn.round
+            if not self._console.is_terminal:
+                elapsed = f"{clock(time.monotonic() - self._began)} elapsed"
+                told = ", ".join(filter(None, (elapsed, self._left_text(), self._changed)))
+                self._line(f"{where}{self._of_sides}: {told}")
+        self._turn = f"{where}, {turn.binary.family} {turn.lane.side}".rstrip()
+        self._update(self._turn)
+
+    def runs(self, benchmark: str) -> None:
+        """Between two rounds it is the program alone."""
+        name = benchmark.partition("/")[2] or benchmark
+        self._update(f"{self._turn}: {cut(inert(name), _LONGEST_NAME)}")
 
     def ended(self, outcome: Outcome) -> None:
         ran = bool(outcome.binary.names)
         self._left.ended(outcome.binary.family, outcome.seconds, ran=ran)
-        self._bar.update(self._task, advance=1, left=self._left_text())
+        self._outcomes.append(outcome)
+        self._bar.update(self._task, advance=1)
+        self._update(self._turn)
         side = f", {outcome.side}" if outcome.side else ""
         for told in (*_grouped(outcome.faults), *outcome.remarks):
-            self._line(f"round {outcome.round}{side}: {told}")
+            _line(self._faults, f"round {outcome.round}{side}: {told}")
 
-    def _left_text(self, before: str = "") -> str:
+    def _look(self) -> None:
+        """What looks changed after the rounds so far; later rounds of some only tell less."""
+        rounds = self._round - self._first + 1
+        if self._preview is not None and self._first == 1 and rounds >= preview.FEWEST_ROUNDS:
+            self._changed = preview.in_words(self._preview(self._outcomes))
+
+    def _update(self, description: str) -> None:
+        left = ", ".join(filter(None, (self._left_text(), self._changed)))
+        self._bar.update(self._task, description=description, left=left)
+
+    def _left_text(self) -> str:
         seconds = self._left.seconds()
-        return "" if seconds is None else f"{before}about {clock(seconds)} left"
+        return "" if seconds is None else f"about {clock(seconds)} left"
 
     def _line(self, text: str) -> None:
-        self._console.print(inert(text), markup=False, highlight=False, soft_wrap=True)
+        _line(self._console, text)
+
+
+def _line(console: Console, text: str) -> None:
+    console.print(inert(text), markup=False, highlight=False, soft_wrap=True)
+
+
+def _text(shown: str) -> TextColumn:
+    """One line, whatever a name holds; what does not fit is cut."""
+    return TextColumn(shown, markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
 
 
 def _grouped(faults: Mapping[str, str]) -> list[str]:

@@ -74,6 +74,7 @@ def interrupted(given: Options, runs: Path) -> Interrupted:
         seed=began["seed"],
         out=Path(began["run"]),
         wait=given.wait,
+        quiet=given.quiet,
         verbose=given.verbose,
     )
     return Interrupted(began["argv"], options, there, began)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from warpgauge import output_file
+from warpgauge import command_log, output_file
 from warpgauge.journal import SUFFIX
 from warpgauge.options import Options
 
@@ -34,6 +34,11 @@ class RunPaths:
         return self.run.with_suffix("")
 
     @property
+    def log(self) -> Path:
+        """Every command that was run."""
+        return self.run.with_suffix(command_log.SUFFIX)
+
+    @property
     def journal(self) -> Path:
         """The folder of what was delivered, until the run is done."""
         return self.run.with_name(f"{self.run.stem}{SUFFIX}")
@@ -55,6 +60,7 @@ class RunPaths:
             runs += self.confirming
         for path in runs:
             output_file.check_run_file(path, baselines, inputs)
+        command_log.require_ours(self.log)
         options.formats.check(baselines, [*inputs, *runs])
 
 

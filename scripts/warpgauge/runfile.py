@@ -7,11 +7,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
 from warpgauge.files import replace_all
 from warpgauge.merge import JsonRow
 from warpgauge.partial_report import Report
-from warpgauge.runner import Outcome
 
 FORMAT = "run/1"
 

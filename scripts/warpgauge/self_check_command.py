@@ -29,11 +29,11 @@ def run(
     result of a whole suite of a committed tree is kept beside the baseline. Raises UserError.
     """
     judge = _without_exceptions(show).judged
-    note = beside.measuring.note
     both = self_check.measure(beside, folder, judge)
-    note(f"run files: {os.path.relpath(folder)}")
+    beside.measuring.note(f"run files: {os.path.relpath(folder)}")
     interrupted = "it was interrupted" if both.stop else ""
-    status = _concluded(both.found, base, show, baselines, note, interrupted)
+    say = beside.measuring.warn
+    status = _concluded(both.found, base, show, baselines, say, interrupted)
     if both.stop is not None:
         raise both.stop
     return status
@@ -44,14 +44,14 @@ def judged_again(
     base_of: Callable[[str], Record | None],
     show: Conclusion,
     baselines: Path,
-    note: Callable[[str], None],
+    say: Callable[[str], None],
 ) -> ExitStatus:
     """The same of what an earlier one measured and left in `folder`, by today's rule.
 
     `base_of` gives the baseline of a GPU model. Raises UserError.
     """
     check = self_check.of_files(folder, _without_exceptions(show).judged)
-    return _concluded(check, base_of(_context(check)["gpu_name"]), show, baselines, note)
+    return _concluded(check, base_of(_context(check)["gpu_name"]), show, baselines, say)
 
 
 def _concluded(
@@ -59,7 +59,7 @@ def _concluded(
     base: Record | None,
     show: Conclusion,
     baselines: Path,
-    note: Callable[[str], None],
+    say: Callable[[str], None],
     interrupted: str = "",
 ) -> ExitStatus:
     screened = _without_exceptions(show).judged(base, check.run) if base is not None else None
@@ -68,11 +68,11 @@ def _concluded(
     failed = _failed([check.same, *check.injected.values()])
     why_not = interrupted or _why_not_kept(_context(check), show.terms, failed)
     if why_not:
-        note(f"The result is not kept in {os.path.relpath(baselines)}: {why_not}.")
+        say(f"The result is not kept in {os.path.relpath(baselines)}: {why_not}.")
     else:
         path = path_of(baselines, _context(check)["gpu_name"])
         self_check_report.write(path, check, screened)
-        note(f"kept: {os.path.relpath(path)}")
+        say(f"kept: {os.path.relpath(path)}")
     if any(one.count(Outcome.REGRESSION, Outcome.IMPROVED) for one in judged):
         return ExitStatus.REGRESSION
     unknown = any(one.exit_status is not ExitStatus.OK for one in judged)

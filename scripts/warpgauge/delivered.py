@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a turn delivers, and the processes that do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from warpgauge import containment, measured, partial_report, process
+from warpgauge.containment import Names, Part
+from warpgauge.discovery import Binary
+from warpgauge.order import seed_of, sequence
+from warpgauge.partial_report import Report
+from warpgauge.plan import Plan, Turn, command
+
+# Is told which benchmark runs.
+Running = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a turn delivered: a row or a fault for each benchmark of `binary`, or both.
+
+    `binary` has what was still to be run in this turn, which may be nothing. A fault overrules a
+    row.
+    """
+
+    binary: Binary
+    round: int
+    report: Report
+    faults: Mapping[str, str]
+    seconds: float
+    side: str = ""
+    remarks: Sequence[str] = ()  # what was bad and cost no benchmark
+
+    @cached_property
+    def failures(self) -> Mapping[str, str]:
+        """Why benchmarks have no result in this turn: faults, and rows that are no measurement."""
+        found: dict[str, str] = {}
+        for row in self.report.get("benchmarks", []):
+            why = measured.fault_of(row) if measured.is_run(row) else None
+            if why is not None:
+                found.setdefault(row["name"], why)
+        return {**found, **self.faults}
+
+
+def deliver(plan: Plan, turn: Turn, names: Names, running: Running) -> Outcome:
+    """Run `names` of a turn's program, in as many processes as that takes."""
+    folder = plan.folder / f"round{turn.round}" / turn.lane.side / turn.binary.family
+    folder.mkdir(parents=True, exist_ok=True)
+    started = 0
+
+    def start(asked: Names) -> Part:
+        nonlocal started
+        started += 1
+        return _process(plan, turn, asked, folder / f"out{started}.json", running)
+
+    found = containment.deliver(names, start)
+    return Outcome(
+        replace(turn.binary, names=names),
+        turn.round,
+        found.report,
+        found.faults,
+        found.seconds,
+        turn.lane.side,
+        found.remarks,
+    )
+
+
+def _process(plan: Plan, turn: Turn, asked: Names, out: Path, running: Running) -> Part:
+    all_of_it = asked == sequence(plan, turn)
+    called = command(plan, turn.lane, turn.binary, None if all_of_it else asked)
+    if turn.binary.shuffles:
+        called.append(f"--shuffle={seed_of(plan, turn)}")
+    output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
+    out.unlink(missing_ok=True)  # of another run in the same folder
+
+    def grown() -> None:
+        """The benchmark behind the one whose row was written last runs now."""
+        done = partial_report.last_name(out)
+        if done in asked[:-1]:
+            running(asked[asked.index(done) + 1])
+
+    running(asked[0])
+    ending = process.run(
+        [*called, *output],
+        plan.deadline_s,
+        out.parent,
+        plan.environment,
+        watched=out,
+        grown=grown,
+        told=f"round {turn.round}" + (f", {turn.lane.side}" if turn.lane.side else ""),
+    )
+    if turn.binary.needs_gpu and (ending.ended_for or ending.status < 0 or ending.left_behind):
+        plan.freed(ending)
+    return Part(asked, *partial_report.read(out), ending)
