@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from comparisons import comparison, record, verdict
+from warpgauge.comparison import Evidence
 from warpgauge.criterion import minimum_effects
 from warpgauge.model import Clock, Source
 
@@ -25,6 +26,16 @@ def test_the_latency_of_siblings_is_named_and_not_the_range_that_it_makes() -> N
 def test_sizes_that_differ_for_another_reason_are_a_range() -> None:
     asked = [verdict("a", minimum_effect=0.02), verdict("b", minimum_effect=0.07)]
     assert minimum_effects(comparison(asked)) == "2 to 7 % of device time"
+
+
+def test_what_was_measured_in_turns_has_a_size_of_its_own() -> None:
+    sibling = [verdict("a", minimum_effect=0.03), verdict("b", seconds=5e-7, minimum_effect=0.3)]
+    again = verdict("c", minimum_effect=0.005, evidence=Evidence.PAIRED)
+    assert minimum_effects(comparison([*sibling, again])) == (
+        "3 % or 150 ns, whichever is more, of device time on, "
+        "of what was measured again in turns from 0.5 % of device time"
+    )
+    assert minimum_effects(comparison([again])) == "0.5 % of device time"
 
 
 def test_plain_files_have_one_clock_and_nothing_timed_has_no_size() -> None:

@@ -32,11 +32,22 @@ def sentences(comparison: Comparison) -> str:
 
 def minimum_effects(comparison: Comparison) -> str:
     """``1 % of device time and 20 % of host time``: those in force; nothing where none was."""
+    groups = [
+        [one for one in comparison.verdicts if (one.evidence is Evidence.PAIRED) is paired]
+        for paired in (False, True)
+    ]
+    alone, in_turns = (_of_each_clock(comparison, group) for group in groups)
+    if alone and in_turns:
+        return f"{alone} on, of what was measured again in turns from {in_turns}"
+    return alone or in_turns
+
+
+def _of_each_clock(comparison: Comparison, verdicts: Sequence[Verdict]) -> str:
     words = {Clock.DEVICE: "of device time", Clock.HOST: "of host time"}
     if Source.GOOGLE_BENCHMARK in (comparison.baseline.source, comparison.candidate.source):
         words = dict.fromkeys(Clock, "of the time")
     groups: dict[str, list[Verdict]] = {}
-    for verdict in comparison.verdicts:
+    for verdict in verdicts:
         if verdict.minimum_effect is not None:
             groups.setdefault(words[verdict.clock], []).append(verdict)
     return " and ".join(f"{_sizes(group)} {what}" for what, group in groups.items())
