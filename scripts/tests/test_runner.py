@@ -103,6 +103,18 @@ def test_a_program_that_knows_no_shuffling_runs_as_it_lists(tmp_path: Path) -> N
     assert not errors(merged(once, runner.run(once, Silent())))
 
 
+def test_a_side_that_can_be_told_no_order_leaves_the_other_in_its_own(tmp_path: Path) -> None:
+    times = dict.fromkeys([f"gemm/{letter}" for letter in "abcdefgh"], 1000.0)
+    sides = {}
+    for side, shuffles in (("base", False), ("candidate", True)):
+        fake_binary.make(tmp_path / side, "gemm", times, shuffles=shuffles)
+        sides[side] = tuple(discovery.find(tmp_path / side, tmp_path))
+    lanes = tuple(Lane(binaries, side=side) for side, binaries in sides.items())
+    outcomes = runner.run(Plan(lanes, range(1, 4), 7, tmp_path / "runs"), Silent())
+    ran = {tuple(row["name"] for row in one.report["benchmarks"]) for one in outcomes}
+    assert ran == {tuple(times)}
+
+
 def test_it_is_told_which_benchmark_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_LOOK_S", 0.01)
     times = {"gemm/a": 1e3, "gemm/b": 2e3, "gemm/c": 3e3}

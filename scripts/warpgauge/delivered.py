@@ -11,7 +11,7 @@ from pathlib import Path
 from warpgauge import containment, measured, partial_report, process
 from warpgauge.containment import Names, Part
 from warpgauge.discovery import Binary
-from warpgauge.order import seed_of, sequence
+from warpgauge.order import is_shuffled, seed_of, sequence
 from warpgauge.partial_report import Report
 from warpgauge.plan import Plan, Turn, command
 
@@ -72,7 +72,7 @@ def deliver(plan: Plan, turn: Turn, names: Names, running: Running) -> Outcome:
 def _process(plan: Plan, turn: Turn, asked: Names, out: Path, running: Running) -> Part:
     all_of_it = asked == sequence(plan, turn)
     called = command(plan, turn.lane, turn.binary, None if all_of_it else asked)
-    if turn.binary.shuffles:
+    if is_shuffled(plan, turn):
         called.append(f"--shuffle={seed_of(plan, turn)}")
     output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
     out.unlink(missing_ok=True)  # of another run in the same folder

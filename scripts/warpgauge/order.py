@@ -39,10 +39,23 @@ def sequence(plan: Plan, turn: Turn) -> Names:
 
     The lanes of a round have the same order.
     """
-    binary = turn.binary
-    if not binary.shuffles:
-        return binary.names
-    return shuffled(binary.names, seed_of(plan, turn))
+    names = turn.binary.names
+    return shuffled(names, seed_of(plan, turn)) if is_shuffled(plan, turn) else names
+
+
+def is_shuffled(plan: Plan, turn: Turn) -> bool:
+    """Whether this family's programs can all be told an order.
+
+    What runs before a benchmark moves some by a percent: one side alone in another order, and that
+    would look like a change.
+    """
+    family = turn.binary.family
+    return all(
+        binary.shuffles
+        for lane in plan.lanes
+        for binary in lane.binaries
+        if binary.family == family
+    )
 
 
 def seed_of(plan: Plan, turn: Turn) -> int:
