@@ -49,6 +49,15 @@ STATUS = {
 }
 
 
+def test_a_pair_from_elsewhere_need_not_have_what_this_tree_requires(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = run([row("a/b", process_rounds=list(range(1, 8)))], pair_id="p")
+    pair = [str(write(tmp_path / name, document)) for name in ("base.json", "cand.json")]
+    assert main(pair) == 0
+    assert "1 of 1 unchanged." in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("case", STATUS)
 def test_the_exit_status_says_what_the_first_line_says(
     base: Path, tmp_path: Path, case: str, capsys: pytest.CaptureFixture[str]

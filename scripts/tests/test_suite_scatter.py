@@ -120,6 +120,20 @@ def test_repetitions_that_agree_are_no_evidence_of_the_next_process(
     assert alarmed <= SUITES * 0.01 + 3 * math.sqrt(SUITES * 0.01)
 
 
+@pytest.mark.parametrize("count", [20, 100])
+def test_three_repetitions_show_a_noisy_benchmark_among_quiet_ones(count: int) -> None:
+    source, alarmed = np.random.default_rng(count), 0
+    for _ in range(SUITES):
+        noise = np.exp(source.uniform(math.log(5e-4), math.log(0.1), (count, 1)))
+        base, candidate = (
+            noise * source.normal(size=(count, 3)) + source.normal(0.0, 0.01, (count, 1))
+            for _ in range(2)
+        )
+        alarmed += changed(judge(plain(base), plain(candidate))) > 0
+    print(f"\n{count} benchmarks: {alarmed}")
+    assert alarmed <= SUITES * 0.01 + 3 * math.sqrt(SUITES * 0.01)
+
+
 def test_scatter_is_the_standard_deviation_of_normal_noise_whatever_all_moved_by() -> None:
     noise = np.random.default_rng(1).normal(0.0, 0.05, 10_000)
     sd, tails = scatter(noise + 0.3)

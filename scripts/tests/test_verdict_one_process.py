@@ -67,6 +67,14 @@ def test_repetitions_too_noisy_to_tell_are_no_pass(loaded: Loader) -> None:
     assert verdict.reason.startswith("too noisy: ")
 
 
+def test_of_repetitions_in_two_states_the_median_may_fall_on_either(loaded: Loader) -> None:
+    def repetitions(high: int) -> list[float]:
+        return [(140.0 if index < high else 100.0) + index / 100.0 for index in range(21)]
+
+    assert outcome(plain(loaded, repetitions(10), repetitions(11))) is Outcome.INCONCLUSIVE
+    assert outcome(plain(loaded, repetitions(1), repetitions(20))) is Outcome.REGRESSION
+
+
 def test_one_value_each_is_never_too_noisy(loaded: Loader) -> None:
     for factor in (0.9, 0.95, 1.05, 1.1):
         assert outcome(plain(loaded, [100.0], [100.0 * factor])) is Outcome.PASS

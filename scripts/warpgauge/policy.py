@@ -123,10 +123,11 @@ def named_or_in(baselines: Path, named: Path | None) -> Policy | None:
 def of(baseline: Record, candidate: Record, baselines: Path, named: Path | None) -> Policy | None:
     """The policy that somebody named, or that a baseline has; None where there is none.
 
-    A pair of run files has that of this tree's `baselines`, as when scripts/bench measured it.
-    Raises UserError.
+    A pair of run files in this tree has that of its `baselines`, as when scripts/bench measured
+    it; one from elsewhere may be of another suite. Raises UserError.
     """
-    if named is not None or are_paired(baseline, candidate):
+    here = candidate.path.resolve().is_relative_to(baselines.resolve().parent)
+    if named is not None or (here and are_paired(baseline, candidate)):
         return named_or_in(baselines, named)
     found = find(baseline.path) if baseline.source is Source.BASELINE else None
     return None if found is None else load(found)

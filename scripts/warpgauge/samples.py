@@ -9,6 +9,7 @@ from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from warpgauge.stats import Array
 
@@ -35,10 +36,29 @@ class Groups:
 
     @property
     def medians(self) -> Array:
-        ordered = self.values[np.lexsort((self.values, self._owners))]
+        ordered = self._ordered
         starts = np.cumsum(self.counts) - self.counts
         lower, upper = (self.counts - 1) // 2, self.counts // 2
         return np.asarray((ordered[starts + lower] + ordered[starts + upper]) / 2.0)
+
+    @property
+    def median_variances(self) -> Array:
+        """Of the groups' medians, whatever the values' distribution is.
+
+        Each value counts by the chance that another such group has its median there. Maritz and
+        Jarrett 1978, "A note on estimating the variance of the sample median".
+        """
+        sizes, which = np.unique(self.counts, return_inverse=True)
+        tables = [_chances(int(size)) for size in sizes]
+        chances = np.concatenate([tables[index] for index in which]) if tables else np.zeros(0)
+        ordered = self._ordered
+        centres = self._sums(chances * ordered)
+        return self._sums(chances * (ordered - centres[self._owners]) ** 2)
+
+    @property
+    def _ordered(self) -> Array:
+        """The values, ascending within each group."""
+        return self.values[np.lexsort((self.values, self._owners))]
 
     @property
     def _owners(self) -> Index:
@@ -54,6 +74,12 @@ class Groups:
             return np.zeros(0)
         starts = np.concatenate(([0], np.cumsum(self.counts)[:-1]))
         return np.asarray(np.add.reduceat(values, starts))
+
+
+def _chances(count: int) -> Array:
+    """That the median of `count` draws from a group of as many is its 1st, 2nd … value."""
+    middle = (count + 1) / 2.0
+    return np.diff(special.betainc(middle, middle, np.linspace(0.0, 1.0, count + 1)))
 
 
 def sums_by(owner: Index, values: Array, size: int) -> Array:

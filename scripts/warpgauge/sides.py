@@ -48,5 +48,6 @@ def of_repetitions(times: Sequence[Sequence[float]]) -> Side:
     groups = Groups.of_logs(times)
     freedom = np.maximum(groups.counts - 1.0, 1.0)
     variance = _MEDIAN_VARIANCE * groups.squares / freedom / groups.counts
+    variance = np.maximum(variance, groups.median_variances)  # of two states it falls on either
     nothing = np.zeros(len(times))
     return Side(groups.medians, nothing, nothing + 1.0, variance, freedom)

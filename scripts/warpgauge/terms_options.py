@@ -24,6 +24,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="tolerances; default: policy.toml beside the folder of the baseline, and this tree's "
-        "for runs in turns",
+        "for its runs in turns",
     )
     allowance.add_argument(parser)
