@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from statistics import median
 
 from warpgauge.counters import HOST_CLOCK, KNOWN
 from warpgauge.document import Document, Object, as_object, error_of, kind, read, rows_of
@@ -28,6 +30,9 @@ from warpgauge.text import quoted
 
 RUN_FORMAT = "run/1"
 BASELINE_FORMAT = "baseline/1"
+
+# Files round times to seven digits; what differs by more has been edited.
+_ROUNDING = 1e-3
 
 # How the files begin that scripts/bench --self-check keeps beside the baselines: no times in them.
 SELF_CHECK = "self-check-"
@@ -151,9 +156,13 @@ def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
             rows[name] = Row(name, {}, clock, counters, label, error)
             continue
         unit = unit_of(row, place)
-        seconds(row.get("real_time"), unit, "real_time", place)
+        told = seconds(row.get("real_time"), unit, "real_time", place)
         times, rounds = medians(row, unit, place)
-        rows[name] = Row(name, times, clock, counters, label, rounds=rounds)
+        middle = median(map(median, times.values()))
+        contradicted = not math.isclose(told, middle, rel_tol=_ROUNDING)
+        rows[name] = Row(
+            name, times, clock, counters, label, rounds=rounds, contradicted=contradicted
+        )
     return rows
 
 

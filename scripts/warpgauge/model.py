@@ -59,6 +59,7 @@ class Row:
     """One benchmark: for each session the central time of every process, in seconds.
 
     `rounds` numbers those processes where it matters which of two sides' ran beside each other.
+    `contradicted` where the file's own summary of them is another time.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Row:
     label: str = ""
     error: str | None = None
     rounds: tuple[int, ...] = ()
+    contradicted: bool = False
 
     @property
     def family(self) -> str:

@@ -34,6 +34,7 @@ def of(
     """The notes of a comparison, the weightiest first."""
     notes = [
         *_injection(candidate),
+        *_contradicted(judged),
         *_siblings(judged),
         *_single_process(baseline, candidate, judged),
         *_several_sessions(candidate),
@@ -81,6 +82,21 @@ def _injection(candidate: Record) -> list[str]:
         f"The candidate was measured with injected extra work ({inert(one)})."
         for one in sorted(given)
     ]
+
+
+def _contradicted(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
+    """Rows whose summary somebody changed, or forgot to."""
+    notes = []
+    for side in ("baseline", "candidate"):
+        rows = [one.baseline if side == "baseline" else one.candidate for one, _ in judged]
+        names = [row.name for row in rows if row.contradicted]
+        if names:
+            notes.append(
+                f"The {side}'s real_time is not the median of its process_medians, as if the file "
+                f"had been edited, in {inert(names[0])}{_and_more(len(names))}; only "
+                "process_medians count."
+            )
+    return notes
 
 
 def _siblings(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
