@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +25,13 @@ def gpus_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fake GPU is this test's own: others run at the same time."""
     monkeypatch.setattr(alone, "_GPUS", tmp_path / "gpus")
     monkeypatch.setattr(measuring, "_COOLING_S", 0.0)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def usual_signals() -> None:
+    """Whoever starts the tests with nohup, or in the background, has some ignored: in ours, too."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -15,9 +15,7 @@ from warpgauge.sessions import newest_last
 
 # A name that a shell and a regular expression both take literally, and that fits on a line.
 _HARMLESS = re.compile(r"[A-Za-z0-9_/:,=-]{1,200}")
-ACCEPT = (
-    "If the change is meant, accept it with scripts/bench --record in the commit that makes it."
-)
+ACCEPT = "If the change is meant, commit it, and accept its times with scripts/bench --record."
 
 
 def next_step(comparison: Comparison) -> str:

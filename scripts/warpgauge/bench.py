@@ -233,9 +233,10 @@ class Bench:
             for line in self.options.formats.unwritten:
                 warn(line)
         if probe.no_gpu:
-            show.recorded(self.root / "baselines")
-        if status is ExitStatus.OK and probe.no_gpu:
-            return ExitStatus.NOT_MEASURED
+            if not self.options.quiet:
+                show.recorded(self.root / "baselines")
+            status = ExitStatus.NOT_MEASURED if status is ExitStatus.OK else status
+            warn(f"No GPU was measured, so that this is no pass: exit status {status:d}.")
         return status
 
 

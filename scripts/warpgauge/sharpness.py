@@ -46,9 +46,8 @@ def _of_one_clock(found: Mapping[str, float]) -> str:
         return f"{_change(half)} would be found in all {len(sizes)} benchmarks."
     if not blind:
         return (
-            f"{_change(half)} would be found in half of the {len(sizes)} benchmarks, of "
-            f"{_size(most)} in nine of ten, and in {inert(widest)} only one of "
-            f"{_size(found[widest])}."
+            f"{_change(half)} would be found in half of the {len(sizes)} benchmarks, {_size(most)} "
+            f"in nine of ten, {_size(found[widest])} in the noisiest ({inert(widest)})."
         )
     nothing = (
         f"not even ten times the time would be found in {blind} of the {len(sizes)} benchmarks"
