@@ -102,6 +102,11 @@ def test_the_run_files_of_an_earlier_one_can_be_judged_again(suite: GitRepositor
         suite.bench("--self-check", str(folder), "--processes=5")
 
 
+def test_a_folder_that_is_none_gets_a_sentence(suite: GitRepository) -> None:
+    with pytest.raises(UserError, match="nowhere holds no self-check: name the folder of one"):
+        suite.bench("--self-check", "nowhere")
+
+
 def test_other_run_files_are_not_taken_for_a_self_check(suite: GitRepository) -> None:
     suite.bench("--self-check", "--quick")
     suite.bench("--self-check", "--quick")

@@ -78,6 +78,8 @@ def measure(beside: Beside, folder: Path, judge: Judge) -> Looks[SelfCheck]:
 
 def of_files(folder: Path, judge: Judge) -> SelfCheck:
     """What the run files that an earlier one left in `folder` show. Raises UserError."""
+    if not (folder / f"{BASE}.json").is_file():
+        raise UserError(f"{folder} holds no self-check: name the folder of one in build/runs")
     records = {name: load.load(folder / f"{name}.json") for name in _INJECTED}
     base = records[BASE]
     for name, record in records.items():
