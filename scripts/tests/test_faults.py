@@ -83,7 +83,7 @@ def measured(folder: Path, *, deadline_s: float = 20.0) -> Run:
         ("half a row", "bench_gemm was killed by SIGABRT"),
         ("half a row, and status 0", "bench_gemm exited with status 0, but its report breaks off"),
         ("early exit", "bench_gemm exited with status 1: an exception that nobody caught"),
-        ("garbage", "bench_gemm left no valid JSON"),
+        ("garbage", "bench_gemm left no report that can be read"),
         ("lost row", "bench_gemm did not report it"),
         ("wrong", "wrong \x01 result"),
         ("wrong, and status 0", "wrong \x01 result"),

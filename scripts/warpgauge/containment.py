@@ -53,7 +53,7 @@ class Part:
         """How it ended, in words; `when` stands before the last of its own."""
         ending = self.ending
         if self.good and not self.report:
-            return f"{ending.program} left no valid JSON"
+            return f"{ending.program} left no report that can be read"
         if self.good and self.complete:
             return f"{ending.program} did not report it"
         known = {row["name"] for row in self.rows} | self.report.get("context", {}).keys()
