@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from warpgauge import containment, measured, partial_report, process
+from warpgauge import containment, measured, partial_report, process, selection
 from warpgauge.containment import Names, Part
 from warpgauge.discovery import Binary
 from warpgauge.order import is_shuffled, seed_of, sequence
@@ -50,14 +50,20 @@ def deliver(plan: Plan, turn: Turn, names: Names, running: Running) -> Outcome:
     """Run `names` of a turn's program, in as many processes as that takes."""
     folder = plan.folder / f"round{turn.round}" / turn.lane.side / turn.binary.family
     folder.mkdir(parents=True, exist_ok=True)
+    own_filter = turn.lane.filters.get(turn.binary.family, "")
     started = 0
+
+    def in_parts(asked: Names) -> Sequence[Names]:
+        """As few as can be asked for: all of a program by its own filter, less by its names."""
+        whole = asked == sequence(plan, turn) and len(own_filter) <= selection.LONGEST_FILTER
+        return [asked] if whole else selection.in_parts(asked)
 
     def start(asked: Names) -> Part:
         nonlocal started
         started += 1
         return _process(plan, turn, asked, folder / f"out{started}.json", running)
 
-    found = containment.deliver(names, start)
+    found = containment.deliver(names, start, in_parts)
     return Outcome(
         replace(turn.binary, names=names),
         turn.round,
