@@ -193,3 +193,10 @@ def test_no_name_is_mistaken_for_another(folder: Path) -> None:
     for name in ("gemm/a+b", "gemm/a|b", "gemm/a b"):
         assert len(run.rows[name]["process_medians"]) == ROUNDS
     assert all(re.match("in round 1: ", message) for message in run.errors.values())
+
+
+def test_a_benchmark_that_removes_the_folder_of_its_report_costs_its_own_row(folder: Path) -> None:
+    fake_binary.make(folder / "bin", "gemm", TIMES, ill={"gemm/b": "removed folder"})
+    run = measured(folder)
+    assert run.errors == {"gemm/b": "in round 1: bench_gemm left no report that can be read"}
+    run.require_right(TIMES.keys() - {"gemm/b"})

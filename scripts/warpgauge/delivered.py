@@ -49,7 +49,6 @@ class Outcome:
 def deliver(plan: Plan, turn: Turn, names: Names, running: Running) -> Outcome:
     """Run `names` of a turn's program, in as many processes as that takes."""
     folder = plan.folder / f"round{turn.round}" / turn.lane.side / turn.binary.family
-    folder.mkdir(parents=True, exist_ok=True)
     own_filter = turn.lane.filters.get(turn.binary.family, "")
     started = 0
 
@@ -81,6 +80,7 @@ def _process(plan: Plan, turn: Turn, asked: Names, out: Path, running: Running) 
     if is_shuffled(plan, turn):
         called.append(f"--shuffle={seed_of(plan, turn)}")
     output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
+    out.parent.mkdir(parents=True, exist_ok=True)  # a program may have removed it
     out.unlink(missing_ok=True)  # of another run in the same folder
 
     def grown() -> None:
