@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,9 +13,13 @@ from pathlib import Path
 from warpgauge import containment, measured, partial_report, process, selection
 from warpgauge.containment import Names, Part
 from warpgauge.discovery import Binary
+from warpgauge.errors import UserError
 from warpgauge.order import is_shuffled, seed_of, sequence
 from warpgauge.partial_report import Report
 from warpgauge.plan import Plan, Turn, command
+
+# Bytes; a report of a large program.
+_ROOM = 128 * 1024
 
 # Is told which benchmark runs.
 Running = Callable[[str], None]
@@ -101,4 +107,21 @@ def _process(plan: Plan, turn: Turn, asked: Names, out: Path, running: Running) 
     )
     if turn.binary.needs_gpu and (ending.ended_for or ending.status < 0 or ending.left_behind):
         plan.freed(ending)
-    return Part(asked, *partial_report.read(out), ending)
+    part = Part(asked, *partial_report.read(out), ending)
+    if not (part.good and part.complete):
+        _require_room(out.parent)
+    return part
+
+
+def _require_room(folder: Path) -> None:
+    """Raise UserError where the disk, and no benchmark, may be why a process left no report.
+
+    What it said itself is gone by now: who filled the disk alone is to blame.
+    """
+    with suppress(OSError):  # gone with the folder
+        found = os.statvfs(folder)
+        if found.f_bavail * found.f_frsize < _ROOM:
+            raise UserError(
+                f"{folder} has no room for what the programs write: make some, or name another "
+                "folder in TMPDIR"
+            )
