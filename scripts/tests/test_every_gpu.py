@@ -236,38 +236,6 @@ def test_an_interrupted_run_goes_on_with_all(
     assert not list(machine.root.glob("*.journal"))
 
 
-@pytest.mark.parametrize("how", [[], ["--parallel"]])
-def test_quiet_tells_faults_and_no_progress(machine: BenchProcess, how: list[str]) -> None:
-    programs(machine, ill={"sync/busy": "crash"})
-    found = machine.run("--device=all", "--quick", "--quiet", "--out=run.json", *how)
-    assert found.err.count("sync/busy: bench_sync was killed by SIGSEGV") == 2
-    assert "round 1 of 3" not in found.err
-    assert "Measuring 2 GPUs" not in found.err
-
-
-def test_the_log_of_all_has_what_found_the_gpus(machine: BenchProcess) -> None:
-    machine.run("--device=all", "--quick", "--out=run.json")
-    log = (machine.root / "run.log").read_text()
-    for index in range(len(GPUS)):
-        assert f"bench_sync '--benchmark_filter=^sync/idle$' --device={index}  #" in log
-
-
-def test_a_gpu_whose_run_was_killed_as_it_began_is_measured_on_resuming(
-    machine: BenchProcess,
-) -> None:
-    run = machine.start("--device=all", "--processes=20", "--out=run.json")
-    until = time.monotonic() + 30
-    while machine.ran("sync", ONE) < 4 and time.monotonic() < until:
-        time.sleep(0.002)
-    run.kill()
-    run.communicate()
-    (machine.root / "run.journal" / f"{TWO}.journal").mkdir()
-    found = machine.run("--resume", "run.journal")
-    assert found.status == NOT_MEASURED, found.err
-    its = rows(machine, f"run-{TWO}.json")
-    assert all(len(row["process_medians"]) == 20 for row in its.values())
-
-
 def test_a_gpu_by_its_uuid_is_measured_alone(machine: BenchProcess) -> None:
     found = machine.run("--quick", f"--device={TWO}", "--out=run.json")
     assert found.status == NOT_MEASURED, found.err
