@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import sys
 import time
@@ -78,6 +79,8 @@ def fall_ill(fault: str, name: str, out: TextIO) -> None:
     elif fault == "flood":
         for _ in range(300):
             os.write(1, b"x" * (1 << 20))
+    elif fault == "removed folder":
+        shutil.rmtree(Path(FLAGS["benchmark_out"]).parent)
     elif fault == "noise":
         os.write(2, b"\x00\xff bad \xc3\x28 bytes \x1b[2J\n")
         os.kill(os.getpid(), signal.SIGSEGV)

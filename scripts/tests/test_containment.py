@@ -87,8 +87,11 @@ def test_the_first_benchmark_runs_as_soon_as_there_is_a_context() -> None:
 def test_without_a_report_nobody_knows_who_ran() -> None:
     step = after(part(ABC, None))
     assert (step.faults, step.left) == ({}, [("a",), ("b",), ("c",)])
-    assert step.remark == "bench_x left no valid JSON; 3 benchmarks run one by one instead"
-    assert after(part(("a",), None)).faults == {"a": "bench_x left no valid JSON"}
+    assert (
+        step.remark
+        == "bench_x left no report that can be read; 3 benchmarks run one by one instead"
+    )
+    assert after(part(("a",), None)).faults == {"a": "bench_x left no report that can be read"}
 
 
 @pytest.mark.parametrize(("status", "ended_for"), [(2, ""), (3, ""), (127, ""), (-15, "hung")])

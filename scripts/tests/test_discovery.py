@@ -92,3 +92,37 @@ def test_a_crashing_binary_leaves_the_probe_to_the_next(tmp_path: Path) -> None:
     probe = discovery.probe(discovery.find(tmp_path, tmp_path), (), tmp_path)
     assert probe.context["gpu_name"] == "NVIDIA Fake"
     assert probe.faults[0].startswith("bench_launch was killed by SIGSEGV")
+
+
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        (b"", "lists no benchmark"),
+        (
+            b"gemm/a\n\x00\x01\x7fELF\n",
+            "cannot list its benchmarks: '\\x00\\x01\\x7fELF' is no name",
+        ),
+        (b"\xff\xfe\xfa\n", "cannot list its benchmarks: '���' is no name"),
+        (b"x" * 5000, "is no name"),
+    ],
+)
+def test_a_program_that_lists_what_no_benchmark_is_called_carries_a_fault(
+    tmp_path: Path, said: bytes, fault: str
+) -> None:
+    path = fake_binary.make(tmp_path, "gemm")
+    (tmp_path / "said").write_bytes(said)
+    path.write_text(f"#!/bin/sh\ncat {tmp_path}/said\n")
+    (found,) = discovery.find(tmp_path, tmp_path)
+    assert found.names == ()
+    assert found.fault is not None
+    assert fault in found.fault
+
+
+def test_two_programs_with_a_benchmark_of_one_name_are_both_at_fault(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "copy", {"copy/a": 1.0, "sync/b": 1.0})
+    fake_binary.make(tmp_path, "host")
+    fake_binary.make(tmp_path, "sync", {"sync/a": 1.0, "sync/b": 1.0})
+    copy, host, sync = discovery.find(tmp_path, tmp_path)
+    assert copy.fault == "has the benchmark 'sync/b', and bench_sync has it, too: rename one"
+    assert sync.fault == "has the benchmark 'sync/b', and bench_copy has it, too: rename one"
+    assert host.fault is None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ import fake_binary
 from test_process import runs
 from warpgauge import discovery, merge, offspring, runner
 from warpgauge.delivered import Outcome
+from warpgauge.errors import UserError
 from warpgauge.plan import Lane, Plan, Turn
 
 TIMES = {"gemm/a": 1e4, "gemm/b": 2e4, "gemm/c": 3e4, "gemm/d": 4e4}
@@ -83,7 +85,7 @@ def measured(folder: Path, *, deadline_s: float = 20.0) -> Run:
         ("half a row", "bench_gemm was killed by SIGABRT"),
         ("half a row, and status 0", "bench_gemm exited with status 0, but its report breaks off"),
         ("early exit", "bench_gemm exited with status 1: an exception that nobody caught"),
-        ("garbage", "bench_gemm left no valid JSON"),
+        ("garbage", "bench_gemm left no report that can be read"),
         ("lost row", "bench_gemm did not report it"),
         ("wrong", "wrong \x01 result"),
         ("wrong, and status 0", "wrong \x01 result"),
@@ -193,3 +195,18 @@ def test_no_name_is_mistaken_for_another(folder: Path) -> None:
     for name in ("gemm/a+b", "gemm/a|b", "gemm/a b"):
         assert len(run.rows[name]["process_medians"]) == ROUNDS
     assert all(re.match("in round 1: ", message) for message in run.errors.values())
+
+
+def test_a_benchmark_that_removes_the_folder_of_its_report_costs_its_own_row(folder: Path) -> None:
+    fake_binary.make(folder / "bin", "gemm", TIMES, ill={"gemm/b": "removed folder"})
+    run = measured(folder)
+    assert run.errors == {"gemm/b": "in round 1: bench_gemm left no report that can be read"}
+    run.require_right(TIMES.keys() - {"gemm/b"})
+
+
+def test_a_full_disk_is_no_benchmarks_fault(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_binary.make(folder / "bin", "gemm", TIMES, ill={"gemm/b": "half a row, and status 0"})
+    full = os.statvfs_result((4096, 4096, 1 << 20, 0, 0, 1 << 20, 0, 0, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda path: full)
+    with pytest.raises(UserError, match=r"gemm has no room for what the programs write: .* TMPDIR"):
+        measured(folder)

@@ -130,6 +130,13 @@ def test_a_row_nobody_listed_is_kept() -> None:
     assert [one["name"] for one in rows] == ["sync/a", "sync/surprise"]
 
 
+def test_a_row_of_another_programs_benchmark_is_not_taken_for_it() -> None:
+    zoo = Binary(Path("bench_a"), ("a/z",))
+    of_zoo = Outcome(zoo, 1, {"context": {}, "benchmarks": [row(3.0, name="a/z")]}, {}, 1.0)
+    rows = merge.rows([zoo, SYNC], [of_zoo, outcome(row(1.0), row(2.0, name="a/z"))])
+    assert [(one["name"], one["real_time"]) for one in rows] == [("a/z", 3.0), ("sync/a", 1.0)]
+
+
 def test_rows_stand_in_the_order_of_binaries_and_of_registration() -> None:
     zoo = Binary(Path("bench_a"), ("a/z", "a/y"))
     rows = merge.rows([zoo, SYNC], [outcome(row(1.0))])

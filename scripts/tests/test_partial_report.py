@@ -72,11 +72,22 @@ def test_control_characters_and_bytes_that_are_no_text_lose_no_row(tmp_path: Pat
         '{"context": [], "benchmarks": []}',
         '{"context": {}, "benchmarks": [{"name": ["a"]}]}',
         '{"context": {}, "benchmarks": [7]}',
+        # What no run file can hold, for no reader takes it.
+        '{"context": {}, "benchmarks": [{"name": " "}]}',
+        '{"context": {}, "benchmarks": [{"name": "' + "x" * 5000 + '"}]}',
+        '{"context": {}, "benchmarks": [{"name": "a", "label": "\\ud83d"}]}',
+        '{"context": {"note": "' + "x" * 200_000 + '"}, "benchmarks": []}',
     ],
 )
 def test_what_is_no_report_is_none(tmp_path: Path, written: str) -> None:
     (tmp_path / "out.json").write_text(written)
     assert partial_report.read(tmp_path / "out.json") == ({}, False)
+
+
+def test_a_character_of_two_halves_is_whole(tmp_path: Path) -> None:
+    (tmp_path / "out.json").write_text(r'{"context": {"a": "\ud83d\ude00"}, "benchmarks": []}')
+    report, complete = partial_report.read(tmp_path / "out.json")
+    assert (report["context"], complete) == ({"a": "\U0001f600"}, True)
 
 
 def test_what_is_no_file_or_too_large_is_none(

@@ -92,6 +92,20 @@ def test_children_are_ended_with_their_parent_wherever_they_went(
     assert not any(runs(int(pid)) for pid in pids.read_text().split())
 
 
+def test_a_daemon_with_another_environment_is_ended_and_leaves_no_zombie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(offspring, "GRACE_S", 0.2)
+    pid = tmp_path / "pid"
+    code = "import os, sys\nif os.fork() == 0:\n os.setsid()\n if os.fork(): os._exit(0)\n"
+    code += f" open({str(pid)!r}, 'w').write(str(os.getpid()))\n"
+    code += f" os.execve(sys.executable, [sys.executable, '-IS', '-c', {DEAF!r}], {{}})"
+    code += "\nos.wait()\nimport time\ntime.sleep(0.3)"
+    ending = process.run(python(code), 20, tmp_path)
+    assert (ending.status, ending.left_behind, ending.runs_on) == (0, True, False)
+    assert not Path("/proc", pid.read_text()).exists()
+
+
 def test_who_leaves_nothing_behind_is_not_accused(tmp_path: Path) -> None:
     other = subprocess.Popen(["/bin/sleep", "60"])
     try:

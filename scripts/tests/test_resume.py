@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
-from warpgauge import delivered
+from warpgauge import delivered, journal, resume
 from warpgauge.delivered import Outcome, Running
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.options import parse
 from warpgauge.plan import Plan, Turn
 
 SLOW = {**TIMES, "sync/busy": 8000.0}
@@ -222,3 +223,13 @@ def test_a_kill_at_any_moment_loses_no_finished_turn(
     assert {row["name"] for row in rows(out)} == {*TIMES, *HOST_TIMES}
     assert not journals(repository)
     shutil.rmtree(repository.built)
+
+
+def test_a_run_that_was_killed_before_it_began_left_nothing_to_go_on_with(tmp_path: Path) -> None:
+    """One of several GPUs': its folder is there, and nothing in it."""
+    folder = tmp_path / "run-GPU.journal"
+    assert resume.begun(folder, parse([])) is None
+    folder.mkdir()
+    assert resume.begun(folder, parse([])) is None
+    journal.begin(folder, resume.called([], 1, tmp_path / "run.json"))
+    assert resume.begun(folder, parse([])) is not None

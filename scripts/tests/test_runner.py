@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import fake_binary
-from warpgauge import discovery, merge, process, runner
+from warpgauge import discovery, merge, process, runner, selection
 from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
 from warpgauge.order import order
@@ -212,3 +212,21 @@ def test_a_binary_that_cannot_list_is_an_errored_row_of_its_family(tmp_path: Pat
     rows = merged(plan(tmp_path), runner.run(plan(tmp_path), Silent()))
     assert list(rows) == ["gemm", "sync/one", "sync/two"]
     assert errors(rows)["gemm"].endswith("status 127: no libcublas")
+
+
+@pytest.mark.parametrize("from_the_first_look", [True, False])
+def test_a_program_of_thousands_of_benchmarks_loses_one(
+    tmp_path: Path, from_the_first_look: bool
+) -> None:
+    """Linux takes 128 KiB in an argument, and no longer list of names."""
+    long = "with_a_name_that_says_what_it_does_and_of_which_size"
+    times = {f"gemm/{long}/n:{number}": 1000.0 for number in range(3000)}
+    bad = f"gemm/{long}/n:1500"
+    fake_binary.make(tmp_path / "bin", "gemm", times, ill={bad: "crash"})
+    once = plan(tmp_path)
+    if not from_the_first_look:
+        (lane,) = once.lanes
+        once = replace(once, lanes=(replace(lane, filters={"gemm": selection.exactly(times)}),))
+    rows = merged(once, runner.run(once, Silent()))
+    assert errors(rows).keys() == {bad}
+    assert rows.keys() == times.keys()

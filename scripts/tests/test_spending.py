@@ -144,7 +144,7 @@ def test_an_interrupt_leaves_what_the_look_before_found(loaded: Loader) -> None:
     both = bench.spending.pair({"base": SIDE, "candidate": SIDE}, 3)
     assert both.stop is not None
     assert both.stop.args == ("in a further look: the run files hold 5 rounds",)
-    assert bench.said[-1] == "Interrupted: this is what 5 rounds found."
+    assert bench.said[-1] == "Interrupted: the first 5 rounds count."
 
 
 def test_looks_lie_the_further_apart_the_more_rounds_there_are() -> None:

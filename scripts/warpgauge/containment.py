@@ -53,7 +53,7 @@ class Part:
         """How it ended, in words; `when` stands before the last of its own."""
         ending = self.ending
         if self.good and not self.report:
-            return f"{ending.program} left no valid JSON"
+            return f"{ending.program} left no report that can be read"
         if self.good and self.complete:
             return f"{ending.program} did not report it"
         known = {row["name"] for row in self.rows} | self.report.get("context", {}).keys()
@@ -100,14 +100,21 @@ def after(part: Part) -> Step:
     return Step({}, [(name,) for name in left], remark)
 
 
-def deliver(names: Names, start: Callable[[Names], Part]) -> Delivery:
-    """A row or a fault for each of `names`; `start` runs a process with some of them."""
+def deliver(
+    names: Names,
+    start: Callable[[Names], Part],
+    in_parts: Callable[[Names], Sequence[Names]] = lambda asked: [asked],
+) -> Delivery:
+    """A row or a fault for each of `names`; `start` runs a process with some of them.
+
+    `in_parts` are what a process each can be asked for.
+    """
     context: dict[str, Any] = {}
     rows: list[Row] = []
     faults: dict[str, str] = {}
     remarks: list[str] = []
     seconds = 0.0
-    waiting = [names] if names else []
+    waiting = [*in_parts(names)] if names else []
     while waiting:
         part = start(waiting.pop(0))
         seconds += part.ending.seconds
@@ -118,7 +125,7 @@ def deliver(names: Names, start: Callable[[Names], Part]) -> Delivery:
         step = after(part)
         faults.update(step.faults)
         remarks += _remarks(part.ending, step)
-        waiting = [*step.left, *waiting]
+        waiting = [*(part for left in step.left for part in in_parts(left)), *waiting]
     report = {"context": context, "benchmarks": rows} if context or rows else {}
     return Delivery(report, faults, remarks, seconds)
 

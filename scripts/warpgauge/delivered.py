@@ -3,17 +3,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from warpgauge import containment, measured, partial_report, process
+from warpgauge import containment, measured, partial_report, process, selection
 from warpgauge.containment import Names, Part
 from warpgauge.discovery import Binary
+from warpgauge.errors import UserError
 from warpgauge.order import is_shuffled, seed_of, sequence
 from warpgauge.partial_report import Report
 from warpgauge.plan import Plan, Turn, command
+
+# Bytes; a report of a large program.
+_ROOM = 128 * 1024
 
 # Is told which benchmark runs.
 Running = Callable[[str], None]
@@ -49,15 +55,20 @@ class Outcome:
 def deliver(plan: Plan, turn: Turn, names: Names, running: Running) -> Outcome:
     """Run `names` of a turn's program, in as many processes as that takes."""
     folder = plan.folder / f"round{turn.round}" / turn.lane.side / turn.binary.family
-    folder.mkdir(parents=True, exist_ok=True)
+    own_filter = turn.lane.filters.get(turn.binary.family, "")
     started = 0
+
+    def in_parts(asked: Names) -> Sequence[Names]:
+        """As few as can be asked for: all of a program by its own filter, less by its names."""
+        whole = asked == sequence(plan, turn) and len(own_filter) <= selection.LONGEST_FILTER
+        return [asked] if whole else selection.in_parts(asked)
 
     def start(asked: Names) -> Part:
         nonlocal started
         started += 1
         return _process(plan, turn, asked, folder / f"out{started}.json", running)
 
-    found = containment.deliver(names, start)
+    found = containment.deliver(names, start, in_parts)
     return Outcome(
         replace(turn.binary, names=names),
         turn.round,
@@ -75,6 +86,7 @@ def _process(plan: Plan, turn: Turn, asked: Names, out: Path, running: Running) 
     if is_shuffled(plan, turn):
         called.append(f"--shuffle={seed_of(plan, turn)}")
     output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
+    out.parent.mkdir(parents=True, exist_ok=True)  # a program may have removed it
     out.unlink(missing_ok=True)  # of another run in the same folder
 
     def grown() -> None:
@@ -95,4 +107,21 @@ def _process(plan: Plan, turn: Turn, asked: Names, out: Path, running: Running) 
     )
     if turn.binary.needs_gpu and (ending.ended_for or ending.status < 0 or ending.left_behind):
         plan.freed(ending)
-    return Part(asked, *partial_report.read(out), ending)
+    part = Part(asked, *partial_report.read(out), ending)
+    if not (part.good and part.complete):
+        _require_room(out.parent)
+    return part
+
+
+def _require_room(folder: Path) -> None:
+    """Raise UserError where the disk, and no benchmark, may be why a process left no report.
+
+    What it said itself is gone by now: who filled the disk alone is to blame.
+    """
+    with suppress(OSError):  # gone with the folder
+        found = os.statvfs(folder)
+        if found.f_bavail * found.f_frsize < _ROOM:
+            raise UserError(
+                f"{folder} has no room for what the programs write: make some, or name another "
+                "folder in TMPDIR"
+            )

@@ -10,12 +10,16 @@ from pathlib import Path
 
 from warpgauge import partial_report, process
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.fields import is_name
 from warpgauge.last_words import described
 from warpgauge.shuffle import shuffled
+from warpgauge.text import quoted
 
 FAMILIES = "families.txt"  # CMake's list of what this build made, one program a line
 HOST_FAMILY = "host"  # the one family that needs no GPU
 LISTING_DEADLINE_S = 60.0
+# What no command can be given, and what stands for bytes that are no text.
+_NO_TEXT = re.compile("[\\0\N{REPLACEMENT CHARACTER}]")
 BAD_USAGE, NOT_MEASURABLE = 2, 3  # exit statuses of a binary
 
 
@@ -56,7 +60,27 @@ def find(folder: Path, scratch: Path) -> list[Binary]:
         raise UserError(
             f"{folder / FAMILIES} names no benchmark program: build first (leave out --no-build)"
         )
-    return [listed(path, scratch) for path in paths]
+    return _told_apart([listed(path, scratch) for path in paths])
+
+
+def _told_apart(binaries: Sequence[Binary]) -> list[Binary]:
+    """The same, with a fault for each program that has a benchmark of another one's name.
+
+    A row would not tell which of the two it is of.
+    """
+    owners: dict[str, list[str]] = {}
+    for binary in binaries:
+        for name in dict.fromkeys(binary.names):
+            owners.setdefault(name, []).append(binary.path.name)
+    apart = []
+    for binary in binaries:
+        shared = next((name for name in binary.names if len(owners[name]) > 1), None)
+        if shared is not None:
+            (other, *_) = (one for one in owners[shared] if one != binary.path.name)
+            fault = f"has the benchmark {quoted(shared)}, and {other} has it, too: rename one"
+            binary = replace(binary, names=(), fault=fault)
+        apart.append(binary)
+    return apart
 
 
 def programs(folder: Path) -> list[Path]:
@@ -154,6 +178,11 @@ def listed(path: Path, scratch: Path) -> Binary:
     names = tuple(line for line in ending.stdout.splitlines() if line.strip())
     if ending.status:
         return Binary(path, (), f"cannot list its benchmarks: {ending.description}")
+    if not names:
+        return Binary(path, (), "lists no benchmark")
+    for name in names:
+        if _NO_TEXT.search(name) or not is_name(name):
+            return Binary(path, (), f"cannot list its benchmarks: {quoted(name)} is no name")
     return Binary(path, names, shuffles=_shuffles(path, names, scratch))
 
 

@@ -60,12 +60,12 @@ def measured(one: Bench) -> ExitStatus:
         measuring = Measuring(options, one.root, Path(scratch), one.notes, one.faults)
         with CommandLog(paths.log, one.argv, goes_on=one.before is not None).used():
             built = measuring.built()
-        if one.before is None:
-            facts = {**resume.called(one.argv, options.seed, paths.run)}
-            facts["gpus"], facts["faults"] = _named(measuring.gpus(built))
-            there = journal.begin(paths.journal, facts)
-        else:
-            there, facts = one.before.journal, {**one.before.began}
+            if one.before is None:
+                facts = {**resume.called(one.argv, options.seed, paths.run)}
+                facts["gpus"], facts["faults"] = _named(measuring.gpus(built))
+                there = journal.begin(paths.journal, facts)
+            else:
+                there, facts = one.before.journal, {**one.before.began}
     gpus: Mapping[str, str] = facts["gpus"]
     at_once = len(gpus) if options.parallel else 1
     works: dict[str, Work] = {}
@@ -125,7 +125,7 @@ class _All:
         if self.one.options.parallel:
             self._note(f"Measuring {count} at once; host times and copies are INVALID then")
             for ended in apart.at_once(
-                works, lambda who, line: self._note(f"{who[:_SHORT]}  {line}")
+                works, lambda who, line: self._warn(f"{who[:_SHORT]}  {line}")
             ):
                 self._rule(ended.name)
                 streams.write(ended.shown)
@@ -143,7 +143,7 @@ class _All:
             status = ExitStatus(ended.status)
         except ValueError:
             told = f"was ended by {name_of(-ended.status)}" if ended.status < 0 else "was ended"
-            self._note(f"{ended.name}: its scripts/bench {told}")
+            self._warn(f"{ended.name}: its scripts/bench {told}")
             status = ExitStatus.NOT_MEASURED
         if not self.journal.of(ended.name).is_dir():
             self.journal.keep(["gpu", ended.name], {"status": int(status)})
@@ -166,7 +166,7 @@ class _All:
         """Whether something of the run is kept that can go on."""
         unfinished = any(self.journal.of(uuid).is_dir() for uuid in self.gpus)
         if unfinished or 0 < self.journal.size < len(self.gpus):
-            self._note(f"`{resume.command(self.journal.folder)}` goes on with what is missing.")
+            self._warn(f"`{resume.command(self.journal.folder)}` goes on with what is missing.")
             return True
         return False
 
@@ -176,6 +176,10 @@ class _All:
 
     def _note(self, line: str) -> None:
         self.one.notes.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def _warn(self, line: str) -> None:
+        """Of what --quiet does not silence; of what a run of one GPU says, that is all it says."""
+        self.one.faults.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def _show(self, line: str) -> None:
         self.one.results.print(line, markup=False, highlight=False, soft_wrap=True)

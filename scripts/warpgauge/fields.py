@@ -51,6 +51,11 @@ _NUMBERS = frozenset((int, float))
 _LARGEST = sys.float_info.max
 
 
+def is_name(text: str) -> bool:
+    """Whether a file with this name can be read again (`name_of`)."""
+    return bool(text) and not text.isspace() and len(text) <= NAME_LIMIT
+
+
 def name_of(row: Object, place: Place, key: str = "name") -> str:
     name = row.get(key)
     if not isinstance(name, str):

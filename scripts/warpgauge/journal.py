@@ -70,6 +70,11 @@ def begin(folder: Path, facts: Json) -> Journal:
     return journal
 
 
+def is_begun(folder: Path) -> bool:
+    """Whether a journal is there; of one whose run was killed at once it may be the folder."""
+    return (folder / _START).is_file()
+
+
 def opened(folder: Path, keys: Collection[str]) -> tuple[Journal, Json]:
     """A journal that is there, and the facts that it began with, `keys` among them.
 

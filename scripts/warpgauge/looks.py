@@ -66,7 +66,7 @@ def take(
     try:
         again = measure(measured, names, range(first + 1, last + 1), run)
     except KeyboardInterrupt as stop:
-        say("Interrupted in the second look: this is what the first one found.")
+        say("Interrupted in the second look: the first one counts.")
         told = interrupts.told(stop, "in the second look: the run files hold the first")
         return Looks(found, f"{rounds}, and no second look at {many}", told)
     try:

@@ -45,6 +45,7 @@ def rows(
     by_binary: dict[str, list[Outcome]] = {binary.family: [] for binary in binaries}
     for outcome in outcomes:
         by_binary[outcome.binary.family].append(outcome)
+    owners = {name: binary.family for binary in binaries for name in binary.names}
     merged = []
     for family_index, binary in enumerate(binaries):
         places = {"family_index": family_index, "per_family_instance_index": 0}
@@ -52,8 +53,10 @@ def rows(
             fault = f"{binary.path.name}: {binary.fault}"
             merged.append(_errored({"name": binary.family, **places}, fault))
             continue
-        processes = [one for one in by_binary[binary.family] if one.binary.names]
-        for index, name in enumerate(_names(binary, processes)):
+        family = binary.family
+        processes = [one for one in by_binary[family] if one.binary.names]
+        names = (one for one in _names(binary, processes) if owners.get(one, family) == family)
+        for index, name in enumerate(names):
             places = {"family_index": family_index, "per_family_instance_index": index}
             # One that nobody listed was asked of all of them.
             asked = [one for one in processes if name in one.binary.names] or processes

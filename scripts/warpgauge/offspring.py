@@ -16,7 +16,7 @@ GRACE_S = 5.0  # between SIGTERM and SIGKILL: time for a CUDA context to be torn
 _LOOK_S = 0.02
 
 _LIBC = ctypes.CDLL(None)
-_PR_SET_PDEATHSIG = 1  # prctl(2)
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # prctl(2)
 
 _NOT_RUNNING = (b"Z", b"X")  # ended, only not yet waited for
 
@@ -25,9 +25,9 @@ _NOT_RUNNING = (b"Z", b"X")  # ended, only not yet waited for
 class Offspring:
     """A process that leads a session of its own, and its descendants.
 
-    A child can leave the session and outlive its parents, but it keeps their environment: it is
-    known by the `mark` in that. `older` are the processes that were there before, which saves
-    looking at them.
+    A child can leave the session, and is known by the `mark` in its environment then. One that has
+    another environment, too, is known when its parents have ended: it is a child of ours then
+    (`adopt`). `older` are the processes that were there before, which saves looking at them.
     """
 
     leader: int
@@ -41,10 +41,13 @@ class Offspring:
     def _is_ours(self, name: str) -> bool:
         try:
             # Behind the name in brackets, which may hold anything: state, parent, group, session.
-            state, _, _, session = _read(name, "stat").rpartition(b")")[2].split()[:4]
+            state, parent, _, session = _read(name, "stat").rpartition(b")")[2].split()[:4]
+            adopted = self.mark != b"" and int(parent) == os.getpid()
             if state in _NOT_RUNNING:
+                if adopted and int(name) != self.leader:
+                    os.waitpid(int(name), os.WNOHANG)
                 return False
-            ours = int(session) == self.leader
+            ours = int(session) == self.leader or adopted
             return ours or (self.mark != b"" and self.mark in _read(name, "environ"))
         except (OSError, ValueError):  # it is gone, or somebody else's
             return False
@@ -81,6 +84,11 @@ def end_with(parent: int) -> Callable[[], None]:
             os._exit(1)
 
     return ask
+
+
+def adopt() -> None:
+    """From now on who outlives its parents is a child of this process, wherever it went."""
+    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def pids() -> frozenset[str]:

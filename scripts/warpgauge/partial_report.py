@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from warpgauge.fields import CONTEXT_LIMIT, is_name
+
 Report = Mapping[str, Any]  # Google Benchmark's JSON, as it was read
 
 _LARGEST = 64 * 2**20  # bytes; what is more is no report
@@ -34,7 +36,8 @@ def read(path: Path) -> tuple[Report, bool]:
         except (ValueError, RecursionError):
             continue
         # What can be read as it stands is not mended into something else.
-        return (document, candidate is text) if _is_report(document) else ({}, False)
+        readable = _is_report(document) and _is_unicode(candidate, document)
+        return (document, candidate is text) if readable else ({}, False)
     return {}, False
 
 
@@ -66,12 +69,25 @@ def _mended(text: str, last: str) -> str:
 
 
 def _is_report(document: object) -> bool:
+    """Whether it is one, and makes no run file that nobody can read."""
     return (
         isinstance(document, dict)
         and isinstance(document.get("context"), dict)
+        and all(len(str(value)) <= CONTEXT_LIMIT for value in document["context"].values())
         and isinstance(document.get("benchmarks"), list)
         and all(
-            isinstance(row, dict) and isinstance(row.get("name"), str)
+            isinstance(row, dict) and isinstance(row.get("name"), str) and is_name(row["name"])
             for row in document["benchmarks"]
         )
     )
+
+
+def _is_unicode(text: str, document: object) -> bool:
+    """JSON can spell half a character, which no file and no terminal can be written with."""
+    if "\\ud" not in text.lower():
+        return True
+    try:
+        json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -115,6 +115,7 @@ def _run(
     grown: Callable[[], None],
 ) -> Ending:
     mark = secrets.token_hex(16)
+    offspring.adopt()
     older, began = offspring.pids(), time.monotonic()
     with files[0].open("w+b") as out, files[1].open("w+b") as err:
         family: Offspring | None = None

@@ -81,8 +81,8 @@ def interrupted(given: Options, runs: Path) -> Interrupted:
 
 
 def begun(folder: Path, options: Options) -> Interrupted | None:
-    """The run of which `folder` is the journal; None where nothing is there. Raises UserError."""
-    if not folder.is_dir():
+    """The run of which `folder` is the journal; None where none began. Raises UserError."""
+    if not journal.is_begun(folder):
         return None
     there, began = journal.opened(folder, called((), 0, Path()))
     return Interrupted(began["argv"], options, there, began)

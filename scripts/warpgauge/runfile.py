@@ -33,7 +33,7 @@ def context(
     boots = set()
     for outcome in sorted(outcomes, key=lambda o: (o.round, place[o.binary.family])):
         told = outcome.report.get("context", {})
-        boots |= {told["boot_id"]} if "boot_id" in told else set()
+        boots |= {str(told["boot_id"])} if "boot_id" in told else set()
         merged = {**told, **merged}
     if len(boots) > 1:
         merged["boot_id"] = ""

@@ -17,6 +17,9 @@ from warpgauge.text import typed
 # What a POSIX extended expression and Python both read as something else than itself.
 _SPECIAL = re.compile(r"[\\.\[()*+?{|^$]")
 
+# Bytes of a filter: Linux takes 128 KiB in one argument, and std::regex 100,000 states.
+LONGEST_FILTER = 32 * 1024
+
 
 def chosen(everything: Sequence[Binary], filter: str, scratch: Path) -> list[Binary]:
     """What `filter` leaves, as the binaries themselves read it; it may be nothing."""
@@ -74,6 +77,20 @@ def only(binaries: Sequence[Binary], names: Collection[str]) -> list[Binary]:
 def exactly(names: Collection[str]) -> str:
     """A filter for these benchmarks alone, which the benchmarks and Python read alike."""
     return f"^({'|'.join(_SPECIAL.sub(_escaped, name) for name in names)})$"
+
+
+def in_parts(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """`names` in their order, in as few parts as have a filter (`exactly`) that a program takes."""
+    parts: list[list[str]] = []
+    left = 0
+    for name in names:
+        size = len(exactly([name]).encode(errors="surrogateescape"))
+        if size > left:
+            parts.append([])
+            left = LONGEST_FILTER
+        parts[-1].append(name)
+        left -= size
+    return [tuple(part) for part in parts]
 
 
 def _escaped(special: re.Match[str]) -> str:

@@ -78,7 +78,7 @@ class Spending:
                 sides = measure(sides, left, rounds, self._whole_rounds)
                 found = self.judge(sides)
             except KeyboardInterrupt as stop:
-                self.say(f"Interrupted: this is what {plural(last, 'round')} found.")
+                self.say(f"Interrupted: the first {plural(last, 'round')} count.")
                 when = f"in a further look: the run files hold {plural(last, 'round')}"
                 return Looks(found, f"{told}, interrupted", interrupts.told(stop, when))
             if _rounds(sides) == last:  # of what no program lists
