@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from warpgauge import check_runner, checks
+from warpgauge import check_runner, checks, skips
 from warpgauge.check_runner import Check, Result
 
 CTEST = """\
@@ -104,6 +104,23 @@ def test_the_closing_lines_are_the_runners_own() -> None:
     assert checks.pytest_summary(PYTEST).splitlines()[1].startswith("SKIPPED")
     assert checks.pytest_summary("...\n=== 3 passed ===\n") == "=== 3 passed ==="
     assert checks.pytest_summary("crashed") == ""
+
+
+def test_each_test_file_is_in_one_share(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    names = [f"tests/test_{letter}.py" for letter in "abc"]
+    for name in names:
+        (tmp_path / name).touch()
+    (pytest_,) = (one for one in checks._python(tmp_path) if one.name == "pytest")
+    commands = pytest_.commands()
+    assert sorted(name for command in commands for name in command[3:]) == names
+    assert all(len(command) > 3 for command in commands)  # none with nothing, which means all
+
+
+def test_what_every_share_said_last_is_shown_and_its_skips_counted() -> None:
+    both = "".join(f"$ pytest\n...\n=== {n} passed, {n} skipped in 1.00s ===\n" for n in (3, 4))
+    assert checks.pytest_summary(both).count("passed") == 2
+    assert skips.of_pytest(both) == "7 Python tests skipped"
 
 
 def test_only_our_own_host_sources_are_linted(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from warpgauge.check_runner import Check, Command
 
 CPP_FOLDERS = ("kernels", "fixtures", "benchmarks")
 CPP_SUFFIXES = (".cpp", ".hpp", ".cu", ".cuh")
+# More at once would make tests of deadlines miss them.
+_MOST_PYTESTS = 8
 # The environment's own, of one version everywhere, and not the distribution's.
 CLANG_FORMAT, CLANG_TIDY = (
     str(Path(sysconfig.get_path("scripts"), tool)) for tool in ("clang-format", "clang-tidy")
@@ -88,17 +90,26 @@ def _python(scripts: Path) -> list[Check]:
     def module(*arguments: str) -> Callable[[], Sequence[Command]]:
         return _one([sys.executable, "-m", *arguments])
 
+    at_once = min(build.jobs(), _MOST_PYTESTS)
+
+    def shares() -> Sequence[Command]:
+        """Each with a share of the files: many tests wait for processes more than they compute."""
+        files = sorted(str(path.relative_to(scripts)) for path in scripts.glob("tests/test_*.py"))
+        parts = [files[share::at_once] for share in range(at_once)]
+        return [[sys.executable, "-m", "pytest", *part] for part in parts if part]
+
     return [
         Check("ruff", module("ruff", "check", "."), scripts, "python:ruff"),
         Check("ruff format", module("ruff", "format", "--check", "."), scripts, "python:ruff"),
         Check("mypy", module("mypy"), scripts, "python:mypy"),
         Check(
             "pytest",
-            module("pytest"),
+            shares,
             scripts,
             "python:pytest",
             closing=pytest_summary,
             skipped=skips.of_pytest,
+            at_once=at_once,
         ),
     ]
 
@@ -139,7 +150,11 @@ def last_log(folder: Path) -> str:
 
 
 def pytest_summary(output: str) -> str:
-    """pytest's own closing lines: its summary of skips and failures, and the count."""
+    """pytest's own closing lines: its summary of skips and failures, and the count; of each run."""
+    return "\n".join(filter(None, map(_summary, re.split(r"^\$ ", output, flags=re.MULTILINE))))
+
+
+def _summary(output: str) -> str:
     begin = output.rfind("= short test summary info =")
     if begin >= 0:
         return output[output.rfind("\n", 0, begin) + 1 :].rstrip()

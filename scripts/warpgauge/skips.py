@@ -13,6 +13,7 @@ NO_GPU = "no usable GPU"
 
 _CTEST_SKIPPED = re.compile(r"^\s*\d+ - (\S+) \(Skipped\)", re.MULTILINE)
 _REASON = re.compile(r": Skipped\n(.*)\n")
+_COUNT = re.compile(r"^=.*\b(\d+) skipped\b.* in .*=$", re.MULTILINE)
 _LOG_ENTRY = re.compile(r"^\d+/\d+ Testing: (\S+)\n", re.MULTILINE)
 
 
@@ -34,9 +35,9 @@ def of_ctest(output: str, log: str) -> str:
 
 
 def of_pytest(output: str) -> str:
-    """Of pytest's output: how many; its own summary, which stays, says why."""
-    found = re.search(r"\b(\d+) skipped\b", output[output.rfind("\n=") :])
-    return f"{plural(int(found[1]), 'Python test')} skipped" if found else ""
+    """Of the output of pytest's runs: how many; its own summary, which stays, says why."""
+    count = sum(map(int, _COUNT.findall(output)))
+    return f"{plural(count, 'Python test')} skipped" if count else ""
 
 
 def without_skipped(summary: str) -> str:
