@@ -18,6 +18,8 @@ CPP_FOLDERS = ("kernels", "fixtures", "benchmarks")
 CPP_SUFFIXES = (".cpp", ".hpp", ".cu", ".cuh")
 # More at once would make tests of deadlines miss them.
 _MOST_PYTESTS = 8
+# So many runs of pytest for each that runs at once: files take from a second to a minute.
+_SHARES = 4
 # The environment's own, of one version everywhere, and not the distribution's.
 CLANG_FORMAT, CLANG_TIDY = (
     str(Path(sysconfig.get_path("scripts"), tool)) for tool in ("clang-format", "clang-tidy")
@@ -95,7 +97,7 @@ def _python(scripts: Path) -> list[Check]:
     def shares() -> Sequence[Command]:
         """Each with a share of the files: many tests wait for processes more than they compute."""
         files = sorted(str(path.relative_to(scripts)) for path in scripts.glob("tests/test_*.py"))
-        parts = [files[share::at_once] for share in range(at_once)]
+        parts = [files[share :: _SHARES * at_once] for share in range(_SHARES * at_once)]
         return [[sys.executable, "-m", "pytest", *part] for part in parts if part]
 
     return [
