@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,17 +11,15 @@ from hypothesis import given, settings
 from rich.cells import cell_len
 from rich.console import Console
 
-from builders import Json, baseline, context, failed, google, google_row, row, run, scaled
-from comparisons import comparison, of_every_kind, record, verdict, with_text
+from builders import baseline, context, failed, google, google_row, row, run, scaled
+from comparisons import of_every_kind, record, with_text
 from conftest import Loader
 from test_markdown_text import HOSTILE
-from warpgauge.comparison import Comparison, Outcome
 from warpgauge.layout import wrapped_name
 from warpgauge.model import Record
 from warpgauge.provenance import side
-from warpgauge.terminal import plain, render, render_values
+from warpgauge.terminal import plain, render
 from warpgauge.terms import Terms
-from warpgauge.text import percent
 from warpgauge.verdict import judge
 
 
@@ -170,48 +166,6 @@ def test_a_vanished_family_does_not_fill_the_screen(loaded: Loader) -> None:
     assert shown(base, cand, show_all=True).count("MISSING") == 200
 
 
-def regressions(families: int, each: int) -> Comparison:
-    """Each is slower than the one before, and beside it stands what is unchanged."""
-    return comparison(
-        [
-            verdict(f"f{family}/{kind}:{i}", outcome, 0.01 * (family * each + i + 1) * bool(i % 2))
-            for family in range(families)
-            for i in range(each)
-            for kind, outcome in [("x", Outcome.REGRESSION if i % 2 else Outcome.PASS)]
-        ]
-    )
-
-
-@pytest.mark.parametrize(("families", "each"), [(1, 10_000), (40, 250), (5000, 2)])
-def test_thousands_of_regressions_do_not_fill_the_screen_and_are_counted(
-    families: int, each: int
-) -> None:
-    found = regressions(families, each)
-    lines = plain(found).splitlines()
-    assert len(lines) < 200
-    assert sum(line.endswith("REGRESSION") for line in lines) == 50
-    assert "… and 4950 more REGRESSION (--format json=FILE lists all)" in lines
-    worst = [f"{percent(one.change.ratio)} " for one in found.verdicts[-99::2] if one.change]
-    assert all(any(size in line for line in lines) for size in worst)
-    if families > 50:
-        left_out = "… and 4900 families more, 4900 unchanged (--format json=FILE lists all)"
-        assert left_out in lines
-
-
-def test_a_cap_of_one_outcome_hides_no_other() -> None:
-    many = regressions(1, 10_000)
-    others = [verdict("z/faster", Outcome.IMPROVED, -0.1), verdict("z/gone", Outcome.MISSING)]
-    text = plain(replace(many, verdicts=(*many.verdicts, *others)))
-    assert "  faster " in text
-    assert "  gone " in text
-
-
-def test_with_all_everything_is_listed() -> None:
-    stream = io.StringIO()
-    render(regressions(1, 400), Console(file=stream, width=120), show_all=True)
-    assert sum(line.endswith("REGRESSION") for line in stream.getvalue().splitlines()) == 200
-
-
 def test_the_hosts_controls_are_told_and_not_counted(loaded: Loader) -> None:
     host = [row(f"host/{name}", host_clock=1.0) for name in "ab"]
     side = loaded(run([row("a/b"), row("a/c"), *host]))
@@ -273,41 +227,6 @@ def test_recorded_sessions_come_without_advice(loaded: Loader) -> None:
     text = shown(sides[0], sides[1])
     assert "1 regression" in text
     assert "scripts/bench" not in text
-
-
-def values(record: Record, width: int = 80) -> str:
-    stream = io.StringIO()
-    render_values(record, Console(file=stream, width=width))
-    return stream.getvalue()
-
-
-def columns(text: str, word: str) -> Sequence[str]:
-    return text.splitlines()[line_of(text, word)].split("  ")
-
-
-def test_values_alone_show_time_rate_and_spread(loaded: Loader) -> None:
-    rows: list[Json] = [
-        row("memcpy/d2d", [9.9, 10.0, 10.1], bytes_per_second=4.287e12),
-        row("sync/idle", [5.0]),
-        failed("sync/[x]", "boom"),
-    ]
-    text = values(loaded(run(rows)))
-    assert [cell.strip() for cell in columns(text, "d2d") if cell] == [
-        "d2d",
-        "10.00 µs",
-        "4287 GB/s",
-        "1.00 %",
-    ]
-    assert text.splitlines()[line_of(text, "idle")].endswith("\N{EN DASH}")
-    assert text.splitlines()[line_of(text, "[x]") + 1].strip() == "boom"
-
-
-def test_values_alone_keep_time_and_spread_where_it_is_narrow(loaded: Loader) -> None:
-    measured = loaded(run([row("memcpy/h2d_pageable/bytes:4096", bytes_per_second=4.287e12)]))
-    lines = values(measured, 40).splitlines()
-    heading = next(line for line in lines if line.startswith("benchmark"))
-    assert heading.split() == ["benchmark", "time", "spread"]
-    assert any("1.000 µs" in line and line.endswith(" %") for line in lines)
 
 
 def test_long_names_break_after_their_slashes() -> None:

@@ -8,7 +8,8 @@ from rich.cells import cell_len
 
 from builders import failed, row, run, scaled
 from conftest import Loader
-from test_terminal import line_of, shown, values
+from test_terminal import line_of, shown
+from test_terminal_values import values
 
 SLOW = {"throttled": 7.0, "sm_clock_hz": 1.62e9, "clock_event_reasons": 4.0}
 
