@@ -113,8 +113,8 @@ def test_each_test_file_is_in_one_share(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     (pytest_,) = (one for one in checks._python(tmp_path) if one.name == "pytest")
     commands = pytest_.commands()
-    assert sorted(name for command in commands for name in command[3:]) == names
-    assert all(len(command) > 3 for command in commands)  # none with nothing, which means all
+    assert sorted(name for command in commands for name in command[5:]) == names
+    assert all(len(command) > 5 for command in commands)  # none with nothing, which means all
 
 
 def test_what_every_share_said_last_is_shown_and_its_skips_counted() -> None:

@@ -108,6 +108,7 @@ LARGEST: dict[str, Callable[[], str]] = {
 }
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("case", LARGEST)
 def test_the_largest_file_that_is_read_is_refused_within_a_second(
     tmp_path: Path, case: str

@@ -146,6 +146,7 @@ def many(outcomes: dict[Outcome, int]) -> Comparison:
     )
 
 
+@pytest.mark.timed
 def test_ten_thousand_rows_take_half_a_second_and_stay_within_the_limit() -> None:
     big = many({Outcome.PASS: 9900, Outcome.REGRESSION: 50, Outcome.ERROR: 50})
     start = time.perf_counter()

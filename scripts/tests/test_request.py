@@ -74,6 +74,7 @@ def test_a_filter_that_neither_side_knows_is_refused(loaded: Loader, filter: str
     assert caught.value.status is ExitStatus.BAD_USAGE
 
 
+@pytest.mark.timed
 def test_a_filter_of_a_run_that_would_take_years_is_refused(loaded: Loader) -> None:
     request = Request(None, loaded(run([row("a/b")], filter="((a|a)+)+!")))
     start = time.process_time()

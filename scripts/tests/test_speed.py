@@ -57,6 +57,7 @@ def test_the_peer_reads_the_same_files() -> None:
     assert "Google Benchmark's compare.py" in speed.report(20, 1, [], peer=True)
 
 
+@pytest.mark.timed
 def test_loading_grows_with_the_file_and_no_faster(tmp_path: Path) -> None:
     seconds = []
     for count in (500, 4000):

@@ -52,6 +52,7 @@ def test_a_foreign_name_does_nothing_but_be_read() -> None:
     assert hint("nothing", ["\x1b[2J/a"]).isprintable()
 
 
+@pytest.mark.timed
 def test_a_name_of_thousands_of_parts_is_nobodys_slip() -> None:
     start = time.perf_counter()
     assert hint("zzzz", ["a/" * 2000 + str(index) for index in range(1000)]).endswith("is a")

@@ -63,6 +63,7 @@ def test_what_became_faster_is_found_as_surely() -> None:
     assert sum(one.count(Outcome.IMPROVED) for one in runs) >= 0.999 * simulation.TRIALS
 
 
+@pytest.mark.timed
 def test_thousands_of_benchmarks_are_judged_in_half_a_second() -> None:
     source = np.random.default_rng(1)
     sides = simulation.suite(source, quiet(0.002), SETTINGS["the boot"], np.zeros(10_000))

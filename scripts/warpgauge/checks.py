@@ -92,13 +92,13 @@ def _python(scripts: Path) -> list[Check]:
     def module(*arguments: str) -> Callable[[], Sequence[Command]]:
         return _one([sys.executable, "-m", *arguments])
 
-    at_once = min(build.jobs(), _MOST_PYTESTS)
+    at_once, pytest = min(build.jobs(), _MOST_PYTESTS), [sys.executable, "-m", "pytest"]
 
     def shares() -> Sequence[Command]:
         """Each with a share of the files: many tests wait for processes more than they compute."""
         files = sorted(str(path.relative_to(scripts)) for path in scripts.glob("tests/test_*.py"))
         parts = [files[share :: _SHARES * at_once] for share in range(_SHARES * at_once)]
-        return [[sys.executable, "-m", "pytest", *part] for part in parts if part]
+        return [[*pytest, "-m", "not timed", *part] for part in parts if part]
 
     return [
         Check("ruff", module("ruff", "check", "."), scripts, "python:ruff"),
@@ -112,6 +112,13 @@ def _python(scripts: Path) -> list[Check]:
             closing=pytest_summary,
             skipped=skips.of_pytest,
             at_once=at_once,
+        ),
+        Check(
+            "pytest timed",
+            _one([*pytest, "-m", "timed"]),
+            scripts,
+            "python:pytest",
+            closing=pytest_summary,
         ),
     ]
 
