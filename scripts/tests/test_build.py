@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -101,7 +102,8 @@ def test_no_compiler_outlives_an_interrupted_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A compiler below a build tool, as nvcc is below ninja.
-    fake_cmake(tmp_path, monkeypatch, f"(echo $$; exec sleep 60) & echo $! >{tmp_path}/pid; wait")
+    compiler_says = f"echo $$ >{tmp_path}/pid; echo building; exec sleep 60"
+    fake_cmake(tmp_path, monkeypatch, f"sh -c {shlex.quote(compiler_says)} & wait")
 
     def impatient(line: str) -> None:
         raise KeyboardInterrupt
