@@ -31,9 +31,10 @@ def run(
     judge = _without_exceptions(show).judged
     both = self_check.measure(beside, folder, judge)
     beside.measuring.note(f"run files: {os.path.relpath(folder)}")
-    interrupted = "it was interrupted" if both.stop else ""
+    short = "" if beside.measuring.options.second_look else "it had no second look (--quick)"
+    short = "it was interrupted" if both.stop else short
     say = beside.measuring.warn
-    status = _concluded(both.found, base, show, baselines, say, interrupted)
+    status = _concluded(both.found, base, show, baselines, say, short)
     if both.stop is not None:
         raise both.stop
     return status
@@ -60,13 +61,13 @@ def _concluded(
     show: Conclusion,
     baselines: Path,
     say: Callable[[str], None],
-    interrupted: str = "",
+    short: str = "",  # of what it lacks
 ) -> ExitStatus:
     screened = _without_exceptions(show).judged(base, check.run) if base is not None else None
     self_check_report.render(check, screened, show.console)
     judged = [check.same, *([screened] if screened is not None else [])]
     failed = _failed([check.same, *check.injected.values()])
-    why_not = interrupted or _why_not_kept(_context(check), show.terms, failed)
+    why_not = _why_not_kept(_context(check), show.terms, failed) or short
     if why_not:
         say(f"The result is not kept in {os.path.relpath(baselines)}: {why_not}.")
     else:
