@@ -7,6 +7,8 @@
 #include <thrust/device_vector.h>
 
 #include <bit>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -96,6 +98,23 @@ class GuardedOutput {
   std::size_t n_;
   thrust::device_vector<T> memory_;
 };
+
+/// Expects every got[i] within most_error(expected[i]) of expected[i], so that NaN differs; the
+/// first that is not is shown. T: any type with a conversion to double.
+template <class T, class MostError>
+void expect_within(const std::vector<T>& got, const std::vector<double>& expected,
+                   const MostError& most_error) {
+  ASSERT_EQ(got.size(), expected.size());
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double error = std::abs(static_cast<double>(got[i]) - expected[i]);
+    if (!(error <= most_error(expected[i])) && ++wrong == 1) {
+      ADD_FAILURE() << "[" << i << "] of " << got.size() << " is " << static_cast<double>(got[i])
+                    << ", not " << expected[i];
+    }
+  }
+  EXPECT_EQ(wrong, 0U);
+}
 
 /// Captures what launch() sends to the stream and replays it once. Global mode, so that an
 /// allocation or a synchronisation on the way fails the capture.
