@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +38,7 @@ class Repository:
         | None = None,
         listing_fault: str = "",
         no_gpu: str = "",
+        full_suite: Sequence[str] = (),
     ) -> None:
         faults = {"always": fault} if fault else {}
         fake_binary.make(
@@ -49,6 +50,7 @@ class Repository:
             counters=counters,
             listing_fault=listing_fault,
             no_gpu=no_gpu,
+            full_suite=full_suite,
         )
         self.rewind()
 

@@ -33,6 +33,7 @@ def make(
     shuffles: bool = False,
     gpus: Sequence[str] = (),
     slower: Mapping[str, float] | None = None,
+    full_suite: Sequence[str] = (),
 ) -> Path:
     """A program bench_<family>, in the list of those built.
 
@@ -43,7 +44,8 @@ def make(
     in it.
 
     With `gpus` (UUIDs) it is on a machine that has these. `ill` may name one of them, and `slower`
-    says by what factor everything takes longer there.
+    says by what factor everything takes longer there. With `full_suite` it knows --suite, and these
+    of its benchmarks are of the full one alone.
     """
     path = folder / f"bench_{family}"
     told = {
@@ -58,6 +60,7 @@ def make(
         "shuffles": shuffles,
         "gpus": list(gpus),
         "slower": slower or {},
+        "full_suite": list(full_suite),
         "scripts": str(_PROGRAM.parents[1]),
     }
     folder.mkdir(parents=True, exist_ok=True)

@@ -125,6 +125,8 @@ def measure(told: dict[str, Any], names: list[str], gpu: dict[str, str]) -> None
         **gpu,
     }
     extra: dict[str, float] = {}
+    if "suite" in FLAGS:
+        context["suite"] = FLAGS["suite"]
     if "inject" in FLAGS:
         context["inject"] = FLAGS["inject"]
         regex, _, factor = FLAGS["inject"].rpartition("=")
@@ -164,6 +166,8 @@ def measure(told: dict[str, Any], names: list[str], gpu: dict[str, str]) -> None
             "bytes_per_second": 1e9,
             "samples": process,
         }
+        if name in told["full_suite"]:
+            row["full_suite"] = 1.0
         row.update(told["counters"].get("all", {}), **told["counters"].get(str(process), {}))
         ill = told["ill"].get(name, "") or (fault if index == len(names) - 1 else "")
         ill = ill or told["ill"].get(gpu.get("gpu_uuid", ""), "")
@@ -174,6 +178,8 @@ def measure(told: dict[str, Any], names: list[str], gpu: dict[str, str]) -> None
             error = "wrong result"
         elif ill.startswith("wrong"):
             error = "wrong \x01 result"
+        elif ill == "skipped":
+            row.update(skipped=True, skip_message="needs another GPU", real_time=0)
         elif ill == "broken context":
             error, broken = "cudaErrorIllegalAddress", name
         if error:
@@ -200,6 +206,10 @@ def main() -> None:
     pattern = FLAGS.get("benchmark_filter", "")
     negated = pattern.startswith("-")
     names = [n for n in told["times"] if bool(re.search(pattern[negated:], n)) != negated]
+    if "suite" in FLAGS and not told["full_suite"]:
+        leave(2, f"{ME}: unknown argument '--suite={FLAGS['suite']}'; see --help")
+    if FLAGS.get("suite") != "full":
+        names = [name for name in names if name not in told["full_suite"]]
     if "shuffle" in FLAGS and not told["shuffles"]:
         leave(2, f"{ME}: unknown argument '--shuffle={FLAGS['shuffle']}'; see --help")
     if "shuffle" in FLAGS:

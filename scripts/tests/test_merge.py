@@ -96,7 +96,7 @@ def test_an_unknown_unit_is_an_error(unit: object) -> None:
 
 def test_a_skipped_row_is_an_error() -> None:
     found = merged(outcome(row(0.0, skipped=True, skip_message="no tensor cores")))
-    assert found["error_message"] == "in round 1: skipped: no tensor cores"
+    assert found["error_message"] == "skipped: no tensor cores"
 
 
 def test_a_missing_row_is_an_error_with_the_reason_of_its_process() -> None:

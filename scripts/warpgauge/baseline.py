@@ -54,6 +54,7 @@ class Recorded:
     newest: Session
     replaced: tuple[Session, ...]
     dropped: tuple[Session, ...]
+    skipped: tuple[Row, ...]
 
     def lines(self) -> list[str]:
         """The same for people, a line each."""
@@ -63,6 +64,7 @@ class Recorded:
             f"dropped: session {one.key} of {one.gpu_uuid}, for a baseline keeps {SESSIONS_KEPT}"
             for one in self.dropped
         ]
+        told += [f"left out: {one.name}, {one.error}" for one in self.skipped]
         if self.newest is not self.session:
             told.append(f"counters and labels stay those of session {self.newest.key}, the newest")
         return [inert(line) for line in told]
@@ -86,6 +88,8 @@ def record(run_path: Path, baselines: Path, now: datetime | None = None) -> Reco
 
 def _added(document: Document, run: Record, session: Session, at: Path) -> Recorded:
     gpu_name = session.gpu_name or ""
+    skipped = tuple(row for row in run.rows.values() if row.skipped)
+    run = replace(run, rows={name: row for name, row in run.rows.items() if not row.skipped})
     old = open_folder(at) if holds_results(at) else None
     if old is not None:
         require_gpu(str(run.path), gpu_name, at, old.gpu_names)
@@ -97,7 +101,7 @@ def _added(document: Document, run: Record, session: Session, at: Path) -> Recor
     dropped = surplus(joined, staying=session.key)
     kept = newest_last(one for one in joined if one not in dropped)
     families = _families(
-        {str(row["name"]): row for _, row in rows_of(document)},
+        {name: row for _, row in rows_of(document) if (name := str(row["name"])) in run.rows},
         run,
         old,
         kept,
@@ -108,7 +112,7 @@ def _added(document: Document, run: Record, session: Session, at: Path) -> Recor
         for family, rows in families.items()
     }
     replace_all({path.resolve(): text for path, text in texts.items()})  # a link stays a link
-    return Recorded(tuple(texts), session, kept[-1], tuple(replaced), tuple(dropped))
+    return Recorded(tuple(texts), session, kept[-1], tuple(replaced), tuple(dropped), skipped)
 
 
 def _families(

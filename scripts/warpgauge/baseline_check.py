@@ -15,6 +15,7 @@ from rich.console import Console
 from warpgauge import discovery, staleness
 from warpgauge.baseline_files import Folder, open_readable
 from warpgauge.baseline_findings import findings, remarks
+from warpgauge.counters import FULL_SUITE
 from warpgauge.discovery import Binary
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.layout import print_text
@@ -34,11 +35,13 @@ def check(
     folders: Sequence[Path], root: Path, now: datetime, stale_days: float, console: Console
 ) -> ExitStatus:
     """Check each, and say all; raises UserError for one that cannot be read, after the others."""
-    built, unbuilt = _built(root / "build" / "release" / "benchmarks")
+    everything, built, unbuilt = _built(root / "build" / "release" / "benchmarks")
     readable, faults = open_readable(folders)
     warned = remarked = 0
     for folder in readable:
-        suite = compared(tuple(folder.whole.rows), built) if built else Suite((), ())
+        whole = any(row.counters.get(FULL_SUITE) for row in folder.whole.rows.values())
+        wanted = everything if whole else built
+        suite = compared(tuple(folder.whole.rows), everything, wanted) if built else Suite((), ())
         warnings = [*findings(folder, now, stale_days), *suite.warnings]
         told = [*remarks(folder.whole), *suite.remarks]
         warned += len(warnings)
@@ -65,15 +68,22 @@ def _ending(warned: int, remarked: int) -> str:
     return f"{warnings}, {plural(remarked, 'remark')} (no fault, but worth knowing)"
 
 
-def _built(folder: Path) -> tuple[list[Binary], str]:
-    """The programs that are built, or why the baselines are not held against them."""
+def _built(folder: Path) -> tuple[list[Binary], list[Binary], str]:
+    """The programs that are built, with all their benchmarks and with those of the default suite,
+    or why the baselines are not held against them.
+    """
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
         try:
-            return discovery.find(folder, Path(scratch)), ""
+            everything = discovery.find(folder, Path(scratch), discovery.FULL_SUITE)
+            return everything, discovery.find(folder, Path(scratch)), ""
         except UserError:
-            return [], (
-                f"nothing is built in {os.path.relpath(folder)}: whether each benchmark still "
-                "exists, and each is in the baseline, was not checked"
+            return (
+                [],
+                [],
+                (
+                    f"nothing is built in {os.path.relpath(folder)}: whether each benchmark still "
+                    "exists, and each is in the baseline, was not checked"
+                ),
             )
 
 
@@ -87,8 +97,11 @@ def _heading(folder: Folder, now: datetime) -> str:
     )
 
 
-def compared(names: Collection[str], built: Sequence[Binary]) -> Suite:
-    """The names of a baseline's rows beside those of the programs of a build."""
+def compared(names: Collection[str], built: Sequence[Binary], wanted: Sequence[Binary]) -> Suite:
+    """The names of a baseline's rows beside those of the programs of a build.
+
+    `wanted` has of these programs what belongs into the baseline.
+    """
     listed = {name for binary in built for name in binary.names}
     silent = {binary.family for binary in built if binary.fault is not None}
     gone = [n for n in names if n not in listed and n.split("/", 1)[0] not in silent]
@@ -101,7 +114,7 @@ def compared(names: Collection[str], built: Sequence[Binary]) -> Suite:
         families = {binary.family for binary in built}
         gone = [name for name in gone if name.split("/", 1)[0] in families]
         remarks.append("no GPU benchmark is built, so theirs were not held against the programs")
-    new = sorted(listed - set(names))
+    new = sorted({name for binary in wanted for name in binary.names} - set(names))
     warnings = []
     if gone:
         warnings.append(

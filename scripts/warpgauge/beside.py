@@ -77,7 +77,7 @@ class Beside:
                     ExitStatus.NOT_MEASURED,
                 ) from fault
         try:
-            return discovery.find(folder, measuring.scratch)
+            return discovery.find(folder, measuring.scratch, measuring.options.suite)
         except UserError as fault:
             if not measuring.options.build:
                 raise

@@ -43,6 +43,9 @@ RESOURCES_VARY = "resources_vary"
 # The line of its family's file that registers a benchmark: of the source, not of a measurement.
 SOURCE_LINE = "source_line"
 
+# 1 where only the full suite has the benchmark, and not the default one.
+FULL_SUITE = "full_suite"
+
 # What rows and contexts say of the minute of a measurement, and of the source as it stood then. A
 # baseline does not keep it.
 OF_THE_MOMENT = frozenset(
@@ -66,6 +69,7 @@ KNOWN = frozenset(
         HOST_CLOCK,
         THROTTLED,
         RESOURCES_VARY,
+        FULL_SUITE,
         "bytes_per_second",
         "flops_per_second",
         "limit_fraction",

@@ -18,6 +18,7 @@ from warpgauge.text import quoted
 FAMILIES = "families.txt"  # CMake's list of what this build made, one program a line
 HOST_FAMILY = "host"  # the one family that needs no GPU
 LISTING_DEADLINE_S = 60.0
+DEFAULT_SUITE, FULL_SUITE = "default", "full"  # a program's --suite
 # What no command can be given, and what stands for bytes that are no text.
 _NO_TEXT = re.compile("[\\0\N{REPLACEMENT CHARACTER}]")
 BAD_USAGE, NOT_MEASURABLE = 2, 3  # exit statuses of a binary
@@ -31,6 +32,7 @@ class Binary:
     names: tuple[str, ...]
     fault: str | None = None  # why its benchmarks could not be listed
     shuffles: bool = False  # it knows --shuffle; programs of older commits do not
+    arguments: tuple[str, ...] = ()  # which have it know these benchmarks, and no fewer
 
     @property
     def family(self) -> str:
@@ -50,8 +52,9 @@ class Probe:
     faults: tuple[str, ...] = ()  # how programs failed on the way
 
 
-def find(folder: Path, scratch: Path) -> list[Binary]:
-    """Every program that the last build of `folder` made, sorted by name, with all its benchmarks.
+def find(folder: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]:
+    """Every program that the last build of `folder` made, sorted by name, with those of its
+    benchmarks that are of the suite.
 
     Others lie there, too, of sources that are gone; a listed one that is gone carries a fault.
     """
@@ -60,7 +63,7 @@ def find(folder: Path, scratch: Path) -> list[Binary]:
         raise UserError(
             f"{folder / FAMILIES} names no benchmark program: build first (leave out --no-build)"
         )
-    return _told_apart([listed(path, scratch) for path in paths])
+    return _told_apart([listed(path, scratch, suite) for path in paths])
 
 
 def _told_apart(binaries: Sequence[Binary]) -> list[Binary]:
@@ -100,7 +103,7 @@ def select(binaries: Sequence[Binary], regex: str, scratch: Path) -> list[Binary
     chosen = []
     for binary in binaries:
         if binary.fault is None:
-            ending = _list(binary.path, scratch, f"--benchmark_filter={regex}")
+            ending = _list(binary.path, scratch, *binary.arguments, f"--benchmark_filter={regex}")
             names = tuple(n for n in ending.stdout.splitlines() if n in binary.names)
             if ending.status in (0, BAD_USAGE) and not names:
                 continue
@@ -149,6 +152,7 @@ def probe(
         ending = process.run(
             [
                 str(binary.path),
+                *binary.arguments,
                 f"--benchmark_filter=^{re.escape(binary.names[0])}$",
                 f"--benchmark_out={out}",
                 "--benchmark_out_format=json",
@@ -172,9 +176,14 @@ def probe(
     return Probe({}, faults=tuple(faults))
 
 
-def listed(path: Path, scratch: Path) -> Binary:
-    """One program with all its benchmarks, or with the fault that keeps it from listing them."""
-    ending = _list(path, scratch)
+def listed(path: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> Binary:
+    """One program with its benchmarks of the suite, or with the fault that keeps it from listing
+    them. One of an older commit that knows no suites has all of its in each.
+    """
+    arguments = () if suite == DEFAULT_SUITE else (f"--suite={suite}",)
+    ending = _list(path, scratch, *arguments)
+    if arguments and ending.status == BAD_USAGE:
+        arguments, ending = (), _list(path, scratch)
     names = tuple(line for line in ending.stdout.splitlines() if line.strip())
     if ending.status:
         return Binary(path, (), f"cannot list its benchmarks: {ending.description}")
@@ -183,14 +192,16 @@ def listed(path: Path, scratch: Path) -> Binary:
     for name in names:
         if _NO_TEXT.search(name) or not is_name(name):
             return Binary(path, (), f"cannot list its benchmarks: {quoted(name)} is no name")
-    return Binary(path, names, shuffles=_shuffles(path, names, scratch))
+    found = Binary(path, names, arguments=arguments)
+    return replace(found, shuffles=_shuffles(found, scratch))
 
 
-def _shuffles(path: Path, names: tuple[str, ...], scratch: Path) -> bool:
-    """Whether it lists `names` in the order that a seed asks for."""
+def _shuffles(binary: Binary, scratch: Path) -> bool:
+    """Whether it lists its names in the order that a seed asks for."""
+    names = binary.names
     if len(names) < 2:
         return False
-    ending = _list(path, scratch, "--shuffle=0")
+    ending = _list(binary.path, scratch, *binary.arguments, "--shuffle=0")
     return ending.status == 0 and tuple(ending.stdout.split()) == shuffled(names, 0)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from warpgauge.json_file import RESULT_FILE, Object, Repeated, parsed, text_of
+from warpgauge.model import SKIPPED
 from warpgauge.place import Place
 from warpgauge.text import cut, quoted
 
@@ -164,7 +165,7 @@ def error_of(row: Object) -> str | None:
     if row.get("error_occurred"):
         return _message(row, "error_message")
     if row.get("skipped"):
-        return f"skipped: {_message(row, 'skip_message')}"
+        return f"{SKIPPED}{_message(row, 'skip_message')}"
     return None
 
 

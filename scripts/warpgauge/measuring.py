@@ -110,7 +110,7 @@ class Measuring:
     def suite(self, folder: Path) -> Suite:
         """What is in `folder` and asked for. Raises UserError for what can never be measured."""
         options = self.options
-        everything = discovery.find(folder, self.scratch)
+        everything = discovery.find(folder, self.scratch, options.suite)
         wanted = selection.wanted(everything, options.filter, self.scratch)
         probe = self._probe(everything)
         self._require_named(probe)

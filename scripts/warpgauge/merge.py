@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from warpgauge.counters import (
+    FULL_SUITE,
     LEFT_OUT,
     RESOURCES,
     SOURCE_LINE,
@@ -21,6 +22,7 @@ from warpgauge.discovery import Binary
 from warpgauge.document import TIME_UNITS
 from warpgauge.fields import counters_of, label_of
 from warpgauge.measured import is_run
+from warpgauge.model import SKIPPED
 
 JsonRow = dict[str, Any]
 
@@ -83,11 +85,11 @@ def _row(identity: JsonRow, processes: Sequence[Outcome], paired: bool) -> JsonR
         reported += found
         why = outcome.failures.get(identity["name"], "" if found else "it was not reported")
         if why:
-            failure = failure or f"in round {outcome.round}: {why}"
+            failure = failure or (why if why.startswith(SKIPPED) else _at(outcome, why))
         else:
             measured.append({**_process_row(found), "round": outcome.round})
     if failure:
-        return _errored(identity, failure) | _source_line(reported)
+        return _errored(identity, failure) | _origin(reported)
     kept = _undisturbed(measured)
     times = [row["real_time"] for row in kept]
     rounds = {"process_rounds": [row["round"] for row in kept]} if paired else {}
@@ -142,10 +144,14 @@ def _errored(identity: JsonRow, message: str) -> JsonRow:
     return {**_fixed(identity), **nothing, "error_occurred": True, "error_message": message}
 
 
-def _source_line(rows: Sequence[JsonRow]) -> JsonRow:
-    """Where a benchmark that failed is registered, as far as one of its rows tells."""
+def _origin(rows: Sequence[JsonRow]) -> JsonRow:
+    """Where a benchmark that failed comes from, as far as one of its rows tells."""
     told = combined([counters_of(row) for row in rows])
-    return {SOURCE_LINE: told[SOURCE_LINE]} if SOURCE_LINE in told else {}
+    return {key: told[key] for key in (SOURCE_LINE, FULL_SUITE) if key in told}
+
+
+def _at(outcome: Outcome, why: str) -> str:
+    return f"in round {outcome.round}: {why}"
 
 
 def _fixed(identity: JsonRow) -> JsonRow:

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+# How the `error` of a benchmark begins that its program skipped; the reason follows.
+SKIPPED = "skipped: "
+
 
 class Clock(Enum):
     """What a row was timed with; it decides how far the time may move without a cause."""
@@ -74,6 +77,11 @@ class Row:
     @property
     def family(self) -> str:
         return self.name.split("/", 1)[0]
+
+    @property
+    def skipped(self) -> bool:
+        """Whether it has no time because the machine cannot run it, and nobody is at fault."""
+        return self.error is not None and self.error.startswith(SKIPPED)
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from warpgauge.comparison import Outcome, Verdict
 from warpgauge.controls import Controls
 from warpgauge.counters import LEFT_OUT, RESOURCES_VARY
 from warpgauge.kinship import SIBLING_LATENCY, Kin
-from warpgauge.model import Clock, Record, Source
+from warpgauge.model import Clock, Record, Row, Source
 from warpgauge.pairing import Pairing
 from warpgauge.request import Request
 from warpgauge.screening import ASSUMED_PROCESS_SD
-from warpgauge.text import inert, percent, plural
+from warpgauge.text import inert, listed, percent, plural
 
 # A control that moved less is the usual weather of a shared machine.
 _TOLD_MOVEMENT = 0.10
@@ -45,8 +45,20 @@ def of(
     ]
     if unasked:
         them = "was" if unasked == 1 else "were"
-        notes.append(f"{plural(unasked, 'benchmark')} {them} not asked for ({request.filters}).")
+        notes.append(f"{plural(unasked, 'benchmark')} {them} not asked for ({request.limits}).")
     return tuple(notes)
+
+
+def of_skips(skipped: Sequence[Row]) -> tuple[str, ...]:
+    """What was not measured, and was not expected to be."""
+    if not skipped:
+        return ()
+    reasons = dict.fromkeys(inert(row.error or "") for row in skipped)
+    them = "was" if len(skipped) == 1 else "were"
+    return (
+        f"{plural(len(skipped), 'benchmark')} of which the baseline has none {them} not measured "
+        f"({listed([row.name for row in skipped])}): {'; '.join(reasons)}.",
+    )
 
 
 def _host(judged: Sequence[tuple[Pairing, Verdict]], moved: Controls) -> list[str]:

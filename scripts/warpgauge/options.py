@@ -13,6 +13,7 @@ from pathlib import Path
 from warpgauge import terms_options
 from warpgauge.allowance import Allowance
 from warpgauge.arguments import Parser, duration, index, positive, seconds
+from warpgauge.discovery import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.errors import UserError
 from warpgauge.format_options import Formats
 from warpgauge.formats import FORMATS
@@ -40,6 +41,7 @@ class Options:
     """What the user asked for."""
 
     filter: str
+    suite: str
     processes: int
     budget_s: float | None
     out: Path | None
@@ -83,6 +85,7 @@ def parse(argv: Sequence[str]) -> Options:
     fewest = given.quick or given.budget is not None
     options = Options(
         filter=normal(given.filter),
+        suite=given.suite,
         processes=given.processes or (QUICK_PROCESSES if fewest else PROCESSES),
         budget_s=given.budget,
         out=given.out,
@@ -179,6 +182,12 @@ def _parser() -> Parser:
     )
     add = parser.add_argument
     add("--filter", metavar="REGEX", default="", help="only benchmarks whose name matches")
+    add(
+        "--suite",
+        choices=(DEFAULT_SUITE, FULL_SUITE),
+        default=DEFAULT_SUITE,
+        help="every benchmark there is, or (the default) those that cover each cost once",
+    )
     add("--quick", action="store_true", help=f"{QUICK_PROCESSES} processes, and no second look "
         "at what stays inconclusive")  # fmt: skip
     add("--processes", metavar="N", type=positive, help=f"default {PROCESSES}; two builds "

@@ -61,6 +61,15 @@ def pair(
     return pairings, unpaired
 
 
+def harmless_skips(baseline: Record, candidate: Record) -> list[Row]:
+    """What the candidate's machine cannot run, and a baseline of its GPU model does not expect."""
+    if baseline.source is not Source.BASELINE:
+        return []
+    return [
+        row for name, row in candidate.rows.items() if row.skipped and name not in baseline.rows
+    ]
+
+
 def waived(
     baseline: Record, candidate: Record, names: Iterable[str], allow: Collection[Allowance]
 ) -> dict[Allowance, list[str]]:

@@ -59,4 +59,4 @@ def command(plan: Plan, lane: Lane, binary: Binary, names: Names | None = None) 
     chosen = lane.filters.get(binary.family) if names is None else selection.exactly(names)
     filtered = [] if chosen is None else [f"--benchmark_filter={chosen}"]
     device = plan.gpu_arguments if binary.needs_gpu else ()
-    return [str(binary.path), *filtered, *lane.arguments, *device]
+    return [str(binary.path), *binary.arguments, *filtered, *lane.arguments, *device]

@@ -77,6 +77,8 @@ def require_run(run: Record, now: datetime | None = None) -> Session:
     if context.get("filter"):
         raise _refusal(what, "only a part was measured", "measure again without --filter")
     for row in run.rows.values():
+        if row.skipped:
+            continue
         if row.error is not None:
             raise _refusal(what, f"{row.name} failed ({row.error})", "mend it and measure again")
         disturbed = disturbance.of(row, run.sessions)

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterable
 from functools import cache
 
+from warpgauge.counters import FULL_SUITE
 from warpgauge.cpu_limit import SEARCH_LIMIT_S, cpu_limit
 from warpgauge.errors import UserError
 from warpgauge.model import Record
@@ -25,14 +26,19 @@ _LONGEST_SHOWN = 300
 class Request:
     """What was asked for: of the comparison (`filter`), and of the candidate's own run.
 
+    What `baseline` has of the full suite alone is not asked of a run of the default one.
+
     Filters are regular expressions found anywhere in a name; a leading ``-`` asks for the rest,
     and ``all`` for all, as with Google Benchmark's --benchmark_filter.
     """
 
-    def __init__(self, filter: str | None, candidate: Record) -> None:
+    def __init__(
+        self, filter: str | None, candidate: Record, baseline: Record | None = None
+    ) -> None:
         self._filter = normal(filter or "")
         self._own = _own_filters(candidate)
         self._names = candidate.rows.keys()
+        self._of_others = frozenset[str]() if baseline is None else _not_run(baseline, candidate)
         self._whose = f"{candidate.path}: the filter of its run,"
         matches(self._filter, "")
         for own in self._own:
@@ -49,6 +55,8 @@ class Request:
             # What the run itself measured under this very filter was asked for, even where Python
             # and Google Benchmark read the expression differently.
             return matches(self._filter, name) or self._filter in self._own
+        if name in self._of_others:
+            return False
         return matches(self._filter, name) and any(matches(own, name) for own in self._own)
 
     @property
@@ -56,6 +64,12 @@ class Request:
         """The filters in effect, for a note; empty where all was asked for."""
         given = {self._filter, *self._own} - {""}
         return inert(cut(", ".join(sorted(given)), _LONGEST_SHOWN))
+
+    @property
+    def limits(self) -> str:
+        """The filters, and the suite where that leaves something out, for a note."""
+        suite = "of the full suite alone" if self._of_others else ""
+        return ", ".join(one for one in (suite, self.filters) if one)
 
 
 def require_match(filter: str | None, baseline: Record, candidate: Record) -> None:
@@ -98,6 +112,13 @@ def require_portable(option: str, expression: str) -> None:
             "another to the benchmarks; write it out, as in [a-z], [0-9] or [.]"
         )
     found(option, expression, "")
+
+
+def _not_run(baseline: Record, candidate: Record) -> frozenset[str]:
+    """What `baseline` has of the full suite alone, where the candidate ran the default one."""
+    if any(one.context.get("suite") == "full" for one in candidate.sessions.values()):
+        return frozenset()
+    return frozenset(name for name, row in baseline.rows.items() if row.counters.get(FULL_SUITE))
 
 
 def _own_filters(candidate: Record) -> set[str]:

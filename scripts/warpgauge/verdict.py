@@ -25,7 +25,7 @@ from warpgauge import (
 from warpgauge.comparison import Comparison, ContextDifference, Outcome, Verdict
 from warpgauge.controls import controls
 from warpgauge.model import Record
-from warpgauge.pairing import Pairing, pair
+from warpgauge.pairing import Pairing, harmless_skips, pair
 from warpgauge.request import Request
 from warpgauge.rules import Confirming, Screening
 from warpgauge.sessions import newest_last
@@ -36,9 +36,12 @@ _DEFAULT = Terms()
 
 def judge(baseline: Record, candidate: Record, terms: Terms = _DEFAULT) -> Comparison:
     """Compare two records. Raises UserError for a filter that is no regular expression."""
-    request = Request(terms.filter, candidate)
+    request = Request(terms.filter, candidate, baseline)
     everything = list({**baseline.rows, **candidate.rows})
-    names = request.covered(everything)
+    asked = request.covered(everything)
+    skipped = harmless_skips(baseline, candidate)
+    unexpected = {row.name for row in skipped}
+    names = [name for name in asked if name not in unexpected]
     if terms.policy is not None:
         terms.policy.require_quick(names)
     refusal = context.refusal(baseline, candidate, terms.allow)
@@ -57,7 +60,7 @@ def judge(baseline: Record, candidate: Record, terms: Terms = _DEFAULT) -> Compa
         rule = Screening(terms, controls(pairings))
     judged = outcomes.judged(pairings, tests, rule)
     verdicts = {verdict.name: verdict for verdict in (*unpaired, *judged)}
-    met, unasked = list(zip(pairings, judged, strict=True)), len(everything) - len(names)
+    met, unasked = list(zip(pairings, judged, strict=True)), len(everything) - len(asked)
     comparison = Comparison(
         baseline,
         candidate,
@@ -65,6 +68,7 @@ def judge(baseline: Record, candidate: Record, terms: Terms = _DEFAULT) -> Compa
         notes=(
             *allowance_notes.of(baseline, candidate, names, terms.allow),
             *notes.of(baseline, candidate, met, request, unasked, rule.moved),
+            *notes.of_skips(skipped),
             *widening.notes(pairings),
             *staleness.notes(baseline, candidate, terms.today),
         ),
