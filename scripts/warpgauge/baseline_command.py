@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/baseline: record, add-session, show, prune, check."""
+"""scripts/baseline: record, add-session, show, limits, prune, check."""
 
 from __future__ import annotations
 
@@ -9,11 +9,27 @@ from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
 
-from warpgauge import baseline, baseline_check, baseline_prune, baseline_show, bench
+from warpgauge import (
+    baseline,
+    baseline_check,
+    baseline_limits,
+    baseline_prune,
+    baseline_show,
+    bench,
+)
 from warpgauge.alone import alone
 from warpgauge.baseline_choice import chosen
 from warpgauge.baseline_files import open_folder, open_readable
-from warpgauge.baseline_options import AddSession, Check, Options, Prune, RecordNow, Show, parse
+from warpgauge.baseline_options import (
+    AddSession,
+    Check,
+    Limits,
+    Options,
+    Prune,
+    RecordNow,
+    Show,
+    parse,
+)
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.files import replace_all
 from warpgauge.output import Output
@@ -38,6 +54,10 @@ def _run(options: Options, root: Path, now: datetime) -> ExitStatus:
     folders = chosen(baselines, options.asked)
     if isinstance(options, Check):
         return baseline_check.check(folders, root, now, options.stale_days, console)
+    if isinstance(options, Limits):
+        for path in folders:
+            _print(console, baseline_limits.table(open_folder(path).whole, options.filter))
+        return ExitStatus.OK
     if isinstance(options, Prune):
         _prune(options, folders, now, console)
         return ExitStatus.OK

@@ -14,6 +14,7 @@ from warpgauge.baseline_rotation import SESSIONS_KEPT
 from warpgauge.errors import UserError
 from warpgauge.options import PROCESSES
 from warpgauge.recordable import FEWEST_PROCESSES
+from warpgauge.request import normal
 from warpgauge.staleness import STALE_DAYS
 
 _EPILOG = """\
@@ -36,6 +37,11 @@ oldest of the GPU that has most sessions gives way. Counters and labels become t
 run's where it is the newest session."""
 
 _SHOW = "Show the sessions of each baseline, their age and origin, and how many rows there are."
+
+_LIMITS = """\
+Print, as Markdown, the time and the rate of each benchmark in the newest session, and the
+share that this is of what bounds it: of the copy, the write or the vendor's GEMM that the same
+process measured."""
 
 _PRUNE = """\
 Remove sessions, or benchmarks that no longer exist. Says what goes; all files change, or
@@ -65,6 +71,12 @@ class Show:
 
 
 @dataclass(frozen=True)
+class Limits:
+    asked: str | None
+    filter: str
+
+
+@dataclass(frozen=True)
 class Prune:
     asked: str | None
     criteria: Criteria
@@ -77,7 +89,7 @@ class Check:
     stale_days: float
 
 
-Options = RecordNow | AddSession | Show | Prune | Check
+Options = RecordNow | AddSession | Show | Limits | Prune | Check
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -91,6 +103,8 @@ def parse(argv: Sequence[str]) -> Options:
         return AddSession(given.run_file)
     if given.command == "show":
         return Show(given.asked, given.rows)
+    if given.command == "limits":
+        return Limits(given.asked, normal(given.filter))
     if given.command == "check":
         return Check(given.asked, given.stale_days)
     criteria = Criteria(given.keep, tuple(given.session), given.older_than, tuple(given.removed))
@@ -132,6 +146,11 @@ def _parser() -> Parser:
     _add_choice(shown)
     shown.add_argument("--rows", action="store_true", help="list every benchmark with its time a "
         "session, and how far times scatter")  # fmt: skip
+
+    limited = command("limits", "show how near each benchmark comes to its limit", _LIMITS)
+    _add_choice(limited)
+    limited.add_argument("--filter", metavar="REGEX", default="", help="only benchmarks whose name "
+        "matches")  # fmt: skip
 
     pruned = command("prune", "remove sessions and benchmarks", _PRUNE)
     _add_choice(pruned)
