@@ -1,59 +1,271 @@
 // SPDX-License-Identifier: Apache-2.0
-// One float in, one float out: bound by device memory, 8 bytes an element.
+// Arrays in, an array out, element by element. Bound by device memory where a thread moves 16 bytes
+// at a time (vec4, vec8, fused, Thrust, CUB), but for GELU of 16 bits and pow, which are bound by
+// arithmetic; by the loads in flight where it moves one element (scalar, grid_stride, misaligned);
+// by launches where n is small. Bytes are those that an operation asks for, each once.
 #include "fixtures/gpu_benchmark.hpp"
+#include "fixtures/cuda/unsupported.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace {
 
 using namespace warpgauge;
+using namespace warpgauge::kernels;
 
-using Launcher = void (*)(const float*, float*, std::size_t, cudaStream_t);
+using Half = __half;
+using Bf16 = __nv_bfloat16;
 
-// One rounding of the exact result, and one more where the compiler did not fuse.
-constexpr Tolerance rounding{.relative = 2 * unit_roundoff<float>};
+template <class Op, class In, class Out>
+using Launcher = void (*)(const In*, Out*, std::size_t, cudaStream_t, Op);
+template <class T>
+using AxpyLauncher = void (*)(Axpy, const T*, const T*, T*, std::size_t, cudaStream_t);
 
+// How far a result in float may lie from the exact one, for |x| < 1.5: one rounding where nothing
+// else is said. kernels/elementwise_test.hpp derives the others.
+constexpr double u = unit_roundoff<float>;
 template <class Op>
-void transform(GpuCase& gpu, Launcher launch, Condition condition = Condition::cold) {
-  const std::size_t n = gpu.param("n");
-  const auto in = gpu.input<float>(n);
-  const auto out = gpu.output<float>(n);
-  gpu.moves_bytes(2 * n * sizeof(float));
-  gpu.verify(out, rounding, [=](const Turn& at, Window window, double* expected) {
-    kernels::transform_reference<Op>(in[at] + window.first, expected, window.count, at.stream);
-  });
-  gpu.replay([=](const Turn& at) { launch(in[at], out[at], n, at.stream); }, condition);
+constexpr Tolerance in_float{.relative = u};
+template <>
+constexpr Tolerance in_float<Copy>{};
+template <>
+constexpr Tolerance in_float<Pow2>{.relative = 8 * u};
+template <>
+constexpr Tolerance in_float<Chain>{.absolute = 4.5 * u};
+template <>
+constexpr Tolerance in_float<Gelu>{.absolute = 3 * u, .relative = 2 * u};
+template <>
+constexpr Tolerance in_float<GeluTanh> = in_float<Gelu>;
+// a x and the sum; |a x| <= 0.75 * 1.5.
+template <>
+constexpr Tolerance in_float<Axpy>{.absolute = 1.125 * u, .relative = u};
+
+/// That, and the rounding to Out, where there is one.
+template <class Op, class In, class Out>
+constexpr Tolerance tolerance() {
+  constexpr bool exact =
+      std::is_same_v<Out, float> || (std::is_same_v<Op, Copy> && std::is_same_v<In, Out>);
+  constexpr double stored = exact ? 0 : unit_roundoff<Out>;
+  return {.absolute = in_float<Op>.absolute * (1 + stored),
+          .relative = in_float<Op>.relative * (1 + stored) + stored};
 }
 
-template <class Op, Launcher launch>
-GpuBenchmark elementwise(const std::string& variant,
-                         std::source_location where = std::source_location::current()) {
-  // From latency-bound through one L2 of data to well past it.
-  return {"elementwise/" + variant + "/f32",
-          {{"n", {4 << 10, 256 << 10, 16 << 20, 256 << 20}}},
-          [](GpuCase& gpu) { transform<Op>(gpu, launch); },
-          where};
+template <class In, class Out>
+std::string type_name() {
+  const std::string in = element_name<In>;
+  return std::is_same_v<In, Out> ? in : in + "_to_" + element_name<Out>;
 }
 
-using kernels::Affine;
-using kernels::Copy;
-using kernels::Square;
+void require_supported(const std::string& variant) {
+  if (variant.ends_with("_cub") && !cub_transforms()) {
+    throw Unsupported("needs cub::DeviceTransform, which CUDA 13.0 has");
+  }
+}
 
-// Buffers of 2 and of 16 MiB that stay in the L2.
-const GpuBenchmark hot{
-    "elementwise/square_vec4_hot/f32", {{"n", {256 << 10, 2 << 20}}}, [](GpuCase& gpu) {
-      transform<Square>(gpu, kernels::transform_vec4<Square>, Condition::hot);
+template <class Op, class In = float, class Out = In>
+GpuBenchmark unary(const std::string& variant, Launcher<Op, In, Out> launch, const Axis& n,
+                   Condition condition = Condition::cold,
+                   std::source_location where = std::source_location::current()) {
+  const auto body = [=](GpuCase& gpu) {
+    require_supported(variant);
+    const std::size_t count = gpu.param("n");
+    const auto in = gpu.input<In>(count);
+    const auto out = gpu.output<Out>(count);
+    gpu.moves_bytes(count * (sizeof(In) + sizeof(Out)));
+    gpu.verify(out, tolerance<Op, In, Out>(), [=](const Turn& at, Window part, double* expected) {
+      transform_reference<Op, In>(in[at] + part.first, expected, part.count, at.stream);
+    });
+    gpu.replay([=](const Turn& at) { launch(in[at], out[at], count, at.stream, Op{}); }, condition);
+  };
+  return {"elementwise/" + variant + "/" + type_name<In, Out>(), {n}, body, where};
+}
+
+// 12 bytes an element of floats.
+template <class T>
+GpuBenchmark axpy(const std::string& variant, AxpyLauncher<T> launch, const Axis& n,
+                  std::source_location where = std::source_location::current()) {
+  const auto body = [=](GpuCase& gpu) {
+    require_supported(variant);
+    const std::size_t count = gpu.param("n");
+    const auto x = gpu.input<T>(count);
+    const auto y = gpu.input<T>(count);
+    const auto out = gpu.output<T>(count);
+    gpu.moves_bytes(3 * count * sizeof(T));
+    gpu.verify(out, tolerance<Axpy, T, T>(), [=](const Turn& at, Window part, double* expected) {
+      axpy_reference(Axpy{}, x[at] + part.first, y[at] + part.first, expected, part.count,
+                     at.stream);
+    });
+    gpu.replay([=](const Turn& at) { launch(Axpy{}, x[at], y[at], out[at], count, at.stream); });
+  };
+  return {"elementwise/" + variant + "/" + element_name<T>, {n}, body, where};
+}
+
+// Four kernels, each of which reads and writes device memory: four times the bytes of one.
+template <class T>
+GpuBenchmark chain_of_four_kernels(const Axis& n,
+                                   std::source_location where = std::source_location::current()) {
+  const auto body = [](GpuCase& gpu) {
+    const std::size_t count = gpu.param("n");
+    const auto in = gpu.input<T>(count);
+    const auto scratch = gpu.output<T>(count);
+    const auto out = gpu.output<T>(count);
+    gpu.moves_bytes(4 * 2 * count * sizeof(T));
+    const auto verify = [&](const Buffer<T>& written, Chain op, double roundings) {
+      const Tolerance steps{.absolute = 1.01 * roundings * unit_roundoff<T>};
+      gpu.verify(written, steps, [=](const Turn& at, Window part, double* expected) {
+        transform_reference<Chain, T>(in[at] + part.first, expected, part.count, at.stream, op);
+      });
+    };
+    // Each step rounds to T: x + bias, which counts 0.75 times like the product, 1.32 at most; the
+    // product; the sum, 0.82 at most. 1.01 is for the second order, and for the rounding in float.
+    Chain three;
+    three.second.bias = 0;
+    verify(scratch, three, 2 * 1.32);
+    verify(out, Chain{}, 2 * 1.32 + 0.82);
+    gpu.replay([=](const Turn& at) {
+      chain_of_four(Chain{}, in[at], scratch[at], out[at], count, at.stream);
+    });
+  };
+  return {std::string("elementwise/chain_four/") + element_name<T>, {n}, body, where};
+}
+
+// Bound by device memory, too, but what that moves are sectors of 32 bytes, of which an operation
+// asks for 4: 8 bytes an element are counted, and at a stride of 8 it moves 36.
+const GpuBenchmark strided{
+    "elementwise/copy_strided/f32",
+    {{"n", {4 << 20}}, {"stride", {8}, {2, 16, 32}}},
+    [](GpuCase& gpu) {
+      const std::size_t n = gpu.param("n");
+      const std::size_t stride = gpu.param("stride");
+      const auto in = gpu.input<float>(n * stride);
+      const auto out = gpu.output<float>(n);
+      gpu.moves_bytes(2 * n * sizeof(float));
+      gpu.verify(out, {}, [=](const Turn& at, Window part, double* expected) {
+        copy_strided_reference(in[at] + part.first * stride, expected, part.count, stride,
+                               at.stream);
+      });
+      gpu.replay([=](const Turn& at) { copy_strided(in[at], out[at], n, stride, at.stream); });
     }};
 
-const GpuBenchmark benchmarks[] = {
-    elementwise<Copy, kernels::transform_scalar<Copy>>("copy_scalar"),
-    elementwise<Copy, kernels::transform_vec4<Copy>>("copy_vec4"),
-    elementwise<Copy, kernels::transform_thrust<Copy>>("copy_thrust"),
-    elementwise<Square, kernels::transform_scalar<Square>>("square_scalar"),
-    elementwise<Square, kernels::transform_vec4<Square>>("square_vec4"),
-    elementwise<Square, kernels::transform_thrust<Square>>("square_thrust"),
-    elementwise<Affine, kernels::transform_scalar<Affine>>("affine_scalar"),
-    elementwise<Affine, kernels::transform_vec4<Affine>>("affine_vec4"),
-    elementwise<Affine, kernels::transform_thrust<Affine>>("affine_thrust"),
+const GpuBenchmark misaligned{
+    "elementwise/copy_misaligned/f32", {{"n", {16 << 20}, {256 << 20}}}, [](GpuCase& gpu) {
+      const std::size_t n = gpu.param("n");
+      const auto in = gpu.input<float>(n + 1);
+      const auto out = gpu.output<float>(n);
+      gpu.moves_bytes(2 * n * sizeof(float));
+      gpu.verify(out, {}, [=](const Turn& at, Window part, double* expected) {
+        transform_reference<Copy>(in[at] + 1 + part.first, expected, part.count, at.stream);
+      });
+      gpu.replay([=](const Turn& at) { copy_misaligned(in[at], out[at], n, at.stream); });
+    }};
+
+// The vendor's copy, at the sizes of the kernels beside it. Not at the largest: a graph's copies of
+// 400 MB and more take another, slower way (2.7 TB/s on an H200).
+void copy_by_vendor(GpuCase& gpu) {
+  const std::size_t n = gpu.param("n");
+  const std::size_t bytes = n * sizeof(float);
+  const auto in = gpu.input<float>(n);
+  const auto out = gpu.output<float>(n);
+  gpu.moves_bytes(2 * bytes);
+  gpu.verify_copy(out, in);
+  gpu.replay([=](const Turn& at) {
+    WARPGAUGE_CHECK(cudaMemcpyAsync(out[at], in[at], bytes, cudaMemcpyDeviceToDevice, at.stream));
+  });
+}
+const GpuBenchmark copied{"elementwise/copy_memcpy/f32",
+                          {{"n", {16 << 20}, {4 << 10, 256 << 10, 64 << 20}}},
+                          copy_by_vendor};
+
+// Elements: from latency-bound through one L2 of data to well past it. 64 MiB are 16 Mi floats.
+constexpr std::size_t ki = 1 << 10;
+constexpr std::size_t mi = 1 << 20;
+constexpr std::size_t e8 = 100'000'000;  // a size that many write down, and no power of two
+const Axis sweep_of_full{"n", {}, {4 * ki, 256 * ki, 16 * mi, 256 * mi}};
+const Axis large{"n", {16 * mi}, {4 * ki, 256 * ki, 256 * mi}};
+const Axis large_and_tiny{"n", {4 * ki, 16 * mi}, {256 * ki, 64 * mi, 256 * mi}};
+const Axis two_large{"n", {16 * mi}, {256 * mi}};
+const Axis large_of_full{"n", {}, {16 * mi, 256 * mi}};
+const Axis one_of_full{"n", {}, {16 * mi}};
+const Axis narrow{"n", {32 * mi}, {4 * ki, 512 * mi}};  // 16-bit elements: as many bytes as `large`
+const Axis narrow_of_full{"n", {}, {32 * mi}};
+
+const GpuBenchmark floats[] = {
+    unary<Copy>("copy_scalar", transform_scalar, sweep_of_full),
+    unary<Copy>("copy_vec4", transform_vector, large_and_tiny),
+    unary<Copy>("copy_thrust", transform_thrust, large),
+    unary<Copy>("copy_cub", transform_cub, two_large),
+    unary<Square>("square_scalar", transform_scalar,
+                  {"n", {e8}, {4 * ki, 256 * ki, 16 * mi, 256 * mi}}),
+    unary<Square>("square_grid_stride", transform_grid_stride, {"n", {16 * mi}, {e8, 256 * mi}}),
+    unary<Square>("square_vec4", transform_vector,
+                  {"n", {16 * mi, e8}, {4 * ki, 256 * ki, 256 * mi}}),
+    unary<Square>("square_thrust", transform_thrust, large),
+    unary<Square>("square_cub", transform_cub, {"n", {16 * mi}, {e8, 256 * mi}}),
+    // Buffers of 2 and of 16 MiB that stay in the L2.
+    unary<Square>("square_vec4_hot", transform_vector, {"n", {2 * mi}, {256 * ki}}, Condition::hot),
+    unary<Affine>("affine_scalar", transform_scalar, sweep_of_full),
+    unary<Affine>("affine_vec4", transform_vector, large),
+    unary<Affine>("affine_thrust", transform_thrust, sweep_of_full),
+    unary<Affine>("affine_cub", transform_cub, large_of_full),
+    unary<Scale>("scale_vec4", transform_vector, large_of_full),
+    unary<Pow2>("pow_scalar", transform_scalar, one_of_full),
+    unary<Pow2>("pow_vec4", transform_vector, two_large),
+    unary<Gelu>("gelu_vec4", transform_vector, two_large),
+    unary<Gelu>("gelu_cub", transform_cub, one_of_full),
+    unary<GeluTanh>("gelu_tanh_vec4", transform_vector, large_of_full),
+    unary<Chain>("chain_fused", transform_vector, two_large),
+    unary<Chain>("chain_fused_cub", transform_cub, one_of_full),
+};
+
+const GpuBenchmark narrow_floats[] = {
+    unary<Square, Bf16>("square_scalar", transform_scalar, narrow),
+    unary<Square, Bf16>("square_grid_stride", transform_grid_stride, narrow_of_full),
+    unary<Square, Bf16>("square_vec8", transform_vector, narrow),
+    unary<Square, Bf16>("square_thrust", transform_thrust, narrow_of_full),
+    unary<Square, Bf16>("square_cub", transform_cub, narrow_of_full),
+    unary<Copy, Bf16>("copy_vec8", transform_vector, narrow_of_full),
+    unary<Scale, Bf16>("scale_vec8", transform_vector, narrow_of_full),
+    unary<Pow2, Bf16>("pow_vec8", transform_vector, narrow_of_full),
+    unary<Affine, Bf16>("affine_vec8", transform_vector, narrow_of_full),
+    unary<Gelu, Bf16>("gelu_vec8", transform_vector, narrow),
+    unary<Gelu, Bf16>("gelu_cub", transform_cub, narrow_of_full),
+    unary<GeluTanh, Bf16>("gelu_tanh_vec8", transform_vector, narrow_of_full),
+    unary<Chain, Bf16>("chain_fused", transform_vector, narrow_of_full),
+    unary<Square, Half>("square_scalar", transform_scalar, narrow_of_full),
+    unary<Square, Half>("square_grid_stride", transform_grid_stride, narrow_of_full),
+    unary<Square, Half>("square_vec8", transform_vector, narrow_of_full),
+    unary<Copy, Half>("copy_vec8", transform_vector, narrow_of_full),
+    unary<Scale, Half>("scale_vec8", transform_vector, narrow_of_full),
+    unary<Pow2, Half>("pow_vec8", transform_vector, narrow_of_full),
+    unary<Affine, Half>("affine_vec8", transform_vector, narrow_of_full),
+    unary<Gelu, Half>("gelu_vec8", transform_vector, narrow_of_full),
+    unary<GeluTanh, Half>("gelu_tanh_vec8", transform_vector, narrow_of_full),
+    unary<Chain, Half>("chain_fused", transform_vector, narrow_of_full),
+};
+
+// 6 bytes an element: 16 at a time on the side of the floats, 8 on the other.
+const GpuBenchmark conversions[] = {
+    unary<Copy, float, Bf16>("convert_vec4", transform_vector, two_large),
+    unary<Copy, Bf16, float>("convert_vec4", transform_vector, two_large),
+    unary<Copy, float, Half>("convert_vec4", transform_vector, one_of_full),
+    unary<Copy, Half, float>("convert_vec4", transform_vector, one_of_full),
+    unary<Copy, float, Bf16>("convert_cub", transform_cub, one_of_full),
+    unary<Copy, Bf16, float>("convert_cub", transform_cub, one_of_full),
+};
+
+const GpuBenchmark axpys[] = {
+    axpy<float>("axpy_scalar", axpy_scalar, one_of_full),
+    axpy<float>("axpy_vec4", axpy_vector, {"n", {16 * mi}, {4 * ki, 256 * mi}}),
+    axpy<float>("axpy_thrust", axpy_thrust, one_of_full),
+    axpy<float>("axpy_cub", axpy_cub, two_large),
+    axpy<Bf16>("axpy_vec8", axpy_vector, narrow_of_full),
+    axpy<Bf16>("axpy_cub", axpy_cub, narrow_of_full),
+    axpy<Half>("axpy_vec8", axpy_vector, narrow_of_full),
+};
+
+const GpuBenchmark chains[] = {
+    chain_of_four_kernels<float>(two_large),
+    chain_of_four_kernels<Bf16>(narrow_of_full),
+    chain_of_four_kernels<Half>(narrow_of_full),
 };
 
 }  // namespace

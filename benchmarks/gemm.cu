@@ -1,97 +1,268 @@
 // SPDX-License-Identifier: Apache-2.0
-// C = A B, square, fp32 without tensor cores and bf16 with them: bound by arithmetic, 2 n^3
-// operations.
+// C = A B: bound by arithmetic, 2 m n k operations, where the matrices are large; by device memory,
+// the bytes of B, where A has few rows (skinny); by starting and ending where all are small.
+#include <algorithm>
+#include <cmath>
 #include <memory>
+#include <optional>
+#include <type_traits>
 
 #include "fixtures/gpu_benchmark.hpp"
 #include "kernels/gemm.hpp"
+#include "kernels/gemm_cublaslt.hpp"
+#include "kernels/gemm_ladder.hpp"
+#include "kernels/gemm_tensor.hpp"
+#include "kernels/gemv.hpp"
 
 namespace {
 
 using namespace warpgauge;
+using kernels::CublasGemm;
+using kernels::FloatProducts;
+using kernels::GemmB;
+using kernels::GemmShape;
 
 template <class T>
-constexpr const char* type_name = nullptr;
-template <>
-constexpr const char* type_name<float> = "f32";
-template <>
-constexpr const char* type_name<__nv_bfloat16> = "bf16";
+using Launcher = void (*)(const T*, const T*, T*, GemmShape, cudaStream_t);
 
-/// What cuBLAS reaches with the type, at a size that takes more than a millisecond.
+/// What the hardware multiplies: the type of the elements, but for floats as TF32.
+struct Arithmetic {
+  std::string name;  ///< as names of benchmarks have it
+  bool tf32 = false;
+  double relative_error = 0;  ///< of a product, before it is added: its mean, at most
+  double spread = 0;          ///< of what else a product errs by: its standard deviation, at most
+};
+const Arithmetic fp32{"f32"};
+// A float of which 11 bits are left loses up to 2^-10 of its value, a product 2^-9, and a product
+// is 1.09 in the root mean square (half of that each where floats are rounded and not cut off).
+const Arithmetic tf32{"tf32", true, 0x1p-9, 1.09 * 0x1p-10};
+// Sums of a few dozen products keep 13 bits below their leading one before they are added in fp32:
+// below 128, of products that are multiples of 2^-8, the last bit is lost or not.
+const Arithmetic e4m3{"e4m3", false, 0, 0x1p-9};
 template <class T>
-ComputeCeiling ceiling() {
-  constexpr std::size_t n = sizeof(T) == sizeof(float) ? 4096 : 8192;
-  constexpr auto length = static_cast<double>(n);
-  return {std::string("cuBLAS ") + type_name<T>, 2 * length * length * length,
-          [](GpuSession& gpu) -> Work {
-            const auto matrix = [&](std::uint64_t seed) {
-              const std::shared_ptr<void> memory = allocate_device(n * n * sizeof(T));
-              fill_seeded(static_cast<T*>(memory.get()), n * n, seed, 0, gpu.stream());
-              return memory;
-            };
-            const auto gemm = std::make_shared<kernels::CublasGemm>();
-            return [gemm, a = matrix(1), b = matrix(2), c = matrix(3)](const Turn& at) {
-              (*gemm)(static_cast<const T*>(a.get()), static_cast<const T*>(b.get()),
-                      static_cast<T*>(c.get()), {n, n, n}, at.stream);
-            };
-          }};
+Arithmetic of_elements() {
+  return {element_name<T>};
 }
 
-/// gemm(a, b, c, shape, stream) with sums in fp32 and results rounded to T.
-template <class T, class Gemm>
-void multiply(GpuCase& gpu, const Gemm& gemm, Condition condition = Condition::cold) {
-  const std::size_t n = gpu.param("n");
-  const kernels::GemmShape shape{n, n, n};
-  const auto a = gpu.input<T>(n * n);
-  const auto b = gpu.input<T>(n * n);
-  const auto c = gpu.output<T>(n * n);
-  gpu.moves_bytes(3 * n * n * sizeof(T));
-  gpu.computes_flops(2.0 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n),
-                     ceiling<T>());
-  // A dot product of n terms of at most 2.25 errs by at most n u sum|a b| (u = 2^-24; Higham 2002,
-  // "Accuracy and Stability of Numerical Algorithms", 3.1), typically by u sqrt(n) |c| or about
-  // u n: eight times 2.25 u n is far above that and far below one wrong term, 0.25 or more. Stored
-  // as T it is rounded once more; as bf16 by up to 0.3 at n = 4096, where |c| is about 70, so that
-  // there several terms must be wrong to show.
-  const Tolerance tolerance{.absolute = unit_roundoff<float> * 2.25 * 8 * static_cast<double>(n),
-                            .relative = unit_roundoff<T>};
+double flops(GemmShape shape) {
+  return 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
+         static_cast<double>(shape.k);
+}
+
+/// Sums in fp32: a dot product of k terms of at most 2.25 errs by at most k u sum|a b| (u = 2^-24;
+/// Higham 2002, "Accuracy and Stability of Numerical Algorithms", 3.1), typically by u sqrt(k) |c|
+/// or about u k: eight times 2.25 u k is far above that and far below one wrong term, 0.25 or more.
+/// Stored as T it is rounded once more; as bf16 by up to 0.3 at k = 4096, where |c| is about 70, so
+/// that there several terms must be wrong to show.
+/// What products err by on average moves the sum by as much of itself; the rest is a random walk of
+/// k steps, and allowed eight times its standard deviation.
+template <class T>
+Tolerance tolerance(std::size_t k, const Arithmetic& arithmetic) {
+  const auto terms = static_cast<double>(k);
+  return {.absolute =
+              unit_roundoff<float> * 2.25 * 8 * terms + 8 * arithmetic.spread * std::sqrt(terms),
+          .relative = unit_roundoff<T> + arithmetic.relative_error};
+}
+
+/// Measures work(a, b, c, stream) that makes `batch` products of one shape, each C of type Out.
+template <class In, class Out, class Work>
+void measure(GpuCase& gpu, GemmShape shape, std::size_t batch, Tolerance tolerance,
+             const std::optional<ComputeCeiling>& ceiling, const Work& work,
+             GemmB layout = GemmB::row_major, Condition condition = Condition::cold) {
+  const std::size_t a_count = shape.m * shape.k;
+  const std::size_t b_count = shape.k * shape.n;
+  const std::size_t c_count = shape.m * shape.n;
+  const auto a = gpu.input<In>(batch * a_count);
+  const auto b = gpu.input<In>(batch * b_count);
+  const auto c = gpu.output<Out>(batch * c_count);
+  gpu.moves_bytes(batch * ((a_count + b_count) * sizeof(In) + c_count * sizeof(Out)));
+  gpu.computes_flops(static_cast<double>(batch) * flops(shape), ceiling);
   gpu.verify(c, tolerance, [=](const Turn& at, Window window, double* expected) {
-    kernels::gemm_reference(a[at], b[at], expected, shape, window.first, window.count, at.stream);
+    const std::size_t end = window.first + window.count;
+    for (std::size_t i = window.first; i < end;) {  // one product of the batch after the other
+      const std::size_t product = i / c_count;
+      const std::size_t count = std::min(end, (product + 1) * c_count) - i;
+      kernels::gemm_reference(a[at] + product * a_count, b[at] + product * b_count,
+                              expected + (i - window.first), shape, i % c_count, count, at.stream,
+                              layout);
+      i += count;
+    }
   });
-  gpu.replay([=](const Turn& at) { gemm(a[at], b[at], c[at], shape, at.stream); }, condition);
+  gpu.replay([=](const Turn& at) { work(a[at], b[at], c[at], at.stream); }, condition);
 }
 
 template <class T>
-void multiply_by_cublas(GpuCase& gpu, Condition condition) {
-  const auto gemm = std::make_shared<kernels::CublasGemm>();
-  multiply<T>(gpu, [gemm](auto... arguments) { (*gemm)(arguments...); }, condition);
+std::shared_ptr<T> seeded(GpuSession& gpu, std::size_t count, std::uint64_t seed) {
+  std::shared_ptr<void> memory = allocate_device(count * sizeof(T));
+  fill_seeded(static_cast<T*>(memory.get()), count, seed, 0, gpu.stream());
+  return std::static_pointer_cast<T>(memory);
 }
 
+/// The vendor's libraries, as measure() takes work.
 template <class T>
-GpuBenchmark cublas(const std::vector<std::size_t>& sizes,
-                    std::source_location where = std::source_location::current()) {
-  return {std::string("gemm/cublas/") + type_name<T>,
-          {{"n", sizes}},
-          [](GpuCase& gpu) { multiply_by_cublas<T>(gpu, Condition::cold); },
+auto cublas(GemmShape shape, const Arithmetic& arithmetic, std::size_t batch = 1) {
+  const auto gemm =
+      std::make_shared<CublasGemm>(CublasGemm::default_workspace_bytes,
+                                   arithmetic.tf32 ? FloatProducts::tf32 : FloatProducts::fp32);
+  return [=](const T* a, const T* b, T* c, cudaStream_t stream) {
+    gemm->batched(a, b, c, shape, batch, stream);
+  };
+}
+
+/// What cuBLAS reaches with floats at 4096, with 16 bits at 8192: a millisecond of work or more,
+/// for the clock of shorter work alone is not a steady one. Tensor cores multiply f16 and bf16 at
+/// one rate, so bf16 stands for both.
+template <class T>
+ComputeCeiling cublas_ceiling(const Arithmetic& arithmetic) {
+  if constexpr (std::is_same_v<T, __half>) {
+    return cublas_ceiling<__nv_bfloat16>(of_elements<__nv_bfloat16>());
+  } else {
+    constexpr std::size_t n = std::is_same_v<T, float> ? 4096 : 8192;
+    const GemmShape shape{n, n, n};
+    // In TF32 that takes a third of a millisecond.
+    const int times = arithmetic.tf32 ? 4 : 1;
+    return {"cuBLAS " + arithmetic.name, times * flops(shape), [=](GpuSession& gpu) -> Work {
+              const auto gemm = cublas<T>(shape, arithmetic);
+              return [=, a = seeded<T>(gpu, n * n, 1), b = seeded<T>(gpu, n * n, 2),
+                      c = seeded<T>(gpu, n * n, 3)](const Turn& at) {
+                for (int i = 0; i < times; ++i) {
+                  gemm(a.get(), b.get(), c.get(), at.stream);
+                }
+              };
+            }};
+  }
+}
+
+GemmShape square(const GpuCase& gpu) {
+  const std::size_t n = gpu.param("n");
+  return {n, n, n};
+}
+
+/// A rung of a ladder. The slower the kernel, the smaller its largest size.
+template <class T>
+GpuBenchmark rung(const std::string& variant, Launcher<T> launch, const Arithmetic& arithmetic,
+                  const Axis& sizes, std::source_location where = std::source_location::current()) {
+  return {"gemm/" + variant + "/" + arithmetic.name,
+          {sizes},
+          [=](GpuCase& gpu) {
+            if (arithmetic.name != fp32.name && gpu.device().compute_major < 8) {
+              throw Unsupported("needs compute capability 8.0");
+            }
+            const GemmShape shape = square(gpu);
+            measure<T, T>(gpu, shape, 1, tolerance<T>(shape.k, arithmetic),
+                          cublas_ceiling<T>(arithmetic),
+                          [=](const T* a, const T* b, T* c, cudaStream_t stream) {
+                            launch(a, b, c, shape, stream);
+                          });
+          },
           where};
 }
 
-// The slower the kernel, the smaller its largest size: naive takes 35 ms at 2048.
-const GpuBenchmark naive{"gemm/naive/f32", {{"n", {256, 1024}}}, [](GpuCase& gpu) {
-                           multiply<float>(gpu, kernels::gemm_naive);
-                         }};
-const GpuBenchmark tiled{"gemm/tiled/f32", {{"n", {256, 1024, 2048}}}, [](GpuCase& gpu) {
-                           multiply<float>(gpu, kernels::gemm_tiled);
-                         }};
+template <class T>
+void multiply_by_cublas(GpuCase& gpu, GemmShape shape, std::size_t batch,
+                        const Arithmetic& arithmetic, Condition condition = Condition::cold) {
+  measure<T, T>(gpu, shape, batch, tolerance<T>(shape.k, arithmetic), cublas_ceiling<T>(arithmetic),
+                cublas<T>(shape, arithmetic, batch), GemmB::row_major, condition);
+}
+
+template <class T>
+GpuBenchmark by_cublas(const Arithmetic& arithmetic, const Axis& sizes,
+                       std::source_location where = std::source_location::current()) {
+  return {"gemm/cublas/" + arithmetic.name,
+          {sizes},
+          [=](GpuCase& gpu) { multiply_by_cublas<T>(gpu, square(gpu), 1, arithmetic); },
+          where};
+}
+
+using bf16 = __nv_bfloat16;
+using f16 = __half;
+
+// fp32 without tensor cores, from the first idea on. Bound by: see each rung's source.
+const GpuBenchmark ladder[] = {
+    rung<float>("naive", kernels::gemm_naive, fp32, {"n", {1024}, {256}}),
+    rung<float>("coalesced", kernels::gemm_coalesced, fp32, {"n", {1024}, {256, 2048}}),
+    rung<float>("tiled", kernels::gemm_tiled, fp32, {"n", {1024}, {256, 2048}}),
+    rung<float>("register_1d", kernels::gemm_register_1d, fp32, {"n", {2048}, {256, 1024, 4096}}),
+    rung<float>("register_2d", kernels::gemm_register_2d, fp32, {"n", {2048}, {256, 1024, 4096}}),
+    rung<float>("vectorized", kernels::gemm_vectorized, fp32, {"n", {2048}, {256, 1024, 4096}}),
+    rung<float>("double_buffered", kernels::gemm_double_buffered, fp32,
+                {"n", {2048}, {256, 1024, 4096, 8192}}),
+    rung<float>("warp_tile", kernels::gemm_warp_tile, fp32,
+                {"n", {4096}, {256, 512, 1024, 2048, 8192}}),
+};
+
+// On tensor cores by warps.
+const GpuBenchmark tensor_rungs[] = {
+    rung<bf16>("wmma", kernels::gemm_wmma<bf16>, of_elements<bf16>(), {"n", {2048}, {1024, 4096}}),
+    rung<f16>("wmma", kernels::gemm_wmma<f16>, of_elements<f16>(), {"n", {}, {1024, 2048, 4096}}),
+    rung<bf16>("wmma_staged", kernels::gemm_wmma_staged<bf16>, of_elements<bf16>(),
+               {"n", {4096}, {256, 512, 1024, 2048, 8192}}),
+    rung<f16>("wmma_staged", kernels::gemm_wmma_staged<f16>, of_elements<f16>(),
+              {"n", {}, {256, 512, 1024, 2048, 4096, 8192}}),
+    rung<bf16>("mma_sync", kernels::gemm_mma_sync<bf16>, of_elements<bf16>(),
+               {"n", {4096}, {256, 512, 1024, 2048, 8192}}),
+    rung<f16>("mma_sync", kernels::gemm_mma_sync<f16>, of_elements<f16>(),
+              {"n", {}, {256, 512, 1024, 2048, 4096, 8192}}),
+    rung<float>("mma_sync", kernels::gemm_mma_sync_tf32, tf32,
+                {"n", {4096}, {256, 512, 1024, 2048, 8192}}),
+};
+
 const ContextRegistration version{"cublas_version", kernels::cublas_version};
 
-const GpuBenchmark cublas_f32 = cublas<float>({256, 1024, 2048, 4096});
-const GpuBenchmark cublas_bf16 = cublas<__nv_bfloat16>({512, 1024, 2048, 4096});
+const GpuBenchmark libraries[] = {
+    by_cublas<float>(fp32, {"n", {1024, 4096}, {256, 512, 2048, 8192}}),
+    by_cublas<float>(tf32, {"n", {4096}, {256, 512, 1024, 2048, 8192}}),
+    by_cublas<f16>(of_elements<f16>(), {"n", {}, {256, 512, 1024, 2048, 4096, 8192}}),
+    by_cublas<bf16>(of_elements<bf16>(), {"n", {1024, 4096}, {256, 512, 2048, 8192}}),
+};
 
-// Without rests: what the power limit leaves.
-const GpuBenchmark cublas_sustained{
-    "gemm/cublas_sustained/bf16", {{"n", {4096}}}, [](GpuCase& gpu) {
-      multiply_by_cublas<__nv_bfloat16>(gpu, Condition::sustained);
+// 8-bit floats, B transposed, C as bf16. It has no ceiling but itself. Of the full suite alone, for
+// loading its kernels takes a process 1.6 s.
+const GpuBenchmark fp8{
+    "gemm/cublaslt/e4m3", {{"n", {}, {256, 512, 1024, 2048, 4096, 8192}}}, [](GpuCase& gpu) {
+      if (!kernels::multiplies_fp8()) {
+        throw Unsupported("needs compute capability 8.9");
+      }
+      const GemmShape shape = square(gpu);
+      const auto gemm = std::make_shared<kernels::CublasLtFp8Gemm>(shape);
+      measure<__nv_fp8_e4m3, bf16>(
+          gpu, shape, 1, tolerance<bf16>(shape.k, e4m3), std::nullopt,
+          [=](const __nv_fp8_e4m3* a, const __nv_fp8_e4m3* b, bf16* c, cudaStream_t stream) {
+            (*gemm)(a, b, c, stream);
+          },
+          GemmB::transposed);
     }};
+
+// Many small products in one call, as attention has them: bound by memory and by starting up.
+const GpuBenchmark batched{"gemm/cublas_batched/bf16",
+                           {{"batch", {64}, {512}}, {"n", {256}, {64, 128}}},
+                           [](GpuCase& gpu) {
+                             multiply_by_cublas<bf16>(gpu, square(gpu), gpu.param("batch"),
+                                                      of_elements<bf16>());
+                           }};
+
+// A few rows times a large matrix, as each step of decoding has it: bound by reading B once.
+const GpuBenchmark skinny{
+    "gemm/cublas_skinny/bf16", {{"m", {1}, {8, 16}}, {"n", {8192}, {4096}}}, [](GpuCase& gpu) {
+      const std::size_t n = gpu.param("n");
+      multiply_by_cublas<bf16>(gpu, {gpu.param("m"), n, n}, 1, of_elements<bf16>());
+    }};
+
+// The same of one row, without a library.
+const GpuBenchmark one_row{"gemm/gemv/bf16", {{"n", {8192}, {4096}}}, [](GpuCase& gpu) {
+                             const std::size_t n = gpu.param("n");
+                             measure<bf16, bf16>(
+                                 gpu, {1, n, n}, 1, tolerance<bf16>(n, of_elements<bf16>()),
+                                 cublas_ceiling<bf16>(of_elements<bf16>()),
+                                 [=](const bf16* a, const bf16* b, bf16* c, cudaStream_t stream) {
+                                   kernels::gemv(a, b, c, n, n, stream);
+                                 });
+                           }};
+
+// Without rests: what the power limit leaves. Reaching its steady state takes half a second.
+const GpuBenchmark sustained{"gemm/cublas_sustained/bf16", {{"n", {}, {4096}}}, [](GpuCase& gpu) {
+                               multiply_by_cublas<bf16>(gpu, square(gpu), 1, of_elements<bf16>(),
+                                                        Condition::sustained);
+                             }};
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // More elements than a 32-bit index counts. Its own executable, for it skips on small GPUs.
 #include <thrust/count.h>
-#include <thrust/execution_policy.h>
+#include <thrust/device_vector.h>
 
-#include "kernels/device_test.cuh"
+#include "kernels/device_test.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace warpgauge::kernels {
@@ -35,7 +35,8 @@ class ElementwiseLargeTest : public DeviceTest {
     thrust::device_vector<T> out(n, std::numeric_limits<T>::quiet_NaN());
     // The fills went to the default stream, for which ours does not wait.
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    launch(thrust::raw_pointer_cast(in.data()), thrust::raw_pointer_cast(out.data()), n, stream());
+    launch(thrust::raw_pointer_cast(in.data()), thrust::raw_pointer_cast(out.data()), n, stream(),
+           Square{});
     synchronize();
     EXPECT_EQ(out[0], T{marked} * T{marked});
     EXPECT_EQ(out[past_32_bits], T{marked} * T{marked});
@@ -49,12 +50,23 @@ TEST_F(ElementwiseLargeTest, ScalarIndexesPast32Bits) {
   expect_squares<float>(transform_scalar<Square>);
 }
 
-TEST_F(ElementwiseLargeTest, Vec4IndexesPast32Bits) {
-  expect_squares<float>(transform_vec4<Square>);
+TEST_F(ElementwiseLargeTest, GridStrideIndexesPast32Bits) {
+  expect_squares<float>(transform_grid_stride<Square>);
+}
+
+TEST_F(ElementwiseLargeTest, VectorIndexesPast32Bits) {
+  expect_squares<float>(transform_vector<Square>);
 }
 
 TEST_F(ElementwiseLargeTest, ThrustIndexesPast32Bits) {
   expect_squares<float>(transform_thrust<Square>);
+}
+
+TEST_F(ElementwiseLargeTest, CubIndexesPast32Bits) {
+  if (!cub_transforms()) {
+    GTEST_SKIP() << "compiled without cub::DeviceTransform";
+  }
+  expect_squares<float>(transform_cub<Square>);
 }
 
 TEST_F(ElementwiseLargeTest, ReferenceIndexesPast32Bits) {

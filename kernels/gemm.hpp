@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -34,8 +35,14 @@ void gemm_naive(const float* a, const float* b, float* c, GemmShape shape, cudaS
 /// input is read from L2 once per 32 outputs. At most 2^31 - 1 output tiles of 32 x 32.
 void gemm_tiled(const float* a, const float* b, float* c, GemmShape shape, cudaStream_t stream);
 
-/// cuBLAS, with sums in fp32 (CUBLAS_COMPUTE_32F): of floats without tensor cores (no TF32); of
-/// bf16 on tensor cores, rounded to bf16 once at the end, also where a sum was cut into parts
+/// What cuBLAS makes of floats before it multiplies them.
+enum class FloatProducts : std::uint8_t {
+  fp32,  ///< nothing, and uses no tensor cores
+  tf32,  ///< values of 11 bits of significand, for tensor cores (CUBLAS_COMPUTE_32F_FAST_TF32)
+};
+
+/// cuBLAS, with sums in fp32: of floats as FloatProducts says; of f16 and bf16 on tensor cores,
+/// rounded to the type once at the end, also where a sum was cut into parts
 /// (CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION).
 /// Holds a handle and a workspace on the device that is current at construction. The workspace is
 /// explicit because cuBLAS otherwise allocates while a graph is captured; a graph made from this
@@ -47,29 +54,46 @@ class CublasGemm {
   static constexpr std::size_t default_workspace_bytes = std::size_t{32} << 20;
 
   /// Throws std::invalid_argument for 0 bytes, std::runtime_error when CUDA or cuBLAS fails.
-  explicit CublasGemm(std::size_t workspace_bytes = default_workspace_bytes);
+  explicit CublasGemm(std::size_t workspace_bytes = default_workspace_bytes,
+                      FloatProducts floats = FloatProducts::fp32);
 
-  /// T: float or __nv_bfloat16. m, n and k are at most 2^31 - 1 (cuBLAS counts in int). Throws as
-  /// the launchers above.
+  /// T: float, __half or __nv_bfloat16. m, n and k are at most 2^31 - 1 (cuBLAS counts in int).
+  /// Throws as the launchers above.
   template <class T>
-  void operator()(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
+  void operator()(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream) {
+    batched(a, b, c, shape, 1, stream);
+  }
+
+  /// `batch` products of one shape, whose matrices lie one behind the other. batch is at most
+  /// 2^31 - 1 too; 0 does nothing.
+  template <class T>
+  void batched(const T* a, const T* b, T* c, GemmShape shape, std::size_t batch,
+               cudaStream_t stream);
 
  private:
   struct DestroyHandle {  // logs a failure to stderr: a destructor must not throw
     void operator()(cublasContext* handle) const noexcept;
   };
 
+  FloatProducts floats_;
   Workspace workspace_;  // before handle_: freed after it
   std::unique_ptr<cublasContext, DestroyHandle> handle_;
 };
 
+/// How B lies in memory.
+enum class GemmB : std::uint8_t {
+  row_major,   ///< [k,n]
+  transposed,  ///< [n,k]: each column of B is contiguous
+};
+
 /// expected[i] = element first + i of C, flattened, for i < count, summed in double precision, in
-/// order of k; products of two T are exact in double. T: float or __nv_bfloat16. A part of C is
-/// enough to verify a large one. count = 0 does nothing. Also throws std::invalid_argument when
-/// first + count > m*n or count > 256 * (2^31 - 1).
+/// order of k; products of two T are exact in double. T: float, __half, __nv_bfloat16 or
+/// __nv_fp8_e4m3. A part of C is enough to verify a large one. count = 0 does nothing. Also throws
+/// std::invalid_argument when first + count > m*n, or for more than 2^31 - 1 blocks of 16 rows x 256
+/// columns.
 template <class T>
 void gemm_reference(const T* a, const T* b, double* expected, GemmShape shape, std::size_t first,
-                    std::size_t count, cudaStream_t stream);
+                    std::size_t count, cudaStream_t stream, GemmB layout = GemmB::row_major);
 
 /// Version of the cuBLAS in use, which may be another than the one compiled against: "13.1.0".
 /// Throws std::runtime_error when cuBLAS does not tell.

@@ -22,13 +22,14 @@ bool fits(std::size_t rows, std::size_t columns) {
 
 }  // namespace
 
-GemmTiles gemm_tiles(const char* launcher, GemmShape shape) {
-  const std::size_t rows = (shape.m - 1) / gemm_tile + 1;
-  const std::size_t columns = (shape.n - 1) / gemm_tile + 1;
+GemmTiles gemm_tiles(const char* launcher, GemmShape shape, unsigned tile_rows,
+                     unsigned tile_columns) {
+  const std::size_t rows = (shape.m - 1) / tile_rows + 1;
+  const std::size_t columns = (shape.n - 1) / tile_columns + 1;
   if (rows > max_grid_blocks / columns) {
     throw std::invalid_argument(describe(launcher, shape) + " has more than " +
                                 std::to_string(max_grid_blocks) + " output tiles of " +
-                                std::to_string(gemm_tile) + " x " + std::to_string(gemm_tile));
+                                std::to_string(tile_rows) + " x " + std::to_string(tile_columns));
   }
   return {static_cast<unsigned>(rows * columns), static_cast<unsigned>(columns)};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block loads a tile of A and of B once and uses each value 32 times. Bound by shared memory:
-// two loads from it for each fused multiply-add.
+// Rung 3: a block loads a tile of A and of B once and uses each value 32 times. Bound by shared
+// memory: two loads from it for each fused multiply-add.
 #include "kernels/arguments.hpp"
 #include "kernels/gemm_arguments.hpp"
 #include "kernels/launch_check.hpp"

@@ -13,4 +13,9 @@ void check_status(const char* what, cudaError_t status);
 /// Sees refused launches only: a fault inside the kernel shows at the next synchronisation.
 void check_launch(const char* kernel);
 
+/// Throws std::runtime_error "LAUNCHER: needs compute capability MAJOR.0, this device has ..."
+/// unless the current device has at least that. Cheap enough for every launch: what it asks for,
+/// the runtime knows without asking the driver.
+void require_compute_capability(const char* launcher, int major);
+
 }  // namespace warpgauge::kernels

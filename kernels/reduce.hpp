@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// *out = in[0] + ... + in[n-1]: 4 bytes read an element, n - 1 flops, bound by memory bandwidth.
+// Many floats to one: sum, dot product and largest element. 4 bytes read an element and input,
+// bound by memory bandwidth.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,31 +11,90 @@
 
 namespace warpgauge::kernels {
 
-// Both below: in is a device array of n floats, out (expected) one element on the device that is
-// not among them. Asynchronous on stream, can be captured into a graph. n = 0 writes 0, whatever
-// in. Throw std::invalid_argument for a null or misaligned pointer or too large an n,
-// std::runtime_error for a refused launch.
+// All below: in, a and b are device arrays of n floats, out (expected) one element on the device
+// that is not among them. Asynchronous on stream, can be captured into a graph. n = 0 writes what
+// is neutral: 0, and for the largest element -infinity, whatever the inputs. Throw
+// std::invalid_argument for a null or misaligned pointer or too large an n, std::runtime_error for
+// a refused launch.
+//
+// The largest element: NaN where any is NaN; +0 is more than -0.
 
-/// cub::DeviceReduce::Sum, in float, with its temporary storage allocated once. The order of the
-/// additions is CUB's, and the same in every call on the same GPU for the same n.
-/// The storage lies on the device that is current at construction; a graph made from this object's
-/// calls uses it and must not outlive it. One stream at a time.
-class CubSum {
+/// Each in one launch: blocks leave partial results, and the last of them to finish combines these
+/// in a fixed order, so that a result is the same in every call on the same GPU for the same n. The
+/// partial results lie on the device that is current at construction; a graph made from this
+/// object's calls uses them and must not outlive it. One stream at a time.
+/// Inputs must be aligned to 16 bytes. n <= 2^61 - 1 (bytes are counted in a signed 64-bit
+/// difference).
+class GridReduction {
  public:
-  /// For sums of up to most_elements <= 256 * (2^31 - 1) floats. Throws std::invalid_argument for
-  /// more, std::runtime_error when CUDA fails.
-  explicit CubSum(std::size_t most_elements);
+  /// Throws std::runtime_error when CUDA fails.
+  GridReduction();
 
-  /// n <= most_elements.
-  void operator()(const float* in, float* out, std::size_t n, cudaStream_t stream);
+  /// n - 1 flops.
+  void sum(const float* in, float* out, std::size_t n, cudaStream_t stream);
+  /// a[0] b[0] + ... + a[n-1] b[n-1], each product rounded with its addition (fused): 2n - 1 flops.
+  void dot(const float* a, const float* b, float* out, std::size_t n, cudaStream_t stream);
+  void max(const float* in, float* out, std::size_t n, cudaStream_t stream);
 
  private:
+  template <class Op, class Shape, class Inputs>
+  void launch(const char* launcher, Inputs inputs, float* out, std::size_t n, cudaStream_t stream);
+
+  unsigned sms_;
+  Workspace storage_;
+};
+
+/// CUB's device-wide reductions, in float, with their temporary storage allocated once. The order
+/// of the additions is CUB's, and the same in every call on the same GPU for the same n. The
+/// storage lies on the device that is current at construction; a graph made from this object's
+/// calls uses it and must not outlive it. One stream at a time.
+class CubReduction {
+ public:
+  /// For up to most_elements <= 256 * (2^31 - 1) floats, which every n may be at most; owner begins
+  /// the messages. Throws std::invalid_argument for more, std::runtime_error when CUDA fails.
+  CubReduction(const char* owner, std::size_t most_elements);
+
+ protected:
+  void require(const char* name, const float* in, const float* out, std::size_t n) const;
+
+  const char* owner_;
   std::size_t most_elements_;
   Workspace storage_;
 };
 
-/// *expected = the sum in double precision, in an order that depends on n alone. Runs in one block,
-/// so that it needs no storage for partial sums: for verification, not for speed.
+/// cub::DeviceReduce::Sum.
+class CubSum : CubReduction {
+ public:
+  explicit CubSum(std::size_t most_elements) : CubReduction("CubSum", most_elements) {}
+  void operator()(const float* in, float* out, std::size_t n, cudaStream_t stream);
+};
+
+/// cub::DeviceReduce::TransformReduce over the indices, each of which becomes a product.
+class CubDot : CubReduction {
+ public:
+  explicit CubDot(std::size_t most_elements) : CubReduction("CubDot", most_elements) {}
+  void operator()(const float* a, const float* b, float* out, std::size_t n, cudaStream_t stream);
+};
+
+/// cub::DeviceReduce::Max. Where an element is NaN the result is any of them; of no elements it is
+/// -infinity or the lowest float, as CUB's version has it.
+class CubMax : CubReduction {
+ public:
+  explicit CubMax(std::size_t most_elements) : CubReduction("CubMax", most_elements) {}
+  void operator()(const float* in, float* out, std::size_t n, cudaStream_t stream);
+};
+
+/// thrust::reduce as its users call it: it allocates, waits and returns the sum, so that it cannot
+/// be captured. n <= 2^61 - 1; n = 0 returns 0. Throws std::invalid_argument as above.
+float sum_thrust(const float* in, std::size_t n, cudaStream_t stream);
+
+// In double precision, in an order that depends on n alone. Each runs in one block, so that it
+// needs no storage for partial results: for verification, not for speed.
+
 void sum_reference(const float* in, double* expected, std::size_t n, cudaStream_t stream);
+/// Products of two floats are exact in double.
+void dot_reference(const float* a, const float* b, double* expected, std::size_t n,
+                   cudaStream_t stream);
+void max_reference(const float* in, double* expected, std::size_t n, cudaStream_t stream);
 
 }  // namespace warpgauge::kernels

@@ -47,7 +47,7 @@ const GpuBenchmark square{
                                                       at.stream);
       });
       gpu.replay([=](const Turn& at) {
-        kernels::transform_vec4<kernels::Square>(in[at], out[at], n, at.stream);
+        kernels::transform_vector<kernels::Square>(in[at], out[at], n, at.stream);
       });
     }};
 

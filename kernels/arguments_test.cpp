@@ -6,10 +6,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <stdexcept>
 #include <string>
 
-#include "kernels/elementwise.hpp"
+#include "kernels/arguments_test.hpp"
 #include "kernels/empty.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/reduce.hpp"
@@ -21,72 +20,11 @@ namespace {
 // Never read or written: every call below ends before a launch.
 alignas(16) float memory[8];
 float* const aligned = memory;
-float* const between_vectors = memory + 1;
 float* const between_floats = reinterpret_cast<float*>(reinterpret_cast<char*>(memory) + 2);
 double* const doubles = reinterpret_cast<double*>(memory);
 double* const between_doubles = reinterpret_cast<double*>(memory + 1);
 
 constexpr std::size_t huge = std::numeric_limits<std::size_t>::max();
-
-/// The message of the std::invalid_argument that call throws, "" when it throws none.
-template <class Call>
-std::string refusal(const Call& call) {
-  try {
-    call();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
-}
-
-TEST(Elementwise, NoElementsDoNothing) {
-  EXPECT_NO_THROW(transform_scalar<Square>(nullptr, nullptr, 0, nullptr));
-  EXPECT_NO_THROW(transform_vec4<Square>(nullptr, nullptr, 0, nullptr));
-  EXPECT_NO_THROW(transform_thrust<Square>(nullptr, nullptr, 0, nullptr));
-  EXPECT_NO_THROW(transform_reference<Square>(nullptr, nullptr, 0, nullptr));
-}
-
-TEST(Elementwise, NullIsRefused) {
-  EXPECT_EQ(refusal([] { transform_scalar<Copy>(nullptr, aligned, 1, nullptr); }),
-            "transform_scalar: in is null");
-  EXPECT_EQ(refusal([] { transform_scalar<Copy>(aligned, nullptr, 1, nullptr); }),
-            "transform_scalar: out is null");
-  EXPECT_EQ(refusal([] { transform_vec4<Copy>(nullptr, aligned, 1, nullptr); }),
-            "transform_vec4: in is null");
-  EXPECT_EQ(refusal([] { transform_vec4<Copy>(aligned, nullptr, 1, nullptr); }),
-            "transform_vec4: out is null");
-  EXPECT_EQ(refusal([] { transform_thrust<Copy>(nullptr, aligned, 1, nullptr); }),
-            "transform_thrust: in is null");
-  EXPECT_EQ(refusal([] { transform_thrust<Copy>(aligned, nullptr, 1, nullptr); }),
-            "transform_thrust: out is null");
-  EXPECT_EQ(refusal([] { transform_reference<Copy>(nullptr, doubles, 1, nullptr); }),
-            "transform_reference: in is null");
-  EXPECT_EQ(refusal([] { transform_reference<Copy>(aligned, nullptr, 1, nullptr); }),
-            "transform_reference: expected is null");
-}
-
-TEST(Elementwise, MisalignedIsRefused) {
-  EXPECT_EQ(refusal([] { transform_vec4<Copy>(between_vectors, aligned, 1, nullptr); }),
-            "transform_vec4: in is not aligned to 16 bytes");
-  EXPECT_EQ(refusal([] { transform_vec4<Copy>(aligned, between_vectors, 1, nullptr); }),
-            "transform_vec4: out is not aligned to 16 bytes");
-  EXPECT_EQ(refusal([] { transform_scalar<Copy>(between_floats, aligned, 1, nullptr); }),
-            "transform_scalar: in is not aligned to 4 bytes");
-  EXPECT_EQ(refusal([] { transform_thrust<Copy>(aligned, between_floats, 1, nullptr); }),
-            "transform_thrust: out is not aligned to 4 bytes");
-  EXPECT_EQ(refusal([] { transform_reference<Copy>(aligned, between_doubles, 1, nullptr); }),
-            "transform_reference: expected is not aligned to 8 bytes");
-}
-
-TEST(Elementwise, MoreThanTheGridHoldsIsRefused) {
-  constexpr std::size_t past_scalar = 256 * max_grid_blocks + 1;
-  EXPECT_EQ(refusal([] { transform_scalar<Copy>(aligned, aligned, past_scalar, nullptr); }),
-            "transform_scalar: 549755813633 elements need more than 2147483647 blocks of 256");
-  EXPECT_NE(refusal([] { transform_reference<Copy>(aligned, doubles, past_scalar, nullptr); }), "");
-  EXPECT_NE(refusal([] { transform_vec4<Copy>(aligned, aligned, huge, nullptr); }), "");
-  EXPECT_EQ(refusal([] { transform_thrust<Copy>(aligned, aligned, huge, nullptr); }),
-            "transform_thrust: 18446744073709551615 elements are more than 2305843009213693951");
-}
 
 TEST(BlocksFor, RoundsUpAndReachesTheLimit) {
   EXPECT_EQ(blocks_for("f", 1, 256), 1U);

@@ -2,10 +2,10 @@
 // What the tests that need a GPU share.
 #pragma once
 
-#include <cuda_runtime.h>
+#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
-#include <thrust/device_vector.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -13,6 +13,7 @@
 #include <limits>
 #include <memory>
 #include <random>
+#include <stdexcept>
 #include <type_traits>
 #include <vector>
 
@@ -61,18 +62,57 @@ inline std::vector<float> random_values(std::size_t n, unsigned seed) {
   return values;
 }
 
+/// Elements on the device, whose copy has ended when a call returns. Thrust has the same and more,
+/// and would take each test ten seconds to compile.
+template <class T>
+class DeviceArray {
+ public:
+  DeviceArray() = default;
+  // Not explicit, for a test's values are host vectors that go to the device as they are.
+  DeviceArray(const std::vector<T>& values) : n_(values.size()) {
+    void* raw = nullptr;
+    require(cudaMalloc(&raw, std::max<std::size_t>(n_ * sizeof(T), 1)));
+    memory_.reset(static_cast<T*>(raw));
+    require(cudaMemcpy(raw, values.data(), n_ * sizeof(T), cudaMemcpyHostToDevice));
+    require(cudaDeviceSynchronize());  // our streams do not wait for the default one
+  }
+  explicit DeviceArray(std::size_t n, T value = T{}) : DeviceArray(std::vector<T>(n, value)) {}
+
+  T* data() { return memory_.get(); }
+  const T* data() const { return memory_.get(); }
+  std::size_t size() const { return n_; }
+
+  std::vector<T> values() const {
+    std::vector<T> host(n_);
+    require(cudaMemcpy(host.data(), memory_.get(), n_ * sizeof(T), cudaMemcpyDeviceToHost));
+    return host;
+  }
+
+ private:
+  struct Free {
+    void operator()(T* memory) const { EXPECT_EQ(cudaFree(memory), cudaSuccess); }
+  };
+  static void require(cudaError_t status) {
+    if (status != cudaSuccess) {
+      throw std::runtime_error(cudaGetErrorString(status));
+    }
+  }
+
+  std::size_t n_ = 0;
+  std::unique_ptr<T, Free> memory_;
+};
+
 /// n outputs on the device, NaN until a kernel writes them, and a guard behind that none may touch.
 template <class T>
 class GuardedOutput {
  public:
   explicit GuardedOutput(std::size_t n) : n_(n), memory_(poisoned(n)) {}
 
-  T* data() { return thrust::raw_pointer_cast(memory_.data()); }
+  T* data() { return memory_.data(); }
 
   /// The outputs, once the guard is found whole. The stream must be synchronised.
   std::vector<T> values() const {
-    std::vector<T> all(memory_.size());
-    thrust::copy(memory_.begin(), memory_.end(), all.begin());
+    std::vector<T> all = memory_.values();
     for (std::size_t i = n_; i < all.size(); ++i) {
       EXPECT_EQ(std::bit_cast<Bits>(all[i]), guard_bits) << "written " << i - n_ << " past the end";
     }
@@ -96,7 +136,7 @@ class GuardedOutput {
   }
 
   std::size_t n_;
-  thrust::device_vector<T> memory_;
+  DeviceArray<T> memory_;
 };
 
 /// Expects every got[i] within most_error(expected[i]) of expected[i], so that NaN differs; the

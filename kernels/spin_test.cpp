@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/device_test.cuh"
+#include "kernels/device_test.hpp"
 
 namespace warpgauge::kernels {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "kernels/device_test.cuh"
+#include "kernels/device_test.hpp"
 
 namespace warpgauge::kernels {
 namespace {
@@ -26,10 +26,10 @@ class GemmTest : public DeviceTest {
       const std::vector<float> values = random_values(n, seed);
       return {values.begin(), values.end()};
     }
-    const T* a() const { return thrust::raw_pointer_cast(device_a.data()); }
-    const T* b() const { return thrust::raw_pointer_cast(device_b.data()); }
+    const T* a() const { return device_a.data(); }
+    const T* b() const { return device_b.data(); }
     std::vector<T> host_a, host_b;
-    thrust::device_vector<T> device_a, device_b;
+    DeviceArray<T> device_a, device_b;
   };
 
   template <class T>
@@ -118,9 +118,9 @@ class GemmTest : public DeviceTest {
 
   template <class T>
   void expect_cublas_refuses_bad_arguments() const {
-    const thrust::device_vector<T> in(2);
+    const DeviceArray<T> in(2);
     GuardedOutput<T> out(1);
-    const T* const input = thrust::raw_pointer_cast(in.data());
+    const T* const input = in.data();
     const T* const none = nullptr;
     const T* const between =
         reinterpret_cast<const T*>(reinterpret_cast<const char*>(input) + sizeof(T) / 2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/empty.hpp"
 
-#include "kernels/device_test.cuh"
+#include "kernels/device_test.hpp"
 
 namespace warpgauge::kernels {
 namespace {

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations on floats, by every launcher that has them.
+#include "kernels/elementwise_test.hpp"
+
+namespace warpgauge::kernels {
+namespace {
+
+template <class Op>
+class ElementwiseTest : public TransformTest<Op, float, float> {};
+using Ops = ::testing::Types<Copy, Scale, Square, Pow2, Affine, Chain, Gelu, GeluTanh>;
+TYPED_TEST_SUITE(ElementwiseTest, Ops);
+
+TYPED_TEST(ElementwiseTest, ReferenceMatchesFormula) {
+  this->expect_reference_matches_formula();
+}
+
+TYPED_TEST(ElementwiseTest, VectorMatchesFormula) {
+  this->expect_matches_formula(transform_vector<TypeParam>);
+}
+
+template <class Op>
+class ElementwiseBasicTest : public TransformTest<Op, float, float> {};
+TYPED_TEST_SUITE(ElementwiseBasicTest, decltype(::testing::Types<Copy, Square, Affine>{}));
+
+TYPED_TEST(ElementwiseBasicTest, ScalarMatchesFormula) {
+  this->expect_matches_formula(transform_scalar<TypeParam>);
+}
+
+TYPED_TEST(ElementwiseBasicTest, ThrustMatchesFormula) {
+  this->expect_matches_formula(transform_thrust<TypeParam>);
+}
+
+TYPED_TEST(ElementwiseBasicTest, CubMatchesFormula) {
+  if (!cub_transforms()) {
+    GTEST_SKIP() << "compiled without cub::DeviceTransform";
+  }
+  this->expect_matches_formula(transform_cub<TypeParam>);
+}
+
+class ElementwiseSquareTest : public TransformTest<Square, float, float> {};
+
+TEST_F(ElementwiseSquareTest, GridStrideMatchesFormula) {
+  expect_matches_formula(transform_grid_stride<Square>);
+}
+
+class ElementwisePowTest : public TransformTest<Pow2, float, float> {};
+
+TEST_F(ElementwisePowTest, ScalarMatchesFormula) {
+  expect_matches_formula(transform_scalar<Pow2>);
+}
+
+}  // namespace
+}  // namespace warpgauge::kernels

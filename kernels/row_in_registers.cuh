@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// What softmax and layer norm share: a row is read once, 16 bytes a load, stays in the registers of
+// a warp, a block or a cluster of blocks while these reduce it, and is written once.
+#pragma once
+
+#include <cooperative_groups.h>
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+namespace warpgauge::kernels {
+
+/// Who holds a row: `blocks` blocks (a cluster when more than one) of `threads` threads, which keep
+/// `vectors` times 16 bytes each.
+template <unsigned threads_, unsigned vectors_, unsigned blocks_ = 1>
+struct RowShape {
+  static constexpr unsigned threads = threads_;
+  static constexpr unsigned vectors = vectors_;
+  static constexpr unsigned blocks = blocks_;
+  static constexpr unsigned warps = threads / 32;
+  /// From one vector of a thread to its next.
+  static constexpr unsigned step = threads * blocks;
+  /// 16-byte vectors that a row may have.
+  static constexpr unsigned most_vectors = vectors * step;
+  // So that a thread has 64 registers, no more: half of an SM's threads are then there at once.
+  static constexpr unsigned least_blocks_per_sm = 1024 / threads;
+};
+
+template <class T>
+inline constexpr unsigned vector_elements = sizeof(uint4) / sizeof(T);
+
+/// Makes the compiler take bf16 apart anew: what it took out of `bits` before would else stay in
+/// registers, twice as many. `zero` is 0, but the compiler may not know that.
+template <class T>
+__device__ void forget_unpacked(uint4& bits, unsigned zero) {
+  if constexpr (sizeof(T) < sizeof(float)) {
+    bits = make_uint4(bits.x + zero, bits.y + zero, bits.z + zero, bits.w + zero);
+  }
+}
+
+__device__ inline void unpack(uint4 bits, float (&x)[4]) {
+  x[0] = __uint_as_float(bits.x);
+  x[1] = __uint_as_float(bits.y);
+  x[2] = __uint_as_float(bits.z);
+  x[3] = __uint_as_float(bits.w);
+}
+
+// A bf16 is the upper half of the float of the same value.
+__device__ inline void unpack(uint4 bits, float (&x)[8]) {
+  const unsigned words[4] = {bits.x, bits.y, bits.z, bits.w};
+#pragma unroll
+  for (unsigned j = 0; j < 4; ++j) {
+    x[2 * j] = __uint_as_float(words[j] << 16);
+    x[2 * j + 1] = __uint_as_float(words[j] & 0xffff0000U);
+  }
+}
+
+/// e^x, x <= 0, by one multiplication and the hardware's power of two, which errs by 2^-22 of its
+/// result at most (PTX ISA, "ex2"); less than 2^-126 becomes 0.
+__device__ inline float power_of_e(float x) {
+  float power = 0;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504F));
+  return power;
+}
+
+/// 16 bytes of -infinity, which is no row's largest and whose power is 0.
+template <class T>
+__device__ uint4 nothing() {
+  const unsigned word = sizeof(T) == 4 ? 0xff80'0000U : 0xff80'ff80U;
+  return make_uint4(word, word, word, word);
+}
+
+__device__ inline uint4 pack(const float (&x)[4]) {
+  return make_uint4(__float_as_uint(x[0]), __float_as_uint(x[1]), __float_as_uint(x[2]),
+                    __float_as_uint(x[3]));
+}
+
+__device__ inline uint4 pack(const float (&x)[8]) {
+  unsigned words[4];
+#pragma unroll
+  for (unsigned j = 0; j < 4; ++j) {
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(x[2 * j], x[2 * j + 1]);
+    words[j] = *reinterpret_cast<const unsigned*>(&pair);
+  }
+  return make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+/// Of the elements of one vector, in pairs: as a chain they would wait for one another.
+template <unsigned n, class Combine>
+__device__ float fold(const float (&x)[n], Combine combine) {
+  if constexpr (n == 4) {
+    return combine(combine(x[0], x[1]), combine(x[2], x[3]));
+  } else {
+    return combine(combine(combine(x[0], x[1]), combine(x[2], x[3])),
+                   combine(combine(x[4], x[5]), combine(x[6], x[7])));
+  }
+}
+
+struct Add {
+  __device__ float operator()(float a, float b) const { return a + b; }
+};
+
+struct Larger {
+  __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
+};
+
+/// Stands for the threads that hold one row; all of them call every member together.
+template <class Shape>
+class RowGroup {
+ public:
+  /// Shared memory of a block: two sets, so that a reduction does not overwrite what slower threads
+  /// still read of the one before it.
+  struct Storage {
+    float partials[2][Shape::blocks * Shape::warps];
+  };
+
+  __device__ explicit RowGroup(Storage& storage) : storage_(storage) {
+#if __CUDA_ARCH__ >= 900
+    if constexpr (Shape::blocks > 1) {
+      // No block may write to another's shared memory before that one runs; reduce() waits.
+      cooperative_groups::this_cluster().barrier_arrive();
+    }
+#endif
+  }
+
+  /// The first of the row's 16-byte vectors that this thread holds; the others follow Shape::step
+  /// apart.
+  __device__ unsigned first() const { return rank() * Shape::threads + threadIdx.x; }
+
+  /// All values of the group combined, in every thread, always in the same order.
+  template <class Combine>
+  __device__ float reduce(float value, float identity, Combine combine) {
+    value = reduce_warp(value, combine);
+    if constexpr (Shape::blocks * Shape::warps > 1) {
+      constexpr unsigned partials = Shape::blocks * Shape::warps;
+      float(&mine)[partials] = storage_.partials[turn_];
+      turn_ ^= 1;
+      const unsigned lane = threadIdx.x % 32;
+      const unsigned warp = threadIdx.x / 32;
+      if constexpr (Shape::blocks > 1) {
+#if __CUDA_ARCH__ >= 900
+        const auto cluster = cooperative_groups::this_cluster();
+        if (!all_run_) {
+          cooperative_groups::this_cluster().barrier_wait();
+          all_run_ = true;
+        }
+        if (lane < Shape::blocks) {
+          *cluster.map_shared_rank(mine + rank() * Shape::warps + warp, lane) = value;
+        }
+        cluster.sync();
+#endif
+      } else {
+        if (lane == 0) {
+          mine[warp] = value;
+        }
+        __syncthreads();
+      }
+      value = identity;
+#pragma unroll
+      for (unsigned i = 0; i < partials; i += 32) {
+        value = combine(value, i + lane < partials ? mine[i + lane] : identity);
+      }
+      value = reduce_warp(value, combine);
+    }
+    return value;
+  }
+
+ private:
+  __device__ static unsigned rank() {
+#if __CUDA_ARCH__ >= 900
+    if constexpr (Shape::blocks > 1) {
+      return cooperative_groups::this_cluster().block_rank();
+    }
+#endif
+    return 0;
+  }
+
+  // A butterfly: every lane ends with the same bits, for each adds the same pairs.
+  template <class Combine>
+  __device__ static float reduce_warp(float value, Combine combine) {
+#pragma unroll
+    for (unsigned distance = 16; distance > 0; distance /= 2) {
+      value = combine(value, __shfl_xor_sync(~0U, value, distance));
+    }
+    return value;
+  }
+
+  Storage& storage_;
+  unsigned turn_ = 0;
+  bool all_run_ = false;
+};
+
+}  // namespace warpgauge::kernels

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax and layer norm of each row of a matrix: every element is read and written once, 2
+// sizeof(T) bytes, bound by memory bandwidth.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+namespace warpgauge::kernels {
+
+/// A row-major, contiguous matrix.
+struct RowsShape {
+  std::size_t rows, columns;
+};
+
+// All launchers below: T is float or __nv_bfloat16; arithmetic is in float, and the result rounded
+// to T once. in and out are matrices of `shape` on the device that do not overlap; gamma and beta
+// have a T for each column. Asynchronous on stream, can be captured into a graph. No rows or no
+// columns: nothing happens, whatever the pointers. Throw std::invalid_argument for a null or
+// misaligned pointer or a shape past the limit named, std::runtime_error for a refused launch.
+//
+// softmax: out = exp(x - m) / sum exp(x - m) with m the row's largest element, which keeps every
+// power within 1. A row with a NaN or +infinity, or of nothing but -infinity, becomes NaN.
+//
+// layer norm: out = (x - mean) / sqrt(variance + epsilon) gamma + beta, with the variance of the
+// population (Ba, Kiros and Hinton 2016, "Layer normalization").
+
+/// Bytes of the longest row that is held in registers.
+inline constexpr std::size_t most_held_row_bytes = std::size_t{256} << 10;
+/// The longest one that needs no cluster of blocks, which begin with compute capability 9.0.
+inline constexpr std::size_t most_held_row_bytes_of_a_block = std::size_t{64} << 10;
+
+/// Reads a row once and holds it in registers. Rows are a multiple of 16 bytes, at most
+/// most_held_row_bytes (before compute capability 9.0: most_held_row_bytes_of_a_block). in and out
+/// must be aligned to 16 bytes.
+template <class T>
+void softmax(const T* in, T* out, RowsShape shape, cudaStream_t stream);
+
+/// Reads a row twice: the largest element and the sum in one pass (Milakov and Gimelshein 2018,
+/// "Online normalizer calculation for softmax"), then the results. Any number of columns; their
+/// bytes are at most 2^63 - 1 in all.
+template <class T>
+void softmax_online(const T* in, T* out, RowsShape shape, cudaStream_t stream);
+
+/// As softmax() in what it reads and accepts; gamma and beta must be aligned to 16 bytes too.
+template <class T>
+void layer_norm(const T* in, const T* gamma, const T* beta, T* out, RowsShape shape, float epsilon,
+                cudaStream_t stream);
+
+/// Reads a row twice: mean and variance in one pass (Welford 1962, "Note on a method for
+/// calculating corrected sums of squares and products"; combined as in Chan, Golub and LeVeque
+/// 1979), then the results. Any number of columns; their bytes are at most 2^63 - 1 in all.
+template <class T>
+void layer_norm_online(const T* in, const T* gamma, const T* beta, T* out, RowsShape shape,
+                       float epsilon, cudaStream_t stream);
+
+/// expected[i] = element first + i of the flattened softmax, i < count, in double precision. A
+/// block goes through each row twice: for verification, not for speed. count = 0 does nothing. Also
+/// throws std::invalid_argument when first + count is more than rows * columns.
+template <class T>
+void softmax_reference(const T* in, double* expected, RowsShape shape, std::size_t first,
+                       std::size_t count, cudaStream_t stream);
+
+/// The same of layer_norm().
+template <class T>
+void layer_norm_reference(const T* in, const T* gamma, const T* beta, double* expected,
+                          RowsShape shape, float epsilon, std::size_t first, std::size_t count,
+                          cudaStream_t stream);
+
+}  // namespace warpgauge::kernels
