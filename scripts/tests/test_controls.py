@@ -91,6 +91,17 @@ def test_device_time_does_not_depend_on_the_controls(loaded: Loader) -> None:
     assert outcomes(compared(loaded, 1.02, UNSTEADY))["square/x"] is Outcome.REGRESSION
 
 
+def test_a_slow_disk_hides_nothing(loaded: Loader) -> None:
+    rows = [row("host/clock_read", **HOST)]
+    base = run([*rows, row("host/file_sync", **HOST), row("launch/x", **HOST)])
+    cand = run(
+        [*rows, row("host/file_sync", times(3.0), **HOST), row("launch/x", times(1.05), **HOST)]
+    )
+    comparison = judge(loaded(base), loaded(cand))
+    assert outcomes(comparison)["launch/x"] is Outcome.REGRESSION
+    assert outcomes(comparison)["host/file_sync"] is Outcome.PASS
+
+
 def test_a_control_never_regresses(loaded: Loader) -> None:
     slow = tuple(times(3.0))
     assert outcomes(compared(loaded, 1.0, slow))["host/clock_read"] is Outcome.PASS
