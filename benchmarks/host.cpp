@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Controls without a GPU: when these move, the machine is noisy, not the GPU slow. Bound by the
-// host's memory, its clock source and its scheduler.
+// host's memory, its clock source, its scheduler and its storage.
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "fixtures/host_benchmark.hpp"
@@ -117,10 +122,67 @@ void thread_wakeup(HostCase& host) {
   host.host_calls({.call = [&] { sleeper.there_and_back(); }});
 }
 
+/// A file in the folder for temporary ones (TMPDIR, else /tmp) that has no name, so that nothing of
+/// it is left, however the process ends.
+class UnnamedFile {
+ public:
+  UnnamedFile() {
+    const char* const set = std::getenv("TMPDIR");
+    const std::filesystem::path folder = set != nullptr && *set != '\0' ? set : "/tmp";
+    std::string path = folder / "warpgauge-XXXXXX";
+    file_ = mkstemp(path.data());
+    if (file_ < 0) {
+      fail("cannot make a file in " + folder.string());
+    }
+    unlink(path.c_str());
+  }
+  ~UnnamedFile() { close(file_); }
+  UnnamedFile(const UnnamedFile&) = delete;
+  UnnamedFile& operator=(const UnnamedFile&) = delete;
+
+  using Page = std::array<unsigned char, 4096>;
+
+  /// Back when the page is on the storage.
+  void write(const Page& page) const {
+    if (pwrite(file_, page.data(), page.size(), 0) != static_cast<ssize_t>(page.size()) ||
+        fdatasync(file_) != 0) {
+      fail("cannot write to a file for temporary data");
+    }
+  }
+  Page read() const {
+    Page page{};
+    if (pread(file_, page.data(), page.size(), 0) != static_cast<ssize_t>(page.size())) {
+      fail("cannot read what was written to a file for temporary data");
+    }
+    return page;
+  }
+
+ private:
+  [[noreturn]] static void fail(const std::string& what) {
+    throw std::runtime_error(what + ": " + std::strerror(errno));
+  }
+  int file_ = -1;
+};
+
+/// One page written and made durable: bound by the storage below the folder, and by next to
+/// nothing where that is memory (tmpfs).
+void file_sync(HostCase& host) {
+  const UnnamedFile file;
+  UnnamedFile::Page page{};
+  host.host_calls({.call = [&] {
+    ++page.front();  // other bytes each time: the same may be left unwritten
+    file.write(page);
+  }});
+  if (file.read() != page) {
+    throw std::runtime_error("wrong result: the file does not hold what was written last");
+  }
+}
+
 const HostBenchmark benchmarks[] = {
     {"host/memory_copy", {{"bytes", {64 << 10, 64 << 20}}}, memory_copy},
     {"host/clock_read", {}, clock_read},
     {"host/thread_wakeup", {}, thread_wakeup},
+    {"host/file_sync", {}, file_sync},
 };
 
 }  // namespace

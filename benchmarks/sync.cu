@@ -1,49 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // What it costs to wait: each way to synchronise, with nothing to wait for and behind one empty
 // kernel (then launch, run and wake-up together, and for an event its recording). Bound by the
-// driver and the host's polling.
+// driver and the host's polling, but where a variant says otherwise.
+#include <atomic>
 #include <memory>
-#include <stdexcept>
+#include <optional>
+#include <string>
 
-#include "fixtures/cuda/event.hpp"
+#include "benchmarks/sync_ways.hpp"
 #include "fixtures/gpu_benchmark.hpp"
+#include "kernels/elementwise.hpp"
 #include "kernels/empty.hpp"
 
 namespace {
 
 using namespace warpgauge;
 
-/// A way to wait for everything on a stream, and what has to happen before the work is there.
-struct Wait {
-  std::function<void(cudaStream_t)> wait;
-  std::function<void(cudaStream_t)> prepare = [](cudaStream_t) {};
-};
-
-Wait for_stream() {
-  return {[](cudaStream_t stream) { WARPGAUGE_CHECK(cudaStreamSynchronize(stream)); }};
-}
-
-Wait for_device() {
-  return {[](cudaStream_t) { WARPGAUGE_CHECK(cudaDeviceSynchronize()); }};
-}
-
-Wait for_event() {
-  const auto event = std::make_shared<const Event>();
-  return {[event](cudaStream_t) { event->synchronize(); },
-          [event](cudaStream_t stream) { event->record(stream); }};
-}
-
-/// Waits behind work of 200 us: a wait that does not wait is found out. `then` brings the driver
-/// into the state that is measured.
-void verify_behind_work(GpuCase& gpu, const Wait& way, const std::function<void()>& then = [] {}) {
+/// Waits behind work: a wait that does not wait is found out.
+void verify_behind_work(GpuCase& gpu, const Wait& way, Then then = as_it_is) {
   gpu.verify([=](const Turn& at) {
-    delay(200'000, at.stream);
+    occupy(at.stream);
     way.prepare(at.stream);
     way.wait(at.stream);
-    if (cudaStreamQuery(at.stream) != cudaSuccess) {
+    if (!has_ended(at.stream)) {
       throw WrongResult("the call returned before the work it waits for had ended");
     }
-    then();
+    then(at.stream);
   });
 }
 
@@ -51,8 +33,8 @@ void verify_behind_work(GpuCase& gpu, const Wait& way, const std::function<void(
 /// depends on whether the driver knows the whole device to be idle, as it does from a
 /// cudaDeviceSynchronize to the next work. Then the stream's takes 0.2 us and the event's too, else
 /// both take 1.3 us. A stream is measured as a program leaves it that launches and waits, an event
-/// on a device that is known to be idle.
-void idle(GpuCase& gpu, const Wait& way, const std::function<void()>& then = [] {}) {
+/// on a device that is known to be idle; the full suite has the other state of each.
+void idle(GpuCase& gpu, const Wait& way, Then then = as_it_is) {
   verify_behind_work(gpu, way, then);
   gpu.issue([=](const Turn& at) { way.wait(at.stream); });
 }
@@ -66,19 +48,242 @@ void behind_kernel(GpuCase& gpu, const Wait& way) {
   });
 }
 
+const Axes full_suite{in_full_suite};
+
 const GpuBenchmark stream_idle{
     "sync/stream_idle", {}, [](GpuCase& gpu) { idle(gpu, for_stream()); }};
 const GpuBenchmark device_idle{
     "sync/device_idle", {}, [](GpuCase& gpu) { idle(gpu, for_device()); }};
-const GpuBenchmark event_idle{"sync/event_idle", {}, [](GpuCase& gpu) {
-                                idle(gpu, for_event(),
-                                     [] { WARPGAUGE_CHECK(cudaDeviceSynchronize()); });
-                              }};
+const GpuBenchmark event_idle{
+    "sync/event_idle", {}, [](GpuCase& gpu) { idle(gpu, for_event(), know_idle); }};
+
+const GpuBenchmark stream_known_idle{"sync/stream_known_idle", full_suite,
+                                     [](GpuCase& gpu) { idle(gpu, for_stream(), know_idle); }};
+const GpuBenchmark event_after_work{"sync/event_after_work", full_suite,
+                                    [](GpuCase& gpu) { idle(gpu, for_event(), work_again); }};
+const GpuBenchmark query_after_work{"sync/query_after_work", full_suite,
+                                    [](GpuCase& gpu) { idle(gpu, by_query()); }};
+
 const GpuBenchmark stream_busy{
     "sync/stream_behind_kernel", {}, [](GpuCase& gpu) { behind_kernel(gpu, for_stream()); }};
 const GpuBenchmark device_busy{
     "sync/device_behind_kernel", {}, [](GpuCase& gpu) { behind_kernel(gpu, for_device()); }};
 const GpuBenchmark event_busy{
     "sync/event_behind_kernel", {}, [](GpuCase& gpu) { behind_kernel(gpu, for_event()); }};
+const GpuBenchmark query_busy{"sync/query_behind_kernel", full_suite,
+                              [](GpuCase& gpu) { behind_kernel(gpu, by_query()); }};
+
+// ---- What the thread does while it waits. ----
+
+/// A thread that is said to sleep must leave its core for most of a wait of 2 ms.
+void verify_sleeps(GpuCase& gpu, const Wait& way) {
+  gpu.verify([=](const Turn& at) {
+    delay(2'000'000, at.stream);
+    way.prepare(at.stream);
+    const double share = share_worked([&] { way.wait(at.stream); });
+    if (!(share < 0.5)) {
+      throw WrongResult("the thread worked for " + std::to_string(100 * share) +
+                        " % of the time that it was to sleep");
+    }
+  });
+}
+
+/// Bound by the next poll for spinning (which is what CUDA does unasked), by the scheduler's round
+/// for yielding.
+void scheduled(GpuCase& gpu, unsigned schedule) {
+  const Schedule during(schedule);
+  behind_kernel(gpu, for_stream());
+}
+
+/// Bound by the interrupt and the thread's wake-up.
+void asleep(GpuCase& gpu, const Wait& way) {
+  verify_sleeps(gpu, way);
+  behind_kernel(gpu, way);
+}
+
+void asleep_by_schedule(GpuCase& gpu) {
+  const Schedule during(cudaDeviceScheduleBlockingSync);
+  asleep(gpu, for_stream());
+}
+
+const GpuBenchmark spinning{"sync/spin_behind_kernel", full_suite,
+                            [](GpuCase& gpu) { scheduled(gpu, cudaDeviceScheduleSpin); }};
+const GpuBenchmark yielding{"sync/yield_behind_kernel", full_suite,
+                            [](GpuCase& gpu) { scheduled(gpu, cudaDeviceScheduleYield); }};
+const GpuBenchmark blocking{"sync/blocking_behind_kernel", full_suite, asleep_by_schedule};
+const GpuBenchmark blocking_event{
+    "sync/blocking_event_behind_kernel", full_suite,
+    [](GpuCase& gpu) { asleep(gpu, for_event(cudaEventBlockingSync)); }};
+
+// ---- One stream waits for another. ----
+
+std::shared_ptr<const OtherStream> second_stream() {
+  return std::make_shared<const OtherStream>();
+}
+
+void issue_stream_wait(GpuCase& gpu) {
+  const Wait way = by_other(second_stream());
+  verify_behind_work(gpu, way);
+  gpu.issue([=](const Turn& at) { way.prepare(at.stream); });
+}
+
+void there_and_back(GpuCase& gpu) {
+  const auto other = second_stream();
+  verify_behind_work(gpu, by_other(other));
+  gpu.stream_period([other](const Turn& at) {
+    kernels::launch_empty(0, at.stream);
+    other->there.make_wait(other->stream.get(), at.stream);
+    kernels::launch_empty(0, other->stream.get());
+    other->back.make_wait(at.stream, other->stream.get());
+  });
+}
+
+// Host time of the two calls; device time of an empty kernel on each of two streams that wait for
+// each other; from a kernel's launch on one until the host knows by the other that it has ended.
+const GpuBenchmark stream_wait{"sync/stream_wait_event", {}, issue_stream_wait};
+const GpuBenchmark stream_wait_device{"sync/stream_wait_event_device", {}, there_and_back};
+const GpuBenchmark other_stream{"sync/other_stream_behind_kernel", full_suite, [](GpuCase& gpu) {
+                                  behind_kernel(gpu, by_other(second_stream()));
+                                }};
+
+// ---- The device calls the host. ----
+
+/// Counts, on a thread of the driver, how often it is called.
+struct Called {
+  std::atomic<std::int64_t> times{0};
+  std::int64_t wanted = 0;
+  static void CUDART_CB count(void* called) { ++static_cast<Called*>(called)->times; }
+  static void CUDART_CB call_back(cudaStream_t, cudaError_t, void* called) { count(called); }
+};
+
+void host_function(cudaStream_t stream, Called* called) {
+  WARPGAUGE_CHECK(cudaLaunchHostFunc(stream, Called::count, called));
+}
+
+void callback(cudaStream_t stream, Called* called) {
+  WARPGAUGE_CHECK(cudaStreamAddCallback(stream, Called::call_back, called, 0));
+}
+
+Work calling(GpuCase& gpu, void (*enqueue)(cudaStream_t, Called*)) {
+  const auto called = std::make_shared<Called>();
+  gpu.verify([called](const Turn&) {
+    if (called->times != called->wanted) {
+      throw WrongResult("the host was called " + std::to_string(called->times) + " times, not " +
+                        std::to_string(called->wanted));
+    }
+  });
+  return [=](const Turn& at) {
+    ++called->wanted;
+    enqueue(at.stream, called.get());
+  };
+}
+
+void call_behind_kernel(GpuCase& gpu, void (*enqueue)(cudaStream_t, Called*)) {
+  const Work call = calling(gpu, enqueue);
+  gpu.host_calls([=](const Turn& at) {
+    kernels::launch_empty(0, at.stream);
+    call(at);
+    WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
+  });
+}
+
+// Kernel, call and the caller's own waiting together: bound by the wake-up of the driver's thread.
+// As every wake-up of a thread these have two states, 17 and 50 us on machines alike, so that they
+// are not of the default suite.
+// Alone: host time of putting the call on the stream.
+const GpuBenchmark host_function_end{"sync/host_function_behind_kernel", full_suite,
+                                     [](GpuCase& gpu) { call_behind_kernel(gpu, host_function); }};
+const GpuBenchmark callback_end{"sync/callback_behind_kernel", full_suite,
+                                [](GpuCase& gpu) { call_behind_kernel(gpu, callback); }};
+const GpuBenchmark host_function_call{"sync/host_function", full_suite,
+                                      [](GpuCase& gpu) { gpu.issue(calling(gpu, host_function)); }};
+
+// ---- A scalar for the host from each of many kernels. ----
+
+/// Copies `count` scalars to the host and waits, after every `count` of the kernels that make them.
+void read_back(GpuCase& gpu, std::size_t count) {
+  const std::size_t steps = gpu.param("steps");
+  const auto in = gpu.input<float>(steps);
+  const auto scalars = gpu.output<float>(steps);
+  const auto host = gpu.output<float>(steps, Memory::pageable);
+  for (const auto& output : {scalars, host}) {
+    gpu.verify(output, {.relative = 2 * unit_roundoff<float>},
+               [=](const Turn& at, Window window, double* expected) {
+                 kernels::transform_reference<kernels::Square>(in[at] + window.first, expected,
+                                                               window.count, at.stream);
+               });
+  }
+  gpu.host_calls([=](const Turn& at) {
+    for (std::size_t step = 0; step < steps; ++step) {
+      kernels::transform_scalar<kernels::Square>(in[at] + step, scalars[at] + step, 1, at.stream);
+      if ((step + 1) % count == 0) {
+        const std::size_t first = step + 1 - count;
+        WARPGAUGE_CHECK(cudaMemcpyAsync(host[at] + first, scalars[at] + first,
+                                        count * sizeof(float), cudaMemcpyDeviceToHost, at.stream));
+        WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
+      }
+    }
+  });
+}
+
+// Each step waits for its own scalar, as .item() does: bound by a launch, a copy and a wake-up a
+// step. And all launches, then one copy: bound by the launches.
+const GpuBenchmark scalar_each_step{
+    "sync/scalar_each_step", {{"steps", {16}, {1}}}, [](GpuCase& gpu) { read_back(gpu, 1); }};
+const GpuBenchmark scalars_batched{"sync/scalars_batched", {{"steps", {16}}}, [](GpuCase& gpu) {
+                                     read_back(gpu, gpu.param("steps"));
+                                   }};
+
+// ---- Events themselves. ----
+
+using Replaceable = std::shared_ptr<std::optional<Event>>;
+
+/// Recorded behind work, the event must tell its time.
+Replaceable verified_event(GpuCase& gpu) {
+  const auto event = std::make_shared<std::optional<Event>>(std::in_place);
+  gpu.verify([event](const Turn& at) {
+    const Event begun;
+    begun.record(at.stream);
+    occupy(at.stream);
+    (*event)->record(at.stream);
+    (*event)->synchronize();
+    if (!(seconds_between(begun, **event) >= 0.9 * work_seconds)) {
+      throw WrongResult("the event tells less than the time of the work in front of it");
+    }
+  });
+  return event;
+}
+
+/// Two events with work between them, both reached.
+struct Elapsed {
+  Event begun, ended;
+  double seconds = 0;
+};
+
+void elapsed(GpuCase& gpu) {
+  const auto pair = std::make_shared<Elapsed>();
+  const Stream stream;
+  pair->begun.record(stream.get());
+  occupy(stream.get());
+  pair->ended.record(stream.get());
+  stream.synchronize();
+  gpu.verify([pair](const Turn&) {
+    if (!(pair->seconds >= 0.9 * work_seconds && pair->seconds < 100 * work_seconds)) {
+      throw WrongResult("the events tell " + std::to_string(pair->seconds) + " s of 200 us");
+    }
+  });
+  gpu.host_calls([=](const Turn&) { pair->seconds = seconds_between(pair->begun, pair->ended); });
+}
+
+// Making one has the end of the one before in it.
+const GpuBenchmark event_create{"sync/event_create", {}, [](GpuCase& gpu) {
+                                  const Replaceable event = verified_event(gpu);
+                                  gpu.host_calls([=](const Turn&) { event->emplace(); });
+                                }};
+const GpuBenchmark event_record{"sync/event_record", {}, [](GpuCase& gpu) {
+                                  const Replaceable event = verified_event(gpu);
+                                  gpu.issue([=](const Turn& at) { (*event)->record(at.stream); });
+                                }};
+const GpuBenchmark event_elapsed{"sync/event_elapsed", {}, elapsed};
 
 }  // namespace

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the caches give: bytes a second by footprint, and the time of one load that waits for the
+// one before. Bound by the L2, beyond its size by device memory; a chase by the latency of either.
+#include <memory>
+#include <string>
+
+#include "fixtures/cuda/units.hpp"
+#include "fixtures/gpu_benchmark.hpp"
+#include "kernels/cache.hpp"
+
+namespace {
+
+using namespace warpgauge;
+
+constexpr std::size_t blocks_per_sm = 4;  // see kernels/cache_read.cu
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+/// Integers read past the L1 by the whole device, `read_bytes` in all or a little more.
+void read(GpuCase& gpu, std::size_t read_bytes, Condition condition) {
+  const std::size_t n = gpu.param("bytes") / sizeof(std::int32_t);
+  kernels::ReadShape shape{blocks_per_sm * static_cast<std::size_t>(gpu.device().multiprocessors),
+                           1};
+  shape.loads = (read_bytes + bytes_read(shape) - 1) / bytes_read(shape);
+  const auto in = gpu.input<std::int32_t>(n);
+  const auto out = gpu.output<std::int32_t>(shape.blocks);
+  gpu.moves_bytes(bytes_read(shape), Traffic::device_read);
+  gpu.verify(out, {}, [=](const Turn& at, Window window, double* expected) {
+    kernels::read_round_reference(in[at], expected, n, shape, window.first, window.count,
+                                  at.stream);
+  });
+  gpu.replay([=](const Turn& at) { kernels::read_round(in[at], out[at], n, shape, at.stream); },
+             condition);
+}
+
+/// Again and again, so that the first time counts little.
+void read_again(GpuCase& gpu, Condition condition) {
+  read(gpu, 512 * mebibyte, condition);
+}
+
+/// Once, as most kernels read.
+void read_once(GpuCase& gpu, Condition condition) {
+  read(gpu, gpu.param("bytes"), condition);
+}
+
+// By footprint, from the L2 as far as that holds it.
+const GpuBenchmark read_hot{"cache/read_hot/i32",
+                            {{"bytes",
+                              {4 * mebibyte, 24 * mebibyte, 48 * mebibyte},
+                              {16 * mebibyte, 32 * mebibyte, 40 * mebibyte, 56 * mebibyte}}},
+                            [](GpuCase& gpu) { read_again(gpu, Condition::hot); }};
+// More than the L2 of an H200 holds: most of each round comes from device memory.
+const GpuBenchmark read_cold{
+    "cache/read/i32",
+    {{"bytes", {128 * mebibyte}, {64 * mebibyte, 96 * mebibyte, 256 * mebibyte}}},
+    [](GpuCase& gpu) { read_again(gpu, Condition::cold); }};
+
+const Axes once{{"bytes", {16 * mebibyte}, {4 * mebibyte, 32 * mebibyte}}};
+const GpuBenchmark once_hot{"cache/read_once_hot/i32", once,
+                            [](GpuCase& gpu) { read_once(gpu, Condition::hot); }};
+const GpuBenchmark once_cold{"cache/read_once/i32", once,
+                             [](GpuCase& gpu) { read_once(gpu, Condition::cold); }};
+
+/// One thread, one load after the other through a ring of `bytes`: the row's time over its number
+/// of loads is the latency.
+void chase(GpuCase& gpu, Condition condition) {
+  const std::size_t bytes = gpu.param("bytes");
+  const std::size_t loads = gpu.param("loads");
+  if (condition == Condition::hot && bytes > gpu.device().l2_bytes / 2) {
+    throw Unsupported("its " + human_bytes(bytes) + " do not stay in the L2 of " +
+                      human_bytes(gpu.device().l2_bytes));
+  }
+  const auto ring = std::make_shared<const kernels::ChaseRing>(bytes);
+  const auto out = gpu.output<std::int32_t>(1);
+  gpu.verify(out, {}, [=](const Turn& at, Window, double* expected) {
+    ring->reference((at.slot + 1) * loads, expected, at.stream);
+  });
+  // Each goes on where the one before it ended, so that none meets what that one has read.
+  gpu.replay([=](const Turn& at) { (*ring)(at.slot* loads, loads, out[at], at.stream); },
+             condition);
+}
+
+GpuBenchmark chase_hot(std::vector<std::size_t> bytes, std::vector<std::size_t> full,
+                       std::size_t loads,
+                       std::source_location where = std::source_location::current()) {
+  return {"cache/chase_hot",
+          {{"bytes", std::move(bytes), std::move(full)}, {"loads", {loads}}},
+          [](GpuCase& gpu) { chase(gpu, Condition::hot); },
+          where};
+}
+
+// A pointer each 128 bytes: rings that stay in the L1, that stay in the L2 ...
+const GpuBenchmark chase_l1 = chase_hot({16 << 10}, {4 << 10, 128 << 10}, 100'000);
+const GpuBenchmark chase_l2 = chase_hot({8 << 20}, {1 << 20, 16 << 20}, 10'000);
+// ... and that no cache holds; 1 GiB is also more than its TLBs reach.
+const GpuBenchmark chase_memory{"cache/chase",
+                                {{"bytes", {1 << 30}, {256 << 20}}, {"loads", {1000}}},
+                                [](GpuCase& gpu) { chase(gpu, Condition::cold); }};
+
+}  // namespace

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs that the launch benchmarks make, launch and change.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "benchmarks/launch_proof.hpp"
+#include "fixtures/cuda/graph.hpp"
+#include "fixtures/cuda/stream.hpp"
+
+namespace warpgauge {
+
+/// The graph of `nodes` times what `work` launches, in a row.
+inline Graph graph_of(std::size_t nodes, const Work& work, cudaStream_t stream) {
+  return Graph::capture(stream, [&] {
+    for (std::size_t node = 0; node < nodes; ++node) {
+      work(Turn{stream, 0});
+    }
+  });
+}
+
+inline Graph graph_of(std::size_t nodes, const Work& work) {
+  const Stream stream;
+  return graph_of(nodes, work, stream.get());
+}
+
+/// Launches `graph`, which is on the device already.
+inline Work launching(const Graph& graph) {
+  const Stream stream;
+  const auto executable = std::make_shared<const ExecutableGraph>(graph, stream.get());
+  stream.synchronize();
+  return [executable](const Turn& at) { executable->launch(at.stream); };
+}
+
+/// Two graphs of the same kernels with other arguments, and an executable one that is made anew or
+/// changed, from one of them and from the other in turns.
+class Remade {
+ public:
+  explicit Remade(std::size_t nodes) : nodes_(nodes) {}
+
+  const Graph& next() {
+    in_ones_ = !in_ones_;
+    return in_ones_ ? ones_ : thousands_;
+  }
+  ExecutableGraph& executable() { return executable_; }
+  void capture_anew(cudaStream_t stream) {
+    captured_ = true;
+    ones_ = graph_of(nodes_, tally_.counting(1), stream);
+  }
+
+  /// The executable graph must count as the graph does that it was last made from; where no graph
+  /// is made executable, the one that was captured last.
+  void require(const Turn& at) {
+    if (captured_) {
+      executable_ = ExecutableGraph(ones_);
+    }
+    executable_.launch(at.stream);
+    tally_.launched(nodes_ * (in_ones_ ? 1 : 1000));
+    WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
+    tally_.require();
+  }
+
+ private:
+  std::size_t nodes_;
+  Tally tally_;
+  Graph ones_ = graph_of(nodes_, tally_.counting(1));
+  Graph thousands_ = graph_of(nodes_, tally_.counting(1000));
+  ExecutableGraph executable_{ones_};
+  bool in_ones_ = true;
+  bool captured_ = false;
+};
+
+}  // namespace warpgauge

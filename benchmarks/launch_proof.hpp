@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the launch benchmarks show that what they launched has run, also where a graph's fixed
+// pointers leave no room for rotated buffers.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "fixtures/cuda/memory.hpp"
+#include "fixtures/cuda/patterns.hpp"
+#include "fixtures/gpu_benchmark.hpp"
+#include "kernels/blocks.hpp"
+#include "kernels/chain.hpp"
+#include "kernels/tally.hpp"
+
+namespace warpgauge {
+
+/// Every kernel that was launched must have run, and once.
+class Tally {
+ public:
+  Tally() : count_(allocate_device(sizeof(Count))) {
+    WARPGAUGE_CHECK(cudaMemset(count_.get(), 0, sizeof(Count)));
+    WARPGAUGE_CHECK(cudaStreamSynchronize(nullptr));
+  }
+
+  /// A kernel that counts on by `step`. Whoever launches it tells launched().
+  Work counting(std::uint64_t step) const {
+    return [count = static_cast<Count*>(count_.get()), step](const Turn& at) {
+      kernels::tally(count, step, at.stream);
+    };
+  }
+  void launched(std::uint64_t counts) { launched_ += counts; }
+
+  /// Throws WrongResult unless all that was launched was counted. The device must have ended.
+  void require() const {
+    Count counted = 0;
+    WARPGAUGE_CHECK(cudaMemcpy(&counted, count_.get(), sizeof(counted), cudaMemcpyDeviceToHost));
+    if (counted != launched_) {
+      throw WrongResult("kernels that were launched count to " + std::to_string(launched_) +
+                        ", those that ran to " + std::to_string(counted));
+    }
+  }
+
+ private:
+  using Count = unsigned long long;
+  DeviceMemory count_;
+  std::uint64_t launched_ = 0;
+};
+
+/// Work of one launch that must show what `blocks` blocks write which exchange their numbers in
+/// groups of `group` (kernels/blocks.hpp).
+inline Work exchanging(GpuCase& gpu, std::size_t blocks, std::size_t group,
+                       const std::function<void(const Turn&, float*)>& launch) {
+  const auto out = gpu.output<float>(blocks);
+  gpu.verify(out, {}, [group](const Turn& at, Window window, double* expected) {
+    kernels::exchange_reference(expected, window.first, window.count, group, at.stream);
+  });
+  return [=](const Turn& at) { launch(at, out[at]); };
+}
+
+/// A chain of small kernels each of which needs the one before: 16 that add 1 to 4096 floats.
+inline constexpr std::size_t chain_floats = 4096;
+inline constexpr unsigned chain_kernels = 16;
+inline constexpr double chain_flops = 16.0 * 4096;
+
+/// Each addition to |x| < 1.5 rounds a sum of less than 17.5 once; a missing one is off by 1.
+inline constexpr Tolerance chain_rounding{.absolute = 16 * 17.5 * unit_roundoff<float>};
+
+/// One kernel of the chain.
+using Step = void (*)(const float*, float*, std::size_t, cudaStream_t);
+
+inline void in_steps(unsigned length, Step step, const float* in, float* out, cudaStream_t stream) {
+  step(in, out, chain_floats, stream);
+  for (unsigned kernel = 1; kernel < length; ++kernel) {
+    step(out, out, chain_floats, stream);
+  }
+}
+
+inline void in_one_kernel(const float* in, float* out, cudaStream_t stream) {
+  kernels::add_one_fused(in, out, chain_floats, chain_kernels, stream);
+}
+
+/// What a chain reads and writes, the same memory each time, so that a graph can hold it.
+class ChainMemory {
+ public:
+  ChainMemory() : in_(allocate_device(bytes)), out_(allocate_device(bytes)) {
+    fill_seeded(static_cast<float*>(in_.get()), chain_floats, 1, 0, nullptr);
+    poison();
+  }
+  const float* in() const { return static_cast<const float*>(in_.get()); }
+  float* out() const { return static_cast<float*>(out_.get()); }
+
+  /// Throws WrongResult unless a whole chain has gone through since the last time. The device must
+  /// have ended.
+  void require() const {
+    std::vector<float> before(chain_floats);
+    std::vector<float> after(chain_floats);
+    WARPGAUGE_CHECK(cudaMemcpy(before.data(), in(), bytes, cudaMemcpyDeviceToHost));
+    WARPGAUGE_CHECK(cudaMemcpy(after.data(), out(), bytes, cudaMemcpyDeviceToHost));
+    for (std::size_t i = 0; i < chain_floats; ++i) {
+      const double expected = static_cast<double>(before[i]) + chain_kernels;
+      if (!(std::abs(static_cast<double>(after[i]) - expected) <= chain_rounding.absolute)) {
+        throw WrongResult("element " + std::to_string(i) + " at the end of the chain is " +
+                          std::to_string(after[i]) + ", not " + std::to_string(expected));
+      }
+    }
+    poison();
+  }
+
+ private:
+  static constexpr std::size_t bytes = chain_floats * sizeof(float);
+
+  void poison() const {  // all bits set: NaN
+    WARPGAUGE_CHECK(cudaMemset(out_.get(), 0xff, bytes));
+    WARPGAUGE_CHECK(cudaStreamSynchronize(nullptr));
+  }
+  DeviceMemory in_;
+  DeviceMemory out_;
+};
+
+}  // namespace warpgauge

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways and the sizes of the family memcpy.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "fixtures/gpu_benchmark.hpp"
+
+namespace warpgauge {
+
+inline constexpr std::size_t kibi = std::size_t{1} << 10;
+inline constexpr std::size_t mebi = std::size_t{1} << 20;
+inline constexpr std::size_t gibi = std::size_t{1} << 30;
+
+/// From one kind of memory to another: "h2d_pinned", "d2h_registered", "d2d", "d2d_managed".
+struct Way {
+  Memory from;
+  Memory to;
+
+  Traffic traffic() const {
+    if (!kind_of(from).on_device) {
+      return Traffic::host_to_device;
+    }
+    return kind_of(to).on_device ? Traffic::device_copy : Traffic::device_to_host;
+  }
+  std::string name() const {
+    switch (traffic()) {
+      case Traffic::host_to_device:
+        return std::string("h2d_") + kind_of(from).name;
+      case Traffic::device_to_host:
+        return std::string("d2h_") + kind_of(to).name;
+      default:
+        return to == Memory::device ? "d2d" : std::string("d2d_") + kind_of(to).name;
+    }
+  }
+};
+constexpr Way h2d(Memory host) {
+  return {host, Memory::device};
+}
+constexpr Way d2h(Memory host) {
+  return {Memory::device, host};
+}
+inline constexpr Way d2d{Memory::device, Memory::device};
+
+/// What a copy of `bytes` moves: on the device both are its memory's traffic.
+inline void moves(GpuCase& gpu, Way way, std::size_t bytes) {
+  const bool on_device = way.traffic() == Traffic::device_copy;
+  gpu.moves_bytes(on_device ? 2 * bytes : bytes, way.traffic());
+}
+
+/// The default suite has `values`, the full one every size from `least` to `most`.
+inline Axes bytes(const std::vector<std::size_t>& values, std::size_t least, std::size_t most) {
+  Axis axis{"bytes", values};
+  for (const std::size_t size :
+       {std::size_t{1}, 4 * kibi, 64 * kibi, mebi, 16 * mebi, 256 * mebi, gibi}) {
+    if (size >= least && size <= most &&
+        std::find(values.begin(), values.end(), size) == values.end()) {
+      axis.full.push_back(size);
+    }
+  }
+  return {axis};
+}
+
+}  // namespace warpgauge

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// What it costs to have memory: taking it and giving it back, and its first touch. Bound by the
+// driver and the operating system, which map, lock and clear pages; `bytes` are the size asked for.
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fixtures/gpu_benchmark.hpp"
+#include "fixtures/pageable_memory.hpp"
+#include "kernels/copy.hpp"
+
+namespace {
+
+using namespace warpgauge;
+
+constexpr std::size_t kibi = std::size_t{1} << 10;
+constexpr std::size_t mebi = std::size_t{1} << 20;
+constexpr std::size_t gibi = std::size_t{1} << 30;
+constexpr std::size_t page = 4 * kibi;
+
+/// Throws unless the last byte of what the device can reach keeps what the device writes to it.
+void require_usable(void* memory, std::size_t bytes, const Turn& at) {
+  constexpr unsigned char written = 0x5a;
+  unsigned char read = 0;
+  auto* const last = static_cast<unsigned char*>(memory) + bytes - 1;
+  kernels::touch(last, 1, 1, written, at.stream);
+  WARPGAUGE_CHECK(cudaMemcpyAsync(&read, last, 1, cudaMemcpyDefault, at.stream));
+  WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
+  if (read != written) {
+    throw WrongResult("wrong result: memory of " + std::to_string(bytes) +
+                      " bytes does not keep what is written to its last one");
+  }
+}
+
+/// A way to take memory and to give it back, on a stream.
+struct Allocator {
+  std::function<void*(std::size_t bytes, cudaStream_t)> take;
+  std::function<void(void*, cudaStream_t)> give_back;
+
+  /// Takes and gives back, after what `use` does between.
+  void pair(std::size_t bytes, const Turn& at, const std::function<void(void*)>& use) const {
+    void* const memory = take(bytes, at.stream);
+    use(memory);
+    give_back(memory, at.stream);
+  }
+};
+
+/// States the size, and verifies that what is taken can be used. Returns the pair as work.
+Work pairs(GpuCase& gpu, const Allocator& allocator) {
+  const std::size_t bytes = gpu.param("bytes");
+  gpu.moves_bytes(bytes, std::nullopt);
+  gpu.verify([=](const Turn& at) {
+    allocator.pair(bytes, at, [&](void* memory) { require_usable(memory, bytes, at); });
+  });
+  return [=](const Turn& at) { allocator.give_back(allocator.take(bytes, at.stream), at.stream); };
+}
+
+Allocator by_cuda_malloc() {
+  return {[](std::size_t bytes, cudaStream_t) {
+            void* memory = nullptr;
+            WARPGAUGE_CHECK(cudaMalloc(&memory, bytes));
+            return memory;
+          },
+          [](void* memory, cudaStream_t) { WARPGAUGE_CHECK(cudaFree(memory)); }};
+}
+
+Allocator by_cuda_malloc_managed() {
+  return {[](std::size_t bytes, cudaStream_t) {
+            void* memory = nullptr;
+            WARPGAUGE_CHECK(cudaMallocManaged(&memory, bytes));
+            return memory;
+          },
+          [](void* memory, cudaStream_t) { WARPGAUGE_CHECK(cudaFree(memory)); }};
+}
+
+Allocator by_cuda_malloc_host() {
+  return {[](std::size_t bytes, cudaStream_t) {
+            void* memory = nullptr;
+            WARPGAUGE_CHECK(cudaMallocHost(&memory, bytes));
+            return memory;
+          },
+          [](void* memory, cudaStream_t) { WARPGAUGE_CHECK(cudaFreeHost(memory)); }};
+}
+
+/// A memory pool of the device; not its default one, whose state the rest of the process shares.
+class MemoryPool {
+ public:
+  /// `kept_bytes`: so much that is not used stays with the pool at a synchronisation.
+  MemoryPool(const Device& device, std::uint64_t kept_bytes) {
+    int supported = 0;
+    WARPGAUGE_CHECK(
+        cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, device.index));
+    if (supported == 0) {
+      throw Unsupported("needs a device with memory pools");
+    }
+    cudaMemPoolProps properties{};
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.location = {cudaMemLocationTypeDevice, device.index};
+    cudaMemPool_t created = nullptr;
+    WARPGAUGE_CHECK(cudaMemPoolCreate(&created, &properties));
+    pool_.reset(created);
+    WARPGAUGE_CHECK(
+        cudaMemPoolSetAttribute(pool_.get(), cudaMemPoolAttrReleaseThreshold, &kept_bytes));
+  }
+  cudaMemPool_t get() const noexcept { return pool_.get(); }
+
+ private:
+  struct Destroy {
+    void operator()(cudaMemPool_t pool) const noexcept {
+      report_cuda_error(cudaMemPoolDestroy(pool), "cudaMemPoolDestroy");
+    }
+  };
+  std::unique_ptr<std::remove_pointer_t<cudaMemPool_t>, Destroy> pool_;
+};
+
+Allocator by_pool(const GpuCase& gpu, std::uint64_t kept_bytes) {
+  const auto pool = std::make_shared<const MemoryPool>(gpu.device(), kept_bytes);
+  return {
+      [pool](std::size_t bytes, cudaStream_t stream) {
+        void* memory = nullptr;
+        WARPGAUGE_CHECK(cudaMallocFromPoolAsync(&memory, bytes, pool->get(), stream));
+        return memory;
+      },
+      [](void* memory, cudaStream_t stream) { WARPGAUGE_CHECK(cudaFreeAsync(memory, stream)); }};
+}
+
+/// The pool has it already: the call alone, which hands out an address.
+void warm_pool(GpuCase& gpu) {
+  gpu.issue(pairs(gpu, by_pool(gpu, std::numeric_limits<std::uint64_t>::max())));
+}
+
+/// The pool keeps nothing: every call maps memory, and the synchronisation unmaps it.
+void cold_pool(GpuCase& gpu) {
+  const Work pair = pairs(gpu, by_pool(gpu, 0));
+  gpu.host_calls([=](const Turn& at) {
+    pair(at);
+    WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
+  });
+}
+
+/// Ordinary memory that has been written to, as a program has it that wants to lock it: in pages of
+/// 4 KiB, each of which is locked.
+struct TouchedMemory {
+  std::vector<std::byte> storage;
+  void* first;
+
+  explicit TouchedMemory(std::size_t bytes) : storage(bytes + page), first(storage.data()) {
+    std::size_t room = storage.size();
+    std::align(page, bytes, first, room);
+  }
+};
+
+void register_and_unregister(GpuCase& gpu) {
+  const std::size_t bytes = gpu.param("bytes");
+  const auto memory = std::make_shared<const TouchedMemory>(bytes);
+  const Allocator lock{
+      [memory](std::size_t wanted, cudaStream_t) {
+        WARPGAUGE_CHECK(cudaHostRegister(memory->first, wanted, cudaHostRegisterDefault));
+        return memory->first;
+      },
+      [](void* locked, cudaStream_t) { WARPGAUGE_CHECK(cudaHostUnregister(locked)); }};
+  gpu.host_calls(pairs(gpu, lock));
+}
+
+constexpr unsigned char touched = 0x5a;
+
+/// Throws unless every page holds what the first touch wrote. Brings them to the host in one go.
+void require_touched(const unsigned char* memory, std::size_t bytes, cudaStream_t stream) {
+  prefetch(memory, bytes, Side::host, stream);
+  WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
+  for (std::size_t at = 0; at < bytes; at += page) {
+    if (memory[at] != touched) {
+      throw WrongResult("wrong result: byte " + std::to_string(at) + " of " +
+                        std::to_string(bytes) + " was not touched");
+    }
+  }
+}
+
+/// The first touch, a byte a page, of managed memory that was allocated just before, untimed.
+void first_touch(GpuCase& gpu,
+                 const std::function<void(unsigned char*, std::size_t, cudaStream_t)>& touch) {
+  const std::size_t bytes = gpu.param("bytes");
+  gpu.moves_bytes(bytes, std::nullopt);
+  const auto fresh = std::make_shared<std::shared_ptr<void>>();
+  const auto pages = [=] { return static_cast<unsigned char*>(fresh->get()); };
+  gpu.verify([=](const Turn& at) { require_touched(pages(), bytes, at.stream); });
+  gpu.host_calls([=](const Turn& at) { touch(pages(), bytes, at.stream); },
+                 [=](const Turn&) {
+                   fresh->reset();
+                   *fresh = allocate_managed(bytes);
+                 });
+}
+
+void touch_by_host(unsigned char* memory, std::size_t bytes, cudaStream_t) {
+  for (std::size_t at = 0; at < bytes; at += page) {
+    static_cast<volatile unsigned char*>(memory)[at] = touched;
+  }
+}
+
+void touch_by_device(unsigned char* memory, std::size_t bytes, cudaStream_t stream) {
+  kernels::touch(memory, bytes, page, touched, stream);
+  WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
+}
+
+const Axes sizes{{"bytes", {4 * kibi, 64 * mebi}, {64 * kibi, mebi, 16 * mebi, 256 * mebi, gibi}}};
+
+const GpuBenchmark malloc_free{"memory/malloc_free", sizes,
+                               [](GpuCase& gpu) { gpu.host_calls(pairs(gpu, by_cuda_malloc())); }};
+const GpuBenchmark malloc_async_warm{
+    "memory/malloc_async_warm",
+    {{"bytes", {4 * kibi}, {64 * kibi, mebi, 16 * mebi, 64 * mebi, 256 * mebi, gibi}}},
+    warm_pool};
+const GpuBenchmark malloc_async_cold{
+    "memory/malloc_async_cold",
+    {{"bytes", {64 * mebi}, {4 * kibi, 64 * kibi, mebi, 16 * mebi, 256 * mebi, gibi}}},
+    cold_pool};
+
+const GpuBenchmark malloc_managed{
+    "memory/malloc_managed_free",
+    {{"bytes", {16 * mebi}, {4 * kibi, mebi, 256 * mebi, gibi}}},
+    [](GpuCase& gpu) { gpu.host_calls(pairs(gpu, by_cuda_malloc_managed())); }};
+
+const Axes host_sizes{{"bytes", {4 * kibi, 16 * mebi}, {64 * kibi, mebi, 64 * mebi, 256 * mebi}}};
+const GpuBenchmark malloc_host{"memory/malloc_host_free", host_sizes, [](GpuCase& gpu) {
+                                 gpu.host_calls(pairs(gpu, by_cuda_malloc_host()));
+                               }};
+const GpuBenchmark host_register{
+    "memory/host_register",
+    {{"bytes", {16 * mebi}, {4 * kibi, 64 * kibi, mebi, 64 * mebi, 256 * mebi}}},
+    register_and_unregister};
+
+// A fault for a page or a few, which in the device's case the driver on the host serves while the
+// kernel waits. On an H200 16 MiB take 0.9 ms in one process and 1.4 in the next, wherever the
+// caller runs and whatever it touches (the driver's thread has its own core, it seems): too far
+// apart for the default suite.
+const Axes touched_sizes{{"bytes", {}, {64 * kibi, mebi, 16 * mebi, 64 * mebi, 256 * mebi}}};
+const GpuBenchmark managed_by_device{"memory/first_touch_managed_by_device", touched_sizes,
+                                     [](GpuCase& gpu) { first_touch(gpu, touch_by_device); }};
+const GpuBenchmark managed_by_host{"memory/first_touch_managed_by_host", touched_sizes,
+                                   [](GpuCase& gpu) { first_touch(gpu, touch_by_host); }};
+
+}  // namespace

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies beside computation, and kernels beside each other, in 1 to 8 streams: 32 MiB go to the
+// device in chunks, are computed with, and come back. Bound by the longest of the three stages
+// (`copies_alone`, `compute_alone`: what a perfect overlap would take), where one stream takes
+// their sum. `bytes` are those of one way and limit_fraction is of the pinned copy to the device,
+// so it says how near a pipeline comes to hiding everything else; one stream can reach a third.
+// On an H200 with 16 chunks: one stream 2.14 ms, two 1.16, four 0.84, both copies alone 0.66.
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "fixtures/cuda/event.hpp"
+#include "fixtures/cuda/stream.hpp"
+#include "fixtures/gpu_benchmark.hpp"
+#include "kernels/lcg.hpp"
+#include "kernels/spin.hpp"
+
+namespace {
+
+using namespace warpgauge;
+
+constexpr std::size_t total_bytes = std::size_t{32} << 20;
+constexpr std::size_t total = total_bytes / sizeof(std::int32_t);
+
+// Computing with an element takes an H200 as long as its way over the bus (0.6 ms for all).
+constexpr unsigned rounds = 1200;
+
+/// The streams of the family: the engine's own and seven more. A process that has once had eight
+/// runs the kernels of a graph slower for the rest of its life (fixtures/README.md), so every body
+/// here begins by having them, and the order of the benchmarks does not matter. Never given back,
+/// for the same reason.
+class Lanes {
+ public:
+  static constexpr std::size_t most = 8;
+
+  static const Lanes& of_process() {
+    static const auto* const lanes = new Lanes;
+    return *lanes;
+  }
+
+  using StreamOf = std::function<cudaStream_t(std::size_t lane)>;
+
+  /// What `issue` puts on `count` streams starts together behind what is on the turn's, which is
+  /// the first of them and goes on when all have ended.
+  void run(std::size_t count, const Turn& at,
+           const std::function<void(const StreamOf&)>& issue) const {
+    begun_.record(at.stream);
+    for (std::size_t i = 0; i + 1 < count; ++i) {
+      WARPGAUGE_CHECK(cudaStreamWaitEvent(others_.at(i).get(), begun_.get()));
+    }
+    issue([&](std::size_t lane) { return lane == 0 ? at.stream : others_.at(lane - 1).get(); });
+    for (std::size_t i = 0; i + 1 < count; ++i) {
+      ended_.at(i).record(others_.at(i).get());
+      WARPGAUGE_CHECK(cudaStreamWaitEvent(at.stream, ended_.at(i).get()));
+    }
+  }
+
+ private:
+  std::array<Stream, most - 1> others_;
+  std::array<Event, most - 1> ended_;
+  Event begun_;
+};
+
+void copy(const void* from, void* to, std::size_t bytes, cudaStream_t stream) {
+  WARPGAUGE_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
+}
+
+void verify_rounds(GpuCase& gpu, const Buffer<std::int32_t>& output,
+                   const Buffer<std::int32_t>& input) {
+  gpu.verify(output, {}, [=](const Turn& at, Window part, double* expected) {
+    kernels::lcg_reference(input[at] + part.first, expected, part.count, rounds, at.stream);
+  });
+}
+
+/// Chunk by chunk to the device, computed with, and back, each chunk in the next of the streams.
+Work pipeline(GpuCase& gpu) {
+  const std::size_t streams = gpu.param("streams");
+  const std::size_t chunk = total / gpu.param("chunks");
+  const auto in = gpu.input<std::int32_t>(total, Memory::pinned);
+  const auto arrived = gpu.output<std::int32_t>(total);
+  const auto computed = gpu.output<std::int32_t>(total);
+  const auto out = gpu.output<std::int32_t>(total, Memory::pinned);
+  gpu.moves_bytes(total_bytes, Traffic::host_to_device);
+  gpu.verify_copy(arrived, in);
+  verify_rounds(gpu, computed, in);
+  verify_rounds(gpu, out, in);
+  return [=, &lanes = Lanes::of_process()](const Turn& at) {
+    lanes.run(streams, at, [&](const Lanes::StreamOf& stream_of) {
+      for (std::size_t first = 0; first < total; first += chunk) {
+        const cudaStream_t stream = stream_of(first / chunk % streams);
+        const std::size_t bytes = chunk * sizeof(std::int32_t);
+        copy(in[at] + first, arrived[at] + first, bytes, stream);
+        kernels::lcg_rounds(arrived[at] + first, computed[at] + first, chunk, rounds, stream);
+        copy(computed[at] + first, out[at] + first, bytes, stream);
+      }
+    });
+  };
+}
+
+/// The host's time of a call with the wait for it.
+Work and_wait(const Work& work) {
+  return [=](const Turn& at) {
+    work(at);
+    WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
+  };
+}
+
+/// Both copies of a pipeline at once and nothing else: the bus in both directions.
+void copies_alone(GpuCase& gpu) {
+  const auto in = gpu.input<std::int32_t>(total, Memory::pinned);
+  const auto arrived = gpu.output<std::int32_t>(total);
+  const auto computed = gpu.input<std::int32_t>(total);
+  const auto out = gpu.output<std::int32_t>(total, Memory::pinned);
+  gpu.moves_bytes(total_bytes, Traffic::host_to_device);
+  gpu.verify_copy(arrived, in);
+  gpu.verify_copy(out, computed);
+  gpu.replay([=, &lanes = Lanes::of_process()](const Turn& at) {
+    lanes.run(2, at, [&](const Lanes::StreamOf& stream_of) {
+      copy(in[at], arrived[at], total_bytes, stream_of(0));
+      copy(computed[at], out[at], total_bytes, stream_of(1));
+    });
+  });
+}
+
+/// All of a pipeline's computation in one kernel: integer arithmetic.
+void compute_alone(GpuCase& gpu) {
+  Lanes::of_process();
+  const auto in = gpu.input<std::int32_t>(total);
+  const auto out = gpu.output<std::int32_t>(total);
+  gpu.moves_bytes(total_bytes, Traffic::host_to_device);
+  verify_rounds(gpu, out, in);
+  gpu.replay(
+      [=](const Turn& at) { kernels::lcg_rounds(in[at], out[at], total, rounds, at.stream); });
+}
+
+/// Eight kernels of one block each, of 20 us on an H200 (at 1.98 GHz): one after the other in one
+/// stream, all at once in eight. Bound by the longest stream, and by the launches.
+Work small_kernels(GpuCase& gpu) {
+  constexpr std::size_t count = 8;
+  constexpr std::uint64_t cycles = 39'600;
+  const std::size_t streams = gpu.param("streams");
+  const auto done = gpu.output<float>(count * kernels::spin_threads);
+  gpu.moves_bytes(done.count() * sizeof(float), std::nullopt);
+  gpu.verify(done, {}, [](const Turn& at, Window part, double* expected) {
+    std::vector<double> numbers(part.count);
+    for (std::size_t i = 0; i < part.count; ++i) {
+      numbers[i] = static_cast<double>((part.first + i) % kernels::spin_threads);
+    }
+    copy(numbers.data(), expected, part.count * sizeof(double), at.stream);
+    WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
+  });
+  return [=, &lanes = Lanes::of_process()](const Turn& at) {
+    lanes.run(streams, at, [&](const Lanes::StreamOf& stream_of) {
+      for (std::size_t i = 0; i < count; ++i) {
+        kernels::spin(cycles, 1, done[at] + i * kernels::spin_threads, stream_of(i % streams));
+      }
+    });
+  };
+}
+
+const Axes chunked{{"streams", {1, 2, 4}, {8}}, {"chunks", {16}, {4, 64}}};
+const Axes chunked_and_issued{{"streams", {4}, {1, 2, 8}}, {"chunks", {16}, {4, 64}}};
+
+const GpuBenchmark in_a_graph{"overlap/pipeline", chunked,
+                              [](GpuCase& gpu) { gpu.replay(pipeline(gpu)); }};
+const GpuBenchmark issued{"overlap/pipeline_issued", chunked_and_issued,
+                          [](GpuCase& gpu) { gpu.host_calls(and_wait(pipeline(gpu))); }};
+const GpuBenchmark only_copies{"overlap/copies_alone", {}, copies_alone};
+const GpuBenchmark only_compute{"overlap/compute_alone", {}, compute_alone};
+
+const GpuBenchmark small_in_a_graph{"overlap/small_kernels",
+                                    {{"streams", {1, 8}, {2, 4}}},
+                                    [](GpuCase& gpu) { gpu.replay(small_kernels(gpu)); }};
+const GpuBenchmark small_issued{"overlap/small_kernels_issued",
+                                {{"streams", {}, {1, 2, 4, 8}}},
+                                [](GpuCase& gpu) { gpu.host_calls(and_wait(small_kernels(gpu))); }};
+
+}  // namespace

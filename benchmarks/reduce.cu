@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// What looks at every element of something large: reductions, softmax, layer norm, transpose,
+// histogram, scan; CUB and Thrust beside. All but contended atomics and the transpose that writes
+// single words are bound by device memory.
+#include <memory>
+
+#include "fixtures/gpu_benchmark.hpp"
+#include "kernels/histogram.hpp"
+#include "kernels/reduce.hpp"
+#include "kernels/rows.hpp"
+#include "kernels/scan.hpp"
+#include "kernels/transpose.hpp"
+
+namespace {
+
+using namespace warpgauge;
+using kernels::BinOf;
+using kernels::CubDot;
+using kernels::CubHistogram;
+using kernels::CubMax;
+using kernels::CubScan;
+using kernels::CubSum;
+using kernels::GridReduction;
+using kernels::LookbackScan;
+using kernels::RowsShape;
+using kernels::ThrustScan;
+using kernels::TransposeShape;
+using Where = std::source_location;
+
+// Terms are of either sign and at most 2.25, so that partial sums of m terms are about 1.5 sqrt(m),
+// and the errors of n additions add up like a random walk, to about u sqrt(n) 1.5 sqrt(m) with the
+// thousands of terms that a thread adds: 0.1 at most. A term left out, or twice, is 0.25 or more.
+constexpr Tolerance less_than_a_term{.absolute = 0.2};
+
+// Read alone: 4 bytes an element and input.
+template <class Call>
+void reduce_one(GpuCase& gpu, Tolerance tolerance, decltype(&kernels::sum_reference) reference,
+                const Call& call) {
+  const std::size_t n = gpu.param("n");
+  const auto in = gpu.input<float>(n);
+  const auto out = gpu.output<float>(1);
+  gpu.moves_bytes(n * sizeof(float), Traffic::device_read);
+  gpu.verify(out, tolerance, [=](const Turn& at, Window /*whole*/, double* expected) {
+    reference(in[at], expected, n, at.stream);
+  });
+  gpu.replay([=](const Turn& at) { call(in[at], out[at], n, at.stream); });
+}
+
+template <class Call>
+void dot_by(GpuCase& gpu, const Call& call) {
+  const std::size_t n = gpu.param("n");
+  const auto a = gpu.input<float>(n);
+  const auto b = gpu.input<float>(n);
+  const auto out = gpu.output<float>(1);
+  gpu.moves_bytes(2 * n * sizeof(float), Traffic::device_read);
+  gpu.verify(out, less_than_a_term, [=](const Turn& at, Window /*whole*/, double* expected) {
+    kernels::dot_reference(a[at], b[at], expected, n, at.stream);
+  });
+  gpu.replay([=](const Turn& at) { call(a[at], b[at], out[at], n, at.stream); });
+}
+
+/// A library's object, made for n elements, as a call.
+template <class Library>
+auto made_for(GpuCase& gpu) {
+  return [made = std::make_shared<Library>(gpu.param("n"))](auto... arguments) {
+    (*made)(arguments...);
+  };
+}
+
+using Reduction = void (GridReduction::*)(const float*, float*, std::size_t, cudaStream_t);
+
+template <Reduction reduction>
+auto in_one_launch() {
+  return [made = std::make_shared<GridReduction>()](auto... arguments) {
+    ((*made).*reduction)(arguments...);
+  };
+}
+
+// From latency-bound to well past the L2: 16 Mi floats are 64 MiB.
+const Axes of_ours{{"n", {64 << 10, 64 << 20}, {1 << 20, 16 << 20, 256 << 20}}};
+const Axes beside{{"n", {64 << 20}, {64 << 10, 1 << 20, 16 << 20, 256 << 20}}};
+
+const GpuBenchmark reductions[] = {
+    {"reduce/sum/f32", of_ours,
+     [](GpuCase& gpu) {
+       reduce_one(gpu, less_than_a_term, kernels::sum_reference,
+                  in_one_launch<&GridReduction::sum>());
+     }},
+    {"reduce/sum_cub/f32", beside,
+     [](GpuCase& gpu) {
+       reduce_one(gpu, less_than_a_term, kernels::sum_reference, made_for<CubSum>(gpu));
+     }},
+    {"reduce/dot/f32", beside,
+     [](GpuCase& gpu) {
+       dot_by(gpu, [made = std::make_shared<GridReduction>()](auto... arguments) {
+         made->dot(arguments...);
+       });
+     }},
+    {"reduce/dot_cub/f32", beside, [](GpuCase& gpu) { dot_by(gpu, made_for<CubDot>(gpu)); }},
+    {"reduce/max/f32", beside,
+     [](GpuCase& gpu) {
+       reduce_one(gpu, {}, kernels::max_reference, in_one_launch<&GridReduction::max>());
+     }},
+    {"reduce/max_cub/f32", beside,
+     [](GpuCase& gpu) { reduce_one(gpu, {}, kernels::max_reference, made_for<CubMax>(gpu)); }},
+};
+
+// thrust::reduce allocates, waits and returns its result: time of the host, launch to answer.
+const GpuBenchmark sum_thrust{
+    "reduce/sum_thrust_call/f32", {{"n", {}, {64 << 10, 16 << 20, 256 << 20}}}, [](GpuCase& gpu) {
+      const std::size_t n = gpu.param("n");
+      const auto in = gpu.input<float>(n);
+      const auto out = gpu.output<float>(1, Memory::pinned);
+      gpu.moves_bytes(n * sizeof(float), Traffic::device_read);
+      gpu.verify(out, less_than_a_term, [=](const Turn& at, Window /*whole*/, double* expected) {
+        kernels::sum_reference(in[at], expected, n, at.stream);
+      });
+      gpu.host_calls([=](const Turn& at) { *out[at] = kernels::sum_thrust(in[at], n, at.stream); });
+    }};
+
+// Softmax and layer norm: a matrix of 64 Mi elements, read and written once, by rows of `columns`.
+constexpr std::size_t matrix_elements = std::size_t{64} << 20;
+constexpr float epsilon = 1e-5F;
+
+/// holds_rows: the kernel keeps a row in registers, of several blocks where it is long.
+template <class T>
+RowsShape rows_of(const GpuCase& gpu, bool holds_rows) {
+  const std::size_t columns = gpu.param("columns");
+  if (columns * sizeof(T) > kernels::most_held_row_bytes_of_a_block && holds_rows &&
+      gpu.device().compute_major < 9) {
+    throw Unsupported("rows of this length need clusters of blocks: compute capability 9.0");
+  }
+  return {matrix_elements / columns, columns};
+}
+
+template <class T>
+using Softmax = void (*)(const T*, T*, RowsShape, cudaStream_t);
+template <class T>
+using LayerNorm = void (*)(const T*, const T*, const T*, T*, RowsShape, float, cudaStream_t);
+
+// Sums of up to 64 Ki elements in 512 threads or more: an element goes through 128 additions in its
+// thread and 20 over the threads, each of which errs by u; a power through 5 u more and up to 5
+// units in the last place, at arguments of 3 at most. Twice that for what is divided by it.
+constexpr double sums = 512 * unit_roundoff<float>;
+
+template <class T, Softmax<T> launch>
+void normalise_powers(GpuCase& gpu) {
+  const RowsShape shape = rows_of<T>(gpu, launch == kernels::softmax<T>);
+  const auto in = gpu.input<T>(matrix_elements);
+  const auto out = gpu.output<T>(matrix_elements);
+  gpu.moves_bytes(2 * matrix_elements * sizeof(T));
+  gpu.verify(out, {.relative = sums + unit_roundoff<T>},
+             [=](const Turn& at, Window part, double* expected) {
+               kernels::softmax_reference(in[at], expected, shape, part.first, part.count,
+                                          at.stream);
+             });
+  gpu.replay([=](const Turn& at) { launch(in[at], out[at], shape, at.stream); });
+}
+
+template <class T, LayerNorm<T> launch>
+void normalise_moments(GpuCase& gpu) {
+  const RowsShape shape = rows_of<T>(gpu, launch == kernels::layer_norm<T>);
+  const auto in = gpu.input<T>(matrix_elements);
+  const auto gamma = gpu.input<T>(shape.columns);
+  const auto beta = gpu.input<T>(shape.columns);
+  const auto out = gpu.output<T>(matrix_elements);
+  gpu.moves_bytes(2 * (matrix_elements + shape.columns) * sizeof(T));
+  // |x - mean| is at most 1.5 times the deviation of 1.04, gamma at most 1.5.
+  gpu.verify(out, {.absolute = 4 * sums, .relative = unit_roundoff<T>},
+             [=](const Turn& at, Window part, double* expected) {
+               kernels::layer_norm_reference(in[at], gamma[at], beta[at], expected, shape, epsilon,
+                                             part.first, part.count, at.stream);
+             });
+  gpu.replay([=](const Turn& at) {
+    launch(in[at], gamma[at], beta[at], out[at], shape, epsilon, at.stream);
+  });
+}
+
+const Axes rows_f32{{"columns", {1024, 16384}, {4096, 65536}}};
+const Axes rows_bf16{{"columns", {4096}, {1024, 16384, 65536}}};
+const Axes rows_full{{"columns", {}, {1024, 16384}}};
+using bf16 = __nv_bfloat16;
+
+const GpuBenchmark row_by_row[] = {
+    {"reduce/softmax/f32", rows_f32, normalise_powers<float, kernels::softmax>},
+    {"reduce/softmax/bf16", rows_bf16, normalise_powers<bf16, kernels::softmax>},
+    {"reduce/layer_norm/f32", rows_f32, normalise_moments<float, kernels::layer_norm>},
+    {"reduce/layer_norm/bf16", rows_bf16, normalise_moments<bf16, kernels::layer_norm>},
+    // Reads twice, the second time mostly from the L2.
+    {"reduce/softmax_online/f32", rows_full, normalise_powers<float, kernels::softmax_online>},
+    {"reduce/layer_norm_online/f32", rows_full,
+     normalise_moments<float, kernels::layer_norm_online>},
+};
+
+using Transpose = void (*)(const float*, float*, TransposeShape, cudaStream_t);
+
+template <Transpose launch>
+void transpose(GpuCase& gpu) {
+  const std::size_t n = gpu.param("n");
+  const TransposeShape shape{n, n};
+  const auto in = gpu.input<float>(n * n);
+  const auto out = gpu.output<float>(n * n);
+  gpu.moves_bytes(2 * n * n * sizeof(float));
+  gpu.verify(out, {}, [=](const Turn& at, Window part, double* expected) {
+    kernels::transpose_reference(in[at], expected, shape, part.first, part.count, at.stream);
+  });
+  gpu.replay([=](const Turn& at) { launch(in[at], out[at], shape, at.stream); });
+}
+
+// n x n: 4096 are 64 MiB each way.
+const Axes sides{{"n", {8192}, {1024, 4096, 16384}}};
+
+const GpuBenchmark transposes[] = {
+    {"reduce/transpose_naive/f32", sides, transpose<kernels::transpose_naive>},    // words written
+    {"reduce/transpose_tiled/f32", sides, transpose<kernels::transpose_tiled>},    // shared memory
+    {"reduce/transpose_padded/f32", sides, transpose<kernels::transpose_padded>},  // device memory
+    {"reduce/transpose_vec4/f32", sides, transpose<kernels::transpose_vec4>},
+};
+
+/// Bins are cleared as part of the operation.
+template <class Call>
+void count_keys(GpuCase& gpu, BinOf bin_of, const Call& call) {
+  const std::size_t n = gpu.param("n");
+  const auto keys = gpu.input<std::int32_t>(n);
+  const auto bins = gpu.output<std::int32_t>(kernels::histogram_bins);
+  gpu.moves_bytes(n * sizeof(std::int32_t) + kernels::histogram_bins * sizeof(std::int32_t),
+                  Traffic::device_read);
+  gpu.verify(bins, {}, [=](const Turn& at, Window /*whole*/, double* expected) {
+    kernels::histogram_reference(keys[at], expected, n, bin_of, at.stream);
+  });
+  gpu.replay([=](const Turn& at) { call(keys[at], bins[at], n, bin_of, at.stream); });
+}
+
+constexpr BinOf spread{255};   // over all 256 bins
+constexpr BinOf contended{0};  // all in one
+
+const Axes keys{{"n", {16 << 20}, {1 << 20, 64 << 20}}};
+const Axes keys_full{{"n", {}, {1 << 20, 16 << 20, 64 << 20}}};
+
+const GpuBenchmark histograms[] = {
+    // Bound by the L2's atomics, one of which takes all keys where they contend.
+    {"reduce/histogram_global_spread/i32", keys_full,
+     [](GpuCase& gpu) { count_keys(gpu, spread, kernels::histogram_global); }},
+    {"reduce/histogram_global_contended/i32",
+     {{"n", {1 << 20}, {16 << 20}}},
+     [](GpuCase& gpu) { count_keys(gpu, contended, kernels::histogram_global); }},
+    {"reduce/histogram_shared_spread/i32", keys,
+     [](GpuCase& gpu) { count_keys(gpu, spread, kernels::histogram_shared); }},
+    {"reduce/histogram_shared_contended/i32", keys_full,
+     [](GpuCase& gpu) { count_keys(gpu, contended, kernels::histogram_shared); }},
+    {"reduce/histogram_cub_spread/i32", keys,
+     [](GpuCase& gpu) { count_keys(gpu, spread, made_for<CubHistogram>(gpu)); }},
+    {"reduce/histogram_cub_contended/i32", keys_full,
+     [](GpuCase& gpu) { count_keys(gpu, contended, made_for<CubHistogram>(gpu)); }},
+};
+
+/// Of 32-bit integers, whose sums wrap: exact in any order.
+template <class Library>
+void scan(GpuCase& gpu) {
+  const std::size_t n = gpu.param("n");
+  const auto in = gpu.input<std::int32_t>(n);
+  const auto out = gpu.output<std::int32_t>(n);
+  gpu.moves_bytes(2 * n * sizeof(std::int32_t));
+  gpu.verify(out, {}, [=](const Turn& at, Window part, double* expected) {
+    kernels::scan_reference(in[at], expected, part.first, part.count, at.stream);
+  });
+  const auto call = made_for<Library>(gpu);
+  gpu.replay([=](const Turn& at) { call(in[at], out[at], n, at.stream); });
+}
+
+const Axes scanned{{"n", {16 << 20}, {64 << 10, 1 << 20, 64 << 20}}};
+
+const GpuBenchmark scans[] = {
+    {"reduce/scan_lookback/i32", scanned, scan<LookbackScan>},
+    {"reduce/scan_cub/i32", scanned, scan<CubScan>},
+    {"reduce/scan_thrust/i32", {{"n", {}, {64 << 10, 16 << 20, 64 << 20}}}, scan<ThrustScan>},
+};
+
+}  // namespace
