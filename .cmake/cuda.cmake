@@ -24,8 +24,9 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
     list(TRANSFORM capabilities APPEND "-real")
     set(CMAKE_CUDA_ARCHITECTURES "${capabilities}")
   else()
-    # 80 carries PTX, which the driver compiles for anything newer.
-    set(CMAKE_CUDA_ARCHITECTURES "80;90a-real")
+    # 90 carries PTX, which the driver compiles for anything newer; that of 80 would lack what
+    # kernels do from 9.0 on.
+    set(CMAKE_CUDA_ARCHITECTURES "80-real;90")
   endif()
 endif()
 enable_language(CUDA)

@@ -16,15 +16,17 @@ constexpr std::size_t blocks_per_sm = 4;  // see kernels/cache_read.cu
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
-/// Integers read past the L1 by the whole device, `read_bytes` in all or a little more.
-void read(GpuCase& gpu, std::size_t read_bytes, Condition condition) {
+/// Integers read past the L1 by the whole device, `read_bytes` in all or a little more. `traffic`:
+/// what bounds them, if none of them is found in a cache.
+void read(GpuCase& gpu, std::size_t read_bytes, Condition condition,
+          std::optional<Traffic> traffic) {
   const std::size_t n = gpu.param("bytes") / sizeof(std::int32_t);
   kernels::ReadShape shape{blocks_per_sm * static_cast<std::size_t>(gpu.device().multiprocessors),
                            1};
   shape.loads = (read_bytes + bytes_read(shape) - 1) / bytes_read(shape);
   const auto in = gpu.input<std::int32_t>(n);
   const auto out = gpu.output<std::int32_t>(shape.blocks);
-  gpu.moves_bytes(bytes_read(shape), Traffic::device_read);
+  gpu.moves_bytes(bytes_read(shape), traffic);
   gpu.verify(out, {}, [=](const Turn& at, Window window, double* expected) {
     kernels::read_round_reference(in[at], expected, n, shape, window.first, window.count,
                                   at.stream);
@@ -35,12 +37,12 @@ void read(GpuCase& gpu, std::size_t read_bytes, Condition condition) {
 
 /// Again and again, so that the first time counts little.
 void read_again(GpuCase& gpu, Condition condition) {
-  read(gpu, 512 * mebibyte, condition);
+  read(gpu, 512 * mebibyte, condition, std::nullopt);
 }
 
 /// Once, as most kernels read.
 void read_once(GpuCase& gpu, Condition condition) {
-  read(gpu, gpu.param("bytes"), condition);
+  read(gpu, gpu.param("bytes"), condition, Traffic::device_read);
 }
 
 // By footprint, from the L2 as far as that holds it.
@@ -89,9 +91,12 @@ GpuBenchmark chase_hot(std::vector<std::size_t> bytes, std::vector<std::size_t> 
           where};
 }
 
-// A pointer each 128 bytes: rings that stay in the L1, that stay in the L2 ...
+// A pointer each 128 bytes, and loads enough to come by all of them: rings that stay in the L1,
+// that stay in the L2 ...
 const GpuBenchmark chase_l1 = chase_hot({16 << 10}, {4 << 10, 128 << 10}, 100'000);
-const GpuBenchmark chase_l2 = chase_hot({8 << 20}, {1 << 20, 16 << 20}, 10'000);
+const GpuBenchmark chase_l2 = chase_hot({2 << 20}, {1 << 20}, 16'384);
+const GpuBenchmark chase_more_of_l2 = chase_hot({}, {8 << 20}, 65'536);
+const GpuBenchmark chase_most_of_l2 = chase_hot({}, {16 << 20}, 131'072);
 // ... and that no cache holds; 1 GiB is also more than its TLBs reach.
 const GpuBenchmark chase_memory{"cache/chase",
                                 {{"bytes", {1 << 30}, {256 << 20}}, {"loads", {1000}}},

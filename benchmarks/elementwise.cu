@@ -3,8 +3,8 @@
 // at a time (vec4, vec8, fused, Thrust, CUB), but for GELU of 16 bits and pow, which are bound by
 // arithmetic; by the loads in flight where it moves one element (scalar, grid_stride, misaligned);
 // by launches where n is small. Bytes are those that an operation asks for, each once.
-#include "fixtures/gpu_benchmark.hpp"
 #include "fixtures/cuda/unsupported.hpp"
+#include "fixtures/gpu_benchmark.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace {

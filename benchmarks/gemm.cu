@@ -64,19 +64,26 @@ Tolerance tolerance(std::size_t k, const Arithmetic& arithmetic) {
           .relative = unit_roundoff<T> + arithmetic.relative_error};
 }
 
+/// What bounds a product: arithmetic at the ceiling's rate, or the memory that it is read from.
+struct Limits {
+  std::optional<ComputeCeiling> arithmetic;
+  std::optional<Traffic> memory = Traffic::device_copy;
+};
+
 /// Measures work(a, b, c, stream) that makes `batch` products of one shape, each C of type Out.
 template <class In, class Out, class Work>
 void measure(GpuCase& gpu, GemmShape shape, std::size_t batch, Tolerance tolerance,
-             const std::optional<ComputeCeiling>& ceiling, const Work& work,
-             GemmB layout = GemmB::row_major, Condition condition = Condition::cold) {
+             const Limits& limits, const Work& work, GemmB layout = GemmB::row_major,
+             Condition condition = Condition::cold) {
   const std::size_t a_count = shape.m * shape.k;
   const std::size_t b_count = shape.k * shape.n;
   const std::size_t c_count = shape.m * shape.n;
   const auto a = gpu.input<In>(batch * a_count);
   const auto b = gpu.input<In>(batch * b_count);
   const auto c = gpu.output<Out>(batch * c_count);
-  gpu.moves_bytes(batch * ((a_count + b_count) * sizeof(In) + c_count * sizeof(Out)));
-  gpu.computes_flops(static_cast<double>(batch) * flops(shape), ceiling);
+  gpu.moves_bytes(batch * ((a_count + b_count) * sizeof(In) + c_count * sizeof(Out)),
+                  limits.memory);
+  gpu.computes_flops(static_cast<double>(batch) * flops(shape), limits.arithmetic);
   gpu.verify(c, tolerance, [=](const Turn& at, Window window, double* expected) {
     const std::size_t end = window.first + window.count;
     for (std::size_t i = window.first; i < end;) {  // one product of the batch after the other
@@ -150,7 +157,7 @@ GpuBenchmark rung(const std::string& variant, Launcher<T> launch, const Arithmet
             }
             const GemmShape shape = square(gpu);
             measure<T, T>(gpu, shape, 1, tolerance<T>(shape.k, arithmetic),
-                          cublas_ceiling<T>(arithmetic),
+                          {cublas_ceiling<T>(arithmetic)},
                           [=](const T* a, const T* b, T* c, cudaStream_t stream) {
                             launch(a, b, c, shape, stream);
                           });
@@ -160,9 +167,11 @@ GpuBenchmark rung(const std::string& variant, Launcher<T> launch, const Arithmet
 
 template <class T>
 void multiply_by_cublas(GpuCase& gpu, GemmShape shape, std::size_t batch,
-                        const Arithmetic& arithmetic, Condition condition = Condition::cold) {
-  measure<T, T>(gpu, shape, batch, tolerance<T>(shape.k, arithmetic), cublas_ceiling<T>(arithmetic),
-                cublas<T>(shape, arithmetic, batch), GemmB::row_major, condition);
+                        const Arithmetic& arithmetic, Condition condition = Condition::cold,
+                        Traffic memory = Traffic::device_copy) {
+  measure<T, T>(gpu, shape, batch, tolerance<T>(shape.k, arithmetic),
+                {cublas_ceiling<T>(arithmetic), memory}, cublas<T>(shape, arithmetic, batch),
+                GemmB::row_major, condition);
 }
 
 template <class T>
@@ -226,7 +235,7 @@ const GpuBenchmark fp8{
       const GemmShape shape = square(gpu);
       const auto gemm = std::make_shared<kernels::CublasLtFp8Gemm>(shape);
       measure<__nv_fp8_e4m3, bf16>(
-          gpu, shape, 1, tolerance<bf16>(shape.k, e4m3), std::nullopt,
+          gpu, shape, 1, tolerance<bf16>(shape.k, e4m3), {std::nullopt, std::nullopt},
           [=](const __nv_fp8_e4m3* a, const __nv_fp8_e4m3* b, bf16* c, cudaStream_t stream) {
             (*gemm)(a, b, c, stream);
           },
@@ -245,7 +254,8 @@ const GpuBenchmark batched{"gemm/cublas_batched/bf16",
 const GpuBenchmark skinny{
     "gemm/cublas_skinny/bf16", {{"m", {1}, {8, 16}}, {"n", {8192}, {4096}}}, [](GpuCase& gpu) {
       const std::size_t n = gpu.param("n");
-      multiply_by_cublas<bf16>(gpu, {gpu.param("m"), n, n}, 1, of_elements<bf16>());
+      multiply_by_cublas<bf16>(gpu, {gpu.param("m"), n, n}, 1, of_elements<bf16>(), Condition::cold,
+                               Traffic::device_read);
     }};
 
 // The same of one row, without a library.
@@ -253,7 +263,7 @@ const GpuBenchmark one_row{"gemm/gemv/bf16", {{"n", {8192}, {4096}}}, [](GpuCase
                              const std::size_t n = gpu.param("n");
                              measure<bf16, bf16>(
                                  gpu, {1, n, n}, 1, tolerance<bf16>(n, of_elements<bf16>()),
-                                 cublas_ceiling<bf16>(of_elements<bf16>()),
+                                 {cublas_ceiling<bf16>(of_elements<bf16>()), Traffic::device_read},
                                  [=](const bf16* a, const bf16* b, bf16* c, cudaStream_t stream) {
                                    kernels::gemv(a, b, c, n, n, stream);
                                  });

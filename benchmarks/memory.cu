@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What it costs to have memory: taking it and giving it back, and its first touch. Bound by the
 // driver and the operating system, which map, lock and clear pages; `bytes` are the size asked for.
+#include <sys/mman.h>
+
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "fixtures/cuda/units.hpp"
 #include "fixtures/gpu_benchmark.hpp"
 #include "fixtures/pageable_memory.hpp"
 #include "kernels/copy.hpp"
@@ -46,10 +50,10 @@ struct Allocator {
   }
 };
 
-/// States the size, and verifies that what is taken can be used. Returns the pair as work.
+/// Verifies that what is taken can be used. Returns the pair as work. It moves no bytes: the time
+/// is the driver's and the operating system's, as that of other calls is.
 Work pairs(GpuCase& gpu, const Allocator& allocator) {
   const std::size_t bytes = gpu.param("bytes");
-  gpu.moves_bytes(bytes, std::nullopt);
   gpu.verify([=](const Turn& at) {
     allocator.pair(bytes, at, [&](void* memory) { require_usable(memory, bytes, at); });
   });
@@ -140,24 +144,26 @@ void cold_pool(GpuCase& gpu) {
 }
 
 /// Ordinary memory that has been written to, as a program has it that wants to lock it: in pages of
-/// 4 KiB, each of which is locked.
-struct TouchedMemory {
-  std::vector<std::byte> storage;
-  void* first;
-
-  explicit TouchedMemory(std::size_t bytes) : storage(bytes + page), first(storage.data()) {
-    std::size_t room = storage.size();
-    std::align(page, bytes, first, room);
+/// 4 KiB, each of which is locked, whatever the system is set to.
+PageableMemory allocate_touched(std::size_t bytes) {
+  void* const raw =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (raw == MAP_FAILED) {
+    throw std::runtime_error("out of host memory: needs " + human_bytes(bytes));
   }
-};
+  PageableMemory memory(raw, UnmapMemory{bytes});
+  madvise(raw, bytes, MADV_NOHUGEPAGE);
+  std::memset(raw, 0, bytes);
+  return memory;
+}
 
 void register_and_unregister(GpuCase& gpu) {
   const std::size_t bytes = gpu.param("bytes");
-  const auto memory = std::make_shared<const TouchedMemory>(bytes);
+  const std::shared_ptr<void> memory = allocate_touched(bytes);
   const Allocator lock{
       [memory](std::size_t wanted, cudaStream_t) {
-        WARPGAUGE_CHECK(cudaHostRegister(memory->first, wanted, cudaHostRegisterDefault));
-        return memory->first;
+        WARPGAUGE_CHECK(cudaHostRegister(memory.get(), wanted, cudaHostRegisterDefault));
+        return memory.get();
       },
       [](void* locked, cudaStream_t) { WARPGAUGE_CHECK(cudaHostUnregister(locked)); }};
   gpu.host_calls(pairs(gpu, lock));
@@ -181,7 +187,6 @@ void require_touched(const unsigned char* memory, std::size_t bytes, cudaStream_
 void first_touch(GpuCase& gpu,
                  const std::function<void(unsigned char*, std::size_t, cudaStream_t)>& touch) {
   const std::size_t bytes = gpu.param("bytes");
-  gpu.moves_bytes(bytes, std::nullopt);
   const auto fresh = std::make_shared<std::shared_ptr<void>>();
   const auto pages = [=] { return static_cast<unsigned char*>(fresh->get()); };
   gpu.verify([=](const Turn& at) { require_touched(pages(), bytes, at.stream); });

@@ -111,7 +111,7 @@ void copies_alone(GpuCase& gpu) {
   const auto arrived = gpu.output<std::int32_t>(total);
   const auto computed = gpu.input<std::int32_t>(total);
   const auto out = gpu.output<std::int32_t>(total, Memory::pinned);
-  gpu.moves_bytes(total_bytes, Traffic::host_to_device);
+  gpu.moves_bytes(2 * total_bytes, std::nullopt);
   gpu.verify_copy(arrived, in);
   gpu.verify_copy(out, computed);
   gpu.replay([=, &lanes = Lanes::of_process()](const Turn& at) {
@@ -127,7 +127,7 @@ void compute_alone(GpuCase& gpu) {
   Lanes::of_process();
   const auto in = gpu.input<std::int32_t>(total);
   const auto out = gpu.output<std::int32_t>(total);
-  gpu.moves_bytes(total_bytes, Traffic::host_to_device);
+  gpu.moves_bytes(2 * total_bytes);
   verify_rounds(gpu, out, in);
   gpu.replay(
       [=](const Turn& at) { kernels::lcg_rounds(in[at], out[at], total, rounds, at.stream); });
