@@ -2,6 +2,7 @@
 #include "kernels/rows.hpp"
 
 #include <cmath>
+#include <set>
 
 #include "kernels/device_test.hpp"
 
@@ -15,11 +16,42 @@ constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 // Of any number of columns: one element, less and more than a warp, more than a block, many rows.
 constexpr RowsShape any_shapes[] = {{1, 1}, {31, 33}, {33, 31}, {5, 1}, {1000, 1003}, {2, 65537}};
-// Whole vectors of either type: one, and what each shape of threads holds, up to a cluster of four
-// blocks; some of them not filled.
-constexpr RowsShape held_shapes[] = {{1, 8},     {7, 1000},  {9, 1024}, {3, 2048},
-                                     {5, 4096},  {3, 5000},  {3, 8192}, {3, 16384},
-                                     {2, 32768}, {2, 40000}, {5, 65536}};
+
+/// Whole vectors of either type: one, and what each shape of threads holds, up to a cluster of four
+/// blocks; some of them not filled.
+template <class T>
+std::vector<RowsShape> held_shapes() {
+  std::vector<RowsShape> shapes = {{1, 8},     {7, 1000},  {9, 1024}, {3, 2048},
+                                   {5, 4096},  {3, 5000},  {3, 8192}, {3, 16384},
+                                   {2, 32768}, {2, 40000}, {5, 65536}};
+  if constexpr (sizeof(T) == 2) {
+    shapes.push_back({2, 100000});  // four blocks, not filled
+    shapes.push_back({2, 131072});
+  }
+  return shapes;
+}
+
+/// Where a row's elements are the first or last of a vector, a thread, a warp, a block or a rank of
+/// a cluster, which all hold powers of two or eighths of a row: in groups of up to eight, for a row
+/// each.
+std::vector<std::vector<std::size_t>> edges(std::size_t columns) {
+  std::set<std::size_t> places = {0, columns - 1};
+  for (std::size_t edge = 1; edge < columns; edge *= 2) {
+    places.insert({edge - 1, edge, columns - edge});
+  }
+  for (std::size_t eighth = 1; eighth < 8; ++eighth) {
+    const std::size_t edge = columns * eighth / 8;
+    places.insert({edge == 0 ? 0 : edge - 1, edge});
+  }
+  std::vector<std::vector<std::size_t>> groups;
+  for (const std::size_t place : places) {
+    if (groups.empty() || groups.back().size() == 8) {
+      groups.emplace_back();
+    }
+    groups.back().push_back(place);
+  }
+  return groups;
+}
 
 constexpr RowsShape extremes{7, 1024};  // a row for each of them
 
@@ -43,14 +75,15 @@ class RowsTest : public DeviceTest {
     DeviceArray<T> device;
   };
 
-  /// NaN where NaN is expected, and else within tolerance.
+  /// A NaN that was written where NaN is expected, and else within tolerance.
   template <class Out>
   static void expect_close(const std::vector<Out>& actual, std::vector<double> expected,
                            Tolerances tolerance) {
     std::vector<double> values(actual.size());
     for (std::size_t i = 0; i < actual.size(); ++i) {
       values[i] = static_cast<double>(actual[i]);
-      if (std::isnan(expected[i]) && std::isnan(values[i])) {
+      if (std::isnan(expected[i]) && std::isnan(values[i]) &&
+          !GuardedOutput<Out>::is_poison(actual[i])) {
         values[i] = expected[i] = 0;
       }
     }
@@ -147,16 +180,33 @@ class RowsTest : public DeviceTest {
   // has about twice the distance from the mean (the deviation is 0.77), times gamma of up to 2.
   static constexpr Tolerances of_layer_norm{1024 * u, storing<T>};
 
-  /// launch of equal elements must share 1 evenly: a power counted twice, or not, shows at any
-  /// size.
+  /// launch of equal elements must share 1 evenly: of floats, a power counted twice, or not, moves
+  /// the shares by 128 u or more at the sizes here.
   template <class Launch>
   void expect_even_shares(RowsShape shape, const Launch& launch) const {
     expect_rows(shape, Values(shape.rows * shape.columns, 0.5F), softmax_of(launch),
                 softmax_on_host, {0, 4 * u + storing<T>});
   }
 
-  /// launch of elements that are -1 and 1 in turn, of mean 0 (or of 1 / columns) and variance 1:
-  /// nothing is rounded before the root, so that a lost element shows.
+  /// launch of rows that are -infinity but for up to eight equal elements, which share 1: one that
+  /// is lost or counted twice moves the shares by an eighth, in either type. All others are 0.
+  template <class Launch>
+  void expect_few_share(std::size_t columns, const Launch& launch) const {
+    const auto groups = edges(columns);
+    Values values(groups.size() * columns, -infinity);
+    for (std::size_t row = 0; row < groups.size(); ++row) {
+      for (const std::size_t place : groups[row]) {
+        values[row * columns + place] = 0.5F;
+      }
+    }
+    expect_rows({groups.size(), columns}, values, softmax_of(launch), softmax_on_host,
+                {0, 4 * u + storing<T>});
+  }
+
+  /// launch of elements that are -1 and 1 in turn, as many of each: all sums are exact, 1 / columns
+  /// errs by u where it is no power of two and so moves the variance by 2 u, and the root and what
+  /// comes behind it err by 6 u, times gamma of up to 2. Of floats, a square that is lost moves the
+  /// result by 1 / (2 columns), 128 u or more at the sizes here.
   template <class Launch>
   void expect_exact_moments(RowsShape shape, const Launch& launch) const {
     Values values(shape.rows * shape.columns);
@@ -164,6 +214,34 @@ class RowsTest : public DeviceTest {
       values[i] = i % shape.columns % 2 == 0 ? 1.0F : -1.0F;
     }
     expect_rows(shape, values, layer_norm_of(launch), layer_norm_on_host, {32 * u, storing<T>});
+  }
+
+  /// launch of rows of zeros but for up to eight elements of 1 and -1 in turn: one that is lost
+  /// moves the variance by an eighth or more, in either type. The variance errs by 200 u of itself
+  /// at most, as above, and so its root by 100 u; the mean is 0, or 1 / columns in one row, and
+  /// errs by u of what it passes through, at most 1 in one thread's part of the row. So the product
+  /// with gamma errs by 256 u of itself, and that is at most 1 (beta) more than the result.
+  template <class Launch>
+  void expect_few_apart(std::size_t columns, const Launch& launch) const {
+    const auto groups = edges(columns);
+    Values values(groups.size() * columns, 0.0F);
+    for (std::size_t row = 0; row < groups.size(); ++row) {
+      for (std::size_t i = 0; i < groups[row].size(); ++i) {
+        values[row * columns + groups[row][i]] = i % 2 == 0 ? 1.0F : -1.0F;
+      }
+    }
+    expect_rows({groups.size(), columns}, values, layer_norm_of(launch), layer_norm_on_host,
+                {1024 * u, 256 * u + storing<T>});
+  }
+
+  /// launch of rows of 0.5 must give beta: sums are exact, the mean errs by 2 u of 0.5, and the
+  /// distance from it, u, is multiplied by the root of 1 / epsilon, 316, and by gamma of up to 2.
+  /// An element that is lost moves the mean by 0.5 / columns, and by that factor the result: by
+  /// more than 0.001 at the sizes here, against 1024 u = 6e-5 where beta is 0, in either type.
+  template <class Launch>
+  void expect_beta_of_constant_rows(RowsShape shape, const Launch& launch) const {
+    expect_rows(shape, Values(shape.rows * shape.columns, 0.5F), layer_norm_of(launch),
+                layer_norm_on_host, {1024 * u, storing<T>});
   }
 
   template <class Launch>
@@ -231,11 +309,12 @@ TYPED_TEST(RowsTest, ReferencesOfAPartAreThatPartOfTheWhole) {
 }
 
 TYPED_TEST(RowsTest, SoftmaxMatchesTheHost) {
-  for (const RowsShape shape : held_shapes) {
+  for (const RowsShape shape : held_shapes<TypeParam>()) {
     this->expect_rows(shape, random_values(shape.rows * shape.columns, 4),
                       this->softmax_of(softmax<TypeParam>), this->softmax_on_host,
                       this->of_softmax);
     this->expect_even_shares(shape, softmax<TypeParam>);
+    this->expect_few_share(shape.columns, softmax<TypeParam>);
   }
 }
 
@@ -245,6 +324,7 @@ TYPED_TEST(RowsTest, OnlineSoftmaxMatchesTheHost) {
                       this->softmax_of(softmax_online<TypeParam>), this->softmax_on_host,
                       this->of_softmax);
     this->expect_even_shares(shape, softmax_online<TypeParam>);
+    this->expect_few_share(shape.columns, softmax_online<TypeParam>);
   }
 }
 
@@ -257,11 +337,13 @@ TYPED_TEST(RowsTest, OnlineSoftmaxOfExtremes) {
 }
 
 TYPED_TEST(RowsTest, LayerNormMatchesTheHost) {
-  for (const RowsShape shape : held_shapes) {
+  for (const RowsShape shape : held_shapes<TypeParam>()) {
     this->expect_rows(shape, random_values(shape.rows * shape.columns, 6),
                       this->layer_norm_of(layer_norm<TypeParam>), this->layer_norm_on_host,
                       this->of_layer_norm);
     this->expect_exact_moments(shape, layer_norm<TypeParam>);
+    this->expect_few_apart(shape.columns, layer_norm<TypeParam>);
+    this->expect_beta_of_constant_rows(shape, layer_norm<TypeParam>);
   }
 }
 
@@ -270,6 +352,8 @@ TYPED_TEST(RowsTest, OnlineLayerNormMatchesTheHost) {
     this->expect_rows(shape, random_values(shape.rows * shape.columns, 7),
                       this->layer_norm_of(layer_norm_online<TypeParam>), this->layer_norm_on_host,
                       this->of_layer_norm);
+    this->expect_few_apart(shape.columns, layer_norm_online<TypeParam>);
+    this->expect_beta_of_constant_rows(shape, layer_norm_online<TypeParam>);
   }
 }
 
