@@ -62,6 +62,23 @@ inline std::vector<float> random_values(std::size_t n, unsigned seed) {
   return values;
 }
 
+/// random_values() as T holds them, each rounded once.
+template <class T>
+std::vector<T> random_values_as(std::size_t n, unsigned seed) {
+  const std::vector<float> values = random_values(n, seed);
+  return {values.begin(), values.end()};
+}
+
+/// n integers of any bits: sums of them pass 2^31 at once and wrap over and over.
+inline std::vector<std::int32_t> random_integers(std::size_t n, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::vector<std::int32_t> values(n);
+  for (std::int32_t& value : values) {
+    value = static_cast<std::int32_t>(generator());
+  }
+  return values;
+}
+
 /// Elements on the device, whose copy has ended when a call returns. Thrust has the same and more,
 /// and would take each test ten seconds to compile.
 template <class T>
@@ -110,6 +127,10 @@ class GuardedOutput {
 
   T* data() { return memory_.data(); }
 
+  /// Whether a value is still what it was before any kernel wrote it: NaN is expected of some
+  /// outputs, but not this one.
+  static bool is_poison(T value) { return std::bit_cast<Bits>(value) == poison_bits; }
+
   /// The outputs, once the guard is found whole. The stream must be synchronised.
   std::vector<T> values() const {
     std::vector<T> all = memory_.values();
@@ -154,6 +175,12 @@ void expect_within(const std::vector<T>& got, const std::vector<double>& expecte
     }
   }
   EXPECT_EQ(wrong, 0U);
+}
+
+/// Expects every got[i] to equal expected[i].
+template <class T>
+void expect_same(const std::vector<T>& got, const std::vector<double>& expected) {
+  expect_within(got, expected, [](double) { return 0.0; });
 }
 
 /// Captures what launch() sends to the stream and replays it once. Global mode, so that an

@@ -3,6 +3,7 @@
 // fp8.
 #include <cuda_fp16.h>
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -24,16 +25,6 @@ struct Errors {
 class GemmLibraryTest : public DeviceTest {
  protected:
   template <class T>
-  static DeviceArray<T> random(std::size_t n, unsigned seed) {
-    const std::vector<float> values = random_values(n, seed);
-    std::vector<T> converted(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      converted[i] = static_cast<T>(values[i]);
-    }
-    return converted;
-  }
-
-  template <class T>
   static const T* data(const DeviceArray<T>& values) {
     return values.data();
   }
@@ -45,15 +36,15 @@ class GemmLibraryTest : public DeviceTest {
                   [=](double value) { return most.absolute + most.relative * std::abs(value); });
   }
 
-  /// gemm(a, b, c, shape) on its own and captured, against the reference.
+  /// gemm(a, b, c) on its own and captured, against the reference. The largest error of the first.
   template <class In, class Out, class Gemm>
-  void expect_matches_reference(GemmShape shape, std::size_t batch, Errors most, GemmB layout,
-                                const Gemm& gemm) {
+  double expect_matches_reference(GemmShape shape, std::size_t batch, Errors most, GemmB layout,
+                                  const Gemm& gemm) {
     SCOPED_TRACE(::testing::Message()
                  << batch << " x " << shape.m << " x " << shape.n << " x " << shape.k);
     const std::size_t outputs = shape.m * shape.n;
-    const auto a = random<In>(batch * shape.m * shape.k, 1);
-    const auto b = random<In>(batch * shape.k * shape.n, 2);
+    const DeviceArray<In> a = random_values_as<In>(batch * shape.m * shape.k, 1);
+    const DeviceArray<In> b = random_values_as<In>(batch * shape.k * shape.n, 2);
     GuardedOutput<double> expected(batch * outputs);
     for (std::size_t i = 0; i < batch; ++i) {
       gemm_reference(data(a) + i * shape.m * shape.k, data(b) + i * shape.k * shape.n,
@@ -66,6 +57,22 @@ class GemmLibraryTest : public DeviceTest {
     expect_close(direct.values(), expected.values(), most);
     capture_and_replay(stream(), [&] { gemm(data(a), data(b), replayed.data()); });
     expect_close(replayed.values(), expected.values(), most);
+    return largest_error(direct.values(), expected.values());
+  }
+
+  template <class T>
+  static double largest_error(const std::vector<T>& actual, const std::vector<double>& expected) {
+    double largest = 0;
+    for (std::size_t i = 0; i < actual.size(); ++i) {
+      largest = std::max(largest, std::abs(static_cast<double>(actual[i]) - expected[i]));
+    }
+    return largest;
+  }
+
+  bool has_tf32() const {
+    int major = 0;
+    EXPECT_EQ(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), cudaSuccess);
+    return major >= 8;
   }
 
   /// 2 k units in the last place of 1 in fp32, as gemm_test.cpp tells.
@@ -92,9 +99,15 @@ TEST_F(GemmLibraryTest, CublasOfTf32MatchesReference) {
   CublasGemm cublas(CublasGemm::default_workspace_bytes, FloatProducts::tf32);
   for (const GemmShape shape : shapes) {
     const double walk = 5 * 0x1p-10 * std::sqrt(static_cast<double>(shape.k));
-    expect_matches_reference<float, float>(
+    const double largest = expect_matches_reference<float, float>(
         shape, 1, {sum_error(shape) + walk, 0x1p-9}, GemmB::row_major,
         [&](const float* a, const float* b, float* c) { cublas(a, b, c, shape, stream()); });
+    // And TF32 is used, not only allowed: what the products lose, 2^-12 of each in the mean if they
+    // are rounded, comes to 0.002 over 128 terms of either sign, of which the largest of many
+    // outputs has more; sums of whole floats err by 3e-5 at most.
+    if (shape.m == 128 && has_tf32()) {
+      EXPECT_GT(largest, sum_error(shape)) << "the products are those of whole floats";
+    }
   }
 }
 
@@ -136,7 +149,7 @@ TEST_F(GemmLibraryTest, CublasLtWorksAfterAMoveAndRefusesBadPointers) {
   constexpr GemmShape shape{16, 16, 16};
   CublasLtFp8Gemm first(shape);
   CublasLtFp8Gemm gemm = std::move(first);
-  const auto in = random<__nv_fp8_e4m3>(257, 1);
+  const DeviceArray<__nv_fp8_e4m3> in = random_values_as<__nv_fp8_e4m3>(257, 1);
   GuardedOutput<__nv_bfloat16> out(256);
   EXPECT_THROW(gemm(nullptr, data(in), out.data(), stream()), std::invalid_argument);
   EXPECT_THROW(gemm(data(in), nullptr, out.data(), stream()), std::invalid_argument);

@@ -15,8 +15,8 @@ class GemmReferenceTest : public DeviceTest {
   template <class T>
   void expect_matches_the_host(GemmShape shape, GemmB layout, std::size_t first,
                                std::size_t count) const {
-    const std::vector<T> a = random<T>(shape.m * shape.k, 1);
-    const std::vector<T> b = random<T>(shape.k * shape.n, 2);
+    const std::vector<T> a = random_values_as<T>(shape.m * shape.k, 1);
+    const std::vector<T> b = random_values_as<T>(shape.k * shape.n, 2);
     std::vector<double> expected(count);
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t row = (first + i) / shape.n;
@@ -36,16 +36,6 @@ class GemmReferenceTest : public DeviceTest {
     });
     const double sum = 2 * static_cast<double>(shape.k) * std::numeric_limits<double>::epsilon();
     expect_within(got.values(), expected, [=](double) { return sum; });
-  }
-
- private:
-  template <class T>
-  static std::vector<T> random(std::size_t n, unsigned seed) {
-    std::vector<T> converted;
-    for (const float value : random_values(n, seed)) {
-      converted.push_back(static_cast<T>(value));
-    }
-    return converted;
   }
 };
 

@@ -11,10 +11,11 @@ namespace warpgauge::kernels {
 namespace {
 
 // One element; edges on every side of a tile; rows that begin between 16 bytes, and past several
-// tiles and stages; then the same with rows of whole 16 bytes: one chunk, edges, whole tiles.
-constexpr GemmShape shapes[] = {{1, 1, 1},       {31, 1, 2},    {1, 33, 5},   {33, 17, 65},
-                                {129, 257, 175}, {16, 8, 8},    {31, 40, 24}, {128, 256, 64},
-                                {145, 264, 200}, {300, 136, 40}};
+// tiles and stages; then the same with rows of whole 16 bytes: one chunk, edges, whole tiles, more
+// than the eight rows of tiles that blocks visit together.
+constexpr GemmShape shapes[] = {{1, 1, 1},       {31, 1, 2},     {1, 33, 5},     {33, 17, 65},
+                                {129, 257, 175}, {16, 8, 8},     {31, 40, 24},   {128, 256, 64},
+                                {145, 264, 200}, {300, 136, 40}, {1157, 264, 24}};
 
 template <class T>
 using Launcher = void (*)(const T*, const T*, T*, GemmShape, cudaStream_t);
@@ -137,6 +138,7 @@ class GemmTensorTest : public DeviceTest {
       synchronize();
       const std::vector<T> values = c.values();
       for (std::size_t i = 0; i < values.size(); ++i) {
+        EXPECT_FALSE(GuardedOutput<T>::is_poison(values[i])) << i << " is not written";
         const auto value = static_cast<float>(values[i]);
         EXPECT_EQ(std::isnan(value), i / shape.n == nan_row) << i;
         EXPECT_EQ(std::isinf(value), i / shape.n == infinite_row) << i;

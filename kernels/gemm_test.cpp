@@ -18,14 +18,10 @@ class GemmTest : public DeviceTest {
   template <class T>
   struct Inputs {
     explicit Inputs(GemmShape shape)
-        : host_a(random_elements(shape.m * shape.k, 1)),
-          host_b(random_elements(shape.k * shape.n, 2)),
+        : host_a(random_values_as<T>(shape.m * shape.k, 1)),
+          host_b(random_values_as<T>(shape.k * shape.n, 2)),
           device_a(host_a),
           device_b(host_b) {}
-    static std::vector<T> random_elements(std::size_t n, unsigned seed) {
-      const std::vector<float> values = random_values(n, seed);
-      return {values.begin(), values.end()};
-    }
     const T* a() const { return device_a.data(); }
     const T* b() const { return device_b.data(); }
     std::vector<T> host_a, host_b;

@@ -24,8 +24,8 @@ class GemvTest : public DeviceTest {
   void expect_matches_reference(double roundoff) {
     for (const Size size : sizes) {
       SCOPED_TRACE(::testing::Message() << size.n << " x " << size.k);
-      const auto a = random<T>(size.k, 1);
-      const auto b = random<T>(size.k * size.n, 2);
+      const DeviceArray<T> a = random_values_as<T>(size.k, 1);
+      const DeviceArray<T> b = random_values_as<T>(size.k * size.n, 2);
       GuardedOutput<double> expected(size.n);
       GuardedOutput<T> direct(size.n);
       GuardedOutput<T> replayed(size.n);
@@ -42,11 +42,6 @@ class GemvTest : public DeviceTest {
   }
 
  private:
-  template <class T>
-  static DeviceArray<T> random(std::size_t n, unsigned seed) {
-    const std::vector<float> values = random_values(n, seed);
-    return std::vector<T>(values.begin(), values.end());
-  }
   template <class T>
   static const T* data(const DeviceArray<T>& values) {
     return values.data();

@@ -8,16 +8,6 @@ namespace {
 
 class LcgTest : public DeviceTest {
  protected:
-  /// n integers of either sign.
-  static std::vector<std::int32_t> random_integers(std::size_t n) {
-    std::mt19937 generator(5);
-    std::vector<std::int32_t> values(n);
-    for (std::int32_t& value : values) {
-      value = static_cast<std::int32_t>(generator());
-    }
-    return values;
-  }
-
   static std::vector<double> rounds_on_host(const std::vector<std::int32_t>& in, unsigned rounds) {
     std::vector<double> values;
     for (const std::int32_t start : in) {
@@ -35,7 +25,7 @@ TEST_F(LcgTest, RoundsAndReferenceAreThoseOfTheHost) {
   for (const std::size_t n : {0, 1, 31, 33, 255, 256, 257, 100003}) {
     for (const unsigned rounds : {0U, 1U, 15U, 16U, 17U, 100U}) {
       SCOPED_TRACE(::testing::Message() << n << " elements, " << rounds << " rounds");
-      const std::vector<std::int32_t> host = random_integers(n);
+      const std::vector<std::int32_t> host = random_integers(n, 5);
       const DeviceArray<std::int32_t> in = host;
       const std::int32_t* const first = in.data();
       GuardedOutput<std::int32_t> direct(n);
@@ -44,16 +34,15 @@ TEST_F(LcgTest, RoundsAndReferenceAreThoseOfTheHost) {
       lcg_reference(first, reference.data(), n, rounds, stream());
       synchronize();
       const std::vector<double> expected = rounds_on_host(host, rounds);
-      const std::vector<std::int32_t> values = direct.values();
-      EXPECT_EQ(std::vector<double>(values.begin(), values.end()), expected);
-      EXPECT_EQ(reference.values(), expected);
+      expect_same(direct.values(), expected);
+      expect_same(reference.values(), expected);
     }
   }
 }
 
 TEST_F(LcgTest, CanBeCaptured) {
   constexpr std::size_t n = 1003;
-  const std::vector<std::int32_t> host = random_integers(n);
+  const std::vector<std::int32_t> host = random_integers(n, 5);
   const DeviceArray<std::int32_t> in = host;
   const std::int32_t* const first = in.data();
   GuardedOutput<std::int32_t> out(n);
@@ -62,9 +51,9 @@ TEST_F(LcgTest, CanBeCaptured) {
     lcg_rounds(first, out.data(), n, 33, stream());
     lcg_reference(first, reference.data(), n, 33, stream());
   });
-  const std::vector<std::int32_t> values = out.values();
-  EXPECT_EQ(std::vector<double>(values.begin(), values.end()), rounds_on_host(host, 33));
-  EXPECT_EQ(reference.values(), rounds_on_host(host, 33));
+  const std::vector<double> expected = rounds_on_host(host, 33);
+  expect_same(out.values(), expected);
+  expect_same(reference.values(), expected);
 }
 
 }  // namespace

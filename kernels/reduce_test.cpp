@@ -14,6 +14,8 @@ namespace {
 // Nothing, one element, around a warp, a block or two of work, many blocks with a tail.
 constexpr std::size_t sizes[] = {0, 1, 31, 33, 1024, 1025, 4096, 8195, 1000003};
 constexpr std::size_t most_elements = 1000003;
+// Blocks of at most 16384 elements, at most two for each SM, go round: more than twice on 132 SMs.
+constexpr std::size_t more_than_a_grid_takes_at_once = 10'000'019;
 constexpr double u = 0x1p-24;  // unit roundoff of float
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
@@ -51,12 +53,14 @@ class ReduceTest : public DeviceTest {
     }
   }
 
-  /// Whole numbers of 1 to 7: every sum of n of them, and of their products with 1, is exact in
-  /// float, in any order, so that one that is lost or counted twice shows.
+  /// Whole numbers of 1 to 7, or of 0 and 1 where those would come to 2^24: every sum of n of them,
+  /// and of their products with 1, is exact in float, in any order, so that one that is lost or
+  /// counted twice shows, unless it is 0.
   static std::vector<float> small_integers(std::size_t n) {
+    constexpr std::size_t exact_in_float = std::size_t{1} << 24;
     std::vector<float> values(n);
     for (std::size_t i = 0; i < n; ++i) {
-      values[i] = static_cast<float>(i % 7 + 1);
+      values[i] = static_cast<float>(n < exact_in_float / 7 ? i % 7 + 1 : i % 2);
     }
     return values;
   }
@@ -79,7 +83,7 @@ class ReduceTest : public DeviceTest {
   // random walk of about sqrt(m), and the errors of all additions on one level of the tree another:
   // u sqrt(n) together. Here no element goes through more than 64 levels (some 20 in its thread, 10
   // in its block, as many again over the blocks), and this adds them as if all had one sign. It is
-  // 0.004 at most: a lost element is off by 0.25 or more, as a product too.
+  // 0.012 at most: a lost element is off by 0.25 or more, as a product too.
   static double random_sum_tolerance(std::size_t n) {
     return 64 * u * std::sqrt(static_cast<double>(n));
   }
@@ -138,6 +142,7 @@ class ReduceTest : public DeviceTest {
         in[at] = nan;
         for (const T result : results<T>(launch, in)) {
           EXPECT_TRUE(std::isnan(result)) << n << " elements, NaN at " << at;
+          EXPECT_FALSE(GuardedOutput<T>::is_poison(result)) << "not written";
         }
       }
     }
@@ -179,6 +184,11 @@ TEST_F(ReduceTest, GridReductionMatchesTheHost) {
     expect_dots(dot, n, random_sum_tolerance(n));
     expect_maxima(max, n);
   }
+  expect_sums(sum, more_than_a_grid_takes_at_once,
+              random_sum_tolerance(more_than_a_grid_takes_at_once));
+  expect_dots(dot, more_than_a_grid_takes_at_once,
+              random_sum_tolerance(more_than_a_grid_takes_at_once));
+  expect_maxima(max, more_than_a_grid_takes_at_once);
   expect_max_keeps_nan(max);
 }
 
@@ -207,7 +217,6 @@ TEST_F(ReduceTest, ThrustMatchesTheHost) {
   for (const std::size_t n : sizes) {
     const std::vector<float> integers = small_integers(n);
     const DeviceArray<float> in(integers);
-    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     EXPECT_EQ(sum_thrust(in.data(), n, stream()), sum_on_host(integers));
   }
 }

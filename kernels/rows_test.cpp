@@ -1,188 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/rows.hpp"
-
-#include <cmath>
-
-#include "kernels/device_test.hpp"
+#include "kernels/rows_test.hpp"
 
 namespace warpgauge::kernels {
 namespace {
-
-constexpr double u = 0x1p-24;  // unit roundoff of float
-constexpr float epsilon = 1e-5F;
-constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-
-// Of any number of columns: one element, less and more than a warp, more than a block, many rows.
-constexpr RowsShape any_shapes[] = {{1, 1}, {31, 33}, {33, 31}, {5, 1}, {1000, 1003}, {2, 65537}};
-// Whole vectors of either type: one, and what each shape of threads holds, up to a cluster of four
-// blocks; some of them not filled.
-constexpr RowsShape held_shapes[] = {{1, 8},     {7, 1000},  {9, 1024}, {3, 2048},
-                                     {5, 4096},  {3, 5000},  {3, 8192}, {3, 16384},
-                                     {2, 32768}, {2, 40000}, {5, 65536}};
-
-constexpr RowsShape extremes{7, 1024};  // a row for each of them
-
-/// Rounding to T, once.
-template <class T>
-constexpr double storing = sizeof(T) == sizeof(float) ? u : 0x1p-8;
-
-struct Tolerances {
-  double absolute, relative;
-};
-
-template <class T>
-class RowsTest : public DeviceTest {
- protected:
-  using Values = std::vector<float>;
-
-  struct Row {
-    explicit Row(const Values& values) : held(values.begin(), values.end()), device(held) {}
-    const T* data() const { return device.data(); }
-    std::vector<T> held;
-    DeviceArray<T> device;
-  };
-
-  /// NaN where NaN is expected, and else within tolerance.
-  template <class Out>
-  static void expect_close(const std::vector<Out>& actual, std::vector<double> expected,
-                           Tolerances tolerance) {
-    std::vector<double> values(actual.size());
-    for (std::size_t i = 0; i < actual.size(); ++i) {
-      values[i] = static_cast<double>(actual[i]);
-      if (std::isnan(expected[i]) && std::isnan(values[i])) {
-        values[i] = expected[i] = 0;
-      }
-    }
-    expect_within(values, expected, [=](double value) {
-      return tolerance.absolute + tolerance.relative * std::abs(value);
-    });
-  }
-
-  /// launch(in, gamma, beta, out, shape, stream), on its own and captured, against reference() of
-  /// the values as T holds them.
-  template <class Out = T, class Launch, class Reference>
-  void expect_rows(RowsShape shape, const Values& values, const Launch& launch,
-                   const Reference& reference, Tolerances tolerance) const {
-    SCOPED_TRACE(::testing::Message() << shape.rows << " x " << shape.columns);
-    Values gamma_values(shape.columns);
-    Values beta_values(shape.columns);
-    for (std::size_t i = 0; i < shape.columns; ++i) {
-      gamma_values[i] = gamma_at(i);
-      beta_values[i] = beta_at(i);
-    }
-    const Row in(values);
-    const Row gamma(gamma_values);
-    const Row beta(beta_values);
-    const auto call = [&](Out* out) {
-      launch(in.data(), gamma.data(), beta.data(), out, shape, stream());
-    };
-    const std::vector<double> expected = reference({in.held.begin(), in.held.end()}, shape);
-    GuardedOutput<Out> direct(values.size());
-    GuardedOutput<Out> replayed(values.size());
-    call(direct.data());
-    synchronize();
-    capture_and_replay(stream(), [&] { call(replayed.data()); });
-    expect_close(direct.values(), expected, tolerance);
-    expect_close(replayed.values(), expected, tolerance);
-  }
-
-  static std::vector<double> softmax_on_host(const std::vector<double>& in, RowsShape shape) {
-    std::vector<double> out(in.size());
-    for (std::size_t first = 0; first < in.size(); first += shape.columns) {
-      double largest = -INFINITY;
-      double sum = 0;
-      for (std::size_t i = first; i < first + shape.columns; ++i) {
-        largest = std::max(largest, in[i]);
-      }
-      for (std::size_t i = first; i < first + shape.columns; ++i) {
-        sum += std::exp(in[i] - largest);
-      }
-      for (std::size_t i = first; i < first + shape.columns; ++i) {
-        out[i] = std::exp(in[i] - largest) / sum;
-      }
-    }
-    return out;
-  }
-
-  /// With gamma[i] = 1 + (i % 5) / 4 and beta[i] = (i % 3) / 2, which every type here holds
-  /// exactly.
-  static std::vector<double> layer_norm_on_host(const std::vector<double>& in, RowsShape shape) {
-    std::vector<double> out(in.size());
-    const auto columns = static_cast<double>(shape.columns);
-    for (std::size_t first = 0; first < in.size(); first += shape.columns) {
-      double mean = 0;
-      double variance = 0;
-      for (std::size_t i = 0; i < shape.columns; ++i) {
-        mean += in[first + i] / columns;
-      }
-      for (std::size_t i = 0; i < shape.columns; ++i) {
-        variance += (in[first + i] - mean) * (in[first + i] - mean) / columns;
-      }
-      for (std::size_t i = 0; i < shape.columns; ++i) {
-        const double normal = (in[first + i] - mean) / std::sqrt(variance + double{epsilon});
-        out[first + i] = normal * double{gamma_at(i)} + double{beta_at(i)};
-      }
-    }
-    return out;
-  }
-  static float gamma_at(std::size_t i) { return 1.0F + static_cast<float>(i % 5) / 4; }
-  static float beta_at(std::size_t i) { return static_cast<float>(i % 3) / 2; }
-
-  static constexpr auto softmax_of = [](auto launch) {
-    return [=](const T* in, const T* /*gamma*/, const T* /*beta*/, auto* out, RowsShape shape,
-               cudaStream_t stream) { launch(in, out, shape, stream); };
-  };
-  static constexpr auto layer_norm_of = [](auto launch) {
-    return [=](const T* in, const T* gamma, const T* beta, auto* out, RowsShape shape,
-               cudaStream_t stream) { launch(in, gamma, beta, out, shape, epsilon, stream); };
-  };
-
-  // Elements of -1 to 1: x - m and the powers' arguments err by up to 2 u, the powers by another 4
-  // units in the last place (8 u; CUDA C++ Programming Guide, "Intrinsic Functions"), their sum by
-  // u for each addition that an element goes through: 64 in its thread (128 online, where each may
-  // be rescaled too), 20 over the threads. Twice that for the quotient, and all as if of one sign.
-  static constexpr Tolerances of_softmax{0, 512 * u + storing<T>};
-  // Sums err as above, so that mean and variance, both at most 1, err by 200 u at most; the result
-  // has about twice the distance from the mean (the deviation is 0.77), times gamma of up to 2.
-  static constexpr Tolerances of_layer_norm{1024 * u, storing<T>};
-
-  /// launch of equal elements must share 1 evenly: a power counted twice, or not, shows at any
-  /// size.
-  template <class Launch>
-  void expect_even_shares(RowsShape shape, const Launch& launch) const {
-    expect_rows(shape, Values(shape.rows * shape.columns, 0.5F), softmax_of(launch),
-                softmax_on_host, {0, 4 * u + storing<T>});
-  }
-
-  /// launch of elements that are -1 and 1 in turn, of mean 0 (or of 1 / columns) and variance 1:
-  /// nothing is rounded before the root, so that a lost element shows.
-  template <class Launch>
-  void expect_exact_moments(RowsShape shape, const Launch& launch) const {
-    Values values(shape.rows * shape.columns);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = i % shape.columns % 2 == 0 ? 1.0F : -1.0F;
-    }
-    expect_rows(shape, values, layer_norm_of(launch), layer_norm_on_host, {32 * u, storing<T>});
-  }
-
-  template <class Launch>
-  void expect_softmax_of_extremes(const Launch& launch) const {
-    Values values = random_values(extremes.rows * extremes.columns, 3);
-    const auto row = [&values](std::size_t i) { return values.begin() + i * extremes.columns; };
-    std::fill(row(1), row(1) + 1000, -infinity);  // masked, as of whole threads
-    std::fill(row(2), row(3), -infinity);
-    row(3)[700] = infinity;
-    row(4)[1023] = nan;
-    // The power of 200 overflows, and so does that of 60 in a sum of many.
-    std::transform(row(5), row(6), row(5), [](float x) { return 200 * x; });
-    std::transform(row(6), values.end(), row(6), [](float x) { return 88 + x; });
-    // The argument of a power, up to 400, errs by u of it, and the power by 1.2 units in the last
-    // place for each of it; what is less than float's least number is lost.
-    expect_rows(extremes, values, softmax_of(launch), softmax_on_host,
-                {0x1p-126, 1536 * u + storing<T>});
-  }
-};
 
 using Types = ::testing::Types<float, __nv_bfloat16>;
 TYPED_TEST_SUITE(RowsTest, Types);
@@ -231,11 +51,12 @@ TYPED_TEST(RowsTest, ReferencesOfAPartAreThatPartOfTheWhole) {
 }
 
 TYPED_TEST(RowsTest, SoftmaxMatchesTheHost) {
-  for (const RowsShape shape : held_shapes) {
+  for (const RowsShape shape : held_shapes<TypeParam>()) {
     this->expect_rows(shape, random_values(shape.rows * shape.columns, 4),
                       this->softmax_of(softmax<TypeParam>), this->softmax_on_host,
                       this->of_softmax);
     this->expect_even_shares(shape, softmax<TypeParam>);
+    this->expect_few_share(shape.columns, softmax<TypeParam>);
   }
 }
 
@@ -245,6 +66,7 @@ TYPED_TEST(RowsTest, OnlineSoftmaxMatchesTheHost) {
                       this->softmax_of(softmax_online<TypeParam>), this->softmax_on_host,
                       this->of_softmax);
     this->expect_even_shares(shape, softmax_online<TypeParam>);
+    this->expect_few_share(shape.columns, softmax_online<TypeParam>);
   }
 }
 
@@ -257,11 +79,13 @@ TYPED_TEST(RowsTest, OnlineSoftmaxOfExtremes) {
 }
 
 TYPED_TEST(RowsTest, LayerNormMatchesTheHost) {
-  for (const RowsShape shape : held_shapes) {
+  for (const RowsShape shape : held_shapes<TypeParam>()) {
     this->expect_rows(shape, random_values(shape.rows * shape.columns, 6),
                       this->layer_norm_of(layer_norm<TypeParam>), this->layer_norm_on_host,
                       this->of_layer_norm);
     this->expect_exact_moments(shape, layer_norm<TypeParam>);
+    this->expect_few_apart(shape.columns, layer_norm<TypeParam>);
+    this->expect_beta_of_constant_rows(shape, layer_norm<TypeParam>);
   }
 }
 
@@ -270,6 +94,8 @@ TYPED_TEST(RowsTest, OnlineLayerNormMatchesTheHost) {
     this->expect_rows(shape, random_values(shape.rows * shape.columns, 7),
                       this->layer_norm_of(layer_norm_online<TypeParam>), this->layer_norm_on_host,
                       this->of_layer_norm);
+    this->expect_few_apart(shape.columns, layer_norm_online<TypeParam>);
+    this->expect_beta_of_constant_rows(shape, layer_norm_online<TypeParam>);
   }
 }
 

@@ -11,8 +11,8 @@ namespace {
 // One element, edges on every side of a tile, whole tiles only, many tiles and edges again.
 constexpr TransposeShape any_shapes[] = {{1, 1},   {1, 33},    {31, 33},    {33, 31},
                                          {64, 64}, {129, 257}, {1000, 1003}};
-// Multiples of 4: one square of a thread, edges of a tile both ways, more rows of tiles than are
-// visited together.
+// Multiples of 4: one square of a thread, edges of a tile both ways, whole tiles, many tiles and
+// edges again.
 constexpr TransposeShape shapes_of_vectors[] = {{4, 4},     {4, 68},   {68, 4},
                                                 {128, 128}, {36, 100}, {1000, 1004}};
 
@@ -26,11 +26,6 @@ class TransposeTest : public DeviceTest {
       }
     }
     return out;
-  }
-
-  template <class T>
-  static void expect_same(const std::vector<T>& actual, const std::vector<double>& expected) {
-    expect_within(actual, expected, [](double /*value*/) { return 0.0; });
   }
 
   /// launch, on its own and captured, for each shape.
