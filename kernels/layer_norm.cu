@@ -52,8 +52,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void la
     }
     const float variance = group.reduce(squares, 0.0F, Add{}) * per_element;
     const float scale = rsqrtf(variance + epsilon);
-    // A few vectors of gamma and beta at a time: they are not restrict, so that no load moves in
-    // front of a store, for registers that the row has.
+    // A few vectors of gamma and beta at a time: the row has the registers.
     constexpr unsigned few = n == 4 && Shape::vectors % 2 == 0 && Shape::vectors <= 4 ? 2 : 1;
 #pragma unroll
     for (unsigned i = 0; i < Shape::vectors; i += few) {

@@ -51,7 +51,8 @@ void layer_norm(const T* in, const T* gamma, const T* beta, T* out, RowsShape sh
 
 /// Reads a row twice: mean and variance in one pass (Welford 1962, "Note on a method for
 /// calculating corrected sums of squares and products"; combined as in Chan, Golub and LeVeque
-/// 1979), then the results. Any number of columns; their bytes are at most 2^63 - 1 in all.
+/// 1979), then the results. At most 512 * 2^24 columns, since each of a block's 512 threads counts
+/// in a float; their bytes are at most 2^63 - 1 in all.
 template <class T>
 void layer_norm_online(const T* in, const T* gamma, const T* beta, T* out, RowsShape shape,
                        float epsilon, cudaStream_t stream);
