@@ -98,8 +98,8 @@ void layer_norm(const T* in, const T* gamma, const T* beta, T* out, RowsShape sh
   require_pointer("layer_norm", "beta", beta, sizeof(uint4));
   require_pointer("layer_norm", "out", out, sizeof(uint4));
   with_row_shape<T>(shape, [&]<class Shape>(Shape, unsigned row_vectors) {
-    launch_rows<Shape>("layer_norm", layer_norm_kernel<T, Shape>, shape.rows, stream, in, gamma,
-                       beta, out, shape.rows, row_vectors, epsilon);
+    launch_rows<Shape, layer_norm_kernel<T, Shape>>("layer_norm", shape.rows, stream, in, gamma,
+                                                    beta, out, shape.rows, row_vectors, epsilon);
   });
 }
 

@@ -19,7 +19,8 @@ struct RowsShape {
 // to T once. in and out are matrices of `shape` on the device that do not overlap; gamma and beta
 // have a T for each column. Asynchronous on stream, can be captured into a graph. No rows or no
 // columns: nothing happens, whatever the pointers. Throw std::invalid_argument for a null or
-// misaligned pointer or a shape past the limit named, std::runtime_error for a refused launch.
+// misaligned pointer or a shape past the limit named, std::runtime_error for a refused launch or a
+// device that is too old.
 //
 // softmax: out = exp(x - m) / sum exp(x - m) with m the row's largest element, which keeps every
 // power within 1. A row with a NaN or +infinity, or of nothing but -infinity, becomes NaN.
