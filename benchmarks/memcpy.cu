@@ -132,10 +132,10 @@ struct Rows {
         bytes(row_bytes) {
     moves(gpu, way, rows * row_bytes);
     gpu.verify(target, {},
-               [in = source, width = row_bytes / sizeof(float)](const Turn& at, Window part,
-                                                                double* expected) {
-                 kernels::packed_rows_reference(in[at], expected, width, 2 * width, part.first,
-                                                part.count, at.stream);
+               [in = source, rows, width = row_bytes / sizeof(float)](const Turn& at, Window part,
+                                                                      double* expected) {
+                 kernels::packed_rows_reference(in[at], expected, {rows, width, 2 * width},
+                                                part.first, part.count, at.stream);
                });
   }
   std::byte* from(const Turn& at, std::size_t row) const {

@@ -104,7 +104,7 @@ void exchange_in_cluster(float* out, std::size_t blocks, std::size_t cluster, cu
                                 " that divide the " + std::to_string(blocks) +
                                 " blocks are possible");
   }
-  require_compute_capability("exchange_in_cluster", 9);
+  require_compute_capability_of<exchange_in_cluster_kernel>("exchange_in_cluster", 9);
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(blocks));
   config.blockDim = dim3(exchange_threads);

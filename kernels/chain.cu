@@ -83,7 +83,7 @@ void add_one_early(const float* in, float* out, std::size_t n, cudaStream_t stre
   config.gridDim = dim3(chain_blocks("add_one_early", in, out, n));
   config.blockDim = dim3(chain_threads);
   config.stream = stream;
-  require_compute_capability("add_one_early", 9);
+  require_compute_capability_of<add_one_early_kernel>("add_one_early", 9);
   cudaLaunchAttribute early{};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;

@@ -25,11 +25,16 @@ void copy_bytes(const void* from, void* to, std::size_t bytes, cudaStream_t stre
 void touch(void* memory, std::size_t bytes, std::size_t stride, unsigned char value,
            cudaStream_t stream);
 
-/// expected[i] = element (first + i) of a packed copy of rows of `width` elements that lie `pitch`
-/// elements apart, for i < count: what a 2-D copy is verified against. width <= pitch, width >= 1.
-/// count <= 256 * (2^31 - 1).
-void packed_rows_reference(const float* rows, double* expected, std::size_t width,
-                           std::size_t pitch, std::size_t first, std::size_t count,
-                           cudaStream_t stream);
+/// `height` rows of `width` elements each, which begin `pitch` elements apart.
+struct PitchedRows {
+  std::size_t height, width, pitch;
+};
+
+/// expected[i] = element (first + i) of a packed copy of the rows, for i < count: what a 2-D copy
+/// is verified against. 1 <= width <= pitch; height * pitch * sizeof(float) <= 2^63 - 1; count <=
+/// 256 * (2^31 - 1). Throws std::invalid_argument also when first + count is more than height *
+/// width.
+void packed_rows_reference(const float* rows, double* expected, PitchedRows shape,
+                           std::size_t first, std::size_t count, cudaStream_t stream);
 
 }  // namespace warpgauge::kernels

@@ -111,27 +111,37 @@ TEST_F(CopyTest, TouchWritesOneByteAStride) {
   }
 }
 
+// Of the second stride, three are 2 more than 64 bits count: the byte at 2 is not to be written.
+TEST_F(CopyTest, TouchOfLongStridesWritesTheFirstByteAlone) {
+  for (const std::size_t stride : {std::size_t{1000}, std::size_t{0x5555'5555'5555'5556}}) {
+    SCOPED_TRACE(::testing::Message() << "by " << stride);
+    GuardedBytes bytes(1000, false);
+    touch(bytes.data(), 1000, stride, 7, stream());
+    synchronize();
+    std::vector<unsigned char> expected(1000, poison);
+    expected[0] = 7;
+    EXPECT_EQ(bytes.values(), expected);
+  }
+}
+
 TEST_F(CopyTest, ReferenceOfPackedRowsIsThoseOfTheHost) {
-  struct Shape {
-    std::size_t rows, width, pitch;
-  };
-  for (const Shape shape : {Shape{1, 1, 1}, {31, 33, 33}, {33, 31, 64}, {1009, 991, 1000}}) {
-    SCOPED_TRACE(::testing::Message() << shape.rows << " x " << shape.width);
-    const std::vector<float> host = random_values(shape.rows * shape.pitch, 1);
+  for (const PitchedRows shape :
+       {PitchedRows{1, 1, 1}, {31, 33, 33}, {33, 31, 64}, {1009, 991, 1000}}) {
+    SCOPED_TRACE(::testing::Message() << shape.height << " x " << shape.width);
+    const std::vector<float> host = random_values(shape.height * shape.pitch, 1);
     const DeviceArray<float> rows = host;
     const std::size_t first = shape.width / 2;  // a part that begins within a row
-    const std::size_t count = shape.rows * shape.width - first;
+    const std::size_t count = shape.height * shape.width - first;
     GuardedOutput<double> direct(count);
     GuardedOutput<double> replayed(count);
     const auto launch = [&](double* expected) {
-      packed_rows_reference(rows.data(), expected, shape.width, shape.pitch, first, count,
-                            stream());
+      packed_rows_reference(rows.data(), expected, shape, first, count, stream());
     };
     launch(direct.data());
     synchronize();
     capture_and_replay(stream(), [&] { launch(replayed.data()); });
     std::vector<double> packed;
-    for (std::size_t row = 0; row < shape.rows; ++row) {
+    for (std::size_t row = 0; row < shape.height; ++row) {
       const auto begin = host.begin() + static_cast<std::ptrdiff_t>(row * shape.pitch);
       packed.insert(packed.end(), begin, begin + static_cast<std::ptrdiff_t>(shape.width));
     }

@@ -7,6 +7,7 @@
 #include "kernels/arguments.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/launch_check.hpp"
+#include "kernels/sm_count.hpp"
 
 namespace warpgauge::kernels {
 
@@ -30,13 +31,8 @@ void transform_grid_stride(const In* in, Out* out, std::size_t n, cudaStream_t s
   }
   require_pointer("transform_grid_stride", "in", in, alignof(In));
   require_pointer("transform_grid_stride", "out", out, alignof(Out));
-  int device = 0;
-  int multiprocessors = 0;
-  check_status("cudaGetDevice", cudaGetDevice(&device));
-  check_status("cudaDeviceGetAttribute",
-               cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   const std::size_t enough = n / block_threads + (n % block_threads != 0 ? 1 : 0);
-  const std::size_t at_once = static_cast<std::size_t>(multiprocessors) * blocks_per_sm;
+  const std::size_t at_once = std::size_t{sm_count()} * blocks_per_sm;
   const auto blocks = static_cast<unsigned>(std::min(enough, at_once));
   transform_grid_stride_kernel<<<blocks, block_threads, 0, stream>>>(in, out, n, op);
   check_launch("transform_grid_stride");

@@ -31,7 +31,8 @@ GemmTiles gemm_tiles(const char* launcher, GemmShape shape, unsigned tile_rows,
                                 std::to_string(max_grid_blocks) + " output tiles of " +
                                 std::to_string(tile_rows) + " x " + std::to_string(tile_columns));
   }
-  return {static_cast<unsigned>(rows * columns), static_cast<unsigned>(columns)};
+  return {static_cast<unsigned>(rows * columns), static_cast<unsigned>(rows),
+          static_cast<unsigned>(columns)};
 }
 
 void require_gemm(const char* launcher, const void* a, const void* b, std::size_t alignment,

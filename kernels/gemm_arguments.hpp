@@ -12,8 +12,8 @@ inline constexpr unsigned gemm_tile_threads = gemm_tile * gemm_tile;
 /// The outputs cut into tiles: block i makes tile (i / columns, i % columns).
 /// One flat x axis, since y ends at 65535 blocks.
 struct GemmTiles {
-  unsigned blocks;
-  unsigned columns;
+  unsigned blocks;  ///< rows * columns
+  unsigned rows, columns;
 };
 
 /// Throws std::invalid_argument when there are more than max_grid_blocks tiles of tile_rows x

@@ -87,8 +87,10 @@ INSTANTIATE_TEST_SUITE_P(Rungs, GemmLadderArguments, ::testing::ValuesIn(gemm_la
 
 TEST(GemmTiles, RoundUpAndReachTheLimit) {
   EXPECT_EQ(gemm_tiles("f", {1, 1, 1}, 128, 64).blocks, 1U);
-  EXPECT_EQ(gemm_tiles("f", {129, 65, 1}, 128, 64).blocks, 4U);
-  EXPECT_EQ(gemm_tiles("f", {129, 65, 1}, 128, 64).columns, 2U);
+  const GemmTiles tiles = gemm_tiles("f", {257, 65, 1}, 128, 64);
+  EXPECT_EQ(tiles.blocks, 6U);
+  EXPECT_EQ(tiles.rows, 3U);
+  EXPECT_EQ(tiles.columns, 2U);
   EXPECT_EQ(gemm_tiles("f", {max_grid_blocks * 128, 64, 1}, 128, 64).blocks, max_grid_blocks);
 }
 

@@ -106,15 +106,7 @@ GemmShape checked(GemmShape shape) {
 }  // namespace
 
 bool multiplies_fp8() {
-  int device = 0;
-  int major = 0;
-  int minor = 0;
-  check_status("multiplies_fp8", cudaGetDevice(&device));
-  check_status("multiplies_fp8",
-               cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  check_status("multiplies_fp8",
-               cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-  return major > 8 || (major == 8 && minor >= 9);
+  return has_compute_capability("multiplies_fp8", 8, 9);
 }
 
 /// cuBLASLt reads column by column, so it sees our row-major matrices transposed; it is asked for
@@ -150,9 +142,7 @@ CublasLtFp8Gemm::CublasLtFp8Gemm(GemmShape shape, std::size_t workspace_bytes)
   if (shape.m == 0 || shape.n == 0) {
     return;
   }
-  if (!multiplies_fp8()) {
-    throw std::runtime_error("CublasLtFp8Gemm: needs compute capability 8.9");
-  }
+  require_compute_capability("CublasLtFp8Gemm", 8, 9);
   plan_ = std::make_unique<Plan>(shape, workspace_bytes);
 }
 

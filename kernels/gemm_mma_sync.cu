@@ -181,8 +181,8 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
 
 template <class Tile, class T>
 void launch_mma_sync(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream) {
-  const TensorTiles tiles = tensor_tiles("gemm_mma_sync", shape, Tile::m, Tile::n);
-  require_ampere("gemm_mma_sync");
+  const GemmTiles tiles = gemm_tiles("gemm_mma_sync", shape, Tile::m, Tile::n);
+  require_compute_capability("gemm_mma_sync", tensor_compute_capability);
   constexpr unsigned bytes = Tile::stages * (Tile::m + Tile::n) * Tile::k * sizeof(T);
   const auto launch = [&](auto kernel) {
     allow_shared_memory("gemm_mma_sync", reinterpret_cast<const void*>(kernel), bytes);

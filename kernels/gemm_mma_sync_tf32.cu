@@ -199,8 +199,8 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
 template <class Tile>
 void launch_mma_sync_tf32(const float* a, const float* b, float* c, GemmShape shape,
                           cudaStream_t stream) {
-  const TensorTiles tiles = tensor_tiles("gemm_mma_sync_tf32", shape, Tile::m, Tile::n);
-  require_ampere("gemm_mma_sync_tf32");
+  const GemmTiles tiles = gemm_tiles("gemm_mma_sync_tf32", shape, Tile::m, Tile::n);
+  require_compute_capability("gemm_mma_sync_tf32", tensor_compute_capability);
   constexpr unsigned bytes = Tile::stages * (Tile::m + Tile::n) * Tile::k * sizeof(float);
   const auto launch = [&](auto kernel) {
     allow_shared_memory("gemm_mma_sync_tf32", reinterpret_cast<const void*>(kernel), bytes);

@@ -13,46 +13,47 @@
 
 namespace warpgauge::kernels {
 
-inline constexpr unsigned reference_threads = 256;
-inline constexpr unsigned reference_rows = 16;
-inline constexpr unsigned reference_depth = 32;
+inline constexpr unsigned gemm_reference_threads = 256;
+inline constexpr unsigned gemm_reference_rows = 16;
+inline constexpr unsigned gemm_reference_depth = 32;
 
 template <class T>
-__global__ __launch_bounds__(reference_threads) void gemm_reference_kernel(
+__global__ __launch_bounds__(gemm_reference_threads) void gemm_reference_kernel(
     const T* __restrict__ a, const T* __restrict__ b, double* __restrict__ expected,
     GemmShape shape, GemmB layout, std::size_t first, std::size_t count, std::size_t tile_columns) {
-  __shared__ double a_tile[reference_depth][reference_rows];
+  __shared__ double a_tile[gemm_reference_depth][gemm_reference_rows];
   const std::size_t first_row =
-      first / shape.n + blockIdx.x / tile_columns * std::size_t{reference_rows};
+      first / shape.n + blockIdx.x / tile_columns * std::size_t{gemm_reference_rows};
   const std::size_t column =
-      blockIdx.x % tile_columns * std::size_t{reference_threads} + threadIdx.x;
+      blockIdx.x % tile_columns * std::size_t{gemm_reference_threads} + threadIdx.x;
   const bool inside = column < shape.n;
   const std::size_t b_row_stride = layout == GemmB::row_major ? shape.n : 1;
   const std::size_t b_column_stride = layout == GemmB::row_major ? 1 : shape.k;
-  double sums[reference_rows] = {};
-  for (std::size_t first_k = 0; first_k < shape.k; first_k += reference_depth) {
-    for (unsigned i = threadIdx.x; i < reference_rows * reference_depth; i += reference_threads) {
-      const std::size_t row = first_row + i / reference_depth;
-      const std::size_t k = first_k + i % reference_depth;
-      a_tile[i % reference_depth][i / reference_depth] =
+  double sums[gemm_reference_rows] = {};
+  for (std::size_t first_k = 0; first_k < shape.k; first_k += gemm_reference_depth) {
+    for (unsigned i = threadIdx.x; i < gemm_reference_rows * gemm_reference_depth;
+         i += gemm_reference_threads) {
+      const std::size_t row = first_row + i / gemm_reference_depth;
+      const std::size_t k = first_k + i % gemm_reference_depth;
+      a_tile[i % gemm_reference_depth][i / gemm_reference_depth] =
           row < shape.m && k < shape.k ? static_cast<double>(a[row * shape.k + k]) : 0;
     }
     __syncthreads();
 #pragma unroll 8  // so many reads of B on their way at once
-    for (unsigned i = 0; i < reference_depth; ++i) {
+    for (unsigned i = 0; i < gemm_reference_depth; ++i) {
       const std::size_t k = first_k + i;
       const double value = inside && k < shape.k
                                ? static_cast<double>(b[k * b_row_stride + column * b_column_stride])
                                : 0;
 #pragma unroll
-      for (unsigned row = 0; row < reference_rows; ++row) {
+      for (unsigned row = 0; row < gemm_reference_rows; ++row) {
         sums[row] += a_tile[i][row] * value;
       }
     }
     __syncthreads();  // the next round overwrites the tile
   }
 #pragma unroll
-  for (unsigned row = 0; row < reference_rows; ++row) {
+  for (unsigned row = 0; row < gemm_reference_rows; ++row) {
     const std::size_t element = (first_row + row) * shape.n + column;
     if (inside && element >= first && element - first < count) {
       expected[element - first] = sums[row];
@@ -75,11 +76,11 @@ void gemm_reference(const T* a, const T* b, double* expected, GemmShape shape, s
                                 " of C");
   }
   const std::size_t rows = (first + count - 1) / shape.n - first / shape.n + 1;
-  const std::size_t tile_rows = (rows - 1) / reference_rows + 1;
-  const std::size_t tile_columns = (shape.n - 1) / reference_threads + 1;
+  const std::size_t tile_rows = (rows - 1) / gemm_reference_rows + 1;
+  const std::size_t tile_columns = (shape.n - 1) / gemm_reference_threads + 1;
   const unsigned blocks = blocks_for("gemm_reference", tile_rows * tile_columns, 1);
-  gemm_reference_kernel<<<blocks, reference_threads, 0, stream>>>(a, b, expected, shape, layout,
-                                                                  first, count, tile_columns);
+  gemm_reference_kernel<<<blocks, gemm_reference_threads, 0, stream>>>(
+      a, b, expected, shape, layout, first, count, tile_columns);
   check_launch("gemm_reference");
 }
 

@@ -106,15 +106,6 @@ TEST(GemmTensor, MoreTilesThanAGridHoldsAreRefused) {
   }
 }
 
-TEST(TensorTiles, RoundUpAndReachTheLimit) {
-  const TensorTiles tiles = tensor_tiles("f", {129, 256, 1}, 128, 256);
-  EXPECT_EQ(tiles.blocks, 2U);
-  EXPECT_EQ(tiles.rows, 2U);
-  EXPECT_EQ(tiles.columns, 1U);
-  EXPECT_EQ(tensor_tiles("f", {max_grid_blocks * 128, 1, 1}, 128, 256).blocks, max_grid_blocks);
-  EXPECT_NE(refusal([] { tensor_tiles("f", {max_grid_blocks * 128 + 1, 1, 1}, 128, 256); }), "");
-}
-
 TEST(WholeChunks, AreRowsOfWholeSixteenBytes) {
   EXPECT_TRUE(has_whole_chunks({1, 8, 16}, 2));
   EXPECT_FALSE(has_whole_chunks({8, 8, 12}, 2));

@@ -104,8 +104,8 @@ void gemm_wmma(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t strea
     return;
   }
   require_tensor_gemm("gemm_wmma", a, b, c, shape);
-  const TensorTiles tiles = tensor_tiles("gemm_wmma", shape, wmma_tile, wmma_tile);
-  require_ampere("gemm_wmma");
+  const GemmTiles tiles = gemm_tiles("gemm_wmma", shape, wmma_tile, wmma_tile);
+  require_compute_capability("gemm_wmma", tensor_compute_capability);
   gemm_wmma_kernel<<<tiles.blocks, wmma_threads, 0, stream>>>(a, b, c, shape, tiles.columns);
   check_launch("gemm_wmma");
 }

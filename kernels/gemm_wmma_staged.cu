@@ -191,8 +191,8 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_wmma_
 
 template <class Tile, class T>
 void launch_wmma_staged(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream) {
-  const TensorTiles tiles = tensor_tiles("gemm_wmma_staged", shape, Tile::m, Tile::n);
-  require_ampere("gemm_wmma_staged");
+  const GemmTiles tiles = gemm_tiles("gemm_wmma_staged", shape, Tile::m, Tile::n);
+  require_compute_capability("gemm_wmma_staged", tensor_compute_capability);
   constexpr unsigned bytes = WmmaMemory<T, Tile>::bytes;
   const auto launch = [&](auto kernel) {
     allow_shared_memory("gemm_wmma_staged", reinterpret_cast<const void*>(kernel), bytes);

@@ -23,5 +23,23 @@ TEST(CheckStatus, FailureNamesTheKernelAndQuotesCuda) {
   }
 }
 
+TEST(CompiledFor, WhatIsNeededAndNewerPass) {
+  EXPECT_NO_THROW(require_compiled_for("square", 90, 9));
+  EXPECT_NO_THROW(require_compiled_for("square", 100, 9));
+  EXPECT_NO_THROW(require_compiled_for("square", 89, 8, 9));
+}
+
+TEST(CompiledFor, LessIsRefusedAndSaysWhatToDo) {
+  EXPECT_THROW(require_compiled_for("square", 86, 8, 9), std::runtime_error);
+  try {
+    require_compiled_for("square", 80, 9);
+    FAIL() << "nothing was thrown";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(),
+                 "square: was compiled for compute capability 8.0, this kernel needs 9.0: build "
+                 "with -DCMAKE_CUDA_ARCHITECTURES=native");
+  }
+}
+
 }  // namespace
 }  // namespace warpgauge::kernels

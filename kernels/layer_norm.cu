@@ -52,8 +52,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void la
     }
     const float variance = group.reduce(squares, 0.0F, Add{}) * per_element;
     const float scale = rsqrtf(variance + epsilon);
-    // A few vectors of gamma and beta at a time: they are not restrict, so that no load moves in
-    // front of a store, for registers that the row has.
+    // A few vectors of gamma and beta at a time: the row has the registers.
     constexpr unsigned few = n == 4 && Shape::vectors % 2 == 0 && Shape::vectors <= 4 ? 2 : 1;
 #pragma unroll
     for (unsigned i = 0; i < Shape::vectors; i += few) {
@@ -99,8 +98,8 @@ void layer_norm(const T* in, const T* gamma, const T* beta, T* out, RowsShape sh
   require_pointer("layer_norm", "beta", beta, sizeof(uint4));
   require_pointer("layer_norm", "out", out, sizeof(uint4));
   with_row_shape<T>(shape, [&]<class Shape>(Shape, unsigned row_vectors) {
-    launch_rows<Shape>("layer_norm", layer_norm_kernel<T, Shape>, shape.rows, stream, in, gamma,
-                       beta, out, shape.rows, row_vectors, epsilon);
+    launch_rows<Shape, layer_norm_kernel<T, Shape>>("layer_norm", shape.rows, stream, in, gamma,
+                                                    beta, out, shape.rows, row_vectors, epsilon);
   });
 }
 

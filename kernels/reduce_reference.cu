@@ -7,10 +7,10 @@
 
 namespace warpgauge::kernels {
 
-inline constexpr unsigned reference_threads = 1024;
+inline constexpr unsigned reduce_reference_threads = 1024;
 // Loads in flight a thread: 64 KiB an SM, which the latency of device memory (0.7 us) makes 90 GB/s
 // of, most of the 64 bytes a cycle that an SM can take.
-inline constexpr unsigned reference_loads = 16;
+inline constexpr unsigned reduce_reference_loads = 16;
 
 struct SumReference {
   const float* in;
@@ -38,25 +38,25 @@ struct MaxReference {
 };
 
 template <class Reference>
-__global__ __launch_bounds__(reference_threads) void reduce_reference_kernel(
+__global__ __launch_bounds__(reduce_reference_threads) void reduce_reference_kernel(
     Reference reference, double* __restrict__ expected, std::size_t n) {
-  __shared__ double values[reference_threads];
+  __shared__ double values[reduce_reference_threads];
   double value = Reference::neutral;
-  constexpr std::size_t run = std::size_t{reference_threads} * reference_loads;
+  constexpr std::size_t run = std::size_t{reduce_reference_threads} * reduce_reference_loads;
   for (std::size_t first = threadIdx.x; first < n; first += run) {
-    double loaded[reference_loads];
+    double loaded[reduce_reference_loads];
 #pragma unroll
-    for (unsigned j = 0; j < reference_loads; ++j) {
-      const std::size_t i = first + std::size_t{j} * reference_threads;
+    for (unsigned j = 0; j < reduce_reference_loads; ++j) {
+      const std::size_t i = first + std::size_t{j} * reduce_reference_threads;
       loaded[j] = i < n ? reference.at(i) : Reference::neutral;
     }
 #pragma unroll
-    for (unsigned j = 0; j < reference_loads; ++j) {
+    for (unsigned j = 0; j < reduce_reference_loads; ++j) {
       value = Reference::combine(value, loaded[j]);
     }
   }
   values[threadIdx.x] = value;
-  for (unsigned half = reference_threads / 2; half > 0; half /= 2) {
+  for (unsigned half = reduce_reference_threads / 2; half > 0; half /= 2) {
     __syncthreads();
     if (threadIdx.x < half) {
       values[threadIdx.x] = Reference::combine(values[threadIdx.x], values[threadIdx.x + half]);
@@ -79,7 +79,7 @@ template <class Reference>
 void reduce_in_one_block(const char* launcher, Reference reference, double* expected, std::size_t n,
                          cudaStream_t stream) {
   require_pointer(launcher, "expected", expected, alignof(double));
-  reduce_reference_kernel<<<1, reference_threads, 0, stream>>>(reference, expected, n);
+  reduce_reference_kernel<<<1, reduce_reference_threads, 0, stream>>>(reference, expected, n);
   check_launch(launcher);
 }
 

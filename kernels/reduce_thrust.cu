@@ -6,7 +6,8 @@
 
 #include <cstddef>
 #include <limits>
-#include <new>
+#include <stdexcept>
+#include <string>
 
 #include "kernels/arguments.hpp"
 #include "kernels/launch_check.hpp"
@@ -24,7 +25,8 @@ class OnePiece {
   explicit OnePiece(const Workspace& storage) : storage_(&storage) {}
   char* allocate(std::ptrdiff_t bytes) {
     if (static_cast<std::size_t>(bytes) > storage_->bytes()) {
-      throw std::bad_alloc();
+      throw std::runtime_error("ThrustScan: asks for " + std::to_string(bytes) + " bytes, has " +
+                               std::to_string(storage_->bytes()));
     }
     return static_cast<char*>(storage_->data());
   }

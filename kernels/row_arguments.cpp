@@ -5,8 +5,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/launch_check.hpp"
-
 namespace warpgauge::kernels {
 
 void require_rows(const char* launcher, RowsShape shape, std::size_t element_bytes) {
@@ -35,19 +33,6 @@ void require_part(const char* launcher, RowsShape shape, std::size_t first, std:
     throw std::invalid_argument(std::string(launcher) + ": " + std::to_string(count) +
                                 " elements from " + std::to_string(first) + " end past the " +
                                 std::to_string(elements) + " of the matrix");
-  }
-}
-
-void require_clusters(const char* launcher) {
-  int device = 0;
-  int major = 0;
-  check_status("cudaGetDevice", cudaGetDevice(&device));
-  check_status("cudaDeviceGetAttribute",
-               cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  if (major < 9) {
-    throw std::invalid_argument(std::string(launcher) + ": rows of more than " +
-                                std::to_string(most_held_row_bytes_of_a_block) +
-                                " bytes need compute capability 9.0");
   }
 }
 

@@ -17,7 +17,4 @@ void require_held_rows(const char* launcher, RowsShape shape, std::size_t elemen
 /// Throws std::invalid_argument unless count elements from first on lie in the matrix.
 void require_part(const char* launcher, RowsShape shape, std::size_t first, std::size_t count);
 
-/// Throws std::invalid_argument unless the device that is current has clusters of blocks.
-void require_clusters(const char* launcher);
-
 }  // namespace warpgauge::kernels

@@ -11,9 +11,9 @@
 namespace warpgauge::kernels {
 
 /// A block or cluster a row, up to what a grid holds; the kernel goes round for the rest.
-template <class Shape, class... Parameters, class... Arguments>
-void launch_rows(const char* launcher, void (*kernel)(Parameters...), std::size_t rows,
-                 cudaStream_t stream, Arguments... arguments) {
+template <class Shape, auto kernel, class... Arguments>
+void launch_rows(const char* launcher, std::size_t rows, cudaStream_t stream,
+                 Arguments... arguments) {
   cudaLaunchConfig_t config{};
   config.gridDim =
       static_cast<unsigned>(std::min(rows, max_grid_blocks / Shape::blocks) * Shape::blocks);
@@ -21,7 +21,7 @@ void launch_rows(const char* launcher, void (*kernel)(Parameters...), std::size_
   config.stream = stream;
   cudaLaunchAttribute cluster{};
   if constexpr (Shape::blocks > 1) {
-    require_clusters(launcher);
+    require_compute_capability_of<kernel>(launcher, 9);
     cluster.id = cudaLaunchAttributeClusterDimension;
     cluster.val.clusterDim.x = Shape::blocks;
     cluster.val.clusterDim.y = 1;

@@ -19,7 +19,8 @@ struct RowsShape {
 // to T once. in and out are matrices of `shape` on the device that do not overlap; gamma and beta
 // have a T for each column. Asynchronous on stream, can be captured into a graph. No rows or no
 // columns: nothing happens, whatever the pointers. Throw std::invalid_argument for a null or
-// misaligned pointer or a shape past the limit named, std::runtime_error for a refused launch.
+// misaligned pointer or a shape past the limit named, std::runtime_error for a refused launch or a
+// device that is too old.
 //
 // softmax: out = exp(x - m) / sum exp(x - m) with m the row's largest element, which keeps every
 // power within 1. A row with a NaN or +infinity, or of nothing but -infinity, becomes NaN.
@@ -51,7 +52,8 @@ void layer_norm(const T* in, const T* gamma, const T* beta, T* out, RowsShape sh
 
 /// Reads a row twice: mean and variance in one pass (Welford 1962, "Note on a method for
 /// calculating corrected sums of squares and products"; combined as in Chan, Golub and LeVeque
-/// 1979), then the results. Any number of columns; their bytes are at most 2^63 - 1 in all.
+/// 1979), then the results. At most 512 * 2^24 columns, since each of a block's 512 threads counts
+/// in a float; their bytes are at most 2^63 - 1 in all.
 template <class T>
 void layer_norm_online(const T* in, const T* gamma, const T* beta, T* out, RowsShape shape,
                        float epsilon, cudaStream_t stream);

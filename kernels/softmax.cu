@@ -75,8 +75,8 @@ void softmax(const T* in, T* out, RowsShape shape, cudaStream_t stream) {
   require_pointer("softmax", "in", in, sizeof(uint4));
   require_pointer("softmax", "out", out, sizeof(uint4));
   with_row_shape<T>(shape, [&]<class Shape>(Shape, unsigned row_vectors) {
-    launch_rows<Shape>("softmax", softmax_kernel<T, Shape>, shape.rows, stream, in, out, shape.rows,
-                       row_vectors);
+    launch_rows<Shape, softmax_kernel<T, Shape>>("softmax", shape.rows, stream, in, out, shape.rows,
+                                                 row_vectors);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "kernels/arguments.hpp"
 #include "kernels/arguments_test.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/lcg.hpp"
@@ -20,11 +21,12 @@ double* const doubles = reinterpret_cast<double*>(memory);
 double* const between_doubles = reinterpret_cast<double*>(memory + 1);
 
 constexpr std::size_t huge = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t past_grid = 256 * max_grid_blocks + 1;
 
 TEST(Copy, NoBytesDoNothing) {
   EXPECT_NO_THROW(copy_bytes(nullptr, nullptr, 0, nullptr));
   EXPECT_NO_THROW(touch(nullptr, 0, 0, 1, nullptr));
-  EXPECT_NO_THROW(packed_rows_reference(nullptr, nullptr, 0, 0, 0, 0, nullptr));
+  EXPECT_NO_THROW(packed_rows_reference(nullptr, nullptr, {0, 0, 0}, 0, 0, nullptr));
 }
 
 TEST(Copy, BadPointersAreRefused) {
@@ -41,7 +43,10 @@ TEST(Copy, BadPointersAreRefused) {
 TEST(Copy, MoreThanTheGridHoldsIsRefused) {
   EXPECT_NE(refusal([] { copy_bytes(aligned, aligned, huge, nullptr); }), "");
   EXPECT_NE(refusal([] { touch(aligned, huge, 1, 1, nullptr); }), "");
-  EXPECT_NE(refusal([] { packed_rows_reference(memory, doubles, 1, 1, 0, huge, nullptr); }), "");
+  EXPECT_NE(refusal([] {
+              packed_rows_reference(memory, doubles, {past_grid, 1, 1}, 0, past_grid, nullptr);
+            }),
+            "");
 }
 
 TEST(Touch, AStrideOfNothingIsRefused) {
@@ -52,7 +57,8 @@ TEST(Touch, AStrideOfNothingIsRefused) {
 TEST(PackedRows, BadArgumentsAreRefused) {
   const auto reference = [](const float* rows, double* expected, std::size_t width,
                             std::size_t pitch) {
-    return refusal([=] { packed_rows_reference(rows, expected, width, pitch, 0, 1, nullptr); });
+    return refusal(
+        [=] { packed_rows_reference(rows, expected, {1, width, pitch}, 0, 1, nullptr); });
   };
   EXPECT_EQ(reference(nullptr, doubles, 1, 1), "packed_rows_reference: rows is null");
   EXPECT_EQ(reference(memory, nullptr, 1, 1), "packed_rows_reference: expected is null");
@@ -62,6 +68,21 @@ TEST(PackedRows, BadArgumentsAreRefused) {
   EXPECT_EQ(reference(memory, doubles, 3, 2),
             "packed_rows_reference: rows of 3 elements, 2 apart; at least 1 and no more than they "
             "are apart can be packed");
+}
+
+TEST(PackedRows, WhatIsPastTheRowsIsRefused) {
+  const auto part = [](PitchedRows shape, std::size_t first, std::size_t count) {
+    return refusal([=] { packed_rows_reference(memory, doubles, shape, first, count, nullptr); });
+  };
+  EXPECT_EQ(part({2, 3, 4}, 6, 1),
+            "packed_rows_reference: 1 elements from 6 end past the 6 of the rows");
+  EXPECT_NE(part({2, 3, 4}, 7, 1), "");
+  EXPECT_NE(part({2, 3, 4}, 1, huge), "");
+  EXPECT_NE(part({0, 3, 4}, 0, 1), "");
+  EXPECT_EQ(
+      part({huge / 8, 1, 2}, 0, 1),
+      "packed_rows_reference: 2305843009213693951 rows, 2 elements apart, are more bytes than "
+      "a signed 64-bit difference can count");
 }
 
 TEST(LcgRounds, BadArgumentsAreRefused) {
