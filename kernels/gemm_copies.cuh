@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/gemm_async.cuh"
+
 namespace warpgauge::kernels {
 
 /// Whether every row of a contiguous matrix with this many columns begins at a multiple of 16
@@ -81,18 +83,6 @@ __device__ inline void copy_async_if(bool wanted, float* to, const float* from) 
         "l"(from), "r"(static_cast<unsigned>(wanted))
         : "memory");
   }
-}
-
-/// Ends a group of copies: those started since the last call.
-__device__ inline void commit_copies() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-/// Waits until at most kLeft groups of this thread's copies are under way. What other threads
-/// copied is there after a barrier behind it.
-template <unsigned kLeft>
-__device__ inline void wait_for_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
 }
 
 }  // namespace warpgauge::kernels

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "kernels/gemm.hpp"
+#include "kernels/gemm_async.cuh"
 
 namespace warpgauge::kernels {
 
@@ -54,16 +55,6 @@ __device__ inline void copy_chunk_async(void* to, const void* from, bool inside)
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
                "r"(inside ? chunk_bytes : 0)
                : "memory");
-}
-
-__device__ inline void commit_copies() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-/// Waits until all but the newest `Pending` groups of this thread's copies have arrived.
-template <unsigned Pending>
-__device__ inline void wait_for_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
 /// Begins to bring part `part` of `Parts` of a tile to shared memory: Rows x Columns elements from
