@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from clone import TIMES, Repository
+from warpgauge import baseline_command
 from warpgauge.errors import ExitStatus, UserError
 
 BIG = "sync/big"
@@ -102,4 +103,34 @@ def test_a_skip_does_not_lose_what_a_baseline_has(repository: Repository) -> Non
     assert repository.bench("--record", "--suite=full") is ExitStatus.OK
     _binaries(repository, big="skipped")
     with pytest.raises(UserError, match="it lacks 'sync/big' of"):
+        repository.bench("--record", "--suite=full")
+
+
+def test_what_a_baseline_of_the_full_suite_asks_for_is_what_records_it(
+    repository: Repository,
+) -> None:
+    def record(*argv: str) -> ExitStatus:
+        _binaries(repository)
+        return baseline_command.main(["record", *argv], repository.root)
+
+    assert record("--suite=full") is ExitStatus.OK
+    told = f"it lacks '{BIG}' of .*; measure with --suite full, or remove"
+    with pytest.raises(UserError, match=told):
+        record()
+    with pytest.raises(UserError, match=told):
+        repository.bench("--record")
+    out = repository.root / "default.json"
+    repository.bench("--no-confirm", "--out", str(out))
+    with pytest.raises(UserError, match=told):
+        baseline_command.main(["add-session", str(out)], repository.root)
+    assert record("--suite", "full") is ExitStatus.OK
+
+
+def test_what_is_gone_of_the_full_suite_is_not_to_be_measured_with_it(
+    repository: Repository,
+) -> None:
+    _binaries(repository)
+    assert repository.bench("--record", "--suite=full") is ExitStatus.OK
+    repository.binary("sync", {**TIMES, "sync/other": 1.0}, full_suite=["sync/other"])
+    with pytest.raises(UserError, match=f"it lacks '{BIG}' of .*; measure all, or remove"):
         repository.bench("--record", "--suite=full")
