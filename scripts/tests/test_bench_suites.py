@@ -94,7 +94,7 @@ def test_a_baseline_leaves_out_what_its_machine_cannot_run_and_then_nobody_misse
     again = repository.root / "again.json"
     status = repository.bench("--no-confirm", "--suite=full", "--out", str(again))
     assert status is ExitStatus.OK
-    told = "1 benchmark of which the baseline has none was not measured ('sync/big'): skipped: "
+    told = "1 benchmark of which the baseline has no time was not measured ('sync/big'): skipped: "
     assert told in repository.output()[0]
 
 
