@@ -219,6 +219,8 @@ def main() -> None:
         names = list(shuffled(names, int(FLAGS["shuffle"])))
     if told["listing_fault"]:
         leave(127, told["listing_fault"])
+    if not names and told["full_suite"] and not pattern and "benchmark_list_tests" in FLAGS:
+        os._exit(0)
     if not names:
         leave(2, f"{ME}: no benchmark matches")
     if "benchmark_list_tests" in FLAGS:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 import pytest
@@ -95,6 +96,22 @@ def test_a_program_that_cannot_list_says_nothing_of_its_family(baselines: Baseli
     warned(baselines)
     baselines.command("check")
     assert "sync was not held against its program: bench_sync cannot list" in baselines.flat()
+
+
+def test_what_is_new_of_the_full_suite_is_recorded_with_it(baselines: Baselines) -> None:
+    baselines.session(19)
+    path = baselines.folder / "memcpy.json"
+    document = json.loads(path.read_text())
+    document["benchmarks"][0]["full_suite"] = 1
+    path.write_text(json.dumps(document))
+    built(baselines, "sync/c")
+    fake_binary.make(
+        baselines.root / "build/release/benchmarks",
+        "memcpy",
+        {"memcpy/a": 1.0, "memcpy/b": 1.0, "memcpy/new": 1.0},
+        full_suite=["memcpy/a", "memcpy/new"],
+    )
+    warned(baselines, "'memcpy/new'; scripts/baseline record --suite=full adds it")
 
 
 def test_a_build_without_nvcc_says_nothing_of_gpu_benchmarks(baselines: Baselines) -> None:

@@ -218,3 +218,27 @@ def test_an_expected_regression_is_accepted_here_and_by_compare_on_the_same_pair
         assert "accepted: the bounds check" in told
     tolerances.unlink()
     assert compare.main([str(path) for path in pair]) == ExitStatus.REGRESSION
+
+
+def test_what_has_moved_into_the_full_suite_is_not_asked_of_the_base(clone: GitRepository) -> None:
+    more = {**TIMES, "sync/big": 7000.0}
+    clone.commit({"host": HOST_TIMES, "sync": more, "gone": {"gone/a": 1.0}})
+    (clone.root / "full_suite.json").write_text('["sync/big", "gone/a"]')
+    clone.commit({"host": HOST_TIMES, "sync": more, "gone": {"gone/a": 1.0}})
+    assert clone.bench("--against", "HEAD~1", "--processes=3") is ExitStatus.OK
+    base, candidate = documents(clone)
+    names = [one["name"] for one in base["benchmarks"]]
+    assert names == [one["name"] for one in candidate["benchmarks"]]
+    assert "sync/big" not in names
+
+
+def test_what_the_candidate_has_in_no_suite_is_missing_beside_the_base(
+    clone: GitRepository,
+) -> None:
+    clone.commit({"host": HOST_TIMES, "sync": {**TIMES, "sync/big": 7000.0, "sync/c": 1.0}})
+    (clone.root / "full_suite.json").write_text('["sync/big"]')
+    clone.commit({"host": HOST_TIMES, "sync": {**TIMES, "sync/big": 7000.0}})
+    assert clone.bench("--against", "HEAD~1", "--processes=3") is ExitStatus.NOT_MEASURED
+    base, _ = documents(clone)
+    assert "sync/c" in [one["name"] for one in base["benchmarks"]]
+    assert "MISSING" in clone.output()[0]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from clone import TIMES, Repository
+from warpgauge import baseline_command
 from warpgauge.errors import ExitStatus, UserError
 
 BIG = "sync/big"
@@ -93,7 +94,7 @@ def test_a_baseline_leaves_out_what_its_machine_cannot_run_and_then_nobody_misse
     again = repository.root / "again.json"
     status = repository.bench("--no-confirm", "--suite=full", "--out", str(again))
     assert status is ExitStatus.OK
-    told = "1 benchmark of which the baseline has none was not measured ('sync/big'): skipped: "
+    told = "1 benchmark of which the baseline has no time was not measured ('sync/big'): skipped: "
     assert told in repository.output()[0]
 
 
@@ -103,3 +104,61 @@ def test_a_skip_does_not_lose_what_a_baseline_has(repository: Repository) -> Non
     _binaries(repository, big="skipped")
     with pytest.raises(UserError, match="it lacks 'sync/big' of"):
         repository.bench("--record", "--suite=full")
+
+
+def test_what_a_baseline_of_the_full_suite_asks_for_is_what_records_it(
+    repository: Repository,
+) -> None:
+    def record(*argv: str) -> ExitStatus:
+        _binaries(repository)
+        return baseline_command.main(["record", *argv], repository.root)
+
+    assert record("--suite=full") is ExitStatus.OK
+    told = f"it lacks '{BIG}' of .*; measure with --suite full, or remove"
+    with pytest.raises(UserError, match=told):
+        record()
+    with pytest.raises(UserError, match=told):
+        repository.bench("--record")
+    out = repository.root / "default.json"
+    repository.bench("--no-confirm", "--out", str(out))
+    with pytest.raises(UserError, match=told):
+        baseline_command.main(["add-session", str(out)], repository.root)
+    assert record("--suite", "full") is ExitStatus.OK
+
+
+def test_what_is_gone_of_the_full_suite_is_not_to_be_measured_with_it(
+    repository: Repository,
+) -> None:
+    _binaries(repository)
+    assert repository.bench("--record", "--suite=full") is ExitStatus.OK
+    repository.binary("sync", {**TIMES, "sync/other": 1.0}, full_suite=["sync/other"])
+    with pytest.raises(UserError, match=f"it lacks '{BIG}' of .*; measure all, or remove"):
+        repository.bench("--record", "--suite=full")
+
+
+def test_a_family_of_the_full_suite_alone_is_no_fault_of_a_default_run(
+    repository: Repository,
+) -> None:
+    repository.binary("big", {"big/one": 1.0}, full_suite=["big/one"])
+    assert repository.bench("--record") is ExitStatus.OK
+    repository.binary("big", {"big/one": 1.0}, full_suite=["big/one"])
+    repository.rewind()
+    assert repository.bench("--no-confirm") is ExitStatus.OK
+    assert "cannot list" not in "".join(repository.output())
+
+
+def test_a_filter_for_benchmarks_of_the_full_suite_says_how_to_ask_for_them(
+    repository: Repository,
+) -> None:
+    _binaries(repository)
+    repository.binary("big", {"big/one": 1.0}, full_suite=["big/one"])
+    for regex in (BIG, "big/"):
+        with pytest.raises(
+            UserError, match=f"only benchmarks of the full suite match .*{regex}.*--suite full"
+        ):
+            repository.bench("--filter", regex)
+        out = repository.root / "full.json"
+        repository.bench("--quick", "--filter", regex, "--suite=full", "--out", str(out))
+        assert all(name.startswith(regex) for name in _rows(out))
+    with pytest.raises(UserError, match="did you mean 'sync'"):
+        repository.bench("--filter", "synk")

@@ -118,6 +118,17 @@ def test_a_program_that_lists_what_no_benchmark_is_called_carries_a_fault(
     assert fault in found.fault
 
 
+def test_a_program_of_the_full_suite_alone_has_nothing_in_the_default_one(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "sync", {"sync/big": 1.0}, full_suite=["sync/big"])
+    (found,) = discovery.find(tmp_path, tmp_path)
+    assert (found.names, found.fault) == ((), None)
+    assert discovery.left_out([found], tmp_path) == ["sync/big"]
+    assert discovery.left_out([found], tmp_path, "small") == []
+    (found,) = discovery.find(tmp_path, tmp_path, discovery.FULL_SUITE)
+    assert found.names == ("sync/big",)
+    assert discovery.left_out([found], tmp_path) == []
+
+
 def test_two_programs_with_a_benchmark_of_one_name_are_both_at_fault(tmp_path: Path) -> None:
     fake_binary.make(tmp_path, "copy", {"copy/a": 1.0, "sync/b": 1.0})
     fake_binary.make(tmp_path, "host")

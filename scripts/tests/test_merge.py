@@ -99,6 +99,26 @@ def test_a_skipped_row_is_an_error() -> None:
     assert found["error_message"] == "skipped: no tensor cores"
 
 
+def test_a_row_is_skipped_only_where_every_process_skipped_it() -> None:
+    skip = row(0.0, skipped=True, skip_message="no memory")
+    wrong = row(0.0, error_occurred=True, error_message="wrong result")
+
+    def told(*outcomes: Outcome) -> object:
+        return merged(*outcomes)["error_message"]
+
+    assert told(outcome(skip), outcome(skip, number=2)) == "skipped: no memory"
+    assert told(outcome(skip), outcome(wrong, number=2)) == "in round 2: wrong result"
+    assert told(outcome(wrong), outcome(skip, number=2)) == "in round 1: wrong result"
+    assert told(outcome(skip), outcome(number=2)) == "in round 2: it broke"
+    found = "skipped in round 1 (no memory), measured in round 2"
+    assert told(outcome(skip), outcome(row(1.0), number=2)) == found
+    found = "skipped in round 2 (no memory), measured in round 1"
+    assert told(outcome(row(1.0)), outcome(skip, number=2)) == found
+    assert told(outcome(skip), outcome(row(1.0), number=2), outcome(wrong, number=3)) == (
+        "in round 3: wrong result"
+    )
+
+
 def test_a_missing_row_is_an_error_with_the_reason_of_its_process() -> None:
     found = merged(outcome(row(1.0)), outcome(number=2), outcome(row(1.0), number=3))
     assert found["error_message"] == "in round 2: it broke"

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import re
 
+from warpgauge import counters
 from warpgauge.commits import is_full, short
 from warpgauge.comparison import Comparison, Outcome, Verdict
 from warpgauge.controls import FAMILY as CONTROLS
+from warpgauge.discovery import FULL_SUITE
 from warpgauge.headline import worst
 from warpgauge.model import Clock, Row, Source
 from warpgauge.pairs import are_paired
@@ -28,9 +30,9 @@ def next_step(comparison: Comparison) -> str:
         return "Measure both sides again in fresh processes before you believe it."
     if slowest is not None:
         return f"See it again with {command(comparison, slowest)}. {accept(comparison)}".rstrip()
-    failed = [row for row in comparison.candidate.rows.values() if row.error is not None]
-    if ours and failed and comparison.refusal is None:
-        return f"See the failure again with {command(comparison, failed[0])}."
+    failed = _first_failed(comparison)
+    if ours and failed is not None and comparison.refusal is None:
+        return f"See the failure again with {command(comparison, failed)}."
     if comparison.refusal is None and comparison.count(Outcome.MISSING) and not in_turns:
         return "Restore what is missing, or remove it from the baseline in the same commit."
     if comparison.count(Outcome.INCONCLUSIVE) and ours:
@@ -38,6 +40,14 @@ def next_step(comparison: Comparison) -> str:
     if comparison.count(Outcome.IMPROVED) and ours and not in_turns:
         return "Keep the gain: scripts/bench --record makes it the time to hold."
     return ""
+
+
+def _first_failed(comparison: Comparison) -> Row | None:
+    """Of what failed in the candidate, and counts: one that it could run, if there is any."""
+    errors = {one.name for one in comparison.verdicts if one.outcome is Outcome.ERROR}
+    rows = comparison.candidate.rows.values()
+    failed = [row for row in rows if row.error is not None and row.name in errors]
+    return min(failed, key=lambda row: row.skipped, default=None)
 
 
 def accept(comparison: Comparison) -> str:
@@ -53,10 +63,23 @@ def command(comparison: Comparison, one: Verdict | Row) -> str:
     """
     base = _base(comparison)
     bench = "scripts/bench" + (f" --against {base}" if base else "")
+    if _is_of_full_suite(comparison, one.name):
+        bench += f" --suite {FULL_SUITE}"
     if not _HARMLESS.fullmatch(one.name):
         return bench
     controls = f"|^{CONTROLS}/" if one.clock is Clock.HOST and base is None else ""
     return f"{bench} --filter '^{one.name}${controls}'"
+
+
+def _is_of_full_suite(comparison: Comparison, name: str) -> bool:
+    """What failed may not tell; then the other side does, or that its run was of the full suite."""
+    sides = (comparison.candidate, comparison.baseline)
+    rows = [side.rows[name] for side in sides if name in side.rows]
+    if any(row.counters.get(counters.FULL_SUITE) for row in rows):
+        return True
+    contexts = [session.context for session in comparison.candidate.sessions.values()]
+    unknown = len(rows) == 1 and rows[0].error is not None
+    return unknown and any(one.get("suite") == FULL_SUITE for one in contexts)
 
 
 def _base(comparison: Comparison) -> str | None:

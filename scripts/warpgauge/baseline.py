@@ -93,7 +93,8 @@ def _added(document: Document, run: Record, session: Session, at: Path) -> Recor
     old = open_folder(at) if holds_results(at) else None
     if old is not None:
         require_gpu(str(run.path), gpu_name, at, old.gpu_names)
-        require_no_losses(str(run.path), run.rows.keys(), at, old.whole)
+        suite = session.context.get("suite", "")
+        require_no_losses(str(run.path), run.rows.keys(), at, old.whole, suite)
     before = list(old.whole.sessions.values()) if old is not None else []
     own = session_hash(session.context)
     replaced = [one for one in before if one.key.rpartition("-")[2] == own]

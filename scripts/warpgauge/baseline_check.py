@@ -122,7 +122,7 @@ def compared(names: Collection[str], built: Sequence[Binary], wanted: Sequence[B
             "scripts/baseline prune --removed REGEX takes it out"
         )
     if new:
-        warnings.append(
-            f"in the build and not in the baseline: {named(new)}; scripts/baseline record adds it"
-        )
+        further = " ".join(dict.fromkeys(word for binary in wanted for word in binary.arguments))
+        record = f"scripts/baseline record {further}".rstrip()
+        warnings.append(f"in the build and not in the baseline: {named(new)}; {record} adds it")
     return Suite(tuple(warnings), tuple(remarks))

@@ -11,6 +11,7 @@ from pathlib import Path
 from warpgauge.arguments import Parser, days, index, positive, seconds
 from warpgauge.baseline_prune import Criteria
 from warpgauge.baseline_rotation import SESSIONS_KEPT
+from warpgauge.discovery import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.errors import UserError
 from warpgauge.options import PROCESSES
 from warpgauge.recordable import FEWEST_PROCESSES
@@ -27,7 +28,8 @@ baselines/README.md and scripts/README.md explain what a baseline is."""
 
 _RECORD = f"""\
 Measure this GPU now and add the session to the baseline of its model: the same as
-scripts/bench --record. The tree must be committed, and the whole suite is measured.
+scripts/bench --record. The tree must be committed, and the whole suite is measured: with
+--suite full where the baseline holds the full one.
 At most {SESSIONS_KEPT} sessions stay; what gives way is told."""
 
 _ADD = f"""\
@@ -96,7 +98,8 @@ def parse(argv: Sequence[str]) -> Options:
     """Raises UserError for bad usage."""
     given = _parser().parse_args(argv)
     if given.command == "record":
-        values = {"device": given.device, "processes": given.processes, "timeout": given.timeout}
+        options = ("suite", "device", "processes", "timeout")
+        values = {key: getattr(given, key) for key in options}
         told = [f"--{key}={value}" for key, value in values.items() if value is not None]
         return RecordNow((*told, *(["--verbose"] if given.verbose else [])))
     if given.command == "add-session":
@@ -133,6 +136,8 @@ def _parser() -> Parser:
         )
 
     add = command("record", "measure this GPU and add the session", _RECORD).add_argument
+    add("--suite", choices=(DEFAULT_SUITE, FULL_SUITE), help="every benchmark there is, or (the "
+        "default) those that cover each cost once")  # fmt: skip
     add("--device", metavar="N", type=index, help="index of the GPU; default 0")
     add("--processes", metavar="N", type=_processes, help=f"default {PROCESSES}, at least "
         f"{FEWEST_PROCESSES}")  # fmt: skip

@@ -44,7 +44,10 @@ class Beside:
         return self._side(self.suite.binaries, facts, arguments)
 
     def base(self, commit: str) -> Side:
-        """`commit`, built in a worktree unless it is what is built here. Raises UserError."""
+        """`commit`, built in a worktree unless it is what is built here. Raises UserError.
+
+        Without what has moved into the full suite since, where only the default one is measured.
+        """
         facts = {"commit": commit, "dirty": "false"}
         if self.source == facts:
             shown = short(commit)
@@ -52,7 +55,8 @@ class Beside:
             return self._side(self.suite.binaries, facts)
         everything, measuring = self._built(commit), self.measuring
         chosen = selection.chosen(everything, measuring.options.filter, measuring.scratch)
-        return self._side(selection.able(chosen, self.suite.probe.no_gpu), facts)
+        side = self._side(selection.able(chosen, self.suite.probe.no_gpu), facts)
+        return side.without(self.suite.left_out)
 
     def _side(
         self, binaries: Sequence[Binary], facts: Mapping[str, str], arguments: tuple[str, ...] = ()

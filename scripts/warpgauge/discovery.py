@@ -21,6 +21,7 @@ LISTING_DEADLINE_S = 60.0
 DEFAULT_SUITE, FULL_SUITE = "default", "full"  # a program's --suite
 # What no command can be given, and what stands for bytes that are no text.
 _NO_TEXT = re.compile("[\\0\N{REPLACEMENT CHARACTER}]")
+_FULL = f"--suite={FULL_SUITE}"
 BAD_USAGE, NOT_MEASURABLE = 2, 3  # exit statuses of a binary
 
 
@@ -54,7 +55,7 @@ class Probe:
 
 def find(folder: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]:
     """Every program that the last build of `folder` made, sorted by name, with those of its
-    benchmarks that are of the suite.
+    benchmarks that are of the suite; these may be none.
 
     Others lie there, too, of sources that are gone; a listed one that is gone carries a fault.
     """
@@ -111,6 +112,21 @@ def select(binaries: Sequence[Binary], regex: str, scratch: Path) -> list[Binary
             binary = replace(binary, names=names, fault=fault)
         chosen.append(binary)
     return chosen
+
+
+def left_out(binaries: Sequence[Binary], scratch: Path, regex: str = "") -> list[str]:
+    """What only the full suite has, of programs that were listed for the default one.
+
+    With `regex` only what Google Benchmark's own filter leaves of it.
+    """
+    filter = [f"--benchmark_filter={regex}"] if regex else []
+    found: list[str] = []
+    for binary in binaries:
+        if binary.fault is None and not binary.arguments:
+            everything = _list(binary.path, scratch, _FULL, *filter)
+            if everything.status == 0:
+                found += [n for n in everything.stdout.splitlines() if n not in binary.names]
+    return found
 
 
 def gpus(binaries: Sequence[Binary], scratch: Path) -> list[Probe]:
@@ -185,6 +201,8 @@ def listed(path: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> Binary:
     if arguments and ending.status == BAD_USAGE:
         arguments, ending = (), _list(path, scratch)
     names = tuple(line for line in ending.stdout.splitlines() if line.strip())
+    if not names and ending.status in (0, BAD_USAGE) and left_out([Binary(path, ())], scratch):
+        return Binary(path, ())
     if ending.status:
         return Binary(path, (), f"cannot list its benchmarks: {ending.description}")
     if not names:

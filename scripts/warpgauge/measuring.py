@@ -44,6 +44,7 @@ class Suite:
     binaries: tuple[Binary, ...]  # with the benchmarks that are asked for
     probe: Probe
     known: Mapping[str, str]
+    left_out: frozenset[str] = frozenset()  # what a base need not have: of the full suite alone
 
     @property
     def size(self) -> str:
@@ -111,7 +112,7 @@ class Measuring:
         """What is in `folder` and asked for. Raises UserError for what can never be measured."""
         options = self.options
         everything = discovery.find(folder, self.scratch, options.suite)
-        wanted = selection.wanted(everything, options.filter, self.scratch)
+        wanted = selection.wanted(everything, options.filter, self.scratch, suites=True)
         probe = self._probe(everything)
         self._require_named(probe)
         if probe.no_gpu and options.record:
@@ -125,7 +126,8 @@ class Measuring:
         known |= machine_context.gpu(probe.context.get("gpu_uuid", ""))
         if self.at_once > 1:
             known[GPUS_AT_ONCE] = str(self.at_once)
-        return Suite(tuple(binaries), probe, known)
+        left_out = discovery.left_out(everything, self.scratch) if options.against else ()
+        return Suite(tuple(binaries), probe, known, frozenset(left_out))
 
     def _probe(self, everything: Sequence[Binary]) -> Probe:
         if not any(binary.needs_gpu for binary in everything):

@@ -40,7 +40,8 @@ def rows(
     Where `outcomes` ran different parts of a binary, each benchmark is made of those that were
     asked for it. `paired` rows say which rounds their process medians come from.
 
-    A benchmark that failed in any round becomes an errored row: never a silent pass.
+    A benchmark that failed in any round becomes an errored row: never a silent pass. One is skipped
+    where every process that was asked for it skipped it.
     Processes in which the GPU was disturbed are left out where a majority was not; else all of
     them stay, and counters of the row say that its times are no result.
     """
@@ -80,15 +81,18 @@ def _row(identity: JsonRow, processes: Sequence[Outcome], paired: bool) -> JsonR
     measured = []
     reported: list[JsonRow] = []
     failure = "" if processes else "it was not run"
+    skips: list[tuple[Outcome, str]] = []
     for outcome in processes:
         found = [row for row in _runs(outcome) if row["name"] == identity["name"]]
         reported += found
         why = outcome.failures.get(identity["name"], "" if found else "it was not reported")
-        if why:
-            failure = failure or (why if why.startswith(SKIPPED) else _at(outcome, why))
+        if why.startswith(SKIPPED):
+            skips.append((outcome, why))
+        elif why:
+            failure = failure or _at(outcome, why)
         else:
             measured.append({**_process_row(found), "round": outcome.round})
-    if failure:
+    if failure := failure or _skipped(skips, measured):
         return _errored(identity, failure) | _origin(reported)
     kept = _undisturbed(measured)
     times = [row["real_time"] for row in kept]
@@ -105,6 +109,17 @@ def _row(identity: JsonRow, processes: Sequence[Outcome], paired: bool) -> JsonR
         **_counters([row["counters"] for row in kept], len(measured)),
         **label,
     }
+
+
+def _skipped(skips: Sequence[tuple[Outcome, str]], measured: Sequence[JsonRow]) -> str:
+    """Why a benchmark that some processes skipped, and none failed, has no time."""
+    if not skips:
+        return ""
+    outcome, why = skips[0]
+    if not measured:
+        return why
+    reason = why.removeprefix(SKIPPED)
+    return f"skipped in round {outcome.round} ({reason}), measured in round {measured[0]['round']}"
 
 
 def _undisturbed(measured: Sequence[JsonRow]) -> Sequence[JsonRow]:

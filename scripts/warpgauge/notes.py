@@ -56,8 +56,8 @@ def of_skips(skipped: Sequence[Row]) -> tuple[str, ...]:
     reasons = dict.fromkeys(inert(row.error or "") for row in skipped)
     them = "was" if len(skipped) == 1 else "were"
     return (
-        f"{plural(len(skipped), 'benchmark')} of which the baseline has none {them} not measured "
-        f"({listed([row.name for row in skipped])}): {'; '.join(reasons)}.",
+        f"{plural(len(skipped), 'benchmark')} of which the baseline has no time {them} not "
+        f"measured ({listed([row.name for row in skipped])}): {'; '.join(reasons)}.",
     )
 
 

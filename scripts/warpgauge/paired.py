@@ -40,6 +40,17 @@ class Side:
         filters = {one.family: selection.exactly(one.names) for one in binaries if one.names}
         return replace(self, binaries=binaries, filters=filters)
 
+    def without(self, names: Collection[str]) -> Side:
+        """The same, but for these benchmarks."""
+        binaries, filters = [], dict(self.filters)
+        for binary in self.binaries:
+            left = tuple(name for name in binary.names if name not in names)
+            if left and left != binary.names:
+                filters[binary.family] = selection.exactly(left)
+            if left or not binary.names:
+                binaries.append(replace(binary, names=left))
+        return replace(self, binaries=tuple(binaries), filters=filters)
+
     def lane(self, name: str = "") -> Lane:
         """How to run it."""
         return Lane(self.binaries, self.arguments, name, self.filters)

@@ -62,12 +62,19 @@ def pair(
 
 
 def harmless_skips(baseline: Record, candidate: Record) -> list[Row]:
-    """What the candidate's machine cannot run, and a baseline of its GPU model does not expect."""
-    if baseline.source is not Source.BASELINE:
-        return []
-    return [
-        row for name, row in candidate.rows.items() if row.skipped and name not in baseline.rows
-    ]
+    """What the candidate's machine cannot run, and nobody expects of it.
+
+    A baseline does not where it has no such row; nor does one of warpgauge's own sides that
+    skipped it, too.
+    """
+    ours = {baseline.source, candidate.source} <= {Source.RUN, Source.BASELINE}
+    recorded = baseline.source is Source.BASELINE
+    found = []
+    for name, row in candidate.rows.items():
+        base = baseline.rows.get(name)
+        if row.skipped and (recorded if base is None else ours and base.skipped):
+            found.append(row)
+    return found
 
 
 def waived(

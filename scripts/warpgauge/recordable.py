@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from warpgauge import disturbance
+from warpgauge import counters, disturbance
 from warpgauge.counters import OTHER_PROCESSES
-from warpgauge.discovery import Binary
+from warpgauge.discovery import FULL_SUITE, Binary
 from warpgauge.errors import UserError
 from warpgauge.load import json_files
 from warpgauge.model import Record, Session, Source
@@ -42,7 +42,7 @@ def require_suite(
     for name in names:
         require_family(name)
     if old is not None:
-        require_no_losses("this build", names, folder, old)
+        require_no_losses("this build", names, folder, old, context.get("suite", ""))
 
 
 def require_run(run: Record, now: datetime | None = None) -> Session:
@@ -109,15 +109,24 @@ def require_gpu(what: str, gpu_name: str, folder: Path, there: Collection[str]) 
             )
 
 
-def require_no_losses(what: str, names: Collection[str], folder: Path, old: Record) -> None:
-    """A baseline only grows: what it holds and `names` lacks, somebody must have removed."""
+def require_no_losses(
+    what: str, names: Collection[str], folder: Path, old: Record, suite: str
+) -> None:
+    """A baseline only grows: what it holds and `names` lacks, somebody must have removed.
+
+    Unless `suite`, which was run, does not have it.
+    """
     lost = [name for name in old.rows if name not in names]
     if lost:
+        left_out = suite != FULL_SUITE and any(
+            old.rows[name].counters.get(counters.FULL_SUITE) for name in lost
+        )
+        everything = f"with --suite {FULL_SUITE}" if left_out else "all"
         more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
         raise _refusal(
             what,
             f"it lacks {quoted(lost[0])}{more} of {folder}",
-            "measure all, or remove from the baseline what is no longer benchmarked",
+            f"measure {everything}, or remove from the baseline what is no longer benchmarked",
         )
     families = {name.split("/", 1)[0] for name in names}
     for path in json_files(folder):

@@ -38,7 +38,8 @@ class Request:
         self._filter = normal(filter or "")
         self._own = _own_filters(candidate)
         self._names = candidate.rows.keys()
-        self._of_others = frozenset[str]() if baseline is None else _not_run(baseline, candidate)
+        # What the candidate's suite leaves out.
+        self.left_out = frozenset[str]() if baseline is None else _not_run(baseline, candidate)
         self._whose = f"{candidate.path}: the filter of its run,"
         matches(self._filter, "")
         for own in self._own:
@@ -55,7 +56,7 @@ class Request:
             # What the run itself measured under this very filter was asked for, even where Python
             # and Google Benchmark read the expression differently.
             return matches(self._filter, name) or self._filter in self._own
-        if name in self._of_others:
+        if name in self.left_out:
             return False
         return matches(self._filter, name) and any(matches(own, name) for own in self._own)
 
@@ -68,7 +69,7 @@ class Request:
     @property
     def limits(self) -> str:
         """The filters, and the suite where that leaves something out, for a note."""
-        suite = "of the full suite alone" if self._of_others else ""
+        suite = "of the full suite alone" if self.left_out else ""
         return ", ".join(one for one in (suite, self.filters) if one)
 
 
@@ -118,7 +119,11 @@ def _not_run(baseline: Record, candidate: Record) -> frozenset[str]:
     """What `baseline` has of the full suite alone, where the candidate ran the default one."""
     if any(one.context.get("suite") == "full" for one in candidate.sessions.values()):
         return frozenset()
-    return frozenset(name for name, row in baseline.rows.items() if row.counters.get(FULL_SUITE))
+    return frozenset(
+        name
+        for name, row in baseline.rows.items()
+        if row.counters.get(FULL_SUITE) and name not in candidate.rows
+    )
 
 
 def _own_filters(candidate: Record) -> set[str]:

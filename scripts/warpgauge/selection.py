@@ -23,11 +23,15 @@ LONGEST_FILTER = 32 * 1024
 
 def chosen(everything: Sequence[Binary], filter: str, scratch: Path) -> list[Binary]:
     """What `filter` leaves, as the binaries themselves read it; it may be nothing."""
-    return discovery.select(everything, filter, scratch) if filter else list(everything)
+    if filter:
+        return discovery.select(everything, filter, scratch)
+    return [binary for binary in everything if binary.names or binary.fault is not None]
 
 
-def wanted(everything: Sequence[Binary], filter: str, scratch: Path) -> list[Binary]:
-    """`chosen`, but raises UserError for nothing."""
+def wanted(
+    everything: Sequence[Binary], filter: str, scratch: Path, *, suites: bool = False
+) -> list[Binary]:
+    """`chosen`, but raises UserError for nothing. `suites` says that --suite can be given."""
     left = chosen(everything, filter, scratch)
     if any(binary.names for binary in left):
         return left
@@ -38,6 +42,12 @@ def wanted(everything: Sequence[Binary], filter: str, scratch: Path) -> list[Bin
                 f"nothing{asked} can be measured: {binary.path.name} {binary.fault}",
                 ExitStatus.NOT_MEASURED,
             )
+    if suites and discovery.left_out(everything, scratch, filter):
+        match = f"match --filter {typed(filter)}" if filter else "are in the programs"
+        raise UserError(
+            f"only benchmarks of the full suite {match}: ask for it with "
+            f"--suite {discovery.FULL_SUITE}"
+        )
     if not filter:
         raise UserError("no benchmark is in the programs that were built")
     names = [name for binary in everything for name in binary.names]

@@ -8,6 +8,7 @@ large as the minimum effect (`kinship`), and larger than the benchmark's own noi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -39,11 +40,11 @@ def judge(baseline: Record, candidate: Record, terms: Terms = _DEFAULT) -> Compa
     request = Request(terms.filter, candidate, baseline)
     everything = list({**baseline.rows, **candidate.rows})
     asked = request.covered(everything)
-    skipped = harmless_skips(baseline, candidate)
-    unexpected = {row.name for row in skipped}
-    names = [name for name in asked if name not in unexpected]
+    harmless = {row.name: row for row in harmless_skips(baseline, candidate)}
+    skipped = [harmless[name] for name in asked if name in harmless]
+    names = [name for name in asked if name not in harmless]
     if terms.policy is not None:
-        terms.policy.require_quick(names)
+        terms.policy.require_quick([*names, *request.left_out])
     refusal = context.refusal(baseline, candidate, terms.allow)
     if refusal is not None:
         refused = tuple(_refused(baseline, candidate, name, refusal) for name in names)
@@ -83,11 +84,19 @@ def _under_policy(comparison: Comparison, terms: Terms, request: Request) -> Com
     """With what the policy accepts and requires; a part of the suite need not have all of it."""
     if terms.policy is None or comparison.refusal is not None:
         return comparison
-    whole = not request.filters
+    names = [verdict.name for verdict in comparison.verdicts]
+
+    def asked(pattern: str) -> bool:
+        """For more than what the suite left out alone."""
+        if request.filters:
+            return False
+        search = re.compile(pattern).search
+        return not any(map(search, request.left_out)) or any(map(search, names))
+
     found = policy_effects.apply(
         terms.policy,
         comparison.verdicts,
-        lambda pattern: whole,
+        asked,
         terms.today,
         resources_fail=terms.fail_on_resources,
     )
