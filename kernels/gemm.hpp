@@ -89,8 +89,8 @@ enum class GemmB : std::uint8_t {
 /// expected[i] = element first + i of C, flattened, for i < count, summed in double precision, in
 /// order of k; products of two T are exact in double. T: float, __half, __nv_bfloat16 or
 /// __nv_fp8_e4m3. A part of C is enough to verify a large one. count = 0 does nothing. Also throws
-/// std::invalid_argument when first + count > m*n, or for more than 2^31 - 1 blocks of 16 rows x 256
-/// columns.
+/// std::invalid_argument when first + count > m*n, or for more than 2^31 - 1 blocks of 16 rows x
+/// 256 columns.
 template <class T>
 void gemm_reference(const T* a, const T* b, double* expected, GemmShape shape, std::size_t first,
                     std::size_t count, cudaStream_t stream, GemmB layout = GemmB::row_major);
