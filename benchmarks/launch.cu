@@ -182,10 +182,14 @@ Work as_one_kernel(const ChainMemory& memory) {
 // Bound by the sixteen calls, by the sixteen kernels on the device, by one of each.
 const GpuBenchmark chain_stream{
     "launch/chain_stream", {}, [](GpuCase& gpu) { chain_to_its_end(gpu, one_by_one); }};
-const GpuBenchmark chain_graph{
-    "launch/chain_graph", {}, [](GpuCase& gpu) { chain_to_its_end(gpu, as_one_graph); }};
-const GpuBenchmark chain_fused{
-    "launch/chain_fused", {}, [](GpuCase& gpu) { chain_to_its_end(gpu, as_one_kernel); }};
+// Of the full suite: in a process that has run two of these three, kernels in a graph start 0.3 us
+// later ever after (H200: 0.53 and 0.85 us an empty one, in 140 of 140 cases; why is not known).
+const GpuBenchmark chain_graph{"launch/chain_graph", {in_full_suite}, [](GpuCase& gpu) {
+                                 chain_to_its_end(gpu, as_one_graph);
+                               }};
+const GpuBenchmark chain_fused{"launch/chain_fused", {in_full_suite}, [](GpuCase& gpu) {
+                                 chain_to_its_end(gpu, as_one_kernel);
+                               }};
 
 /// A chain of `length` kernels like `step`, in memory of its own each time.
 Work chain_of(GpuCase& gpu, unsigned length, Step step) {

@@ -208,7 +208,8 @@ void touch_by_device(unsigned char* memory, std::size_t bytes, cudaStream_t stre
   WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
 }
 
-const Axes sizes{{"bytes", {4 * kibi, 64 * mebi}, {64 * kibi, mebi, 16 * mebi, 256 * mebi, gibi}}};
+// What maps memory takes 2.4 times as long on a host with two H200s as on one with one: full suite.
+const Axes sizes{{"bytes", {4 * kibi}, {64 * kibi, mebi, 16 * mebi, 64 * mebi, 256 * mebi, gibi}}};
 
 const GpuBenchmark malloc_free{"memory/malloc_free", sizes,
                                [](GpuCase& gpu) { gpu.host_calls(pairs(gpu, by_cuda_malloc())); }};
@@ -218,7 +219,7 @@ const GpuBenchmark malloc_async_warm{
     warm_pool};
 const GpuBenchmark malloc_async_cold{
     "memory/malloc_async_cold",
-    {{"bytes", {64 * mebi}, {4 * kibi, 64 * kibi, mebi, 16 * mebi, 256 * mebi, gibi}}},
+    {{"bytes", {}, {4 * kibi, 64 * kibi, mebi, 16 * mebi, 64 * mebi, 256 * mebi, gibi}}},
     cold_pool};
 
 const GpuBenchmark malloc_managed{

@@ -17,7 +17,7 @@ from warpgauge.load import load
 
 
 def test_the_generated_rows_are_shaped_like_the_recorded_ones(tmp_path: Path) -> None:
-    recorded = json.loads((BASELINE / "elementwise.json").read_text())["benchmarks"][0]
+    recorded = json.loads(min(BASELINE.glob("*.json")).read_text())["benchmarks"][0]
     path, _ = write_pair(tmp_path, 200)
     (made, *_), names = json.loads(path.read_text())["benchmarks"], load(path).rows.keys()
     assert len(names) == 200
