@@ -33,6 +33,8 @@ class CublasLtFp8Gemm {
   explicit CublasLtFp8Gemm(GemmShape shape,
                            std::size_t workspace_bytes = CublasGemm::default_workspace_bytes);
   ~CublasLtFp8Gemm();
+  CublasLtFp8Gemm(const CublasLtFp8Gemm&) = delete;
+  CublasLtFp8Gemm& operator=(const CublasLtFp8Gemm&) = delete;
   CublasLtFp8Gemm(CublasLtFp8Gemm&&) noexcept;
   CublasLtFp8Gemm& operator=(CublasLtFp8Gemm&&) noexcept;
 
