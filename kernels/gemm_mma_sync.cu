@@ -5,11 +5,9 @@
 // of mma.sync: 622 TFLOP/s on an H200, where cuBLAS reaches 820 by instructions of Hopper's own.
 #include <type_traits>
 
-#include "kernels/arguments.hpp"
 #include "kernels/gemm_tensor.hpp"
-#include "kernels/gemm_tensor_arguments.hpp"
+#include "kernels/gemm_tensor_stages.cuh"
 #include "kernels/gemm_tensor_tiles.cuh"
-#include "kernels/launch_check.hpp"
 
 namespace warpgauge::kernels {
 
@@ -61,7 +59,6 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
   constexpr unsigned steps = Tile::k / mma_k;
   constexpr unsigned rows = Tile::warp_m / mma_m;
   constexpr unsigned columns = Tile::warp_n / mma_n;
-  static_assert(steps % 2 == 0, "the two sets of fragments take turns across stages");
   static_assert(columns % 2 == 0, "one ldmatrix brings two columns of fragments of B");
   extern __shared__ __align__(128) unsigned char memory[];
 
@@ -120,29 +117,12 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
     }
   };
 
-  const std::size_t stages = (shape.k + Tile::k - 1) / Tile::k;
-#pragma unroll
-  for (unsigned stage = 0; stage < Tile::stages - 1; ++stage) {
-    copy_stage(stage, stage);
-    commit_copies();
-  }
-  unsigned read = 0;
-  unsigned write = Tile::stages - 1;
-  for (std::size_t stage = 0; stage < stages; ++stage) {
-    // This stage has arrived, and nobody reads the one before it any more: its last fragments are
-    // in registers, and multiplied while this one's first ones are on their way.
-    wait_for_copies<Tile::stages - 2>();
-    __syncthreads();
-#pragma unroll
-    for (unsigned step = 0; step < steps; ++step) {
-      load_fragments(read, step, step % 2);
-      copy_stage.template operator()<steps>(stage + Tile::stages - 1, write, step);
-      multiply((step + 1) % 2);
-    }
-    commit_copies();
-    write = read;
-    read = read + 1 == Tile::stages ? 0 : read + 1;
-  }
+  go_through_stages<Tile, steps>(
+      shape.k, copy_stage, [&](unsigned slot, unsigned step, std::size_t next, unsigned free) {
+        load_fragments(slot, step, step % 2);
+        copy_stage.template operator()<steps>(next, free, step);
+        multiply((step + 1) % 2);
+      });
   multiply(1);
   wait_for_copies<0>();  // also the zeros that were copied past the last stage
 
@@ -179,31 +159,12 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
 #endif
 }
 
-template <class Tile, class T>
-void launch_mma_sync(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream) {
-  const GemmTiles tiles = gemm_tiles("gemm_mma_sync", shape, Tile::m, Tile::n);
-  require_compute_capability("gemm_mma_sync", tensor_compute_capability);
-  constexpr unsigned bytes = Tile::stages * (Tile::m + Tile::n) * Tile::k * sizeof(T);
-  const auto launch = [&](auto kernel) {
-    allow_shared_memory("gemm_mma_sync", reinterpret_cast<const void*>(kernel), bytes);
-    kernel<<<tiles.blocks, Tile::threads, bytes, stream>>>(a, b, c, shape, tiles.rows,
-                                                           tiles.columns);
-  };
-  if (has_whole_chunks(shape, sizeof(T))) {
-    launch(gemm_mma_sync_kernel<T, Tile, true>);
-  } else {
-    launch(gemm_mma_sync_kernel<T, Tile, false>);
-  }
-  check_launch("gemm_mma_sync");
-}
-
 template <class T>
 void gemm_mma_sync(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream) {
-  if (shape.m == 0 || shape.n == 0) {
-    return;
-  }
-  require_tensor_gemm("gemm_mma_sync", a, b, c, shape);
-  launch_mma_sync<MmaTile<128, 256, 64, 3, 64, 64, 1, 8>>(a, b, c, shape, stream);
+  using Tile = MmaTile<128, 256, 64, 3, 64, 64, 1, 8>;
+  constexpr unsigned bytes = Tile::stages * (Tile::m + Tile::n) * Tile::k * sizeof(T);
+  launch_tiles<Tile, T>("gemm_mma_sync", gemm_mma_sync_kernel<T, Tile, true>,
+                        gemm_mma_sync_kernel<T, Tile, false>, bytes, a, b, c, shape, stream);
 }
 
 template void gemm_mma_sync(const __half*, const __half*, __half*, GemmShape, cudaStream_t);

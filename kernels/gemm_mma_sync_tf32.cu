@@ -3,11 +3,9 @@
 // transposes 32 bits, so B is read word by word, in an order of banks without conflicts; and every
 // fragment is rounded, while others are multiplied. Bound by the rate of mma.sync,
 // 311 TFLOP/s on an H200, and by the rounding, without which it is a tenth faster.
-#include "kernels/arguments.hpp"
 #include "kernels/gemm_tensor.hpp"
-#include "kernels/gemm_tensor_arguments.hpp"
+#include "kernels/gemm_tensor_stages.cuh"
 #include "kernels/gemm_tensor_tiles.cuh"
-#include "kernels/launch_check.hpp"
 
 namespace warpgauge::kernels {
 
@@ -75,7 +73,6 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
   constexpr unsigned steps = Tile::k / tf32_k;
   constexpr unsigned rows = Tile::warp_m / tf32_m;
   constexpr unsigned columns = Tile::warp_n / tf32_n;
-  static_assert(steps % 2 == 0, "the two sets of fragments take turns across stages");
   extern __shared__ __align__(128) unsigned char memory[];
 
   const GemmTile tile = tile_of_block(tile_rows, tile_columns, Tile::group);
@@ -151,32 +148,15 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
     }
   };
 
-  const std::size_t stages = (shape.k + Tile::k - 1) / Tile::k;
-#pragma unroll
-  for (unsigned stage = 0; stage < Tile::stages - 1; ++stage) {
-    copy_stage(stage, stage);
-    commit_copies();
-  }
-  unsigned read = 0;
-  unsigned write = Tile::stages - 1;
-  for (std::size_t stage = 0; stage < stages; ++stage) {
-    // This stage has arrived, and nobody reads the one before it any more: its last fragments are
-    // in registers, and multiplied while this one's first ones are on their way.
-    wait_for_copies<Tile::stages - 2>();
-    __syncthreads();
-#pragma unroll
-    for (unsigned step = 0; step < steps; ++step) {
-      load_fragments(read, step, step % 2);
-      if (step == 1) {  // behind this stage's first fragments, which are waited for
-        copy_stage(stage + Tile::stages - 1, write);
-      }
-      multiply((step + 1) % 2);
-      round_fragments(step % 2);  // while tensor cores are busy, not when they wait for it
-    }
-    commit_copies();
-    write = read;
-    read = read + 1 == Tile::stages ? 0 : read + 1;
-  }
+  go_through_stages<Tile, steps>(
+      shape.k, copy_stage, [&](unsigned slot, unsigned step, std::size_t next, unsigned free) {
+        load_fragments(slot, step, step % 2);
+        if (step == 1) {  // behind this stage's first fragments, which are waited for
+          copy_stage(next, free);
+        }
+        multiply((step + 1) % 2);
+        round_fragments(step % 2);  // while tensor cores are busy, not when they wait for it
+      });
   multiply(1);
   wait_for_copies<0>();  // also the zeros that were copied past the last stage
 
@@ -196,32 +176,12 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
 #endif
 }
 
-template <class Tile>
-void launch_mma_sync_tf32(const float* a, const float* b, float* c, GemmShape shape,
-                          cudaStream_t stream) {
-  const GemmTiles tiles = gemm_tiles("gemm_mma_sync_tf32", shape, Tile::m, Tile::n);
-  require_compute_capability("gemm_mma_sync_tf32", tensor_compute_capability);
-  constexpr unsigned bytes = Tile::stages * (Tile::m + Tile::n) * Tile::k * sizeof(float);
-  const auto launch = [&](auto kernel) {
-    allow_shared_memory("gemm_mma_sync_tf32", reinterpret_cast<const void*>(kernel), bytes);
-    kernel<<<tiles.blocks, Tile::threads, bytes, stream>>>(a, b, c, shape, tiles.rows,
-                                                           tiles.columns);
-  };
-  if (has_whole_chunks(shape, sizeof(float))) {
-    launch(gemm_mma_sync_tf32_kernel<Tile, true>);
-  } else {
-    launch(gemm_mma_sync_tf32_kernel<Tile, false>);
-  }
-  check_launch("gemm_mma_sync_tf32");
-}
-
 void gemm_mma_sync_tf32(const float* a, const float* b, float* c, GemmShape shape,
                         cudaStream_t stream) {
-  if (shape.m == 0 || shape.n == 0) {
-    return;
-  }
-  require_tensor_gemm("gemm_mma_sync_tf32", a, b, c, shape);
-  launch_mma_sync_tf32<MmaTile<128, 128, 16, 4, 64, 64, 2, 8>>(a, b, c, shape, stream);
+  using Tile = MmaTile<128, 128, 16, 4, 64, 64, 2, 8>;
+  constexpr unsigned bytes = Tile::stages * (Tile::m + Tile::n) * Tile::k * sizeof(float);
+  launch_tiles<Tile, float>("gemm_mma_sync_tf32", gemm_mma_sync_tf32_kernel<Tile, true>,
+                            gemm_mma_sync_tf32_kernel<Tile, false>, bytes, a, b, c, shape, stream);
 }
 
 }  // namespace warpgauge::kernels
