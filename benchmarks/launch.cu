@@ -16,14 +16,6 @@ namespace {
 
 using namespace warpgauge;
 
-/// `work`, and then its end awaited by the host.
-Work to_its_end(const Work& work) {
-  return [=](const Turn& at) {
-    work(at);
-    WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
-  };
-}
-
 void need_hopper(const GpuCase& gpu, const char* what) {
   if (gpu.device().compute_major < 9) {
     throw Unsupported(std::string(what) + " needs compute capability 9.0");

@@ -13,14 +13,6 @@ namespace {
 
 using namespace warpgauge;
 
-/// Ends a body whose work can only be timed as a call that the host waits for.
-void call_and_wait(GpuCase& gpu, const Work& work) {
-  gpu.host_calls([=](const Turn& at) {
-    work(at);
-    WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
-  });
-}
-
 template <class T>
 void copy_elements(GpuCase& gpu, Way way, std::size_t bytes) {
   const auto source = gpu.input<T>(bytes / sizeof(T), way.from);
@@ -34,7 +26,7 @@ void copy_elements(GpuCase& gpu, Way way, std::size_t bytes) {
     gpu.replay(work);
   } else {
     // The driver stages it through memory of its own while the caller waits.
-    call_and_wait(gpu, work);
+    gpu.host_calls(to_its_end(work));
   }
 }
 
@@ -160,12 +152,12 @@ void copy_2d(GpuCase& gpu, Way way) {
 /// Small copies one call each: bound by the driver's work a call.
 void copy_in_a_loop(GpuCase& gpu, Way way) {
   const Rows pieces(gpu, way, gpu.param("pieces"), gpu.param("piece_bytes"));
-  call_and_wait(gpu, [=](const Turn& at) {
+  gpu.host_calls(to_its_end([=](const Turn& at) {
     for (std::size_t i = 0; i < pieces.count; ++i) {
       WARPGAUGE_CHECK(cudaMemcpyAsync(pieces.to(at, i), pieces.from(at, i), pieces.bytes,
                                       cudaMemcpyDefault, at.stream));
     }
-  });
+  }));
 }
 
 /// The same by one cudaMemcpyBatchAsync, which no graph can hold.
@@ -181,7 +173,7 @@ void copy_in_a_batch(GpuCase& gpu, Way way) {
   std::vector<std::size_t> sizes(pieces.count, pieces.bytes);
   std::vector<void*> from(pieces.count);
   std::vector<void*> to(pieces.count);
-  call_and_wait(gpu, [=](const Turn& at) mutable {
+  gpu.host_calls(to_its_end([=](const Turn& at) mutable {
     for (std::size_t i = 0; i < pieces.count; ++i) {
       from[i] = pieces.from(at, i);
       to[i] = pieces.to(at, i);
@@ -197,7 +189,7 @@ void copy_in_a_batch(GpuCase& gpu, Way way) {
     WARPGAUGE_CHECK(cudaMemcpyBatchAsync(to.data(), from.data(), sizes.data(), pieces.count,
                                          &attributes, &first, 1, &failed, at.stream));
 #endif
-  });
+  }));
 #else
   static_cast<void>(gpu);
   static_cast<void>(way);

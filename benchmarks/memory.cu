@@ -136,11 +136,7 @@ void warm_pool(GpuCase& gpu) {
 
 /// The pool keeps nothing: every call maps memory, and the synchronisation unmaps it.
 void cold_pool(GpuCase& gpu) {
-  const Work pair = pairs(gpu, by_pool(gpu, 0));
-  gpu.host_calls([=](const Turn& at) {
-    pair(at);
-    WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
-  });
+  gpu.host_calls(to_its_end(pairs(gpu, by_pool(gpu, 0))));
 }
 
 /// Ordinary memory that has been written to, as a program has it that wants to lock it: in pages of

@@ -97,14 +97,6 @@ Work pipeline(GpuCase& gpu) {
   };
 }
 
-/// The host's time of a call with the wait for it.
-Work and_wait(const Work& work) {
-  return [=](const Turn& at) {
-    work(at);
-    WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
-  };
-}
-
 /// Both copies of a pipeline at once and nothing else: the bus in both directions.
 void copies_alone(GpuCase& gpu) {
   const auto in = gpu.input<std::int32_t>(total, Memory::pinned);
@@ -164,15 +156,16 @@ const Axes chunked_and_issued{{"streams", {4}, {1, 2, 8}}, {"chunks", {16}, {4, 
 const GpuBenchmark in_a_graph{"overlap/pipeline", chunked,
                               [](GpuCase& gpu) { gpu.replay(pipeline(gpu)); }};
 const GpuBenchmark issued{"overlap/pipeline_issued", chunked_and_issued,
-                          [](GpuCase& gpu) { gpu.host_calls(and_wait(pipeline(gpu))); }};
+                          [](GpuCase& gpu) { gpu.host_calls(to_its_end(pipeline(gpu))); }};
 const GpuBenchmark only_copies{"overlap/copies_alone", {}, copies_alone};
 const GpuBenchmark only_compute{"overlap/compute_alone", {}, compute_alone};
 
 const GpuBenchmark small_in_a_graph{"overlap/small_kernels",
                                     {{"streams", {1, 8}, {2, 4}}},
                                     [](GpuCase& gpu) { gpu.replay(small_kernels(gpu)); }};
-const GpuBenchmark small_issued{"overlap/small_kernels_issued",
-                                {{"streams", {}, {1, 2, 4, 8}}},
-                                [](GpuCase& gpu) { gpu.host_calls(and_wait(small_kernels(gpu))); }};
+const GpuBenchmark small_issued{
+    "overlap/small_kernels_issued", {{"streams", {}, {1, 2, 4, 8}}}, [](GpuCase& gpu) {
+      gpu.host_calls(to_its_end(small_kernels(gpu)));
+    }};
 
 }  // namespace

@@ -25,7 +25,6 @@ using kernels::LookbackScan;
 using kernels::RowsShape;
 using kernels::ThrustScan;
 using kernels::TransposeShape;
-using Where = std::source_location;
 
 // Terms are of either sign and at most 2.25, so that partial sums of m terms are about 1.5 sqrt(m),
 // and the errors of n additions add up like a random walk, to about u sqrt(n) 1.5 sqrt(m) with the
