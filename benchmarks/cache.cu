@@ -14,8 +14,6 @@ using namespace warpgauge;
 
 constexpr std::size_t blocks_per_sm = 4;  // see kernels/cache_read.cu
 
-constexpr std::size_t mebibyte = std::size_t{1} << 20;
-
 /// Integers read past the L1 by the whole device, `read_bytes` in all or a little more. `traffic`:
 /// what bounds them, if none of them is found in a cache.
 void read(GpuCase& gpu, std::size_t read_bytes, Condition condition,
@@ -37,7 +35,7 @@ void read(GpuCase& gpu, std::size_t read_bytes, Condition condition,
 
 /// Again and again, so that the first time counts little.
 void read_again(GpuCase& gpu, Condition condition) {
-  read(gpu, 512 * mebibyte, condition, std::nullopt);
+  read(gpu, 512 * mebi, condition, std::nullopt);
 }
 
 /// Once, as most kernels read.
@@ -46,18 +44,16 @@ void read_once(GpuCase& gpu, Condition condition) {
 }
 
 // By footprint, from the L2 as far as that holds it.
-const GpuBenchmark read_hot{"cache/read_hot/i32",
-                            {{"bytes",
-                              {4 * mebibyte, 24 * mebibyte, 48 * mebibyte},
-                              {16 * mebibyte, 32 * mebibyte, 40 * mebibyte, 56 * mebibyte}}},
-                            [](GpuCase& gpu) { read_again(gpu, Condition::hot); }};
+const GpuBenchmark read_hot{
+    "cache/read_hot/i32",
+    {{"bytes", {4 * mebi, 24 * mebi, 48 * mebi}, {16 * mebi, 32 * mebi, 40 * mebi, 56 * mebi}}},
+    [](GpuCase& gpu) { read_again(gpu, Condition::hot); }};
 // More than the L2 of an H200 holds: most of each round comes from device memory.
-const GpuBenchmark read_cold{
-    "cache/read/i32",
-    {{"bytes", {128 * mebibyte}, {64 * mebibyte, 96 * mebibyte, 256 * mebibyte}}},
-    [](GpuCase& gpu) { read_again(gpu, Condition::cold); }};
+const GpuBenchmark read_cold{"cache/read/i32",
+                             {{"bytes", {128 * mebi}, {64 * mebi, 96 * mebi, 256 * mebi}}},
+                             [](GpuCase& gpu) { read_again(gpu, Condition::cold); }};
 
-const Axes once{{"bytes", {16 * mebibyte}, {4 * mebibyte, 32 * mebibyte}}};
+const Axes once{{"bytes", {16 * mebi}, {4 * mebi, 32 * mebi}}};
 const GpuBenchmark once_hot{"cache/read_once_hot/i32", once,
                             [](GpuCase& gpu) { read_once(gpu, Condition::hot); }};
 const GpuBenchmark once_cold{"cache/read_once/i32", once,

@@ -176,17 +176,16 @@ const GpuBenchmark copied{"elementwise/copy_memcpy/f32",
                           copy_by_vendor};
 
 // Elements: from latency-bound through one L2 of data to well past it. 64 MiB are 16 Mi floats.
-constexpr std::size_t ki = 1 << 10;
-constexpr std::size_t mi = 1 << 20;
 constexpr std::size_t e8 = 100'000'000;  // a size that many write down, and no power of two
-const Axis sweep_of_full{"n", {}, {4 * ki, 256 * ki, 16 * mi, 256 * mi}};
-const Axis large{"n", {16 * mi}, {4 * ki, 256 * ki, 256 * mi}};
-const Axis large_and_tiny{"n", {4 * ki, 16 * mi}, {256 * ki, 64 * mi, 256 * mi}};
-const Axis two_large{"n", {16 * mi}, {256 * mi}};
-const Axis large_of_full{"n", {}, {16 * mi, 256 * mi}};
-const Axis one_of_full{"n", {}, {16 * mi}};
-const Axis narrow{"n", {32 * mi}, {4 * ki, 512 * mi}};  // 16-bit elements: as many bytes as `large`
-const Axis narrow_of_full{"n", {}, {32 * mi}};
+const Axis sweep_of_full{"n", {}, {4 * kibi, 256 * kibi, 16 * mebi, 256 * mebi}};
+const Axis large{"n", {16 * mebi}, {4 * kibi, 256 * kibi, 256 * mebi}};
+const Axis large_and_tiny{"n", {4 * kibi, 16 * mebi}, {256 * kibi, 64 * mebi, 256 * mebi}};
+const Axis two_large{"n", {16 * mebi}, {256 * mebi}};
+const Axis large_of_full{"n", {}, {16 * mebi, 256 * mebi}};
+const Axis one_of_full{"n", {}, {16 * mebi}};
+const Axis narrow{
+    "n", {32 * mebi}, {4 * kibi, 512 * mebi}};  // 16-bit elements: as many bytes as `large`
+const Axis narrow_of_full{"n", {}, {32 * mebi}};
 
 const GpuBenchmark floats[] = {
     unary<Copy>("copy_scalar", transform_scalar, sweep_of_full),
@@ -194,14 +193,16 @@ const GpuBenchmark floats[] = {
     unary<Copy>("copy_thrust", transform_thrust, large),
     unary<Copy>("copy_cub", transform_cub, two_large),
     unary<Square>("square_scalar", transform_scalar,
-                  {"n", {e8}, {4 * ki, 256 * ki, 16 * mi, 256 * mi}}),
-    unary<Square>("square_grid_stride", transform_grid_stride, {"n", {16 * mi}, {e8, 256 * mi}}),
+                  {"n", {e8}, {4 * kibi, 256 * kibi, 16 * mebi, 256 * mebi}}),
+    unary<Square>("square_grid_stride", transform_grid_stride,
+                  {"n", {16 * mebi}, {e8, 256 * mebi}}),
     unary<Square>("square_vec4", transform_vector,
-                  {"n", {16 * mi, e8}, {4 * ki, 256 * ki, 256 * mi}}),
+                  {"n", {16 * mebi, e8}, {4 * kibi, 256 * kibi, 256 * mebi}}),
     unary<Square>("square_thrust", transform_thrust, large),
-    unary<Square>("square_cub", transform_cub, {"n", {16 * mi}, {e8, 256 * mi}}),
+    unary<Square>("square_cub", transform_cub, {"n", {16 * mebi}, {e8, 256 * mebi}}),
     // Buffers of 2 and of 16 MiB that stay in the L2.
-    unary<Square>("square_vec4_hot", transform_vector, {"n", {2 * mi}, {256 * ki}}, Condition::hot),
+    unary<Square>("square_vec4_hot", transform_vector, {"n", {2 * mebi}, {256 * kibi}},
+                  Condition::hot),
     unary<Affine>("affine_scalar", transform_scalar, sweep_of_full),
     unary<Affine>("affine_vec4", transform_vector, large),
     unary<Affine>("affine_thrust", transform_thrust, sweep_of_full),
@@ -254,7 +255,7 @@ const GpuBenchmark conversions[] = {
 
 const GpuBenchmark axpys[] = {
     axpy<float>("axpy_scalar", axpy_scalar, one_of_full),
-    axpy<float>("axpy_vec4", axpy_vector, {"n", {16 * mi}, {4 * ki, 256 * mi}}),
+    axpy<float>("axpy_vec4", axpy_vector, {"n", {16 * mebi}, {4 * kibi, 256 * mebi}}),
     axpy<float>("axpy_thrust", axpy_thrust, one_of_full),
     axpy<float>("axpy_cub", axpy_cub, two_large),
     axpy<Bf16>("axpy_vec8", axpy_vector, narrow_of_full),

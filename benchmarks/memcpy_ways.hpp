@@ -11,10 +11,6 @@
 
 namespace warpgauge {
 
-inline constexpr std::size_t kibi = std::size_t{1} << 10;
-inline constexpr std::size_t mebi = std::size_t{1} << 20;
-inline constexpr std::size_t gibi = std::size_t{1} << 30;
-
 /// From one kind of memory to another: "h2d_pinned", "d2h_registered", "d2d", "d2d_managed".
 struct Way {
   Memory from;

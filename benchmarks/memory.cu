@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "fixtures/cuda/units.hpp"
 #include "fixtures/gpu_benchmark.hpp"
 #include "fixtures/pageable_memory.hpp"
 #include "kernels/copy.hpp"
@@ -18,9 +17,6 @@ namespace {
 
 using namespace warpgauge;
 
-constexpr std::size_t kibi = std::size_t{1} << 10;
-constexpr std::size_t mebi = std::size_t{1} << 20;
-constexpr std::size_t gibi = std::size_t{1} << 30;
 constexpr std::size_t page = 4 * kibi;
 
 /// Throws unless the last byte of what the device can reach keeps what the device writes to it.
