@@ -226,7 +226,8 @@ const GpuBenchmark plain[] = {
     benchmark(h2d(pageable), "", copy, bytes({4 * kibi, 16 * mebi}, 1, gibi)),
     benchmark(d2h(pageable), "", copy, bytes({4 * kibi, 16 * mebi}, 1, gibi)),
     benchmark(h2d(pinned), "", copy, bytes({4 * kibi, mebi, 16 * mebi}, 1, gibi)),
-    benchmark(d2h(pinned), "", copy, bytes({4 * kibi, 16 * mebi}, 1, gibi)),
+    // 4 KiB take 7 % longer on a host with two H200s than on one with one: of the full suite.
+    benchmark(d2h(pinned), "", copy, bytes({16 * mebi}, 1, gibi)),
     benchmark(h2d(write_combined), "", copy, bytes({16 * mebi}, 4 * kibi, 256 * mebi)),
     benchmark(d2h(write_combined), "", copy, bytes({}, 4 * kibi, 16 * mebi)),
     benchmark(h2d(registered), "", copy, bytes({16 * mebi}, 4 * kibi, 256 * mebi)),
