@@ -4,6 +4,7 @@
 // single words are bound by device memory.
 #include <memory>
 
+#include "fixtures/cuda/units.hpp"
 #include "fixtures/gpu_benchmark.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/reduce.hpp"
@@ -117,8 +118,9 @@ const GpuBenchmark sum_thrust{
       gpu.host_calls([=](const Turn& at) { *out[at] = kernels::sum_thrust(in[at], n, at.stream); });
     }};
 
-// Softmax and layer norm: a matrix of 64 Mi elements, read and written once, by rows of `columns`.
-constexpr std::size_t matrix_elements = std::size_t{64} << 20;
+// Softmax and layer norm: a matrix of 256 MiB, read and written once, by rows of `columns`.
+template <class T>
+constexpr std::size_t matrix_elements = 256 * mebi / sizeof(T);
 constexpr float epsilon = 1e-5F;
 
 /// holds_rows: the kernel keeps a row in registers, of several blocks where it is long.
@@ -129,7 +131,7 @@ RowsShape rows_of(const GpuCase& gpu, bool holds_rows) {
       gpu.device().compute_major < 9) {
     throw Unsupported("rows of this length need clusters of blocks: compute capability 9.0");
   }
-  return {matrix_elements / columns, columns};
+  return {matrix_elements<T> / columns, columns};
 }
 
 template <class T>
@@ -145,9 +147,9 @@ constexpr double sums = 512 * unit_roundoff<float>;
 template <class T, Softmax<T> launch>
 void normalise_powers(GpuCase& gpu) {
   const RowsShape shape = rows_of<T>(gpu, launch == kernels::softmax<T>);
-  const auto in = gpu.input<T>(matrix_elements);
-  const auto out = gpu.output<T>(matrix_elements);
-  gpu.moves_bytes(2 * matrix_elements * sizeof(T));
+  const auto in = gpu.input<T>(matrix_elements<T>);
+  const auto out = gpu.output<T>(matrix_elements<T>);
+  gpu.moves_bytes(2 * matrix_elements<T> * sizeof(T));
   gpu.verify(out, {.relative = sums + unit_roundoff<T>},
              [=](const Turn& at, Window part, double* expected) {
                kernels::softmax_reference(in[at], expected, shape, part.first, part.count,
@@ -159,11 +161,11 @@ void normalise_powers(GpuCase& gpu) {
 template <class T, LayerNorm<T> launch>
 void normalise_moments(GpuCase& gpu) {
   const RowsShape shape = rows_of<T>(gpu, launch == kernels::layer_norm<T>);
-  const auto in = gpu.input<T>(matrix_elements);
+  const auto in = gpu.input<T>(matrix_elements<T>);
   const auto gamma = gpu.input<T>(shape.columns);
   const auto beta = gpu.input<T>(shape.columns);
-  const auto out = gpu.output<T>(matrix_elements);
-  gpu.moves_bytes(2 * (matrix_elements + shape.columns) * sizeof(T));
+  const auto out = gpu.output<T>(matrix_elements<T>);
+  gpu.moves_bytes(2 * (matrix_elements<T> + shape.columns) * sizeof(T));
   // |x - mean| is at most 1.5 times the deviation of 1.04, gamma at most 1.5.
   gpu.verify(out, {.absolute = 4 * sums, .relative = unit_roundoff<T>},
              [=](const Turn& at, Window part, double* expected) {
