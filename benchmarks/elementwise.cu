@@ -3,6 +3,9 @@
 // at a time (vec4, vec8, fused, Thrust, CUB), but for GELU of 16 bits and pow, which are bound by
 // arithmetic; by the loads in flight where it moves one element (scalar, grid_stride, misaligned);
 // by launches where n is small. Bytes are those that an operation asks for, each once.
+#include <algorithm>
+
+#include "benchmarks/elementwise_ways.hpp"
 #include "fixtures/cuda/unsupported.hpp"
 #include "fixtures/gpu_benchmark.hpp"
 #include "kernels/elementwise.hpp"
@@ -19,35 +22,6 @@ template <class Op, class In, class Out>
 using Launcher = void (*)(const In*, Out*, std::size_t, cudaStream_t, Op);
 template <class T>
 using AxpyLauncher = void (*)(Axpy, const T*, const T*, T*, std::size_t, cudaStream_t);
-
-// How far a result in float may lie from the exact one, for |x| < 1.5: one rounding where nothing
-// else is said. kernels/elementwise_test.hpp derives the others.
-constexpr double u = unit_roundoff<float>;
-template <class Op>
-constexpr Tolerance in_float{.relative = u};
-template <>
-constexpr Tolerance in_float<Copy>{};
-template <>
-constexpr Tolerance in_float<Pow2>{.relative = 8 * u};
-template <>
-constexpr Tolerance in_float<Chain>{.absolute = 4.5 * u};
-template <>
-constexpr Tolerance in_float<Gelu>{.absolute = 3 * u, .relative = 2 * u};
-template <>
-constexpr Tolerance in_float<GeluTanh> = in_float<Gelu>;
-// a x and the sum; |a x| <= 0.75 * 1.5.
-template <>
-constexpr Tolerance in_float<Axpy>{.absolute = 1.125 * u, .relative = u};
-
-/// That, and the rounding to Out, where there is one.
-template <class Op, class In, class Out>
-constexpr Tolerance tolerance() {
-  constexpr bool exact =
-      std::is_same_v<Out, float> || (std::is_same_v<Op, Copy> && std::is_same_v<In, Out>);
-  constexpr double stored = exact ? 0 : unit_roundoff<Out>;
-  return {.absolute = in_float<Op>.absolute * (1 + stored),
-          .relative = in_float<Op>.relative * (1 + stored) + stored};
-}
 
 template <class In, class Out>
 std::string type_name() {
@@ -99,11 +73,16 @@ GpuBenchmark axpy(const std::string& variant, AxpyLauncher<T> launch, const Axis
   return {"elementwise/" + variant + "/" + element_name<T>, {n}, body, where};
 }
 
+template <class T>
+using ChainLauncher = void (*)(const Chain&, const T*, T*, T*, std::size_t, cudaStream_t);
+
 // Four kernels, each of which reads and writes device memory: four times the bytes of one.
 template <class T>
-GpuBenchmark chain_of_four_kernels(const Axis& n,
+GpuBenchmark chain_of_four_kernels(const std::string& variant, ChainLauncher<T> launch,
+                                   const Axis& n,
                                    std::source_location where = std::source_location::current()) {
-  const auto body = [](GpuCase& gpu) {
+  const auto body = [=](GpuCase& gpu) {
+    require_supported(variant);
     const std::size_t count = gpu.param("n");
     const auto in = gpu.input<T>(count);
     const auto scratch = gpu.output<T>(count);
@@ -121,11 +100,10 @@ GpuBenchmark chain_of_four_kernels(const Axis& n,
     three.second.bias = 0;
     verify(scratch, three, 2 * 1.32);
     verify(out, Chain{}, 2 * 1.32 + 0.82);
-    gpu.replay([=](const Turn& at) {
-      chain_of_four(Chain{}, in[at], scratch[at], out[at], count, at.stream);
-    });
+    gpu.replay(
+        [=](const Turn& at) { launch(Chain{}, in[at], scratch[at], out[at], count, at.stream); });
   };
-  return {std::string("elementwise/chain_four/") + element_name<T>, {n}, body, where};
+  return {"elementwise/" + variant + "/" + element_name<T>, {n}, body, where};
 }
 
 // Bound by device memory, too, but what that moves are sectors of 32 bytes, of which an operation
@@ -208,39 +186,16 @@ const GpuBenchmark floats[] = {
     unary<Affine>("affine_thrust", transform_thrust, sweep_of_full),
     unary<Affine>("affine_cub", transform_cub, large_of_full),
     unary<Scale>("scale_vec4", transform_vector, large_of_full),
-    unary<Pow2>("pow_scalar", transform_scalar, one_of_full),
     unary<Pow2>("pow_vec4", transform_vector, two_large),
     unary<Gelu>("gelu_vec4", transform_vector, two_large),
-    unary<Gelu>("gelu_cub", transform_cub, one_of_full),
     unary<GeluTanh>("gelu_tanh_vec4", transform_vector, large_of_full),
     unary<Chain>("chain_fused", transform_vector, two_large),
-    unary<Chain>("chain_fused_cub", transform_cub, one_of_full),
 };
 
 const GpuBenchmark narrow_floats[] = {
     unary<Square, Bf16>("square_scalar", transform_scalar, narrow),
-    unary<Square, Bf16>("square_grid_stride", transform_grid_stride, narrow_of_full),
     unary<Square, Bf16>("square_vec8", transform_vector, narrow),
-    unary<Square, Bf16>("square_thrust", transform_thrust, narrow_of_full),
-    unary<Square, Bf16>("square_cub", transform_cub, narrow_of_full),
-    unary<Copy, Bf16>("copy_vec8", transform_vector, narrow_of_full),
-    unary<Scale, Bf16>("scale_vec8", transform_vector, narrow_of_full),
-    unary<Pow2, Bf16>("pow_vec8", transform_vector, narrow_of_full),
-    unary<Affine, Bf16>("affine_vec8", transform_vector, narrow_of_full),
     unary<Gelu, Bf16>("gelu_vec8", transform_vector, narrow),
-    unary<Gelu, Bf16>("gelu_cub", transform_cub, narrow_of_full),
-    unary<GeluTanh, Bf16>("gelu_tanh_vec8", transform_vector, narrow_of_full),
-    unary<Chain, Bf16>("chain_fused", transform_vector, narrow_of_full),
-    unary<Square, Half>("square_scalar", transform_scalar, narrow_of_full),
-    unary<Square, Half>("square_grid_stride", transform_grid_stride, narrow_of_full),
-    unary<Square, Half>("square_vec8", transform_vector, narrow_of_full),
-    unary<Copy, Half>("copy_vec8", transform_vector, narrow_of_full),
-    unary<Scale, Half>("scale_vec8", transform_vector, narrow_of_full),
-    unary<Pow2, Half>("pow_vec8", transform_vector, narrow_of_full),
-    unary<Affine, Half>("affine_vec8", transform_vector, narrow_of_full),
-    unary<Gelu, Half>("gelu_vec8", transform_vector, narrow_of_full),
-    unary<GeluTanh, Half>("gelu_tanh_vec8", transform_vector, narrow_of_full),
-    unary<Chain, Half>("chain_fused", transform_vector, narrow_of_full),
 };
 
 // 6 bytes an element: 16 at a time on the side of the floats, 8 on the other.
@@ -249,24 +204,94 @@ const GpuBenchmark conversions[] = {
     unary<Copy, Bf16, float>("convert_vec4", transform_vector, two_large),
     unary<Copy, float, Half>("convert_vec4", transform_vector, one_of_full),
     unary<Copy, Half, float>("convert_vec4", transform_vector, one_of_full),
+    unary<Copy, float, Bf16>("convert_thrust", transform_thrust, one_of_full),
+    unary<Copy, Bf16, float>("convert_thrust", transform_thrust, one_of_full),
+    unary<Copy, float, Half>("convert_thrust", transform_thrust, one_of_full),
+    unary<Copy, Half, float>("convert_thrust", transform_thrust, one_of_full),
     unary<Copy, float, Bf16>("convert_cub", transform_cub, one_of_full),
     unary<Copy, Bf16, float>("convert_cub", transform_cub, one_of_full),
+    unary<Copy, float, Half>("convert_cub", transform_cub, one_of_full),
+    unary<Copy, Half, float>("convert_cub", transform_cub, one_of_full),
 };
 
 const GpuBenchmark axpys[] = {
-    axpy<float>("axpy_scalar", axpy_scalar, one_of_full),
     axpy<float>("axpy_vec4", axpy_vector, {"n", {16 * mebi}, {4 * kibi, 256 * mebi}}),
-    axpy<float>("axpy_thrust", axpy_thrust, one_of_full),
     axpy<float>("axpy_cub", axpy_cub, two_large),
-    axpy<Bf16>("axpy_vec8", axpy_vector, narrow_of_full),
-    axpy<Bf16>("axpy_cub", axpy_cub, narrow_of_full),
-    axpy<Half>("axpy_vec8", axpy_vector, narrow_of_full),
 };
 
-const GpuBenchmark chains[] = {
-    chain_of_four_kernels<float>(two_large),
-    chain_of_four_kernels<Bf16>(narrow_of_full),
-    chain_of_four_kernels<Half>(narrow_of_full),
+const GpuBenchmark chain_four =
+    chain_of_four_kernels<float>("chain_four", chain_of_four, two_large);
+
+// ---- Beside them, of the full suite: each operation in each type by each way, at 64 MiB. ----
+
+template <class T>
+const Axis& beside = sizeof(T) == 4 ? one_of_full : narrow_of_full;
+
+/// Whether a table above has rows of it, with sizes of its own.
+template <class T>
+bool has_rows(const std::string& variant) {
+  const auto& all = GpuBenchmark::all();
+  return std::any_of(all.begin(), all.end(),
+                     [name = "elementwise/" + variant + "/" + element_name<T>](const auto& row) {
+                       return row.name == name;
+                     });
+}
+
+template <class T, class Way, class Op>
+void add_transform(std::source_location where) {
+  const std::string variant = variant_name<Way, Op, T>();
+  if (!has_rows<T>(variant)) {
+    unary<Op, T>(variant, Way::template transform<Op, T, T>, beside<T>, Condition::cold, where);
+  }
+}
+
+template <class T, class Way, class... Op>
+void add_transforms(std::source_location where) {
+  (add_transform<T, Way, Op>(where), ...);
+}
+
+template <class T, class... Way>
+void add_transforms_by(std::source_location where) {
+  (add_transforms<T, Way, Copy, Scale, Square, Pow2, Affine, Chain, Gelu, GeluTanh>(where), ...);
+}
+
+template <class T, class Way>
+void add_axpy(std::source_location where) {
+  const std::string variant = variant_name<Way, Axpy, T>();
+  if (!has_rows<T>(variant)) {
+    axpy<T>(variant, Way::template axpy<T>, beside<T>, where);
+  }
+}
+
+template <class T>
+void add_chain_of_four(const std::string& variant, ChainLauncher<T> launch,
+                       std::source_location where) {
+  if (!has_rows<T>(variant)) {
+    chain_of_four_kernels<T>(variant, launch, beside<T>, where);
+  }
+}
+
+/// Registers what has no rows yet, so that it stands behind all tables.
+struct EverythingElse {
+  explicit EverythingElse(std::source_location where = std::source_location::current()) {
+    of_type<float>(where);
+    of_type<Bf16>(where);
+    of_type<Half>(where);
+  }
+
+ private:
+  template <class T>
+  static void of_type(std::source_location where) {
+    add_transforms_by<T, Scalar, GridStride, Vectors, Thrust, Cub>(where);
+    add_axpy<T, Scalar>(where);
+    add_axpy<T, Vectors>(where);
+    add_axpy<T, Thrust>(where);
+    add_axpy<T, Cub>(where);
+    add_chain_of_four<T>("chain_four", chain_of_four, where);
+    add_chain_of_four<T>("chain_four_thrust", chain_of_four_thrust, where);
+    add_chain_of_four<T>("chain_four_cub", chain_of_four_cub, where);
+  }
 };
+const EverythingElse everything_else;
 
 }  // namespace

@@ -76,6 +76,15 @@ template <class T>
 void chain_of_four(const Chain& op, const T* in, T* scratch, T* out, std::size_t n,
                    cudaStream_t stream);
 
+/// The same by transform_thrust and by transform_cub, whose limits are theirs. in, scratch and out
+/// need no more than their type's alignment.
+template <class T>
+void chain_of_four_thrust(const Chain& op, const T* in, T* scratch, T* out, std::size_t n,
+                          cudaStream_t stream);
+template <class T>
+void chain_of_four_cub(const Chain& op, const T* in, T* scratch, T* out, std::size_t n,
+                       cudaStream_t stream);
+
 /// out[i] = in[i * stride] for i < n, one element a thread; in has (n - 1) * stride + 1 elements.
 /// Memory moves whole sectors of 32 bytes, on an H200 two neighbouring ones together: at a stride
 /// of 8 floats all that lies between is read, too, at 32 half of it. n <= 256 * (2^31 - 1). Also

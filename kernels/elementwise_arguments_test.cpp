@@ -59,6 +59,14 @@ TEST(ElementwiseArguments, BadPointersAreRefused) {
   expect_refuses_bad_pointers("chain_of_four", 16, [](const float* in, float* out, std::size_t n) {
     chain_of_four(Chain{}, in, aligned, out, n, nullptr);
   });
+  expect_refuses_bad_pointers("chain_of_four_thrust", 4,
+                              [](const float* in, float* out, std::size_t n) {
+                                chain_of_four_thrust(Chain{}, in, aligned, out, n, nullptr);
+                              });
+  expect_refuses_bad_pointers("chain_of_four_cub", 4,
+                              [](const float* in, float* out, std::size_t n) {
+                                chain_of_four_cub(Chain{}, in, aligned, out, n, nullptr);
+                              });
   expect_refuses_bad_pointers("copy_strided", 4, [](const float* in, float* out, std::size_t n) {
     copy_strided(in, out, n, 2, nullptr);
   });
@@ -102,6 +110,13 @@ TEST(ElementwiseArguments, MoreThanTheLibrariesCountIsRefused) {
             "transform_thrust: 18446744073709551615 elements are more than 1152921504606846975");
   EXPECT_EQ(refusal([] { transform_cub<Copy>(aligned, aligned, past_cub, nullptr); }),
             "transform_cub: 274877906817 elements are more than 274877906816");
+  EXPECT_EQ(
+      refusal([] { chain_of_four_thrust(Chain{}, aligned, aligned, aligned, huge, nullptr); }),
+      "chain_of_four_thrust: 18446744073709551615 elements are more than "
+      "1152921504606846975");
+  EXPECT_EQ(
+      refusal([] { chain_of_four_cub(Chain{}, aligned, aligned, aligned, past_cub, nullptr); }),
+      "chain_of_four_cub: 274877906817 elements are more than 274877906816");
 }
 
 TEST(ElementwiseArguments, StridesThatCannotBeAreRefused) {
@@ -124,11 +139,18 @@ TEST(ElementwiseArguments, MisalignedCopyRefusesWhatIsOffAlready) {
 }
 
 TEST(ElementwiseArguments, ChainRefusesBadScratch) {
-  const auto chain = [](float* scratch) {
-    return refusal([=] { chain_of_four(Chain{}, aligned, scratch, aligned, 1, nullptr); });
+  const auto check = [](const std::string& name, std::size_t alignment, auto launcher) {
+    float* const crooked = alignment > alignof(float) ? between_vectors : between_floats;
+    const auto chain = [&](float* scratch) {
+      return refusal([&] { launcher(Chain{}, aligned, scratch, aligned, 1, nullptr); });
+    };
+    EXPECT_EQ(chain(nullptr), name + ": scratch is null");
+    EXPECT_EQ(chain(crooked),
+              name + ": scratch is not aligned to " + std::to_string(alignment) + " bytes");
   };
-  EXPECT_EQ(chain(nullptr), "chain_of_four: scratch is null");
-  EXPECT_EQ(chain(between_vectors), "chain_of_four: scratch is not aligned to 16 bytes");
+  check("chain_of_four", 16, chain_of_four<float>);
+  check("chain_of_four_thrust", 4, chain_of_four_thrust<float>);
+  check("chain_of_four_cub", 4, chain_of_four_cub<float>);
 }
 
 TEST(ElementwiseArguments, AxpyRefusesBadPointersAndSizes) {

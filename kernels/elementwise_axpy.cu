@@ -77,6 +77,7 @@ using Half = __half;
 using Bf16 = __nv_bfloat16;
 
 template void axpy_scalar(Axpy, const float*, const float*, float*, std::size_t, cudaStream_t);
+template void axpy_scalar(Axpy, const Half*, const Half*, Half*, std::size_t, cudaStream_t);
 template void axpy_scalar(Axpy, const Bf16*, const Bf16*, Bf16*, std::size_t, cudaStream_t);
 template void axpy_vector(Axpy, const float*, const float*, float*, std::size_t, cudaStream_t);
 template void axpy_vector(Axpy, const Half*, const Half*, Half*, std::size_t, cudaStream_t);

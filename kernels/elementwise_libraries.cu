@@ -87,25 +87,115 @@ void axpy_cub(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStream
   cub_transform("axpy_cub", cuda::std::make_tuple(x, y), out, n, RoundedTo<Axpy, T>{op}, stream);
 }
 
+/// transform(in, out, op), four times.
+template <class T, class Transform>
+void chain_by(const char* launcher, const Chain& op, const T* in, T* scratch, T* out, std::size_t n,
+              std::size_t most, const Transform& transform) {
+  if (n == 0) {
+    return;
+  }
+  // All of it before the first kernel, and by the names that the caller knows.
+  require_pointer(launcher, "in", in, alignof(T));
+  require_pointer(launcher, "scratch", scratch, alignof(T));
+  require_pointer(launcher, "out", out, alignof(T));
+  require_at_most(launcher, n, most);
+  transform(in, scratch, op.first);
+  transform(scratch, out, Relu{});
+  transform(out, scratch, op.scale);
+  transform(scratch, out, op.second);
+}
+
+template <class T>
+void chain_of_four_thrust(const Chain& op, const T* in, T* scratch, T* out, std::size_t n,
+                          cudaStream_t stream) {
+  chain_by("chain_of_four_thrust", op, in, scratch, out, n, most_for_thrust,
+           [=](const T* from, T* to, auto step) { transform_thrust(from, to, n, stream, step); });
+}
+
+template <class T>
+void chain_of_four_cub(const Chain& op, const T* in, T* scratch, T* out, std::size_t n,
+                       cudaStream_t stream) {
+  chain_by("chain_of_four_cub", op, in, scratch, out, n, most_for_cub,
+           [=](const T* from, T* to, auto step) { transform_cub(from, to, n, stream, step); });
+}
+
+using Half = __half;
 using Bf16 = __nv_bfloat16;
 
 template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Copy);
+template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Scale);
 template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Square);
+template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Pow2);
 template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Affine);
+template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Chain);
+template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Gelu);
+template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, GeluTanh);
+template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Copy);
+template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Scale);
+template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Square);
+template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Pow2);
+template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Affine);
+template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Chain);
+template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Gelu);
+template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, GeluTanh);
+template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Copy);
+template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Scale);
 template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Square);
+template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Pow2);
+template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Affine);
+template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Chain);
+template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Gelu);
+template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, GeluTanh);
+template void transform_thrust(const float*, Half*, std::size_t, cudaStream_t, Copy);
+template void transform_thrust(const float*, Bf16*, std::size_t, cudaStream_t, Copy);
+template void transform_thrust(const Half*, float*, std::size_t, cudaStream_t, Copy);
+template void transform_thrust(const Bf16*, float*, std::size_t, cudaStream_t, Copy);
 
 template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Copy);
+template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Scale);
 template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Square);
+template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Pow2);
 template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Affine);
 template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Chain);
 template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Gelu);
+template void transform_cub(const float*, float*, std::size_t, cudaStream_t, GeluTanh);
+template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Copy);
+template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Scale);
+template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Square);
+template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Pow2);
+template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Affine);
+template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Chain);
+template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Gelu);
+template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, GeluTanh);
+template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Copy);
+template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Scale);
 template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Square);
+template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Pow2);
+template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Affine);
+template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Chain);
 template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Gelu);
+template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, GeluTanh);
+template void transform_cub(const float*, Half*, std::size_t, cudaStream_t, Copy);
 template void transform_cub(const float*, Bf16*, std::size_t, cudaStream_t, Copy);
+template void transform_cub(const Half*, float*, std::size_t, cudaStream_t, Copy);
 template void transform_cub(const Bf16*, float*, std::size_t, cudaStream_t, Copy);
 
 template void axpy_thrust(Axpy, const float*, const float*, float*, std::size_t, cudaStream_t);
+template void axpy_thrust(Axpy, const Half*, const Half*, Half*, std::size_t, cudaStream_t);
+template void axpy_thrust(Axpy, const Bf16*, const Bf16*, Bf16*, std::size_t, cudaStream_t);
 template void axpy_cub(Axpy, const float*, const float*, float*, std::size_t, cudaStream_t);
+template void axpy_cub(Axpy, const Half*, const Half*, Half*, std::size_t, cudaStream_t);
 template void axpy_cub(Axpy, const Bf16*, const Bf16*, Bf16*, std::size_t, cudaStream_t);
+
+template void chain_of_four_thrust(const Chain&, const float*, float*, float*, std::size_t,
+                                   cudaStream_t);
+template void chain_of_four_thrust(const Chain&, const Half*, Half*, Half*, std::size_t,
+                                   cudaStream_t);
+template void chain_of_four_thrust(const Chain&, const Bf16*, Bf16*, Bf16*, std::size_t,
+                                   cudaStream_t);
+template void chain_of_four_cub(const Chain&, const float*, float*, float*, std::size_t,
+                                cudaStream_t);
+template void chain_of_four_cub(const Chain&, const Half*, Half*, Half*, std::size_t, cudaStream_t);
+template void chain_of_four_cub(const Chain&, const Bf16*, Bf16*, Bf16*, std::size_t, cudaStream_t);
 
 }  // namespace warpgauge::kernels

@@ -36,10 +36,28 @@ using Half = __half;
 using Bf16 = __nv_bfloat16;
 
 template void transform_scalar(const float*, float*, std::size_t, cudaStream_t, Copy);
+template void transform_scalar(const float*, float*, std::size_t, cudaStream_t, Scale);
 template void transform_scalar(const float*, float*, std::size_t, cudaStream_t, Square);
 template void transform_scalar(const float*, float*, std::size_t, cudaStream_t, Pow2);
 template void transform_scalar(const float*, float*, std::size_t, cudaStream_t, Affine);
+template void transform_scalar(const float*, float*, std::size_t, cudaStream_t, Chain);
+template void transform_scalar(const float*, float*, std::size_t, cudaStream_t, Gelu);
+template void transform_scalar(const float*, float*, std::size_t, cudaStream_t, GeluTanh);
+template void transform_scalar(const Half*, Half*, std::size_t, cudaStream_t, Copy);
+template void transform_scalar(const Half*, Half*, std::size_t, cudaStream_t, Scale);
 template void transform_scalar(const Half*, Half*, std::size_t, cudaStream_t, Square);
+template void transform_scalar(const Half*, Half*, std::size_t, cudaStream_t, Pow2);
+template void transform_scalar(const Half*, Half*, std::size_t, cudaStream_t, Affine);
+template void transform_scalar(const Half*, Half*, std::size_t, cudaStream_t, Chain);
+template void transform_scalar(const Half*, Half*, std::size_t, cudaStream_t, Gelu);
+template void transform_scalar(const Half*, Half*, std::size_t, cudaStream_t, GeluTanh);
+template void transform_scalar(const Bf16*, Bf16*, std::size_t, cudaStream_t, Copy);
+template void transform_scalar(const Bf16*, Bf16*, std::size_t, cudaStream_t, Scale);
 template void transform_scalar(const Bf16*, Bf16*, std::size_t, cudaStream_t, Square);
+template void transform_scalar(const Bf16*, Bf16*, std::size_t, cudaStream_t, Pow2);
+template void transform_scalar(const Bf16*, Bf16*, std::size_t, cudaStream_t, Affine);
+template void transform_scalar(const Bf16*, Bf16*, std::size_t, cudaStream_t, Chain);
+template void transform_scalar(const Bf16*, Bf16*, std::size_t, cudaStream_t, Gelu);
+template void transform_scalar(const Bf16*, Bf16*, std::size_t, cudaStream_t, GeluTanh);
 
 }  // namespace warpgauge::kernels

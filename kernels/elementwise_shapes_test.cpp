@@ -80,60 +80,72 @@ TYPED_TEST(AxpyTest, VectorMatchesFormula) {
   this->expect_matches_formula(axpy_vector<TypeParam>);
 }
 
-using AxpyFloatTest = AxpyTest<float>;
-
-TEST_F(AxpyFloatTest, ScalarMatchesFormula) {
-  expect_matches_formula(axpy_scalar<float>);
+TYPED_TEST(AxpyTest, ScalarMatchesFormula) {
+  this->expect_matches_formula(axpy_scalar<TypeParam>);
 }
 
-TEST_F(AxpyFloatTest, ThrustMatchesFormula) {
-  expect_matches_formula(axpy_thrust<float>);
+TYPED_TEST(AxpyTest, ThrustMatchesFormula) {
+  this->expect_matches_formula(axpy_thrust<TypeParam>);
 }
 
-TEST_F(AxpyFloatTest, CubMatchesFormula) {
+TYPED_TEST(AxpyTest, CubMatchesFormula) {
   if (!cub_transforms()) {
     GTEST_SKIP() << "compiled without cub::DeviceTransform";
   }
-  expect_matches_formula(axpy_cub<float>);
+  this->expect_matches_formula(axpy_cub<TypeParam>);
 }
 
 template <class T>
-class ChainOfFourTest : public DeviceTest {};
+class ChainOfFourTest : public DeviceTest {
+ protected:
+  using Launcher = void (*)(const Chain&, const T*, T*, T*, std::size_t, cudaStream_t);
+
+  /// launch, captured, against the formula for every size: of three kernels and of all four.
+  void expect_matches_formula(Launcher launch) const {
+    for (const std::size_t n : elementwise_sizes) {
+      SCOPED_TRACE(n);
+      const auto host_in = random_elements<T>(n, 3);
+      const DeviceArray<T> in(host_in);
+      GuardedOutput<T> scratch(n);
+      GuardedOutput<T> out(n);
+      const auto run = [&] { launch(Chain{}, in.data(), scratch.data(), out.data(), n, stream()); };
+      if (n == 0) {
+        run();  // nothing is launched, so nothing is captured
+      } else {
+        capture_and_replay(stream(), run);
+      }
+      std::vector<double> products;
+      std::vector<double> results;
+      for (const T x : host_in) {
+        products.push_back(0.75 * std::fmax(static_cast<double>(x) + 0.25, 0.0));
+        results.push_back(products.back() - 0.5);
+      }
+      // Each step rounds to T: x + bias, whose error becomes that of a rounding of the product, the
+      // product, the sum. 1.01 covers what is of second order, and that each was a float before.
+      const double rounding = 1.01 * half_ulp<T>;
+      expect_within(scratch.values(), products,
+                    [=](double product) { return rounding * 2 * product; });
+      expect_within(out.values(), results, [=](double result) {
+        return rounding * (2 * (result + 0.5) + std::abs(result));
+      });
+    }
+  }
+};
 TYPED_TEST_SUITE(ChainOfFourTest, Types);
 
-TYPED_TEST(ChainOfFourTest, MatchesFormula) {
-  const auto product_of = [](TypeParam x) {
-    return 0.75 * std::fmax(static_cast<double>(x) + 0.25, 0.0);
-  };
-  for (const std::size_t n : elementwise_sizes) {
-    SCOPED_TRACE(n);
-    const auto host_in = random_elements<TypeParam>(n, 3);
-    const DeviceArray<TypeParam> in(host_in);
-    GuardedOutput<TypeParam> scratch(n);
-    GuardedOutput<TypeParam> out(n);
-    const auto launch = [&] {
-      chain_of_four(Chain{}, in.data(), scratch.data(), out.data(), n, this->stream());
-    };
-    if (n == 0) {
-      launch();  // nothing is launched, so nothing is captured
-    } else {
-      capture_and_replay(this->stream(), launch);
-    }
-    std::vector<double> products;
-    std::vector<double> results;
-    for (const TypeParam x : host_in) {
-      products.push_back(product_of(x));
-      results.push_back(products.back() - 0.5);
-    }
-    // Each step rounds to T: x + bias, whose error becomes that of a rounding of the product, the
-    // product, the sum. 1.01 covers what is of second order, and that each was a float before.
-    const double rounding = 1.01 * half_ulp<TypeParam>;
-    expect_within(scratch.values(), products,
-                  [=](double product) { return rounding * 2 * product; });
-    expect_within(out.values(), results, [=](double result) {
-      return rounding * (2 * (result + 0.5) + std::abs(result));
-    });
+TYPED_TEST(ChainOfFourTest, VectorMatchesFormula) {
+  this->expect_matches_formula(chain_of_four<TypeParam>);
+}
+
+TYPED_TEST(ChainOfFourTest, ThrustMatchesFormula) {
+  this->expect_matches_formula(chain_of_four_thrust<TypeParam>);
+}
+
+TYPED_TEST(ChainOfFourTest, CubMatchesFormula) {
+  if (!cub_transforms()) {
+    GTEST_SKIP() << "compiled without cub::DeviceTransform";
   }
+  this->expect_matches_formula(chain_of_four_cub<TypeParam>);
 }
 
 class AccessTest : public DeviceTest {

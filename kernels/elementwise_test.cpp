@@ -18,35 +18,23 @@ TYPED_TEST(ElementwiseTest, VectorMatchesFormula) {
   this->expect_matches_formula(transform_vector<TypeParam>);
 }
 
-template <class Op>
-class ElementwiseBasicTest : public TransformTest<Op, float, float> {};
-TYPED_TEST_SUITE(ElementwiseBasicTest, decltype(::testing::Types<Copy, Square, Affine>{}));
-
-TYPED_TEST(ElementwiseBasicTest, ScalarMatchesFormula) {
+TYPED_TEST(ElementwiseTest, ScalarMatchesFormula) {
   this->expect_matches_formula(transform_scalar<TypeParam>);
 }
 
-TYPED_TEST(ElementwiseBasicTest, ThrustMatchesFormula) {
+TYPED_TEST(ElementwiseTest, GridStrideMatchesFormula) {
+  this->expect_matches_formula(transform_grid_stride<TypeParam>);
+}
+
+TYPED_TEST(ElementwiseTest, ThrustMatchesFormula) {
   this->expect_matches_formula(transform_thrust<TypeParam>);
 }
 
-TYPED_TEST(ElementwiseBasicTest, CubMatchesFormula) {
+TYPED_TEST(ElementwiseTest, CubMatchesFormula) {
   if (!cub_transforms()) {
     GTEST_SKIP() << "compiled without cub::DeviceTransform";
   }
   this->expect_matches_formula(transform_cub<TypeParam>);
-}
-
-class ElementwiseSquareTest : public TransformTest<Square, float, float> {};
-
-TEST_F(ElementwiseSquareTest, GridStrideMatchesFormula) {
-  expect_matches_formula(transform_grid_stride<Square>);
-}
-
-class ElementwisePowTest : public TransformTest<Pow2, float, float> {};
-
-TEST_F(ElementwisePowTest, ScalarMatchesFormula) {
-  expect_matches_formula(transform_scalar<Pow2>);
 }
 
 }  // namespace

@@ -32,31 +32,30 @@ TYPED_TEST(ElementwiseNarrowTest, VectorMatchesFormula) {
       transform_vector<typename TestFixture::Op, typename TestFixture::Element>);
 }
 
-template <class T>
-class ElementwiseNarrowSquareTest : public TransformTest<Square, T, T> {};
-using Types = ::testing::Types<__half, __nv_bfloat16>;
-TYPED_TEST_SUITE(ElementwiseNarrowSquareTest, Types);
-
-TYPED_TEST(ElementwiseNarrowSquareTest, ScalarMatchesFormula) {
-  this->expect_matches_formula(transform_scalar<Square, TypeParam>);
+TYPED_TEST(ElementwiseNarrowTest, ScalarMatchesFormula) {
+  this->expect_matches_formula(
+      transform_scalar<typename TestFixture::Op, typename TestFixture::Element>);
 }
 
-TYPED_TEST(ElementwiseNarrowSquareTest, GridStrideMatchesFormula) {
-  this->expect_matches_formula(transform_grid_stride<Square, TypeParam>);
+TYPED_TEST(ElementwiseNarrowTest, GridStrideMatchesFormula) {
+  this->expect_matches_formula(
+      transform_grid_stride<typename TestFixture::Op, typename TestFixture::Element>);
 }
 
-class ElementwiseBf16SquareTest : public TransformTest<Square, __nv_bfloat16, __nv_bfloat16> {};
-
-TEST_F(ElementwiseBf16SquareTest, ThrustMatchesFormula) {
-  expect_matches_formula(transform_thrust<Square, __nv_bfloat16>);
+TYPED_TEST(ElementwiseNarrowTest, ThrustMatchesFormula) {
+  this->expect_matches_formula(
+      transform_thrust<typename TestFixture::Op, typename TestFixture::Element>);
 }
 
-TEST_F(ElementwiseBf16SquareTest, CubMatchesFormula) {
+TYPED_TEST(ElementwiseNarrowTest, CubMatchesFormula) {
   if (!cub_transforms()) {
     GTEST_SKIP() << "compiled without cub::DeviceTransform";
   }
-  expect_matches_formula(transform_cub<Square, __nv_bfloat16>);
+  this->expect_matches_formula(
+      transform_cub<typename TestFixture::Op, typename TestFixture::Element>);
 }
+
+using Types = ::testing::Types<__half, __nv_bfloat16>;
 
 template <class T>
 class ElementwiseNarrowingTest : public TransformTest<Copy, float, T> {};
@@ -64,6 +63,17 @@ TYPED_TEST_SUITE(ElementwiseNarrowingTest, Types);
 
 TYPED_TEST(ElementwiseNarrowingTest, VectorRoundsToNearest) {
   this->expect_matches_formula(transform_vector<Copy, float, TypeParam>);
+}
+
+TYPED_TEST(ElementwiseNarrowingTest, ThrustRoundsToNearest) {
+  this->expect_matches_formula(transform_thrust<Copy, float, TypeParam>);
+}
+
+TYPED_TEST(ElementwiseNarrowingTest, CubRoundsToNearest) {
+  if (!cub_transforms()) {
+    GTEST_SKIP() << "compiled without cub::DeviceTransform";
+  }
+  this->expect_matches_formula(transform_cub<Copy, float, TypeParam>);
 }
 
 template <class T>
@@ -74,17 +84,19 @@ TYPED_TEST(ElementwiseWideningTest, VectorIsExact) {
   this->expect_matches_formula(transform_vector<Copy, TypeParam, float>);
 }
 
-TYPED_TEST(ElementwiseWideningTest, ReferenceIsExact) {
-  this->expect_reference_matches_formula();
+TYPED_TEST(ElementwiseWideningTest, ThrustIsExact) {
+  this->expect_matches_formula(transform_thrust<Copy, TypeParam, float>);
 }
 
-class ElementwiseCubConversionTest : public TransformTest<Copy, float, __nv_bfloat16> {};
-
-TEST_F(ElementwiseCubConversionTest, RoundsToNearest) {
+TYPED_TEST(ElementwiseWideningTest, CubIsExact) {
   if (!cub_transforms()) {
     GTEST_SKIP() << "compiled without cub::DeviceTransform";
   }
-  expect_matches_formula(transform_cub<Copy, float, __nv_bfloat16>);
+  this->expect_matches_formula(transform_cub<Copy, TypeParam, float>);
+}
+
+TYPED_TEST(ElementwiseWideningTest, ReferenceIsExact) {
+  this->expect_reference_matches_formula();
 }
 
 }  // namespace
