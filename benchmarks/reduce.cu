@@ -105,18 +105,39 @@ const GpuBenchmark reductions[] = {
      [](GpuCase& gpu) { reduce_one(gpu, {}, kernels::max_reference, made_for<CubMax>(gpu)); }},
 };
 
-// thrust::reduce allocates, waits and returns its result: time of the host, launch to answer.
-const GpuBenchmark sum_thrust{
-    "reduce/sum_thrust_call/f32", {{"n", {}, {64 << 10, 16 << 20, 256 << 20}}}, [](GpuCase& gpu) {
-      const std::size_t n = gpu.param("n");
-      const auto in = gpu.input<float>(n);
-      const auto out = gpu.output<float>(1, Memory::pinned);
-      gpu.moves_bytes(n * sizeof(float), Traffic::device_read);
-      gpu.verify(out, less_than_a_term, [=](const Turn& at, Window /*whole*/, double* expected) {
-        kernels::sum_reference(in[at], expected, n, at.stream);
-      });
-      gpu.host_calls([=](const Turn& at) { *out[at] = kernels::sum_thrust(in[at], n, at.stream); });
-    }};
+// Thrust allocates, waits and returns its result: time of the host, launch to answer.
+template <class Reference, class Call, class... Input>
+void answer(GpuCase& gpu, Tolerance tolerance, const Reference& reference, const Call& call,
+            const Input&... in) {
+  const std::size_t n = gpu.param("n");
+  const auto out = gpu.output<float>(1, Memory::pinned);
+  gpu.moves_bytes(sizeof...(in) * n * sizeof(float), Traffic::device_read);
+  gpu.verify(out, tolerance, [=](const Turn& at, Window /*whole*/, double* expected) {
+    reference(in[at]..., expected, n, at.stream);
+  });
+  gpu.host_calls([=](const Turn& at) { *out[at] = call(in[at]..., n, at.stream); });
+}
+
+Buffer<float> floats(GpuCase& gpu) {
+  return gpu.input<float>(gpu.param("n"));
+}
+
+const Axes answered{{"n", {}, {64 << 10, 16 << 20, 256 << 20}}};
+const GpuBenchmark by_thrust[] = {
+    {"reduce/sum_thrust_call/f32", answered,
+     [](GpuCase& gpu) {
+       answer(gpu, less_than_a_term, kernels::sum_reference, kernels::sum_thrust, floats(gpu));
+     }},
+    {"reduce/dot_thrust_call/f32", answered,
+     [](GpuCase& gpu) {
+       const auto a = floats(gpu);
+       answer(gpu, less_than_a_term, kernels::dot_reference, kernels::dot_thrust, a, floats(gpu));
+     }},
+    {"reduce/max_thrust_call/f32", answered,
+     [](GpuCase& gpu) {
+       answer(gpu, {}, kernels::max_reference, kernels::max_thrust, floats(gpu));
+     }},
+};
 
 // Softmax and layer norm: a matrix of 256 MiB, read and written once, by rows of `columns`.
 template <class T>

@@ -84,9 +84,15 @@ class CubMax : CubReduction {
   void operator()(const float* in, float* out, std::size_t n, cudaStream_t stream);
 };
 
-/// thrust::reduce as its users call it: it allocates, waits and returns the sum, so that it cannot
-/// be captured. n <= 2^61 - 1; n = 0 returns 0. Throws std::invalid_argument as above.
+// Thrust as its users call it: it allocates, waits and returns the result, so that it cannot be
+// captured. n <= 2^61 - 1; n = 0 returns what is neutral. Throw std::invalid_argument as above.
+
+/// thrust::reduce.
 float sum_thrust(const float* in, std::size_t n, cudaStream_t stream);
+/// thrust::inner_product.
+float dot_thrust(const float* a, const float* b, std::size_t n, cudaStream_t stream);
+/// thrust::reduce with the larger of two. Where an element is NaN the result is any of them.
+float max_thrust(const float* in, std::size_t n, cudaStream_t stream);
 
 // In double precision, in an order that depends on n alone. Each runs in one block, so that it
 // needs no storage for partial results: for verification, not for speed.

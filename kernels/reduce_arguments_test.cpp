@@ -63,6 +63,17 @@ TEST(Reduce, ThrustRefusesBadArguments) {
             "sum_thrust: in is not aligned to 4 bytes");
   EXPECT_EQ(refusal([] { sum_thrust(aligned, huge, nullptr); }),
             "sum_thrust: 18446744073709551615 elements are more than 2305843009213693951");
+  EXPECT_EQ(dot_thrust(nullptr, nullptr, 0, nullptr), 0);
+  EXPECT_EQ(refusal([] { dot_thrust(nullptr, aligned, 1, nullptr); }), "dot_thrust: a is null");
+  EXPECT_EQ(refusal([] { dot_thrust(aligned, between_floats, 1, nullptr); }),
+            "dot_thrust: b is not aligned to 4 bytes");
+  EXPECT_EQ(refusal([] { dot_thrust(aligned, aligned, huge, nullptr); }),
+            "dot_thrust: 18446744073709551615 elements are more than 2305843009213693951");
+  EXPECT_EQ(refusal([] { max_thrust(nullptr, 1, nullptr); }), "max_thrust: in is null");
+  EXPECT_EQ(refusal([] { max_thrust(between_floats, 1, nullptr); }),
+            "max_thrust: in is not aligned to 4 bytes");
+  EXPECT_EQ(refusal([] { max_thrust(aligned, huge, nullptr); }),
+            "max_thrust: 18446744073709551615 elements are more than 2305843009213693951");
 }
 
 /// launch(in, out, shape): of vectors it takes pointers aligned to 16 bytes alone, else any

@@ -215,10 +215,25 @@ TEST_F(ReduceTest, CubSumsFewerThanItWasMadeFor) {
 
 TEST_F(ReduceTest, ThrustMatchesTheHost) {
   for (const std::size_t n : sizes) {
+    SCOPED_TRACE(n);
     const std::vector<float> integers = small_integers(n);
     const DeviceArray<float> in(integers);
+    const DeviceArray<float> ones(n, 1.0F);
     EXPECT_EQ(sum_thrust(in.data(), n, stream()), sum_on_host(integers));
+    EXPECT_EQ(dot_thrust(in.data(), ones.data(), n, stream()), sum_on_host(integers));
+    EXPECT_EQ(dot_thrust(ones.data(), in.data(), n, stream()), sum_on_host(integers));
+    for (const std::size_t at : {std::size_t{0}, n / 2, n - 1}) {
+      if (n > 0) {
+        std::vector<float> peaked = random_values(n, 9);
+        for (float& value : peaked) {
+          value -= 4;  // below what a partial result may begin with
+        }
+        peaked[at] = -2;
+        EXPECT_EQ(max_thrust(DeviceArray<float>(peaked).data(), n, stream()), -2);
+      }
+    }
   }
+  EXPECT_EQ(max_thrust(nullptr, 0, stream()), -infinity);
 }
 
 TEST_F(ReduceTest, NothingIsNeutralWhateverThePointer) {

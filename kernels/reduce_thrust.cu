@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's sum and scan. Apart from the kernels because Thrust multiplies the time to compile.
+// Thrust's reductions and scan. Apart from the kernels because Thrust multiplies the time to
+// compile.
 #include <thrust/execution_policy.h>
+#include <thrust/functional.h>
+#include <thrust/inner_product.h>
 #include <thrust/reduce.h>
 #include <thrust/scan.h>
 
@@ -43,17 +46,40 @@ std::size_t storage_bytes(std::size_t most_elements) {
   return (std::size_t{1} << 20) + most_elements / 4;
 }
 
+constexpr std::size_t most_floats = std::numeric_limits<std::ptrdiff_t>::max() / sizeof(float);
+
 }  // namespace
+
+// Errors of Thrust's are thrust::system_error, a std::runtime_error with CUDA's text.
 
 float sum_thrust(const float* in, std::size_t n, cudaStream_t stream) {
   if (n == 0) {
     return 0;
   }
   require_pointer("sum_thrust", "in", in, alignof(float));
-  constexpr std::size_t most = std::numeric_limits<std::ptrdiff_t>::max() / sizeof(float);
-  require_at_most("sum_thrust", n, most);
-  // Its errors are thrust::system_error, a std::runtime_error with CUDA's text.
+  require_at_most("sum_thrust", n, most_floats);
   return thrust::reduce(thrust::cuda::par.on(stream), in, in + n);
+}
+
+float dot_thrust(const float* a, const float* b, std::size_t n, cudaStream_t stream) {
+  if (n == 0) {
+    return 0;
+  }
+  require_pointer("dot_thrust", "a", a, alignof(float));
+  require_pointer("dot_thrust", "b", b, alignof(float));
+  require_at_most("dot_thrust", n, most_floats);
+  return thrust::inner_product(thrust::cuda::par.on(stream), a, a + n, b, 0.0F);
+}
+
+float max_thrust(const float* in, std::size_t n, cudaStream_t stream) {
+  constexpr float neutral = -std::numeric_limits<float>::infinity();
+  if (n == 0) {
+    return neutral;
+  }
+  require_pointer("max_thrust", "in", in, alignof(float));
+  require_at_most("max_thrust", n, most_floats);
+  return thrust::reduce(thrust::cuda::par.on(stream), in, in + n, neutral,
+                        thrust::maximum<float>());
 }
 
 ThrustScan::ThrustScan(std::size_t most_elements)
