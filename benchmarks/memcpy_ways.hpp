@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways and the sizes of the family memcpy.
+// The ways, the sizes and the rows of the family memcpy.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fixtures/gpu_benchmark.hpp"
+#include "kernels/copy.hpp"
 
 namespace warpgauge {
 
@@ -59,5 +60,33 @@ inline Axes bytes(const std::vector<std::size_t>& values, std::size_t least, std
   }
   return {axis};
 }
+
+/// Every other row of a matrix, or piece of a buffer, packed.
+struct Rows {
+  Buffer<float> source;
+  Buffer<float> target;
+  std::size_t count;
+  std::size_t bytes;  ///< of one; they lie twice as far apart in the source
+
+  Rows(GpuCase& gpu, Way way, std::size_t rows, std::size_t row_bytes)
+      : source(gpu.input<float>(2 * rows * row_bytes / sizeof(float), way.from)),
+        target(gpu.output<float>(rows * row_bytes / sizeof(float), way.to)),
+        count(rows),
+        bytes(row_bytes) {
+    moves(gpu, way, rows * row_bytes);
+    gpu.verify(target, {},
+               [in = source, rows, width = row_bytes / sizeof(float)](const Turn& at, Window part,
+                                                                      double* expected) {
+                 kernels::packed_rows_reference(in[at], expected, {rows, width, 2 * width},
+                                                part.first, part.count, at.stream);
+               });
+  }
+  std::byte* from(const Turn& at, std::size_t row) const {
+    return reinterpret_cast<std::byte*>(source[at]) + 2 * row * bytes;
+  }
+  std::byte* to(const Turn& at, std::size_t row) const {
+    return reinterpret_cast<std::byte*>(target[at]) + row * bytes;
+  }
+};
 
 }  // namespace warpgauge
