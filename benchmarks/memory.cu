@@ -135,9 +135,9 @@ void cold_pool(GpuCase& gpu) {
   gpu.host_calls(to_its_end(pairs(gpu, by_pool(gpu, 0))));
 }
 
-/// Ordinary memory that has been written to, as a program has it that wants to lock it: in pages of
-/// 4 KiB, each of which is locked, whatever the system is set to.
-PageableMemory allocate_touched(std::size_t bytes) {
+/// Ordinary memory, as malloc takes it from the system for large sizes, that nobody has written to:
+/// in pages of 4 KiB, whatever the system is set to.
+PageableMemory allocate_untouched(std::size_t bytes) {
   void* const raw =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (raw == MAP_FAILED) {
@@ -145,7 +145,13 @@ PageableMemory allocate_touched(std::size_t bytes) {
   }
   PageableMemory memory(raw, UnmapMemory{bytes});
   madvise(raw, bytes, MADV_NOHUGEPAGE);
-  std::memset(raw, 0, bytes);
+  return memory;
+}
+
+/// The same as a program has it that wants to lock it, which is done page by page.
+PageableMemory allocate_touched(std::size_t bytes) {
+  PageableMemory memory = allocate_untouched(bytes);
+  std::memset(memory.get(), 0, bytes);
   return memory;
 }
 
@@ -161,43 +167,69 @@ void register_and_unregister(GpuCase& gpu) {
   gpu.host_calls(pairs(gpu, lock));
 }
 
-constexpr unsigned char touched = 0x5a;
+/// Memory that nobody has touched, and what its first touch is to write: another value each time,
+/// for memory may come again with what it held.
+struct Fresh {
+  std::shared_ptr<void> memory;
+  unsigned char value = 0;
 
-/// Throws unless every page holds what the first touch wrote. Brings them to the host in one go.
-void require_touched(const unsigned char* memory, std::size_t bytes, cudaStream_t stream) {
-  prefetch(memory, bytes, Side::host, stream);
-  WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
-  for (std::size_t at = 0; at < bytes; at += page) {
-    if (memory[at] != touched) {
-      throw WrongResult("wrong result: byte " + std::to_string(at) + " of " +
-                        std::to_string(bytes) + " was not touched");
+  unsigned char* bytes() const { return static_cast<unsigned char*>(memory.get()); }
+
+  /// Throws unless every page holds the value, wherever it lies.
+  void require_touched(std::size_t count) const {
+    std::vector<unsigned char> read(count);
+    WARPGAUGE_CHECK(cudaMemcpy(read.data(), memory.get(), count, cudaMemcpyDefault));
+    for (std::size_t at = 0; at < count; at += page) {
+      if (read[at] != value) {
+        throw WrongResult("wrong result: byte " + std::to_string(at) + " of " +
+                          std::to_string(count) + " was not touched");
+      }
     }
+  }
+};
+
+void touch_by_host(const Fresh& fresh, std::size_t bytes, cudaStream_t) {
+  for (std::size_t at = 0; at < bytes; at += page) {
+    static_cast<volatile unsigned char*>(fresh.bytes())[at] = fresh.value;
   }
 }
 
-/// The first touch, a byte a page, of managed memory that was allocated just before, untimed.
-void first_touch(GpuCase& gpu,
-                 const std::function<void(unsigned char*, std::size_t, cudaStream_t)>& touch) {
+/// From the kernel's launch to its end.
+void touch_by_device(const Fresh& fresh, std::size_t bytes, cudaStream_t stream) {
+  kernels::touch(fresh.bytes(), bytes, page, fresh.value, stream);
+  WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
+}
+
+using Take = std::function<std::shared_ptr<void>(std::size_t bytes, cudaStream_t)>;
+using Touch = decltype(&touch_by_host);
+
+/// The first touch, a byte a page, of memory that was taken just before, untimed.
+void first_touch(GpuCase& gpu, const Take& take, Touch touch) {
   const std::size_t bytes = gpu.param("bytes");
-  const auto fresh = std::make_shared<std::shared_ptr<void>>();
-  const auto pages = [=] { return static_cast<unsigned char*>(fresh->get()); };
-  gpu.verify([=](const Turn& at) { require_touched(pages(), bytes, at.stream); });
-  gpu.host_calls([=](const Turn& at) { touch(pages(), bytes, at.stream); },
-                 [=](const Turn&) {
-                   fresh->reset();
-                   *fresh = allocate_managed(bytes);
+  const auto fresh = std::make_shared<Fresh>();
+  gpu.verify([=](const Turn&) { fresh->require_touched(bytes); });
+  gpu.host_calls([=](const Turn& at) { touch(*fresh, bytes, at.stream); },
+                 [=](const Turn& at) {
+                   fresh->memory.reset();
+                   fresh->memory = take(bytes, at.stream);
+                   ++fresh->value;
                  });
 }
 
-void touch_by_host(unsigned char* memory, std::size_t bytes, cudaStream_t) {
-  for (std::size_t at = 0; at < bytes; at += page) {
-    static_cast<volatile unsigned char*>(memory)[at] = touched;
-  }
+/// Of a pool that gives all back to the device each time.
+Take from_cold_pool(const GpuCase& gpu) {
+  return [allocator = by_pool(gpu, 0)](std::size_t bytes, cudaStream_t stream) {
+    WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
+    return std::shared_ptr<void>(allocator.take(bytes, stream), [=](void* memory) {
+      report_cuda_error(cudaFreeAsync(memory, stream), "cudaFreeAsync");
+    });
+  };
 }
 
-void touch_by_device(unsigned char* memory, std::size_t bytes, cudaStream_t stream) {
-  kernels::touch(memory, bytes, page, touched, stream);
-  WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
+/// `allocate` as a Take.
+template <auto allocate>
+Take taking(const GpuCase& /*gpu*/) {
+  return [](std::size_t bytes, cudaStream_t) { return allocate(bytes); };
 }
 
 // What maps memory takes 2.4 times as long on a host with two H200s as on one with one: full suite.
@@ -229,14 +261,28 @@ const GpuBenchmark host_register{
     {{"bytes", {16 * mebi}, {4 * kibi, 64 * kibi, mebi, 64 * mebi, 256 * mebi}}},
     register_and_unregister};
 
-// A fault for a page or a few, which in the device's case the driver on the host serves while the
-// kernel waits. On an H200 16 MiB take 0.9 ms in one process and 1.4 in the next, wherever the
-// caller runs and whatever it touches (the driver's thread has its own core, it seems): too far
-// apart for the default suite.
 const Axes touched_sizes{{"bytes", {}, {64 * kibi, mebi, 16 * mebi, 64 * mebi, 256 * mebi}}};
-const GpuBenchmark managed_by_device{"memory/first_touch_managed_by_device", touched_sizes,
-                                     [](GpuCase& gpu) { first_touch(gpu, touch_by_device); }};
-const GpuBenchmark managed_by_host{"memory/first_touch_managed_by_host", touched_sizes,
-                                   [](GpuCase& gpu) { first_touch(gpu, touch_by_host); }};
+
+GpuBenchmark touching(const std::string& what, Take (*take)(const GpuCase&), Touch touch,
+                      std::source_location where = std::source_location::current()) {
+  return {"memory/first_touch_" + what, touched_sizes,
+          [=](GpuCase& gpu) { first_touch(gpu, take(gpu), touch); }, where};
+}
+
+const GpuBenchmark first_touches[] = {
+    // A fault for a page or a few, which in the device's case the driver on the host serves while
+    // the kernel waits. On an H200 16 MiB take 0.9 ms in one process and 1.4 in the next, wherever
+    // the caller runs and whatever it touches (the driver's thread has its own core, it seems): too
+    // far apart for the default suite.
+    touching("managed_by_device", taking<allocate_managed>, touch_by_device),
+    touching("managed_by_host", taking<allocate_managed>, touch_by_host),
+    // Nothing is left to be paid but misses of the TLBs: every page is there when the call returns.
+    touching("malloc_by_device", taking<allocate_device>, touch_by_device),
+    touching("malloc_async_cold_by_device", from_cold_pool, touch_by_device),
+    touching("malloc_host_by_host", taking<allocate_pinned>, touch_by_host),
+    touching("malloc_host_by_device", taking<allocate_pinned>, touch_by_device),
+    // A fault for each page, which the operating system serves with a page of zeros.
+    touching("pageable_by_host", taking<allocate_untouched>, touch_by_host),
+};
 
 }  // namespace
