@@ -2,11 +2,12 @@
 // C = A B: bound by arithmetic, 2 m n k operations, where the matrices are large; by device memory,
 // the bytes of B, where A has few rows (skinny); by starting and ending where all are small.
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
+#include "benchmarks/gemm_arithmetic.hpp"
 #include "fixtures/gpu_benchmark.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/gemm_cublaslt.hpp"
@@ -24,45 +25,6 @@ using kernels::GemmShape;
 
 template <class T>
 using Launcher = void (*)(const T*, const T*, T*, GemmShape, cudaStream_t);
-
-/// What the hardware multiplies: the type of the elements, but for floats as TF32.
-struct Arithmetic {
-  std::string name;  ///< as names of benchmarks have it
-  bool tf32 = false;
-  double relative_error = 0;  ///< of a product, before it is added: its mean, at most
-  double spread = 0;          ///< of what else a product errs by: its standard deviation, at most
-};
-const Arithmetic fp32{"f32"};
-// A float of which 11 bits are left loses up to 2^-10 of its value, a product 2^-9, and a product
-// is 1.09 in the root mean square (half of that each where floats are rounded and not cut off).
-const Arithmetic tf32{"tf32", true, 0x1p-9, 1.09 * 0x1p-10};
-// Sums of a few dozen products keep 13 bits below their leading one before they are added in fp32:
-// below 128, of products that are multiples of 2^-8, the last bit is lost or not.
-const Arithmetic e4m3{"e4m3", false, 0, 0x1p-9};
-template <class T>
-Arithmetic of_elements() {
-  return {element_name<T>};
-}
-
-double flops(GemmShape shape) {
-  return 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
-         static_cast<double>(shape.k);
-}
-
-/// Sums in fp32: a dot product of k terms of at most 2.25 errs by at most k u sum|a b| (u = 2^-24;
-/// Higham 2002, "Accuracy and Stability of Numerical Algorithms", 3.1), typically by u sqrt(k) |c|
-/// or about u k: eight times 2.25 u k is far above that and far below one wrong term, 0.25 or more.
-/// Stored as T it is rounded once more; as bf16 by up to 0.3 at k = 4096, where |c| is about 70, so
-/// that there several terms must be wrong to show.
-/// What products err by on average moves the sum by as much of itself; the rest is a random walk of
-/// k steps, and allowed eight times its standard deviation.
-template <class T>
-Tolerance tolerance(std::size_t k, const Arithmetic& arithmetic) {
-  const auto terms = static_cast<double>(k);
-  return {.absolute =
-              unit_roundoff<float> * 2.25 * 8 * terms + 8 * arithmetic.spread * std::sqrt(terms),
-          .relative = unit_roundoff<T> + arithmetic.relative_error};
-}
 
 /// What bounds a product: arithmetic at the ceiling's rate, or the memory that it is read from.
 struct Limits {
@@ -243,31 +205,66 @@ const GpuBenchmark fp8{
     }};
 
 // Many small products in one call, as attention has them: bound by memory and by starting up.
-const GpuBenchmark batched{"gemm/cublas_batched/bf16",
-                           {{"batch", {64}, {512}}, {"n", {256}, {64, 128}}},
-                           [](GpuCase& gpu) {
-                             multiply_by_cublas<bf16>(gpu, square(gpu), gpu.param("batch"),
-                                                      of_elements<bf16>());
-                           }};
+template <class T>
+GpuBenchmark batched(const Arithmetic& arithmetic, Axes axes,
+                     std::source_location where = std::source_location::current()) {
+  return {"gemm/cublas_batched/" + arithmetic.name, std::move(axes),
+          [=](GpuCase& gpu) {
+            multiply_by_cublas<T>(gpu, square(gpu), gpu.param("batch"), arithmetic);
+          },
+          where};
+}
+
+const Axes batches{{"batch", {64}, {512}}, {"n", {256}, {64, 128}}};
+const Axes batches_in_full{{"batch", {}, {64, 512}}, {"n", {}, {64, 128, 256}}};
+const GpuBenchmark in_batches[] = {
+    batched<bf16>(of_elements<bf16>(), batches),
+    batched<f16>(of_elements<f16>(), batches_in_full),
+    batched<float>(fp32, batches_in_full),
+    batched<float>(tf32, batches_in_full),
+};
 
 // A few rows times a large matrix, as each step of decoding has it: bound by reading B once.
-const GpuBenchmark skinny{
-    "gemm/cublas_skinny/bf16", {{"m", {1}, {8, 16}}, {"n", {8192}, {4096}}}, [](GpuCase& gpu) {
-      const std::size_t n = gpu.param("n");
-      multiply_by_cublas<bf16>(gpu, {gpu.param("m"), n, n}, 1, of_elements<bf16>(), Condition::cold,
-                               Traffic::device_read);
-    }};
+template <class T>
+GpuBenchmark skinny(const Arithmetic& arithmetic, Axes axes,
+                    std::source_location where = std::source_location::current()) {
+  return {"gemm/cublas_skinny/" + arithmetic.name, std::move(axes),
+          [=](GpuCase& gpu) {
+            const std::size_t n = gpu.param("n");
+            multiply_by_cublas<T>(gpu, {gpu.param("m"), n, n}, 1, arithmetic, Condition::cold,
+                                  Traffic::device_read);
+          },
+          where};
+}
+
+const Axes few_rows{{"m", {1}, {8, 16}}, {"n", {8192}, {4096}}};
+const Axes few_rows_in_full{{"m", {}, {1, 8, 16}}, {"n", {}, {4096, 8192}}};
+const GpuBenchmark with_few_rows[] = {
+    skinny<bf16>(of_elements<bf16>(), few_rows),
+    skinny<f16>(of_elements<f16>(), few_rows_in_full),
+    skinny<float>(fp32, few_rows_in_full),
+};
 
 // The same of one row, without a library.
-const GpuBenchmark one_row{"gemm/gemv/bf16", {{"n", {8192}, {4096}}}, [](GpuCase& gpu) {
-                             const std::size_t n = gpu.param("n");
-                             measure<bf16, bf16>(
-                                 gpu, {1, n, n}, 1, tolerance<bf16>(n, of_elements<bf16>()),
-                                 {cublas_ceiling<bf16>(of_elements<bf16>()), Traffic::device_read},
-                                 [=](const bf16* a, const bf16* b, bf16* c, cudaStream_t stream) {
-                                   kernels::gemv(a, b, c, n, n, stream);
-                                 });
-                           }};
+template <class T>
+GpuBenchmark one_row(const Axis& n, std::source_location where = std::source_location::current()) {
+  return {std::string("gemm/gemv/") + element_name<T>,
+          {n},
+          [](GpuCase& gpu) {
+            const std::size_t columns = gpu.param("n");
+            measure<T, T>(gpu, {1, columns, columns}, 1, tolerance<T>(columns, of_elements<T>()),
+                          {cublas_ceiling<T>(of_elements<T>()), Traffic::device_read},
+                          [=](const T* a, const T* b, T* c, cudaStream_t stream) {
+                            kernels::gemv(a, b, c, columns, columns, stream);
+                          });
+          },
+          where};
+}
+
+const GpuBenchmark with_one_row[] = {
+    one_row<bf16>({"n", {8192}, {4096}}),
+    one_row<f16>({"n", {}, {4096, 8192}}),
+};
 
 // Without rests: what the power limit leaves. Reaching its steady state takes half a second.
 const GpuBenchmark sustained{"gemm/cublas_sustained/bf16", {{"n", {}, {4096}}}, [](GpuCase& gpu) {
