@@ -258,6 +258,13 @@ const GpuBenchmark copy_scalar{"launch/copy_scalar/f32", {}, [](GpuCase& gpu) {
 const GpuBenchmark copy_thrust{"launch/copy_thrust/f32", {}, [](GpuCase& gpu) {
                                  issue_copy(gpu, kernels::transform_thrust<Copy>);
                                }};
+const GpuBenchmark copy_cub{
+    "launch/copy_cub/f32", {in_full_suite}, [](GpuCase& gpu) {
+      if (!kernels::cub_transforms()) {
+        throw Unsupported("needs cub::DeviceTransform, which CUDA 13.0 has");
+      }
+      issue_copy(gpu, kernels::transform_cub<Copy>);
+    }};
 const GpuBenchmark gemm_cublas{"launch/gemm_cublas/f32", {}, issue_gemm};
 
 }  // namespace
