@@ -250,17 +250,18 @@ void add_transforms(std::source_location where) {
   (add_transform<T, Way, Op>(where), ...);
 }
 
-template <class T, class... Way>
-void add_transforms_by(std::source_location where) {
-  (add_transforms<T, Way, Copy, Scale, Square, Pow2, Affine, Chain, Gelu, GeluTanh>(where), ...);
-}
-
 template <class T, class Way>
 void add_axpy(std::source_location where) {
   const std::string variant = variant_name<Way, Axpy, T>();
   if (!has_rows<T>(variant)) {
     axpy<T>(variant, Way::template axpy<T>, beside<T>, where);
   }
+}
+
+template <class T, class Way>
+void add_way(std::source_location where) {
+  add_transforms<T, Way, Copy, Scale, Square, Pow2, Affine, Chain, Gelu, GeluTanh>(where);
+  add_axpy<T, Way>(where);
 }
 
 template <class T>
@@ -282,11 +283,11 @@ struct EverythingElse {
  private:
   template <class T>
   static void of_type(std::source_location where) {
-    add_transforms_by<T, Scalar, GridStride, Vectors, Thrust, Cub>(where);
-    add_axpy<T, Scalar>(where);
-    add_axpy<T, Vectors>(where);
-    add_axpy<T, Thrust>(where);
-    add_axpy<T, Cub>(where);
+    add_way<T, Scalar>(where);
+    add_way<T, GridStride>(where);
+    add_way<T, Vectors>(where);
+    add_way<T, Thrust>(where);
+    add_way<T, Cub>(where);
     add_chain_of_four<T>("chain_four", chain_of_four, where);
     add_chain_of_four<T>("chain_four_thrust", chain_of_four_thrust, where);
     add_chain_of_four<T>("chain_four_cub", chain_of_four_cub, where);

@@ -62,7 +62,7 @@ constexpr Tolerance tolerance() {
           .relative = in_float<Op>.relative * (1 + stored) + stored};
 }
 
-// A way: what it adds to the name of an operation, and the launchers that it has.
+// A way: its launchers, and what it adds to the name of an operation.
 
 struct Scalar {
   template <class Op, class In, class Out>
@@ -76,6 +76,8 @@ struct Scalar {
 struct GridStride {
   template <class Op, class In, class Out>
   static constexpr auto transform = kernels::transform_grid_stride<Op, In, Out>;
+  template <class T>
+  static constexpr auto axpy = kernels::axpy_grid_stride<T>;
   template <class Op, class In>
   static constexpr const char* suffix = "_grid_stride";
 };

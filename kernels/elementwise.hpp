@@ -59,6 +59,8 @@ void transform_reference(const In* in, double* expected, std::size_t n, cudaStre
 template <class T>
 void axpy_scalar(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStream_t stream);
 template <class T>
+void axpy_grid_stride(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStream_t stream);
+template <class T>
 void axpy_vector(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStream_t stream);
 template <class T>
 void axpy_thrust(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStream_t stream);

@@ -168,14 +168,21 @@ TEST(ElementwiseArguments, AxpyRefusesBadPointersAndSizes) {
     EXPECT_EQ(message(crooked, aligned, aligned, 1), name + ": x" + misaligned);
     EXPECT_EQ(message(aligned, crooked, aligned, 1), name + ": y" + misaligned);
     EXPECT_EQ(message(aligned, aligned, crooked, 1), name + ": out" + misaligned);
-    EXPECT_NE(message(aligned, aligned, aligned, huge), "");
   };
   check("axpy_scalar", 4, axpy_scalar<float>);
+  check("axpy_grid_stride", 4, axpy_grid_stride<float>);
   check("axpy_vector", 16, axpy_vector<float>);
   check("axpy_thrust", 4, axpy_thrust<float>);
   check("axpy_cub", 4, axpy_cub<float>);
   EXPECT_EQ(refusal([] { axpy_reference(Axpy{}, aligned, aligned, between_doubles, 1, nullptr); }),
             "axpy_reference: expected is not aligned to 8 bytes");
+  const auto oversized = [](auto launcher) {
+    return refusal([=] { launcher(Axpy{}, aligned, aligned, aligned, huge, nullptr); });
+  };
+  EXPECT_NE(oversized(axpy_scalar<float>), "");
+  EXPECT_NE(oversized(axpy_vector<float>), "");
+  EXPECT_NE(oversized(axpy_thrust<float>), "");
+  EXPECT_NE(oversized(axpy_cub<float>), "");
 }
 
 }  // namespace

@@ -84,6 +84,10 @@ TYPED_TEST(AxpyTest, ScalarMatchesFormula) {
   this->expect_matches_formula(axpy_scalar<TypeParam>);
 }
 
+TYPED_TEST(AxpyTest, GridStrideMatchesFormula) {
+  this->expect_matches_formula(axpy_grid_stride<TypeParam>);
+}
+
 TYPED_TEST(AxpyTest, ThrustMatchesFormula) {
   this->expect_matches_formula(axpy_thrust<TypeParam>);
 }
