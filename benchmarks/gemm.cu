@@ -107,16 +107,19 @@ GemmShape square(const GpuCase& gpu) {
   return {n, n, n};
 }
 
-/// A rung of a ladder. The slower the kernel, the smaller its largest size.
+/// A rung of a ladder, a block of which takes `shared_bytes` of shared memory where that is more
+/// than every GPU has. The slower the kernel, the smaller its largest size.
 template <class T>
 GpuBenchmark rung(const std::string& variant, Launcher<T> launch, const Arithmetic& arithmetic,
-                  const Axis& sizes, std::source_location where = std::source_location::current()) {
+                  const Axis& sizes, std::size_t shared_bytes = 0,
+                  std::source_location where = std::source_location::current()) {
   return {"gemm/" + variant + "/" + arithmetic.name,
           {sizes},
           [=](GpuCase& gpu) {
             if (arithmetic.name != fp32.name && gpu.device().compute_major < 8) {
               throw Unsupported("needs compute capability 8.0");
             }
+            require_shared_memory(gpu.device(), shared_bytes);
             const GemmShape shape = square(gpu);
             measure<T, T>(gpu, shape, 1, tolerance<T>(shape.k, arithmetic),
                           {cublas_ceiling<T>(arithmetic)},
@@ -167,13 +170,14 @@ const GpuBenchmark tensor_rungs[] = {
     rung<bf16>("wmma", kernels::gemm_wmma<bf16>, of_elements<bf16>(), {"n", {2048}, {1024, 4096}}),
     rung<f16>("wmma", kernels::gemm_wmma<f16>, of_elements<f16>(), {"n", {}, {1024, 2048, 4096}}),
     rung<bf16>("wmma_staged", kernels::gemm_wmma_staged<bf16>, of_elements<bf16>(),
-               {"n", {4096}, {256, 512, 1024, 2048, 8192}}),
+               {"n", {4096}, {256, 512, 1024, 2048, 8192}}, kernels::gemm_wmma_staged_shared_bytes),
     rung<f16>("wmma_staged", kernels::gemm_wmma_staged<f16>, of_elements<f16>(),
-              {"n", {}, {256, 512, 1024, 2048, 4096, 8192}}),
+              {"n", {}, {256, 512, 1024, 2048, 4096, 8192}},
+              kernels::gemm_wmma_staged_shared_bytes),
     rung<bf16>("mma_sync", kernels::gemm_mma_sync<bf16>, of_elements<bf16>(),
-               {"n", {4096}, {256, 512, 1024, 2048, 8192}}),
+               {"n", {4096}, {256, 512, 1024, 2048, 8192}}, kernels::gemm_mma_sync_shared_bytes),
     rung<f16>("mma_sync", kernels::gemm_mma_sync<f16>, of_elements<f16>(),
-              {"n", {}, {256, 512, 1024, 2048, 4096, 8192}}),
+              {"n", {}, {256, 512, 1024, 2048, 4096, 8192}}, kernels::gemm_mma_sync_shared_bytes),
     rung<float>("mma_sync", kernels::gemm_mma_sync_tf32, tf32,
                 {"n", {4096}, {256, 512, 1024, 2048, 8192}}),
 };

@@ -163,6 +163,7 @@ template <class T>
 void gemm_mma_sync(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream) {
   using Tile = MmaTile<128, 256, 64, 3, 64, 64, 1, 8>;
   constexpr unsigned bytes = Tile::stages * (Tile::m + Tile::n) * Tile::k * sizeof(T);
+  static_assert(bytes == gemm_mma_sync_shared_bytes);
   launch_tiles<Tile, T>("gemm_mma_sync", gemm_mma_sync_kernel<T, Tile, true>,
                         gemm_mma_sync_kernel<T, Tile, false>, bytes, a, b, c, shape, stream);
 }

@@ -10,6 +10,11 @@
 
 namespace warpgauge::kernels {
 
+/// Bytes of shared memory that a block of the rungs of this name takes, more than the 48 KiB that
+/// every device has and the 99 KiB of many: compute capabilities 8.0, 9.0 and 10.0 have enough.
+inline constexpr std::size_t gemm_wmma_staged_shared_bytes = 156'672;
+inline constexpr std::size_t gemm_mma_sync_shared_bytes = 147'456;
+
 // All launchers below, the ladder from the plain use of tensor cores to their best use without
 // Hopper's own instructions: sums in fp32, each result rounded once to its type. a has m*k
 // elements, b k*n, c m*n; c overlaps neither input. Each begins at a multiple of 16 bytes. Any
@@ -17,8 +22,8 @@ namespace warpgauge::kernels {
 // and elements are copied one by one, several times slower. Asynchronous on stream, can be captured
 // into a graph. m = 0 or n = 0 does nothing. Throw std::invalid_argument for k = 0, a null or
 // misaligned pointer, matrices of more bytes than 64 bits count, or more than 2^31 - 1 output tiles
-// of the size named; std::runtime_error for a device below compute capability 8.0 and for a refused
-// launch.
+// of the size named; std::runtime_error for a device below compute capability 8.0, for one that
+// gives a block less shared memory than it takes, and for a refused launch.
 
 /// nvcuda::wmma as its documentation shows it: a block copies a tile of A and of B to shared
 /// memory, waits, multiplies, waits. T: __half or __nv_bfloat16. Tiles of 64 x 64.

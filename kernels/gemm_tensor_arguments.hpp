@@ -17,8 +17,12 @@ bool has_whole_chunks(GemmShape shape, std::size_t element_bytes);
 /// Before it, tensor cores have neither bf16 nor TF32, and shared memory no asynchronous copies.
 inline constexpr int tensor_compute_capability = 8;
 
-/// Lets the kernel take this much shared memory. Throws std::runtime_error when the device has
-/// less.
+/// Throws std::runtime_error "LAUNCHER: needs ... bytes of shared memory a block, this device has
+/// ..." unless `present` are enough.
+void require_shared_memory(const char* launcher, std::size_t needed, std::size_t present);
+
+/// Lets the kernel take this much dynamic shared memory, of which it has no other. Throws as
+/// require_shared_memory() when the current device has less.
 void allow_shared_memory(const char* launcher, const void* kernel, unsigned bytes);
 
 }  // namespace warpgauge::kernels

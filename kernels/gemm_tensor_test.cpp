@@ -24,17 +24,33 @@ template <class T>
 struct Rung {
   const char* name;
   Launcher<T> launch;
+  std::size_t shared_bytes = 0;  ///< of a block, where not every device has them
 };
 
 template <class T>
-std::vector<Rung<T>> rungs() {
+std::vector<Rung<T>> all_rungs() {
   if constexpr (std::is_same_v<T, float>) {
     return {{"gemm_mma_sync_tf32", gemm_mma_sync_tf32}};
   } else {
     return {{"gemm_wmma", gemm_wmma<T>},
-            {"gemm_wmma_staged", gemm_wmma_staged<T>},
-            {"gemm_mma_sync", gemm_mma_sync<T>}};
+            {"gemm_wmma_staged", gemm_wmma_staged<T>, gemm_wmma_staged_shared_bytes},
+            {"gemm_mma_sync", gemm_mma_sync<T>, gemm_mma_sync_shared_bytes}};
   }
+}
+
+/// Those that this device can run.
+template <class T>
+std::vector<Rung<T>> rungs() {
+  int device = 0;
+  int present = 0;
+  EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
+  EXPECT_EQ(cudaDeviceGetAttribute(&present, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+            cudaSuccess);
+  std::vector<Rung<T>> all = all_rungs<T>();
+  std::erase_if(all, [=](const Rung<T>& rung) {
+    return rung.shared_bytes > static_cast<std::size_t>(present);
+  });
+  return all;
 }
 
 /// What the hardware multiplies: a float is rounded to the nearest of 11 bits of significand. None

@@ -173,6 +173,7 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_wmma_
 template <class T>
 void gemm_wmma_staged(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream) {
   using Tile = MmaTile<128, 256, 64, 3, 64, 64, 1, 8>;
+  static_assert(WmmaMemory<T, Tile>::bytes == gemm_wmma_staged_shared_bytes);
   launch_tiles<Tile, T>("gemm_wmma_staged", gemm_wmma_staged_kernel<T, Tile, true>,
                         gemm_wmma_staged_kernel<T, Tile, false>, WmmaMemory<T, Tile>::bytes, a, b,
                         c, shape, stream);
