@@ -26,14 +26,14 @@ void need_hopper(const GpuCase& gpu, const char* what) {
 
 const Axes arguments{{"argument_bytes", {0}, {64, 1024, 4096}}};
 
-Work launch_empty(const GpuCase& gpu) {
-  return [bytes = gpu.param("argument_bytes")](const Turn& at) {
-    kernels::launch_empty(bytes, at.stream);
-  };
+Work launch_empty(GpuCase& gpu) {
+  const std::size_t bytes = gpu.param("argument_bytes");
+  return one_empty(gpu, bytes,
+                   [bytes](const Turn& at) { kernels::launch_empty(bytes, at.stream); });
 }
 
-Work launch_empty_graph(const GpuCase& gpu) {
-  return launching(graph_of(1, launch_empty(gpu)));
+Work launch_empty_graph(GpuCase& gpu) {
+  return launching_proven(gpu, launch_empty(gpu));
 }
 
 // Host time of the call; the device keeps up, so nothing waits.

@@ -33,6 +33,35 @@ inline Work launching(const Graph& graph) {
   return [executable](const Turn& at) { executable->launch(at.stream); };
 }
 
+/// Throws WrongResult unless `launch` runs `executable`, made of `graph`, which is one kernel, and
+/// that kernel: in its place one that counts does so once a launch, and not once it is gone again.
+inline void require_runs(const Work& launch, const ExecutableGraph& executable, const Graph& graph,
+                         const Turn& at) {
+  const auto run = [&] {
+    launch(at);
+    WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
+  };
+  Tally tally;
+  executable.update(graph_of(1, tally.counting(1), at.stream));
+  run();
+  tally.launched(1);
+  tally.require();
+  executable.update(graph);
+  run();
+  tally.require();
+}
+
+/// Launches a graph of `kernel`, which is one launch, and verifies that this runs it.
+inline Work launching_proven(GpuCase& gpu, const Work& kernel) {
+  const Stream stream;
+  const auto graph = std::make_shared<const Graph>(graph_of(1, kernel, stream.get()));
+  const auto executable = std::make_shared<const ExecutableGraph>(*graph, stream.get());
+  stream.synchronize();
+  const Work launch = [executable](const Turn& at) { executable->launch(at.stream); };
+  gpu.verify([=](const Turn& at) { require_runs(launch, *executable, *graph, at); });
+  return launch;
+}
+
 /// Two graphs of the same kernels with other arguments, and an executable one that is made anew or
 /// changed, from one of them and from the other in turns.
 class Remade {

@@ -3,17 +3,22 @@
 // pointers leave no room for rotated buffers.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "fixtures/cuda/graph.hpp"
 #include "fixtures/cuda/memory.hpp"
 #include "fixtures/cuda/patterns.hpp"
 #include "fixtures/gpu_benchmark.hpp"
+#include "fixtures/inspection.hpp"
+#include "fixtures/kernel_name.hpp"
 #include "kernels/blocks.hpp"
 #include "kernels/chain.hpp"
+#include "kernels/empty.hpp"
 #include "kernels/tally.hpp"
 
 namespace warpgauge {
@@ -49,6 +54,40 @@ class Tally {
   DeviceMemory count_;
   std::uint64_t launched_ = 0;
 };
+
+/// Throws WrongResult unless `work` issues `kernel` (kernels/empty.hpp) so many times, each as one
+/// warp, and nothing else: read from what it puts on a stream that is captured. An empty kernel
+/// leaves no other trace: that what was launched has run, only the synchronisation tells that
+/// reports no error.
+inline void require_launches(const Work& work, const void* kernel, std::size_t times,
+                             const Turn& at) {
+  const Graph issued = Graph::capture(at.stream, [&] { work(at); });
+  const OperationFacts facts = inspect(issued, 0);
+  if (facts.nodes() != times || facts.kernels.size() != times) {
+    throw WrongResult("the work issues " + std::to_string(facts.kernels.size()) + " kernels in " +
+                      std::to_string(facts.nodes()) + " nodes, not " + std::to_string(times) +
+                      " kernels");
+  }
+  const char* symbol = nullptr;
+  WARPGAUGE_CHECK(cudaFuncGetName(&symbol, kernel));
+  const std::string name = readable_kernel_name(symbol);
+  for (const KernelFacts& launched : facts.kernels) {
+    constexpr std::array<unsigned, 3> one_block{1, 1, 1};
+    constexpr std::array<unsigned, 3> one_warp{32, 1, 1};
+    const bool known = !launched.told || launched.name == name;
+    if (!known || launched.grid != one_block || launched.block != one_warp) {
+      throw WrongResult("the work launches " + launched.name + ", not one warp of " + name);
+    }
+  }
+}
+
+/// `work`, which must launch the empty kernel with so many bytes of arguments once.
+inline Work one_empty(GpuCase& gpu, std::size_t argument_bytes, Work work) {
+  gpu.verify([=](const Turn& at) {
+    require_launches(work, kernels::empty_kernel(argument_bytes), 1, at);
+  });
+  return work;
+}
 
 /// Work of one launch that must show what `blocks` blocks write which exchange their numbers in
 /// groups of `group` (kernels/blocks.hpp).

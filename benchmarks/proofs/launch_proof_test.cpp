@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches that are none, too many or another kernel's are found out.
+#include "benchmarks/launch_proof.hpp"
+
+#include <gtest/gtest.h>
+
+#include "benchmarks/launch_graphs.hpp"
+#include "fixtures/case_required.hpp"
+
+namespace warpgauge {
+namespace {
+
+class LaunchProofTest : public CaseRequired {
+ protected:
+  static Work empty(std::size_t bytes = 0) {
+    return [bytes](const Turn& at) { kernels::launch_empty(bytes, at.stream); };
+  }
+  static Work twice(const Work& work) {
+    return [work](const Turn& at) {
+      work(at);
+      work(at);
+    };
+  }
+  /// What is said of `work` that is to launch the empty kernel without arguments so often.
+  std::string said_of(const Work& work, std::size_t times = 1) {
+    return failure(
+        [&] { require_launches(work, kernels::empty_kernel(0), times, {gpu().stream(), 0}); });
+  }
+  /// What is said of a graph of `kernels` kernels that is to be launched once, and is so often.
+  std::string said_of_graph(std::size_t kernels, const Work& kernel, int launches) {
+    const Graph graph = graph_of(kernels, kernel);
+    const ExecutableGraph executable(graph);
+    return failure([&] {
+      require_runs(
+          [&](const Turn& at) {
+            for (int i = 0; i < launches; ++i) {
+              executable.launch(at.stream);
+            }
+          },
+          executable, graph, {gpu().stream(), 0});
+    });
+  }
+};
+
+TEST_F(LaunchProofTest, EachEmptyKernelIsFound) {
+  for (const std::size_t bytes : kernels::empty_argument_bytes) {
+    EXPECT_EQ(failure([&] {
+                require_launches(empty(bytes), kernels::empty_kernel(bytes), 1,
+                                 {gpu().stream(), 0});
+              }),
+              "no failure");
+  }
+  EXPECT_EQ(said_of(twice(empty()), 2), "no failure");
+}
+
+TEST_F(LaunchProofTest, NoneAndTooManyAreRefused) {
+  const Work nothing = [](const Turn&) {};
+  EXPECT_EQ(said_of(nothing), "the work issues 0 kernels in 0 nodes, not 1 kernels");
+  EXPECT_EQ(said_of(twice(empty())), "the work issues 2 kernels in 2 nodes, not 1 kernels");
+  EXPECT_EQ(said_of(empty(), 2), "the work issues 1 kernels in 1 nodes, not 2 kernels");
+}
+
+TEST_F(LaunchProofTest, AnotherKernelIsRefused) {
+  EXPECT_NE(said_of(empty(64)).find("the work launches "), std::string::npos) << said_of(empty(64));
+  const Work wait = [](const Turn& at) { delay(1'000, at.stream); };
+  EXPECT_NE(said_of(wait).find("not one warp of "), std::string::npos) << said_of(wait);
+}
+
+TEST_F(LaunchProofTest, AGraphOfEachEmptyKernelRuns) {
+  for (const std::size_t bytes : kernels::empty_argument_bytes) {
+    EXPECT_EQ(said_of_graph(1, empty(bytes), 1), "no failure");
+  }
+}
+
+TEST_F(LaunchProofTest, AGraphThatIsNotLaunchedOnceIsFoundOut) {
+  EXPECT_EQ(said_of_graph(1, empty(), 0),
+            "kernels that were launched count to 1, those that ran to 0");
+  EXPECT_EQ(said_of_graph(1, empty(), 2),
+            "kernels that were launched count to 1, those that ran to 2");
+}
+
+TEST_F(LaunchProofTest, AGraphOfMoreOrLessThanAKernelIsFoundOut) {
+  EXPECT_NE(said_of_graph(2, empty(), 1), "no failure");
+  EXPECT_NE(said_of_graph(1, [](const Turn&) {}, 1), "no failure");
+}
+
+TEST_F(LaunchProofTest, ABenchmarkOfWorkThatLaunchesNothingFails) {
+  const std::string message = failure([&] {
+    GpuCase fixture = make();
+    fixture.issue(one_empty(fixture, 0, [](const Turn&) {}));
+  });
+  EXPECT_NE(message.find("the work issues 0 kernels"), std::string::npos) << message;
+}
+
+}  // namespace
+}  // namespace warpgauge
