@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "benchmarks/launch_proof.hpp"
+#include "benchmarks/sync_threads.hpp"
 #include "benchmarks/sync_ways.hpp"
 #include "fixtures/gpu_benchmark.hpp"
 #include "kernels/elementwise.hpp"
@@ -39,10 +41,15 @@ void idle(GpuCase& gpu, const Wait& way, Then then = as_it_is) {
   gpu.issue([=](const Turn& at) { way.wait(at.stream); });
 }
 
+void launch_empty(const Turn& at) {
+  kernels::launch_empty(0, at.stream);
+}
+
 void behind_kernel(GpuCase& gpu, const Wait& way) {
   verify_behind_work(gpu, way);
+  one_empty(gpu, 0, launch_empty);
   gpu.host_calls([=](const Turn& at) {
-    kernels::launch_empty(0, at.stream);
+    launch_empty(at);
     way.prepare(at.stream);
     way.wait(at.stream);
   });
@@ -77,45 +84,31 @@ const GpuBenchmark query_busy{"sync/query_behind_kernel", full_suite,
 
 // ---- What the thread does while it waits. ----
 
-/// A thread that is said to sleep must leave its core for most of a wait of 2 ms.
-void verify_sleeps(GpuCase& gpu, const Wait& way) {
-  gpu.verify([=](const Turn& at) {
-    delay(2'000'000, at.stream);
-    way.prepare(at.stream);
-    const double share = share_worked([&] { way.wait(at.stream); });
-    if (!(share < 0.5)) {
-      throw WrongResult("the thread worked for " + std::to_string(100 * share) +
-                        " % of the time that it was to sleep");
-    }
-  });
-}
-
-/// Bound by the next poll for spinning (which is what CUDA does unasked), by the scheduler's round
-/// for yielding.
-void scheduled(GpuCase& gpu, unsigned schedule) {
-  const Schedule during(schedule);
-  behind_kernel(gpu, for_stream());
-}
-
-/// Bound by the interrupt and the thread's wake-up.
-void asleep(GpuCase& gpu, const Wait& way) {
-  verify_sleeps(gpu, way);
+void behind_kernel(GpuCase& gpu, const Wait& way, Waiting thread) {
+  gpu.verify([=](const Turn& at) { require_waiting(thread, way, at.stream); });
   behind_kernel(gpu, way);
 }
 
-void asleep_by_schedule(GpuCase& gpu) {
-  const Schedule during(cudaDeviceScheduleBlockingSync);
-  asleep(gpu, for_stream());
+void scheduled(GpuCase& gpu, unsigned schedule, Waiting thread) {
+  const Schedule during(schedule);
+  gpu.verify([&](const Turn&) { during.require_in_force(); });
+  behind_kernel(gpu, for_stream(), thread);
 }
 
-const GpuBenchmark spinning{"sync/spin_behind_kernel", full_suite,
-                            [](GpuCase& gpu) { scheduled(gpu, cudaDeviceScheduleSpin); }};
-const GpuBenchmark yielding{"sync/yield_behind_kernel", full_suite,
-                            [](GpuCase& gpu) { scheduled(gpu, cudaDeviceScheduleYield); }};
-const GpuBenchmark blocking{"sync/blocking_behind_kernel", full_suite, asleep_by_schedule};
+// Bound by the next poll for spinning (which is what CUDA does unasked), by the scheduler's round
+// for yielding, by the interrupt and the thread's wake-up for the others.
+const GpuBenchmark spinning{"sync/spin_behind_kernel", full_suite, [](GpuCase& gpu) {
+                              scheduled(gpu, cudaDeviceScheduleSpin, Waiting::spins);
+                            }};
+const GpuBenchmark yielding{"sync/yield_behind_kernel", full_suite, [](GpuCase& gpu) {
+                              scheduled(gpu, cudaDeviceScheduleYield, Waiting::yields);
+                            }};
+const GpuBenchmark blocking{"sync/blocking_behind_kernel", full_suite, [](GpuCase& gpu) {
+                              scheduled(gpu, cudaDeviceScheduleBlockingSync, Waiting::sleeps);
+                            }};
 const GpuBenchmark blocking_event{
     "sync/blocking_event_behind_kernel", full_suite,
-    [](GpuCase& gpu) { asleep(gpu, for_event(cudaEventBlockingSync)); }};
+    [](GpuCase& gpu) { behind_kernel(gpu, for_event(cudaEventBlockingSync), Waiting::sleeps); }};
 
 // ---- One stream waits for another. ----
 
@@ -131,13 +124,14 @@ void issue_stream_wait(GpuCase& gpu) {
 
 void there_and_back(GpuCase& gpu) {
   const auto other = second_stream();
-  verify_behind_work(gpu, by_other(other));
-  gpu.stream_period([other](const Turn& at) {
-    kernels::launch_empty(0, at.stream);
-    other->there.make_wait(other->stream.get(), at.stream);
-    kernels::launch_empty(0, other->stream.get());
-    other->back.make_wait(at.stream, other->stream.get());
+  gpu.verify([other](const Turn& at) {
+    require_both_waits(at.stream, [&](auto* step) { other->go_and_return(at.stream, step); });
   });
+  const Work empty = [other](const Turn& at) {
+    other->go_and_return(at.stream, [](cudaStream_t stream) { kernels::launch_empty(0, stream); });
+  };
+  gpu.verify([=](const Turn& at) { require_launches(empty, kernels::empty_kernel(0), 2, at); });
+  gpu.stream_period(empty);
 }
 
 // Host time of the two calls; device time of an empty kernel on each of two streams that wait for

@@ -2,9 +2,10 @@
 // The ways to wait that the sync benchmarks time.
 #pragma once
 
-#include <ctime>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "fixtures/cuda/event.hpp"
 #include "fixtures/cuda/patterns.hpp"
@@ -73,7 +74,34 @@ struct Hop {
 struct OtherStream {
   Stream stream;
   Hop there, back;
+
+  /// `work` on `first`, then on the other one, which waits for that, and `first` for it.
+  template <class Step>
+  void go_and_return(cudaStream_t first, const Step& work) const {
+    work(first);
+    there.make_wait(stream.get(), first);
+    work(stream.get());
+    back.make_wait(first, stream.get());
+  }
 };
+
+/// Throws WrongResult unless `first` takes both steps' time when `round` gives each of them one of
+/// work_seconds: a wait that is missing, there or back, leaves one.
+inline void require_both_waits(cudaStream_t first,
+                               const std::function<void(void (*step)(cudaStream_t))>& round) {
+  const Event begun;
+  const Event ended;
+  begun.record(first);
+  round(occupy);
+  ended.record(first);
+  WARPGAUGE_CHECK(cudaDeviceSynchronize());
+  const double seconds = seconds_between(begun, ended);
+  if (!(seconds >= 1.8 * work_seconds)) {
+    throw WrongResult("the stream took " + std::to_string(1e6 * seconds) +
+                      " us of two steps that take " + std::to_string(2e6 * work_seconds) +
+                      ": one of both streams did not wait");
+  }
+}
 
 /// By the other stream, which is made to wait for the first.
 inline Wait by_other(const std::shared_ptr<const OtherStream>& other) {
@@ -93,38 +121,6 @@ inline void know_idle(cudaStream_t) {
 inline void work_again(cudaStream_t stream) {
   kernels::launch_empty(0, stream);
   WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
-}
-
-/// What the calling thread does while it waits for the device: a flag of the context, which can be
-/// changed while it is in use (cudaSetDeviceFlags: of an initialised device "the previous flags are
-/// overwritten"). Puts the earlier one back, for other benchmarks follow in this process.
-class Schedule {
- public:
-  explicit Schedule(unsigned schedule) {
-    WARPGAUGE_CHECK(cudaGetDeviceFlags(&before_));
-    WARPGAUGE_CHECK(cudaSetDeviceFlags((before_ & ~unsigned{cudaDeviceScheduleMask}) | schedule));
-  }
-  ~Schedule() { report_cuda_error(cudaSetDeviceFlags(before_), "cudaSetDeviceFlags"); }
-  Schedule(const Schedule&) = delete;
-  Schedule& operator=(const Schedule&) = delete;
-
- private:
-  unsigned before_ = 0;
-};
-
-/// Seconds of a clock of the system.
-inline double seconds_of(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-/// Which part of `call` the calling thread spent on a core.
-inline double share_worked(const std::function<void()>& call) {
-  const double begun = seconds_of(CLOCK_MONOTONIC);
-  const double worked = seconds_of(CLOCK_THREAD_CPUTIME_ID);
-  call();
-  return (seconds_of(CLOCK_THREAD_CPUTIME_ID) - worked) / (seconds_of(CLOCK_MONOTONIC) - begun);
 }
 
 }  // namespace warpgauge

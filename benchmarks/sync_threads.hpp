@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a thread does while it waits for the device: how it is told, and how that is seen.
+#pragma once
+
+#include <sched.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <ctime>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "benchmarks/sync_ways.hpp"
+
+namespace warpgauge {
+
+/// What the calling thread does while it waits for the device: a flag of the context, which can be
+/// changed while it is in use (cudaSetDeviceFlags: of an initialised device "the previous flags are
+/// overwritten"). Puts the earlier one back, for other benchmarks follow in this process.
+class Schedule {
+ public:
+  explicit Schedule(unsigned schedule) : schedule_(schedule) {
+    WARPGAUGE_CHECK(cudaGetDeviceFlags(&before_));
+    WARPGAUGE_CHECK(cudaSetDeviceFlags((before_ & ~unsigned{cudaDeviceScheduleMask}) | schedule));
+  }
+
+  /// Throws WrongResult unless the context holds it.
+  void require_in_force() const {
+    unsigned now = 0;
+    WARPGAUGE_CHECK(cudaGetDeviceFlags(&now));
+    if ((now & unsigned{cudaDeviceScheduleMask}) != schedule_) {
+      throw WrongResult("the context has the schedule " +
+                        std::to_string(now & unsigned{cudaDeviceScheduleMask}) + ", not " +
+                        std::to_string(schedule_));
+    }
+  }
+  ~Schedule() { report_cuda_error(cudaSetDeviceFlags(before_), "cudaSetDeviceFlags"); }
+  Schedule(const Schedule&) = delete;
+  Schedule& operator=(const Schedule&) = delete;
+
+ private:
+  unsigned schedule_;
+  unsigned before_ = 0;
+};
+
+/// Seconds of a clock of the system.
+inline double seconds_of(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// Which part of `call` the calling thread spent on a core.
+inline double share_worked(const std::function<void()>& call) {
+  const double begun = seconds_of(CLOCK_MONOTONIC);
+  const double worked = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+  call();
+  return (seconds_of(CLOCK_THREAD_CPUTIME_ID) - worked) / (seconds_of(CLOCK_MONOTONIC) - begun);
+}
+
+/// A second thread on the calling thread's core, on which both stay, that yields it again and
+/// again.
+class Companion {
+ public:
+  Companion() {
+    sched_getaffinity(0, sizeof(before_), &before_);
+    cpu_set_t here{};
+    CPU_SET(static_cast<std::size_t>(sched_getcpu()), &here);
+    if (sched_setaffinity(0, sizeof(here), &here) != 0) {
+      throw Unsupported("needs to keep two threads on one CPU, to show how one of them waits");
+    }
+    thread_ = std::thread([this] {
+      while (!ended_) {
+        ++turns_;
+        sched_yield();
+      }
+    });
+    while (turns_ == 0) {
+      sched_yield();
+    }
+  }
+  ~Companion() {
+    ended_ = true;
+    thread_.join();
+    sched_setaffinity(0, sizeof(before_), &before_);
+  }
+  Companion(const Companion&) = delete;
+  Companion& operator=(const Companion&) = delete;
+
+  /// How often it has had the core.
+  std::int64_t turns() const { return turns_; }
+
+ private:
+  cpu_set_t before_{};
+  std::atomic<bool> ended_{false};
+  std::atomic<std::int64_t> turns_{0};
+  std::thread thread_;
+};
+
+/// What the calling thread does while it waits.
+enum class Waiting : std::uint8_t { spins, yields, sleeps };
+
+inline const char* name_of(Waiting waiting) {
+  constexpr std::array<const char*, 3> names{"spins", "yields", "sleeps"};
+  return names.at(static_cast<std::size_t>(waiting));
+}
+
+/// What it did in a wait of 1 ms beside a companion. On an H200's host it works for 100 % of it and
+/// lets the companion have none or one turn when it spins, for 57 % and 380 turns when it yields,
+/// and for 2 % and 2800 when it sleeps.
+inline Waiting seen_waiting(const Wait& way, cudaStream_t stream) {
+  const Companion companion;
+  delay(1'000'000, stream);
+  way.prepare(stream);
+  const std::int64_t turns = companion.turns();
+  const double share = share_worked([&] { way.wait(stream); });
+  if (share < 0.25) {
+    return Waiting::sleeps;
+  }
+  return companion.turns() - turns < 30 ? Waiting::spins : Waiting::yields;
+}
+
+/// Throws WrongResult unless the thread does as it is said to in two of three waits: somebody else
+/// may have the core in one.
+inline void require_waiting(Waiting said, const Wait& way, cudaStream_t stream) {
+  constexpr int waits = 3;
+  int as_said = 0;
+  Waiting other = said;
+  for (int i = 0; i < waits; ++i) {
+    const Waiting seen = seen_waiting(way, stream);
+    as_said += seen == said ? 1 : 0;
+    other = seen == said ? other : seen;
+  }
+  if (2 * as_said < waits) {
+    throw WrongResult(std::string("the waiting thread ") + name_of(other) +
+                      "; this is of one that " + name_of(said));
+  }
+}
+
+}  // namespace warpgauge
