@@ -4,6 +4,7 @@
 // single words are bound by device memory.
 #include <memory>
 
+#include "benchmarks/reduce_proof.hpp"
 #include "fixtures/cuda/units.hpp"
 #include "fixtures/gpu_benchmark.hpp"
 #include "kernels/histogram.hpp"
@@ -34,15 +35,27 @@ constexpr Tolerance less_than_a_term{.absolute = 0.2};
 
 // Read alone: 4 bytes an element and input.
 template <class Call>
-void reduce_one(GpuCase& gpu, Tolerance tolerance, decltype(&kernels::sum_reference) reference,
-                const Call& call) {
+void sum_by(GpuCase& gpu, const Call& call) {
   const std::size_t n = gpu.param("n");
   const auto in = gpu.input<float>(n);
   const auto out = gpu.output<float>(1);
   gpu.moves_bytes(n * sizeof(float), Traffic::device_read);
-  gpu.verify(out, tolerance, [=](const Turn& at, Window /*whole*/, double* expected) {
-    reference(in[at], expected, n, at.stream);
+  gpu.verify(out, less_than_a_term, [=](const Turn& at, Window /*whole*/, double* expected) {
+    kernels::sum_reference(in[at], expected, n, at.stream);
   });
+  gpu.replay([=](const Turn& at) { call(in[at], out[at], n, at.stream); });
+}
+
+template <class Call>
+void max_by(GpuCase& gpu, const Call& call) {
+  const std::size_t n = gpu.param("n");
+  const auto in = gpu.input<float>(n);
+  const auto out = gpu.output<float>(1);
+  gpu.moves_bytes(n * sizeof(float), Traffic::device_read);
+  gpu.verify(out, {}, [=](const Turn& at, Window /*whole*/, double* expected) {
+    kernels::max_reference(in[at], expected, n, at.stream);
+  });
+  verify_largest(gpu, in, out, call);
   gpu.replay([=](const Turn& at) { call(in[at], out[at], n, at.stream); });
 }
 
@@ -82,14 +95,8 @@ const Axes beside{{"n", {64 << 20}, {64 << 10, 1 << 20, 16 << 20, 256 << 20}}};
 
 const GpuBenchmark reductions[] = {
     {"reduce/sum/f32", of_ours,
-     [](GpuCase& gpu) {
-       reduce_one(gpu, less_than_a_term, kernels::sum_reference,
-                  in_one_launch<&GridReduction::sum>());
-     }},
-    {"reduce/sum_cub/f32", beside,
-     [](GpuCase& gpu) {
-       reduce_one(gpu, less_than_a_term, kernels::sum_reference, made_for<CubSum>(gpu));
-     }},
+     [](GpuCase& gpu) { sum_by(gpu, in_one_launch<&GridReduction::sum>()); }},
+    {"reduce/sum_cub/f32", beside, [](GpuCase& gpu) { sum_by(gpu, made_for<CubSum>(gpu)); }},
     {"reduce/dot/f32", beside,
      [](GpuCase& gpu) {
        dot_by(gpu, [made = std::make_shared<GridReduction>()](auto... arguments) {
@@ -98,11 +105,8 @@ const GpuBenchmark reductions[] = {
      }},
     {"reduce/dot_cub/f32", beside, [](GpuCase& gpu) { dot_by(gpu, made_for<CubDot>(gpu)); }},
     {"reduce/max/f32", beside,
-     [](GpuCase& gpu) {
-       reduce_one(gpu, {}, kernels::max_reference, in_one_launch<&GridReduction::max>());
-     }},
-    {"reduce/max_cub/f32", beside,
-     [](GpuCase& gpu) { reduce_one(gpu, {}, kernels::max_reference, made_for<CubMax>(gpu)); }},
+     [](GpuCase& gpu) { max_by(gpu, in_one_launch<&GridReduction::max>()); }},
+    {"reduce/max_cub/f32", beside, [](GpuCase& gpu) { max_by(gpu, made_for<CubMax>(gpu)); }},
 };
 
 // Thrust allocates, waits and returns its result: time of the host, launch to answer.
