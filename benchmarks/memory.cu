@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/memory_pool.hpp"
 #include "fixtures/gpu_benchmark.hpp"
 #include "fixtures/pageable_memory.hpp"
 #include "kernels/copy.hpp"
@@ -37,6 +38,8 @@ void require_usable(void* memory, std::size_t bytes, const Turn& at) {
 struct Allocator {
   std::function<void*(std::size_t bytes, cudaStream_t)> take;
   std::function<void(void*, cudaStream_t)> give_back;
+  /// Throws unless what was given back is where it should be; the stream has ended.
+  std::function<void(std::size_t bytes)> require_given_back = [](std::size_t) {};
 
   /// Takes and gives back, after what `use` does between.
   void pair(std::size_t bytes, const Turn& at, const std::function<void(void*)>& use) const {
@@ -46,11 +49,12 @@ struct Allocator {
   }
 };
 
-/// Verifies that what is taken can be used. Returns the pair as work. It moves no bytes: the time
-/// is the driver's and the operating system's, as that of other calls is.
+/// Verifies that what is taken can be used, and where it goes. Returns the pair as work. It moves
+/// no bytes: the time is the driver's and the operating system's, as that of other calls is.
 Work pairs(GpuCase& gpu, const Allocator& allocator) {
   const std::size_t bytes = gpu.param("bytes");
   gpu.verify([=](const Turn& at) {
+    allocator.require_given_back(bytes);
     allocator.pair(bytes, at, [&](void* memory) { require_usable(memory, bytes, at); });
   });
   return [=](const Turn& at) { allocator.give_back(allocator.take(bytes, at.stream), at.stream); };
@@ -83,46 +87,15 @@ Allocator by_cuda_malloc_host() {
           [](void* memory, cudaStream_t) { WARPGAUGE_CHECK(cudaFreeHost(memory)); }};
 }
 
-/// A memory pool of the device; not its default one, whose state the rest of the process shares.
-class MemoryPool {
- public:
-  /// `kept_bytes`: so much that is not used stays with the pool at a synchronisation.
-  MemoryPool(const Device& device, std::uint64_t kept_bytes) {
-    int supported = 0;
-    WARPGAUGE_CHECK(
-        cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, device.index));
-    if (supported == 0) {
-      throw Unsupported("needs a device with memory pools");
-    }
-    cudaMemPoolProps properties{};
-    properties.allocType = cudaMemAllocationTypePinned;
-    properties.location = {cudaMemLocationTypeDevice, device.index};
-    cudaMemPool_t created = nullptr;
-    WARPGAUGE_CHECK(cudaMemPoolCreate(&created, &properties));
-    pool_.reset(created);
-    WARPGAUGE_CHECK(
-        cudaMemPoolSetAttribute(pool_.get(), cudaMemPoolAttrReleaseThreshold, &kept_bytes));
-  }
-  cudaMemPool_t get() const noexcept { return pool_.get(); }
-
- private:
-  struct Destroy {
-    void operator()(cudaMemPool_t pool) const noexcept {
-      report_cuda_error(cudaMemPoolDestroy(pool), "cudaMemPoolDestroy");
-    }
-  };
-  std::unique_ptr<std::remove_pointer_t<cudaMemPool_t>, Destroy> pool_;
-};
-
 Allocator by_pool(const GpuCase& gpu, std::uint64_t kept_bytes) {
   const auto pool = std::make_shared<const MemoryPool>(gpu.device(), kept_bytes);
-  return {
-      [pool](std::size_t bytes, cudaStream_t stream) {
-        void* memory = nullptr;
-        WARPGAUGE_CHECK(cudaMallocFromPoolAsync(&memory, bytes, pool->get(), stream));
-        return memory;
-      },
-      [](void* memory, cudaStream_t stream) { WARPGAUGE_CHECK(cudaFreeAsync(memory, stream)); }};
+  return {[pool](std::size_t bytes, cudaStream_t stream) {
+            void* memory = nullptr;
+            WARPGAUGE_CHECK(cudaMallocFromPoolAsync(&memory, bytes, pool->get(), stream));
+            return memory;
+          },
+          [](void* memory, cudaStream_t stream) { WARPGAUGE_CHECK(cudaFreeAsync(memory, stream)); },
+          [pool](std::size_t bytes) { pool->require_kept(bytes); }};
 }
 
 /// The pool has it already: the call alone, which hands out an address.
