@@ -76,7 +76,9 @@ inline void require_launches(const Work& work, const void* kernel, std::size_t t
     constexpr std::array<unsigned, 3> one_warp{32, 1, 1};
     const bool known = !launched.told || launched.name == name;
     if (!known || launched.grid != one_block || launched.block != one_warp) {
-      throw WrongResult("the work launches " + launched.name + ", not one warp of " + name);
+      throw WrongResult("the work launches " + launched.name + ", " +
+                        std::to_string(launched.grid[0]) + " blocks of " +
+                        std::to_string(launched.block[0]) + " along x, not one warp of " + name);
     }
   }
 }
