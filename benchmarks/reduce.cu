@@ -139,7 +139,11 @@ const GpuBenchmark by_thrust[] = {
      }},
     {"reduce/max_thrust_call/f32", answered,
      [](GpuCase& gpu) {
-       answer(gpu, {}, kernels::max_reference, kernels::max_thrust, floats(gpu));
+       const auto in = floats(gpu);
+       verify_largest(gpu, in, [=](const Turn& at) {
+         return kernels::max_thrust(in[at], in.count(), at.stream);
+       });
+       answer(gpu, {}, kernels::max_reference, kernels::max_thrust, in);
      }},
 };
 
