@@ -151,7 +151,7 @@ const GpuBenchmark graph_capture{
 /// From the first call until the host knows that the chain has ended.
 void chain_to_its_end(GpuCase& gpu, const std::function<Work(const ChainMemory&)>& chain) {
   const auto memory = std::make_shared<const ChainMemory>();
-  gpu.verify([memory](const Turn&) { memory->require(); });
+  gpu.verify([memory](const Turn& at) { memory->require(at.stream); });
   gpu.computes_flops(chain_flops);
   gpu.host_calls(to_its_end(chain(*memory)));
 }

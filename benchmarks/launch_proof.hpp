@@ -13,6 +13,7 @@
 #include "fixtures/cuda/graph.hpp"
 #include "fixtures/cuda/memory.hpp"
 #include "fixtures/cuda/patterns.hpp"
+#include "fixtures/cuda/stream.hpp"
 #include "fixtures/gpu_benchmark.hpp"
 #include "fixtures/inspection.hpp"
 #include "fixtures/kernel_name.hpp"
@@ -128,19 +129,23 @@ inline void in_one_kernel(const float* in, float* out, cudaStream_t stream) {
 class ChainMemory {
  public:
   ChainMemory() : in_(allocate_device(bytes)), out_(allocate_device(bytes)) {
-    fill_seeded(static_cast<float*>(in_.get()), chain_floats, 1, 0, nullptr);
-    poison();
+    const Stream stream;
+    fill_seeded(static_cast<float*>(in_.get()), chain_floats, 1, 0, stream.get());
+    poison(stream.get());
   }
   const float* in() const { return static_cast<const float*>(in_.get()); }
   float* out() const { return static_cast<float*>(out_.get()); }
 
-  /// Throws WrongResult unless a whole chain has gone through since the last time. The device must
-  /// have ended.
-  void require() const {
+  /// Throws WrongResult unless a whole chain has gone through `stream` since the last time.
+  void require(cudaStream_t stream) const {
     std::vector<float> before(chain_floats);
     std::vector<float> after(chain_floats);
-    WARPGAUGE_CHECK(cudaMemcpy(before.data(), in(), bytes, cudaMemcpyDeviceToHost));
-    WARPGAUGE_CHECK(cudaMemcpy(after.data(), out(), bytes, cudaMemcpyDeviceToHost));
+    const auto read = [stream](std::vector<float>& to, const float* from) {
+      WARPGAUGE_CHECK(cudaMemcpyAsync(to.data(), from, bytes, cudaMemcpyDeviceToHost, stream));
+    };
+    read(before, in());
+    read(after, out());
+    WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
     for (std::size_t i = 0; i < chain_floats; ++i) {
       const double expected = static_cast<double>(before[i]) + chain_kernels;
       if (!(std::abs(static_cast<double>(after[i]) - expected) <= chain_rounding.absolute)) {
@@ -148,15 +153,15 @@ class ChainMemory {
                           std::to_string(after[i]) + ", not " + std::to_string(expected));
       }
     }
-    poison();
+    poison(stream);
   }
 
  private:
   static constexpr std::size_t bytes = chain_floats * sizeof(float);
 
-  void poison() const {  // all bits set: NaN
-    WARPGAUGE_CHECK(cudaMemset(out_.get(), 0xff, bytes));
-    WARPGAUGE_CHECK(cudaStreamSynchronize(nullptr));
+  void poison(cudaStream_t stream) const {  // all bits set: NaN
+    WARPGAUGE_CHECK(cudaMemsetAsync(out_.get(), 0xff, bytes, stream));
+    WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
   }
   DeviceMemory in_;
   DeviceMemory out_;
