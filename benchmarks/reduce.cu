@@ -4,6 +4,7 @@
 // single words are bound by device memory.
 #include <memory>
 
+#include "benchmarks/reduce_answer.hpp"
 #include "benchmarks/reduce_proof.hpp"
 #include "fixtures/cuda/units.hpp"
 #include "fixtures/gpu_benchmark.hpp"
@@ -109,23 +110,7 @@ const GpuBenchmark reductions[] = {
     {"reduce/max_cub/f32", beside, [](GpuCase& gpu) { max_by(gpu, made_for<CubMax>(gpu)); }},
 };
 
-// Thrust allocates, waits and returns its result: time of the host, launch to answer.
-template <class Reference, class Call, class... Input>
-void answer(GpuCase& gpu, Tolerance tolerance, const Reference& reference, const Call& call,
-            const Input&... in) {
-  const std::size_t n = gpu.param("n");
-  const auto out = gpu.output<float>(1, Memory::pinned);
-  gpu.moves_bytes(sizeof...(in) * n * sizeof(float), Traffic::device_read);
-  gpu.verify(out, tolerance, [=](const Turn& at, Window /*whole*/, double* expected) {
-    reference(in[at]..., expected, n, at.stream);
-  });
-  gpu.host_calls([=](const Turn& at) { *out[at] = call(in[at]..., n, at.stream); });
-}
-
-Buffer<float> floats(GpuCase& gpu) {
-  return gpu.input<float>(gpu.param("n"));
-}
-
+// Thrust allocates, waits and returns its result.
 const Axes answered{{"n", {}, {64 << 10, 16 << 20, 256 << 20}}};
 const GpuBenchmark by_thrust[] = {
     {"reduce/sum_thrust_call/f32", answered,
