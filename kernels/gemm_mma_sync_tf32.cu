@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floats on tensor cores, mma.sync m16n8k8 of TF32, by the same pipeline as of 16 bits. No ldmatrix
 // transposes 32 bits, so B is read word by word, in an order of banks without conflicts; and every
-// fragment is rounded, while others are multiplied. Bound by the rate of mma.sync,
-// 311 TFLOP/s on an H200, and by the rounding, without which it is a tenth faster.
+// fragment is rounded, a few between the multiplications of others. Bound by the rate of mma.sync,
+// 311 TFLOP/s on an H200; without the rounding it is a twentieth faster.
 #include "kernels/gemm_tensor.hpp"
 #include "kernels/gemm_tensor_stages.cuh"
 #include "kernels/gemm_tensor_tiles.cuh"
@@ -34,12 +34,12 @@ __device__ inline unsigned rounded_to_tf32(unsigned bits) {
   return rounded;
 }
 
-__device__ inline void multiply_add_tf32(float (&sums)[4], const unsigned (&a)[4],
-                                         const unsigned (&b)[2]) {
+__device__ inline void multiply_add_tf32(float (&sums)[4], const unsigned (&a)[4], unsigned b_low,
+                                         unsigned b_high) {
   asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
       "{%8, %9}, {%0, %1, %2, %3};"
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_low), "r"(b_high));
 }
 #endif
 
@@ -72,7 +72,8 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
   constexpr unsigned stage_bytes = a_bytes + Tile::k * Tile::n * sizeof(float);
   constexpr unsigned steps = Tile::k / tf32_k;
   constexpr unsigned rows = Tile::warp_m / tf32_m;
-  constexpr unsigned columns = Tile::warp_n / tf32_n;
+  constexpr unsigned pairs = Tile::warp_n / (2 * tf32_n);  // of columns of instructions
+  static_assert(rows <= 2 * pairs, "A is loaded two rows a pair");
   extern __shared__ __align__(128) unsigned char memory[];
 
   const GemmTile tile = tile_of_block(tile_rows, tile_columns, Tile::group);
@@ -97,73 +98,80 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
   const unsigned warp_row = warp / Tile::warp_columns * Tile::warp_m;
   const unsigned warp_column = warp % Tile::warp_columns * Tile::warp_n;
   unsigned a_fragments[2][rows][4] = {};  // zeros: before the first stage there is none
-  unsigned b_fragments[2][columns][2] = {};
-  const auto load_fragments = [&](unsigned stage, unsigned step, unsigned set) {
-    const unsigned char* const a_tile = memory + stage * stage_bytes;
-    const unsigned a_address = shared_address(a_tile);
+  unsigned b_fragments[2][pairs][4] = {};
+  static_assert(tf32_m % 8 == 0, "rows further on by as many have the same place of chunks");
+  const auto load_a = [&](unsigned at, unsigned step, unsigned i) {
+    load_matrices(a_fragments[step % 2][i],
+                  shared_address(memory) + at +
+                      swizzled<a_chunks>(warp_row + lane % 16, step * 2 + lane / 16) +
+                      i * tf32_m * Tile::k * sizeof(float));
+  };
+  const auto load_b = [&](unsigned at, unsigned step, unsigned pair) {
 #pragma unroll
-    for (unsigned i = 0; i < rows; ++i) {
-      load_matrices(
-          a_fragments[set][i],
-          a_address + swizzled<a_chunks>(warp_row + i * tf32_m + lane % 16, step * 2 + lane / 16));
-    }
-    const unsigned char* const b_tile = a_tile + a_bytes;
-#pragma unroll
-    for (unsigned j = 0; j < columns; ++j) {
-#pragma unroll
-      for (unsigned half = 0; half < 2; ++half) {
-        const unsigned row = step * tf32_k + half * 4 + lane % 4;
-        const unsigned column = warp_column + j * tf32_n + lane / 4;
-        b_fragments[set][j][half] = *reinterpret_cast<const unsigned*>(
-            b_tile + swizzled_by_pairs<b_chunks>(row, column / chunk_elements<float>) +
-            column % chunk_elements<float> * sizeof(float));
-      }
+    for (unsigned part = 0; part < 4; ++part) {
+      const unsigned row = step * tf32_k + part % 2 * 4 + lane % 4;
+      const unsigned column = warp_column + (pair * 2 + part / 2) * tf32_n + lane / 4;
+      b_fragments[step % 2][pair][part] = *reinterpret_cast<const unsigned*>(
+          memory + a_bytes + at + swizzled_by_pairs<b_chunks>(row, column / chunk_elements<float>) +
+          column % chunk_elements<float> * sizeof(float));
     }
   };
-
-  float sums[rows][columns][4] = {};
-  const auto round_fragments = [&](unsigned set) {
+  const auto round = [](unsigned(&fragment)[4]) {
 #pragma unroll
-    for (unsigned i = 0; i < rows; ++i) {
-#pragma unroll
-      for (unsigned& part : a_fragments[set][i]) {
-        part = rounded_to_tf32(part);
-      }
-    }
-#pragma unroll
-    for (unsigned j = 0; j < columns; ++j) {
-#pragma unroll
-      for (unsigned& part : b_fragments[set][j]) {
-        part = rounded_to_tf32(part);
-      }
+    for (unsigned& part : fragment) {
+      part = rounded_to_tf32(part);
     }
   };
-  const auto multiply = [&](unsigned set) {
+  float sums[rows][2 * pairs][4] = {};
+  const auto multiply = [&](unsigned set, unsigned pair) {
+    round(b_fragments[set][pair]);
 #pragma unroll
-    for (unsigned j = 0; j < columns; ++j) {
+    for (unsigned half = 0; half < 2; ++half) {
 #pragma unroll
       for (unsigned i = 0; i < rows; ++i) {
-        multiply_add_tf32(sums[i][j], a_fragments[set][i], b_fragments[set][j]);
+        multiply_add_tf32(sums[i][pair * 2 + half], a_fragments[set][i],
+                          b_fragments[set][pair][half * 2], b_fragments[set][pair][half * 2 + 1]);
       }
     }
   };
 
+  // What the next step multiplies is loaded and rounded between the multiplications of this one, a
+  // few at a time, and of B just before it is needed: so all units have work, and none is waited
+  // for.
   go_through_stages<Tile, steps>(
       shape.k, copy_stage, [&](unsigned slot, unsigned step, std::size_t next, unsigned free) {
-        load_fragments(slot, step, step % 2);
-        if (step == 1) {  // behind this stage's first fragments, which are waited for
-          copy_stage(next, free);
+        const unsigned at = slot * stage_bytes;
+#pragma unroll
+        for (unsigned pair = 0; pair < pairs; ++pair) {
+#pragma unroll
+          for (unsigned i = 0; i < rows; ++i) {
+            if (i / 2 == pair) {
+              load_a(at, step, i);
+            }
+          }
+          load_b(at, step, pair);
+          if (step == 0 && pair == 1) {
+            copy_stage(next, free);
+          }
+          multiply((step + 1) % 2, pair);
+#pragma unroll
+          for (unsigned i = 0; i < rows; ++i) {
+            if (i * (pairs - 1) / rows + 1 == pair) {
+              round(a_fragments[step % 2][i]);
+            }
+          }
         }
-        multiply((step + 1) % 2);
-        round_fragments(step % 2);  // while tensor cores are busy, not when they wait for it
       });
-  multiply(1);
+#pragma unroll
+  for (unsigned pair = 0; pair < pairs; ++pair) {
+    multiply(1, pair);
+  }
   wait_for_copies<0>();  // also the zeros that were copied past the last stage
 
 #pragma unroll
   for (unsigned i = 0; i < rows; ++i) {
 #pragma unroll
-    for (unsigned j = 0; j < columns; ++j) {
+    for (unsigned j = 0; j < 2 * pairs; ++j) {
 #pragma unroll
       for (unsigned half = 0; half < 2; ++half) {
         const std::size_t row = first_row + warp_row + i * tf32_m + half * 8 + lane / 4;
@@ -178,7 +186,7 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
 
 void gemm_mma_sync_tf32(const float* a, const float* b, float* c, GemmShape shape,
                         cudaStream_t stream) {
-  using Tile = MmaTile<128, 128, 16, 4, 64, 64, 2, 8>;
+  using Tile = MmaTile<128, 256, 32, 3, 64, 64, 1, 8>;
   constexpr unsigned bytes = Tile::stages * (Tile::m + Tile::n) * Tile::k * sizeof(float);
   launch_tiles<Tile, float>("gemm_mma_sync_tf32", gemm_mma_sync_tf32_kernel<Tile, true>,
                             gemm_mma_sync_tf32_kernel<Tile, false>, bytes, a, b, c, shape, stream);

@@ -42,7 +42,7 @@ void gemm_mma_sync(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t s
 
 /// mma.sync m16n8k8 of floats, each rounded on the way to the nearest TF32 (11 bits of significand;
 /// of ties, to even from compute capability 9.0 on, away from zero before); products and sums as
-/// above, results stay floats. Tiles of 128 x 128.
+/// above, results stay floats. Tiles of 128 x 256.
 void gemm_mma_sync_tf32(const float* a, const float* b, float* c, GemmShape shape,
                         cudaStream_t stream);
 

@@ -48,7 +48,7 @@ const std::vector<Rung>& rungs() {
       {"gemm_wmma_staged", call<__nv_bfloat16, gemm_wmma_staged<__nv_bfloat16>>, "128 x 256"},
       {"gemm_mma_sync", call<__half, gemm_mma_sync<__half>>, "128 x 256"},
       {"gemm_mma_sync", call<__nv_bfloat16, gemm_mma_sync<__nv_bfloat16>>, "128 x 256"},
-      {"gemm_mma_sync_tf32", call<float, gemm_mma_sync_tf32>, "128 x 128"}};
+      {"gemm_mma_sync_tf32", call<float, gemm_mma_sync_tf32>, "128 x 256"}};
   return all;
 }
 
