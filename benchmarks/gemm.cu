@@ -179,7 +179,7 @@ const GpuBenchmark tensor_rungs[] = {
     rung<f16>("mma_sync", kernels::gemm_mma_sync<f16>, of_elements<f16>(),
               {"n", {}, {256, 512, 1024, 2048, 4096, 8192}}, kernels::gemm_mma_sync_shared_bytes),
     rung<float>("mma_sync", kernels::gemm_mma_sync_tf32, tf32,
-                {"n", {4096}, {256, 512, 1024, 2048, 8192}}),
+                {"n", {4096}, {256, 512, 1024, 2048, 8192}}, kernels::gemm_mma_sync_shared_bytes),
 };
 
 const ContextRegistration version{"cublas_version", kernels::cublas_version};

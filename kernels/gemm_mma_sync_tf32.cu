@@ -188,6 +188,7 @@ void gemm_mma_sync_tf32(const float* a, const float* b, float* c, GemmShape shap
                         cudaStream_t stream) {
   using Tile = MmaTile<128, 256, 32, 3, 64, 64, 1, 8>;
   constexpr unsigned bytes = Tile::stages * (Tile::m + Tile::n) * Tile::k * sizeof(float);
+  static_assert(bytes == gemm_mma_sync_shared_bytes);
   launch_tiles<Tile, float>("gemm_mma_sync_tf32", gemm_mma_sync_tf32_kernel<Tile, true>,
                             gemm_mma_sync_tf32_kernel<Tile, false>, bytes, a, b, c, shape, stream);
 }

@@ -10,8 +10,9 @@
 
 namespace warpgauge::kernels {
 
-/// Bytes of shared memory that a block of the rungs of this name takes, more than the 48 KiB that
-/// every device has and the 99 KiB of many: compute capabilities 8.0, 9.0 and 10.0 have enough.
+/// Bytes of shared memory that a block of the rungs of this name takes, of 16 or 32 bits, more than
+/// the 48 KiB that every device has and the 99 KiB of many: compute capabilities 8.0, 9.0 and 10.0
+/// have enough.
 inline constexpr std::size_t gemm_wmma_staged_shared_bytes = 156'672;
 inline constexpr std::size_t gemm_mma_sync_shared_bytes = 147'456;
 

@@ -30,7 +30,7 @@ struct Rung {
 template <class T>
 std::vector<Rung<T>> all_rungs() {
   if constexpr (std::is_same_v<T, float>) {
-    return {{"gemm_mma_sync_tf32", gemm_mma_sync_tf32}};
+    return {{"gemm_mma_sync_tf32", gemm_mma_sync_tf32, gemm_mma_sync_shared_bytes}};
   } else {
     return {{"gemm_wmma", gemm_wmma<T>},
             {"gemm_wmma_staged", gemm_wmma_staged<T>, gemm_wmma_staged_shared_bytes},
@@ -110,6 +110,9 @@ class GemmTensorTest : public DeviceTest {
 
   template <class T>
   void expect_all_rungs_match_the_reference() {
+    if (rungs<T>().empty()) {
+      GTEST_SKIP() << "every rung of this type takes more shared memory than a block can have here";
+    }
     for (const GemmShape shape : shapes) {
       const std::size_t outputs = shape.m * shape.n;
       const auto a = on_device<T>(random_values(shape.m * shape.k, 1));
@@ -139,6 +142,9 @@ class GemmTensorTest : public DeviceTest {
   /// in no other.
   template <class T>
   void expect_what_is_not_finite_shows_in_its_row() {
+    if (rungs<T>().empty()) {
+      GTEST_SKIP() << "every rung of this type takes more shared memory than a block can have here";
+    }
     constexpr GemmShape shape{33, 40, 24};
     constexpr std::size_t nan_row = 3;
     constexpr std::size_t infinite_row = 20;
