@@ -73,7 +73,8 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
   constexpr unsigned steps = Tile::k / tf32_k;
   constexpr unsigned rows = Tile::warp_m / tf32_m;
   constexpr unsigned pairs = Tile::warp_n / (2 * tf32_n);  // of columns of instructions
-  static_assert(rows <= 2 * pairs, "A is loaded two rows a pair");
+  static_assert(pairs > 1 && rows <= 2 * pairs,
+                "A is loaded two rows a pair, and rounded from the second pair on");
   extern __shared__ __align__(128) unsigned char memory[];
 
   const GemmTile tile = tile_of_block(tile_rows, tile_columns, Tile::group);
