@@ -5,6 +5,7 @@
 
 #include "kernels/arguments.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/elementwise_arguments.hpp"
 #include "kernels/elementwise_vector.cuh"
 #include "kernels/launch_check.hpp"
 #include "kernels/sm_count.hpp"
@@ -66,9 +67,7 @@ void axpy_scalar(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStr
   if (n == 0) {
     return;
   }
-  require_pointer("axpy_scalar", "x", x, alignof(T));
-  require_pointer("axpy_scalar", "y", y, alignof(T));
-  require_pointer("axpy_scalar", "out", out, alignof(T));
+  require_axpy_arrays("axpy_scalar", x, y, out);
   const unsigned blocks = blocks_for("axpy_scalar", n, block_threads);
   axpy_scalar_kernel<<<blocks, block_threads, 0, stream>>>(op, x, y, out, n);
   check_launch("axpy_scalar");
@@ -79,9 +78,7 @@ void axpy_grid_stride(Axpy op, const T* x, const T* y, T* out, std::size_t n, cu
   if (n == 0) {
     return;
   }
-  require_pointer("axpy_grid_stride", "x", x, alignof(T));
-  require_pointer("axpy_grid_stride", "y", y, alignof(T));
-  require_pointer("axpy_grid_stride", "out", out, alignof(T));
+  require_axpy_arrays("axpy_grid_stride", x, y, out);
   const std::size_t enough = n / block_threads + (n % block_threads != 0 ? 1 : 0);
   const std::size_t at_once = std::size_t{sm_count()} * blocks_per_sm;
   const auto blocks = static_cast<unsigned>(std::min(enough, at_once));
@@ -94,9 +91,7 @@ void axpy_vector(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStr
   if (n == 0) {
     return;
   }
-  require_pointer("axpy_vector", "x", x, vector_bytes);
-  require_pointer("axpy_vector", "y", y, vector_bytes);
-  require_pointer("axpy_vector", "out", out, vector_bytes);
+  require_axpy_arrays("axpy_vector", x, y, out, vector_bytes);
   const unsigned blocks = blocks_for("axpy_vector", n, axpy_vector_threads * vector_width<T>);
   axpy_vector_kernel<<<blocks, axpy_vector_threads, 0, stream>>>(op, x, y, out, n);
   check_launch("axpy_vector");

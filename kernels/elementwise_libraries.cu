@@ -14,6 +14,7 @@
 
 #include "kernels/arguments.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/elementwise_arguments.hpp"
 #include "kernels/launch_check.hpp"
 
 namespace warpgauge::kernels {
@@ -67,9 +68,7 @@ void axpy_thrust(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStr
   if (n == 0) {
     return;
   }
-  require_pointer("axpy_thrust", "x", x, alignof(T));
-  require_pointer("axpy_thrust", "y", y, alignof(T));
-  require_pointer("axpy_thrust", "out", out, alignof(T));
+  require_axpy_arrays("axpy_thrust", x, y, out);
   require_at_most("axpy_thrust", n, most_for_thrust);
   thrust::transform(thrust::cuda::par_nosync.on(stream), x, x + n, y, out, RoundedTo<Axpy, T>{op});
   check_launch("thrust::transform");
@@ -80,9 +79,7 @@ void axpy_cub(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStream
   if (n == 0) {
     return;
   }
-  require_pointer("axpy_cub", "x", x, alignof(T));
-  require_pointer("axpy_cub", "y", y, alignof(T));
-  require_pointer("axpy_cub", "out", out, alignof(T));
+  require_axpy_arrays("axpy_cub", x, y, out);
   require_at_most("axpy_cub", n, most_for_cub);
   cub_transform("axpy_cub", cuda::std::make_tuple(x, y), out, n, RoundedTo<Axpy, T>{op}, stream);
 }
