@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import archives
 from archives import archive, at_end, in_directory, in_header
 from warpgauge.errors import ExitStatus, UserError
-from warpgauge.zip_file import ENTRIES_LIMIT, entry
+from warpgauge.zip_file import ENTRIES_LIMIT, MissingEntry, entry
 
 NAME = "comparison.json"
 TEXT = b'{"warpgauge_format": "comparison/1"}' * 9
@@ -52,8 +52,9 @@ def test_an_empty_member_is_empty() -> None:
 
 
 @pytest.mark.parametrize("whole", [archive(), archive(("a", b"1")), archive((f"x/{NAME}", TEXT))])
-def test_what_is_not_there_is_told(whole: bytes) -> None:
-    assert refusal(whole) == f"it holds no {NAME}; it is refused"
+def test_that_it_is_not_there_is_told_from_what_is_amiss(whole: bytes) -> None:
+    with pytest.raises(MissingEntry, match=f"^it holds no {NAME}$"):
+        entry(whole, NAME, LIMIT, "it")
 
 
 @pytest.mark.parametrize(
