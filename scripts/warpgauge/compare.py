@@ -52,7 +52,7 @@ def _compare(options: argparse.Namespace) -> int:
     from warpgauge.verdict import judge
 
     pictures = [] if options.svg is None else [f"svg={options.svg}"]
-    formats = Formats.parse([*options.format, *pictures])
+    formats = Formats.parse([*options.format, *pictures], options.export)
     baselines = environment.ROOT / "baselines"
     formats.check(baselines, (options.baseline, options.candidate))
     baseline, candidate = load(options.baseline), load(options.candidate)
@@ -123,6 +123,14 @@ def _parser() -> Parser:
         default=[],
         help="terminal (default), markdown, json, junit, github, sarif or svg, to standard output "
         "or to FILE; may be given several times",
+    )
+    parser.add_argument(
+        "--export",
+        metavar="NAME=FILE",
+        action="append",
+        default=[],
+        help="write the candidate's times for another tool: github-action-benchmark, bencher or "
+        "openmetrics; may be given several times",
     )
     parser.add_argument("--svg", type=Path, metavar="FILE", help="the same as --format svg=FILE")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto")

@@ -34,8 +34,9 @@ class Conclusion:
         return self.formats.deliver(comparison, lambda: terminal.render(comparison, self.console))
 
     def values(self, run: Record) -> ExitStatus:
-        """The measured values alone: there is nothing to judge them by."""
+        """The measured values alone: there is nothing to judge them by. As `compared`."""
         terminal.render_values(run, self.console)
+        self.formats.export(run, self.terms.allow)
         return ExitStatus.NOT_MEASURED
 
     def recorded(self, baselines: Path) -> None:

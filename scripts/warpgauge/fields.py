@@ -133,6 +133,12 @@ def _countable(keys: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(key for key in keys if key not in _NOT_COUNTERS)
 
 
+def number_or_zero(value: object) -> float:
+    """A finite number that is not negative; 0 for whatever else stands in its place."""
+    number = cast(float, value) if type(value) in _NUMBERS else 0.0
+    return float(number) if 0.0 <= number <= _LARGEST else 0.0
+
+
 def label_of(row: Object) -> str:
     label = row.get("label")
     return label if isinstance(label, str) else ""

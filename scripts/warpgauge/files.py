@@ -55,6 +55,14 @@ def is_stream(path: Path) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
+def resolved(path: Path) -> Path:
+    """What `path` leads to, or itself where nobody can tell, as in a loop of links."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path
+
+
 def write_stream(path: Path, text: str) -> None:
     """Write to what `is_stream`, directly; its reader may have had enough. Raises UserError."""
     try:

@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--format NAME[=FILE]: what was asked for, checked before the work and delivered after it."""
+"""--format NAME[=FILE] and --export NAME=FILE: checked before the work, delivered after it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from warpgauge import streams
+from warpgauge import streams, unpaired_run
+from warpgauge.allowance import Allowance
 from warpgauge.comparison import Comparison
 from warpgauge.errors import ExitStatus, UserError
-from warpgauge.files import is_stream, replace_all, write_stream
+from warpgauge.export_options import Exports
+from warpgauge.files import is_stream, replace_all, resolved, write_stream
 from warpgauge.formats import FORMATS, TERMINAL, Format
-from warpgauge.output_file import check_report
+from warpgauge.model import Record
+from warpgauge.output_file import STANDARD_OUTPUT, check_report
 from warpgauge.text import inert, quoted
-
-# Its other names. What else is printed there would spoil the report for its reader.
-_STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,10 @@ class Formats:
 
     shown: Format = TERMINAL
     files: tuple[tuple[Format, Path], ...] = ()
+    exports: Exports = field(default_factory=Exports)
 
     @staticmethod
-    def parse(asked: Sequence[str]) -> Formats:
+    def parse(asked: Sequence[str], exports: Sequence[str] = ()) -> Formats:
         """Raises UserError for an unknown name, two on standard output, or one file twice."""
         shown: list[Format] = []
         files: dict[Path, tuple[Format, Path]] = {}
@@ -39,18 +41,19 @@ class Formats:
                 raise UserError(
                     f"--format {quoted(text)} is not NAME or NAME=FILE with a NAME of {known}"
                 )
-            if not equals or file in _STANDARD_OUTPUT:
+            if not equals or file in STANDARD_OUTPUT:
                 shown.append(FORMATS[name])
                 continue
             path = Path(file)
-            target = _resolved(path)
+            target = resolved(path)
             if target in files:
                 raise UserError(f"{path} is to hold two formats: name another file for one of them")
             files[target] = (FORMATS[name], path)
         if len(shown) > 1:
             both = " and ".join(one.name for one in shown)
             raise UserError(f"--format {both} cannot share standard output: add =FILE to one")
-        return Formats(shown[0] if shown else TERMINAL, tuple(files.values()))
+        exported = Exports.parse(exports, files)
+        return Formats(shown[0] if shown else TERMINAL, tuple(files.values()), exported)
 
     @property
     def unwritten(self) -> tuple[str, ...]:
@@ -62,18 +65,19 @@ class Formats:
     def of(self, what: str) -> Formats:
         """The same to other files, which are named after `what` too."""
         files = tuple((one, path.with_stem(f"{path.stem}-{what}")) for one, path in self.files)
-        return replace(self, files=files)
+        return replace(self, files=files, exports=self.exports.of(what))
 
     def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
         """Raises UserError for a file that cannot or must not be written; see `output_file`."""
         for one, path in self.files:
             check_report(path, baselines, inputs, one.own, one.kind)
+        self.exports.check(baselines, inputs)
 
     def deliver(self, comparison: Comparison, show: Callable[[], None]) -> ExitStatus:
         """Write everything; the exit status of `comparison`. `show` shows it on a terminal.
 
-        Raises UserError where something cannot be written, which keeps nothing else from it, with
-        a status that hides no regression.
+        What an export lacks is told, and was not measured. Raises UserError where something cannot
+        be written, which keeps nothing else from it, with a status that hides no regression.
         """
         faults = []
         try:
@@ -83,22 +87,32 @@ class Formats:
                 streams.write(self.shown.render(comparison))
         except OSError as fault:
             faults.append(f"standard output cannot be written ({fault.strerror or fault})")
-        faults += self._written(comparison)
+        texts = {path: one.render(comparison) for one, path in self.files}
+        faults += _written({**texts, **self.exports.texts(comparison)})
         if faults:
             regressed = comparison.exit_status is ExitStatus.REGRESSION
             status = ExitStatus.REGRESSION if regressed else ExitStatus.BAD_USAGE
             raise UserError("; ".join(faults), status)
-        return comparison.exit_status
+        lacking = self.exports.lacking(comparison)
+        for sentence in lacking:
+            print(sentence, file=sys.stderr)
+        status = comparison.exit_status
+        return ExitStatus.NOT_MEASURED if lacking and status is ExitStatus.OK else status
 
-    def _written(self, comparison: Comparison) -> list[str]:
-        """Write the files, all or none, and to pipes and devices; a sentence a fault."""
-        texts = {path: one.render(comparison) for one, path in self.files}
-        streamed = {path: text for path, text in texts.items() if is_stream(path)}
-        # A link stays a link.
-        whole = {_resolved(path): text for path, text in texts.items() if path not in streamed}
-        steps = [partial(replace_all, whole)]
-        steps += [partial(write_stream, path, text) for path, text in streamed.items()]
-        return [fault for step in steps if (fault := _fault(step))]
+    def export(self, run: Record, allow: Collection[Allowance]) -> ExitStatus:
+        """The exports alone of a run that there is nothing to compare with. As `deliver`."""
+        alone = replace(self, files=(), shown=TERMINAL)
+        return alone.deliver(unpaired_run.comparison_of(run, allow), lambda: None)
+
+
+def _written(texts: Mapping[Path, str]) -> list[str]:
+    """Write the files, all or none, and to pipes and devices; a sentence a fault."""
+    streamed = {path: text for path, text in texts.items() if is_stream(path)}
+    # A link stays a link.
+    whole = {resolved(path): text for path, text in texts.items() if path not in streamed}
+    steps = [partial(replace_all, whole)]
+    steps += [partial(write_stream, path, text) for path, text in streamed.items()]
+    return [fault for step in steps if (fault := _fault(step))]
 
 
 def _fault(step: Callable[[], None]) -> str:
@@ -107,10 +121,3 @@ def _fault(step: Callable[[], None]) -> str:
     except UserError as error:
         return str(error)
     return ""
-
-
-def _resolved(path: Path) -> Path:
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError):  # a loop of links, say: `check` tells
-        return path

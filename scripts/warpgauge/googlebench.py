@@ -16,6 +16,7 @@ from warpgauge.fields import (
     counters_of,
     label_of,
     name_of,
+    number_or_zero,
     require_counters,
     seconds,
     unit_of,
@@ -47,6 +48,8 @@ class _Benchmark:
     label: str = ""
     error: str | None = None
     repetitions: set[object] = field(default_factory=set)  # None: a row without a number
+    iterations: int = 0
+    cpu: list[float] = field(default_factory=list)  # seconds of an iteration
 
 
 def load_google_benchmark(document: Document) -> Record:
@@ -93,7 +96,8 @@ def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place
         if aggregate == _SPREAD and told_as_time:
             benchmark.spread = _spread(row, place)
         return
-    time = seconds(row.get("real_time"), unit_of(row, place), "real_time", place)
+    unit = unit_of(row, place)
+    time = seconds(row.get("real_time"), unit, "real_time", place)
     require_counters(row, place)  # none that Google Benchmark writes is anything else
     benchmark.label = benchmark.label or label_of(row)
     if aggregate is not None:
@@ -111,6 +115,8 @@ def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place
         benchmark.repetitions.add(repetition)
     benchmark.times.append(time)
     benchmark.counters.append(counters_of(row))
+    benchmark.iterations += int(number_or_zero(row.get("iterations")))
+    benchmark.cpu.append(number_or_zero(row.get("cpu_time")) * unit)
 
 
 def _spread(row: Object, place: Place) -> tuple[float, int]:
@@ -129,7 +135,15 @@ def _row(name: str, session: str, benchmark: _Benchmark) -> Row | None:
         return Row(name, {}, Clock.HOST, label=benchmark.label, error=benchmark.error)
     if benchmark.times:
         times, counters = tuple(benchmark.times), _middle(benchmark.counters)
-        return Row(name, {session: times}, Clock.HOST, counters, benchmark.label)
+        return Row(
+            name,
+            {session: times},
+            Clock.HOST,
+            counters,
+            benchmark.label,
+            iterations=benchmark.iterations,
+            cpu_seconds=statistics.median(benchmark.cpu),
+        )
     for aggregate in _USABLE_AGGREGATES:
         if aggregate in benchmark.aggregates:
             time, counters = benchmark.aggregates[aggregate]

@@ -17,6 +17,7 @@ from warpgauge.fields import (
     counters_of,
     label_of,
     name_of,
+    number_or_zero,
     require_counters,
     rounds_of,
     seconds,
@@ -161,7 +162,15 @@ def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
         middle = median(map(median, times.values()))
         contradicted = not math.isclose(told, middle, rel_tol=_ROUNDING)
         rows[name] = Row(
-            name, times, clock, counters, label, rounds=rounds, contradicted=contradicted
+            name,
+            times,
+            clock,
+            counters,
+            label,
+            rounds=rounds,
+            contradicted=contradicted,
+            iterations=int(number_or_zero(row.get("iterations"))),
+            cpu_seconds=number_or_zero(row.get("cpu_time")) * unit,
         )
     return rows
 

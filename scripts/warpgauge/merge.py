@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -20,7 +19,7 @@ from warpgauge.counters import (
 from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
 from warpgauge.document import TIME_UNITS
-from warpgauge.fields import counters_of, label_of
+from warpgauge.fields import counters_of, label_of, number_or_zero
 from warpgauge.measured import is_run
 from warpgauge.model import SKIPPED
 
@@ -146,9 +145,9 @@ def _process_row(repetitions: Sequence[JsonRow]) -> JsonRow:
     scales = [TIME_UNITS[row.get("time_unit", "ns")] * 1e9 for row in repetitions]
     pairs = list(zip(repetitions, scales, strict=True))
     return {
-        "iterations": sum(int(_number(row.get("iterations"))) for row in repetitions),
+        "iterations": sum(int(number_or_zero(row.get("iterations"))) for row in repetitions),
         "real_time": median(float(row["real_time"]) * scale for row, scale in pairs),
-        "cpu_time": median(_number(row.get("cpu_time")) * scale for row, scale in pairs),
+        "cpu_time": median(number_or_zero(row.get("cpu_time")) * scale for row, scale in pairs),
         "label": label_of(repetitions[-1]),
         "counters": combined([counters_of(row) for row in repetitions]),
     }
@@ -172,12 +171,6 @@ def _at(outcome: Outcome, why: str) -> str:
 def _fixed(identity: JsonRow) -> JsonRow:
     run = {"run_name": identity["name"], "run_type": "iteration"}
     return {**identity, **run, "repetitions": 1, "repetition_index": 0, "threads": 1}
-
-
-def _number(value: object) -> float:
-    if isinstance(value, int | float) and abs(value) <= sys.float_info.max:
-        return float(value)
-    return 0.0
 
 
 def _short(value: float) -> float:

@@ -62,7 +62,8 @@ class Row:
     """One benchmark: for each session the central time of every process, in seconds.
 
     `rounds` numbers those processes where it matters which of two sides' ran beside each other.
-    `contradicted` where the file's own summary of them is another time.
+    `contradicted` where the file's own summary of them is another time. `iterations` are those of
+    all processes, `cpu_seconds` an iteration's on the CPU: 0 where the file does not tell.
     """
 
     name: str
@@ -73,6 +74,8 @@ class Row:
     error: str | None = None
     rounds: tuple[int, ...] = ()
     contradicted: bool = False
+    iterations: int = 0
+    cpu_seconds: float = 0.0
 
     @property
     def family(self) -> str:

@@ -15,6 +15,7 @@ from warpgauge.allowance import Allowance
 from warpgauge.arguments import Parser, duration, index, positive, seconds
 from warpgauge.discovery import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.errors import UserError
+from warpgauge.exports import EXPORTS
 from warpgauge.format_options import Formats
 from warpgauge.formats import FORMATS
 from warpgauge.plan import DEADLINE_S
@@ -108,7 +109,7 @@ def parse(argv: Sequence[str]) -> Options:
         build=not given.no_build,
         quiet=given.quiet,
         verbose=given.verbose,
-        formats=Formats.parse(given.format),
+        formats=Formats.parse(given.format, given.export),
         fail_on=tuple(given.fail_on),
         policy=given.policy,
         allow=frozenset(given.allow),
@@ -127,7 +128,7 @@ def parse(argv: Sequence[str]) -> Options:
     if options.self_check:
         others: dict[str, object] = {"--record": options.record, "--against": options.against}
         others |= {"--inject": options.inject, "--out": options.out, "--format": given.format}
-        others["--confirm-beside"] = options.confirm_beside
+        others |= {"--confirm-beside": options.confirm_beside, "--export": given.export}
         if options.self_check_of:
             others |= {"--quick": given.quick, "--processes": given.processes}
         _refuse("--self-check", others)
@@ -228,6 +229,9 @@ def _parser() -> Parser:
     add("--format", metavar="NAME[=FILE]", action="append", default=[],
         help=f"write the comparison as {', '.join(FORMATS)}, to standard output or FILE; may be "
         "given several times")  # fmt: skip
+    add("--export", metavar="NAME=FILE", action="append", default=[],
+        help=f"write the times for another tool, with a baseline or without: {', '.join(EXPORTS)}; "
+        "may be given several times")  # fmt: skip
     terms_options.add(parser)
     add("--no-wait", action="store_true", help="refuse (exit 3) instead of waiting while another "
         "scripts/bench uses this GPU or tree")  # fmt: skip

@@ -12,6 +12,9 @@ from pathlib import Path
 from warpgauge.errors import UserError
 from warpgauge.files import is_stream
 
+# Its other names. What else is printed there would spoil a report for its reader.
+STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
 # Found in the text and not by parsing: a damaged baseline is still one.
 _BASELINE = re.compile(rb'"warpgauge_format"\s*:\s*"baseline/')
 _RUN_FILE = re.compile(rb'"warpgauge_format"\s*:\s*"run/')
