@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/propose: a recorded session becomes a pull request, and a forged one becomes nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from builders import row, run
+from hosted_project import NAMES, RUN, Project, checked_out
+from hosted_repository import NAME, git
+from warpgauge import propose
+from warpgauge.errors import ExitStatus, UserError
+from warpgauge.load import load
+
+NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
+BASELINES = ["baselines/nvidia-test/memcpy.json", "baselines/nvidia-test/sync.json"]
+BRANCH = f"baseline/nvidia-test-{RUN}-1"
+
+
+class Proposing(Project):
+    """scripts/propose in such a checkout."""
+
+    def session(self, document: object, number: int = 1, file: str = "run.json") -> None:
+        self.upload(f"session-nvidia-test-{number}", document, file)
+
+    def propose(self, *argv: str) -> ExitStatus:
+        told = ["--repository", NAME, "--run-id", str(RUN), "--gpu=nvidia-test", *argv]
+        return propose.main(told, self.root, self.hosted.environment, NOW)
+
+    def refused(self, status: ExitStatus = ExitStatus.BAD_USAGE) -> str:
+        return self.refusal(self.propose, status)
+
+    @property
+    def body(self) -> str:
+        (pull,) = self.hosted.pulls
+        return str(pull["body"])
+
+    def with_baseline(self) -> None:
+        """Merge a session of another boot first."""
+        self.session(self.recorded(boot_id="boot-0", date="2026-11-18T10:00:00+00:00"))
+        self.propose()
+        git(self.root, "pull", "--quiet", "origin", BRANCH)
+        git(self.hosted.git, "update-ref", "-d", f"refs/heads/{BRANCH}")
+        for one in (self.hosted.pulls, self.hosted.asked, self.hosted.artifacts):
+            one.clear()
+        self.push()
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proposing]:
+    with checked_out(tmp_path, "baseline.yml") as made:
+        monkeypatch.chdir(made.root)
+        yield Proposing(made.root, made.hosted, made.workflow, made.commit)
+
+
+def test_a_session_becomes_a_branch_with_the_baseline_and_nothing_else(project: Proposing) -> None:
+    project.session(project.recorded())
+    assert project.propose() is ExitStatus.OK
+    assert project.hosted.changed("main", BRANCH) == BASELINES
+    (pull,) = project.hosted.pulls
+    assert (pull["base"], pull["head"]) == ("main", BRANCH)
+
+
+def test_what_the_branch_holds_is_a_baseline_with_that_session(project: Proposing) -> None:
+    project.session(project.recorded())
+    project.propose()
+    git(project.root, "fetch", "--quiet", "origin", BRANCH)
+    git(project.root, "checkout", "--quiet", "FETCH_HEAD")
+    record = load(project.root / "baselines" / "nvidia-test")
+    assert list(record.rows) == list(NAMES)
+    (session,) = record.sessions.values()
+    assert (session.boot_id, session.context["commit"]) == ("boot-1", project.commit)
+
+
+def test_the_checkout_stays_as_it_was(project: Proposing) -> None:
+    project.session(project.recorded())
+    project.propose()
+    assert git(project.root, "status", "--porcelain") == ""
+
+
+def test_the_body_tells_where_the_times_come_from(project: Proposing) -> None:
+    told = {"gpu_uuid": "GPU-42", "driver_version": "580.1", "runtime_version": "13.0"}
+    project.session(project.recorded(**told))
+    project.propose()
+    body = project.body
+    for fact in ("GPU-42", "580.1", "13.0", project.commit[:10], "octocat"):
+        assert f"`{fact}`" in body
+    assert f"(https://gh/{NAME}/actions/runs/{RUN})" in body
+    assert "There was no baseline" in body
+
+
+def test_the_body_compares_with_the_baseline_before(project: Proposing) -> None:
+    project.with_baseline()
+    project.session(project.recorded(1.5))
+    project.propose()
+    body = project.body
+    assert "3 regressions" in body
+    assert "`memcpy/a`" in body
+    assert "baselines/nvidia-test" in body
+    assert "/tmp/" not in body
+
+
+def test_a_session_joins_those_that_are_there(project: Proposing) -> None:
+    project.with_baseline()
+    project.session(project.recorded())
+    project.propose()
+    text = git(project.hosted.git, "show", f"{BRANCH}:{BASELINES[0]}")
+    assert [key[:10] for key in json.loads(text)["sessions"]] == ["2026-11-18", "2026-11-20"]
+
+
+def test_several_sessions_are_one_pull_request_with_a_report_each(project: Proposing) -> None:
+    project.with_baseline()
+    for number in (1, 2):
+        project.session(project.recorded(boot_id=f"boot-{number}"), number)
+    project.propose("--sessions=2")
+    (pull,) = project.hosted.pulls
+    assert pull["title"] == "Baseline: 2 sessions of NVIDIA Test"
+    ((number, comment),) = project.hosted.comments
+    assert number == 1
+    assert "beside the baseline as it was" in comment
+    assert "were asked for" not in str(pull["body"])
+
+
+def test_a_session_that_was_not_recorded_is_told(project: Proposing) -> None:
+    project.session(project.recorded(), 2)
+    project.propose("--sessions=2")
+    assert "**2 were asked for**" in project.body
+
+
+def test_of_two_attempts_the_later_one_counts(project: Proposing) -> None:
+    project.session(project.recorded(boot_id="first"))
+    project.session(project.recorded(boot_id="second"))
+    project.propose()
+    body = project.body
+    assert "`second`" in body
+    assert "`first`" not in body
+
+
+def test_a_session_of_the_same_boot_and_gpu_is_told_as_replaced(project: Proposing) -> None:
+    project.with_baseline()
+    project.session(project.recorded(boot_id="boot-0"))
+    project.propose()
+    assert "replaced: session" in project.body
+
+
+def test_nothing_recorded_is_status_3(project: Proposing) -> None:
+    assert "recorded no session of NVIDIA Test" in project.refused(ExitStatus.NOT_MEASURED)
+
+
+def test_artifacts_of_other_names_are_not_even_fetched(project: Proposing) -> None:
+    for name in ("session-nvidia-test-1x", "session-nvidia-test-0", "session-nvidia-h200-1", "x"):
+        project.hosted.artifacts.append((name, b"no zip"))
+    project.refused(ExitStatus.NOT_MEASURED)
+    assert not any("/zip" in one for one in project.hosted.asked)
+
+
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        ({"gpu_name": "NVIDIA Other"}, "was measured on 'NVIDIA Other'"),
+        ({"gpu_name": ""}, "was measured on ''"),
+        ({"commit": "f" * 40}, "measured commit 'ffffffffff'"),
+        ({"dirty": "true"}, "uncommitted changes"),
+        ({"inject": "a=1.5"}, "extra work was injected"),
+        ({"build_type": "Debug"}, "its build type is Debug"),
+        ({"date": "2027-11-20T10:00:00+00:00"}, "a day to come"),
+        ({"note": "x" * 40_000}, "its context is longer"),
+    ],
+)
+def test_a_run_that_must_not_be_recorded_is_refused(
+    project: Proposing, keys: dict[str, str], why: str
+) -> None:
+    project.session(project.recorded(**keys))
+    assert why in project.refused()
+
+
+@pytest.mark.parametrize("name", ["evil/a", "../../x/a", "self-check-x/a", "README/a"])
+def test_a_family_that_the_checkout_lacks_is_refused(project: Proposing, name: str) -> None:
+    document = run([row(name)], commit=project.commit)
+    project.session(document)
+    assert "benchmarks/ has no family" in project.refused()
+
+
+def test_a_run_without_a_benchmark_is_refused(project: Proposing) -> None:
+    project.session(run([], commit=project.commit))
+    assert "holds no benchmark" in project.refused()
+
+
+def test_one_bad_session_keeps_the_good_one_from_being_proposed(project: Proposing) -> None:
+    project.session(project.recorded(), 1)
+    project.session(project.recorded(commit="f" * 40), 2)
+    assert "session-nvidia-test-2" in project.refused()
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "is empty"),
+        (b"{", "breaks off"),
+        (b"[" * 60_000, "nested too deeply"),
+        (b"[]", "holds a list"),
+        (b"\x00\x01", "holds zero bytes"),
+        (b'{"benchmarks": []}', ""),
+        (b" " * (9 * 2**20), "more than 8388608"),
+    ],
+)
+def test_what_is_no_run_file_is_refused(project: Proposing, content: bytes, why: str) -> None:
+    project.session(content)
+    assert why in project.refused()
+
+
+def test_a_baseline_in_place_of_a_run_file_is_refused(project: Proposing) -> None:
+    project.with_baseline()
+    project.session((project.root / BASELINES[0]).read_bytes())
+    assert "it is a baseline, and no run file" in project.refused()
+
+
+def test_an_archive_without_a_run_file_is_refused(project: Proposing) -> None:
+    project.session(project.recorded(), file="../run.json")
+    assert "session-nvidia-test-1" in project.refused()
+
+
+def test_what_is_no_archive_is_refused(project: Proposing) -> None:
+    project.hosted.artifacts.append(("session-nvidia-test-1", b"PK no zip"))
+    assert "session-nvidia-test-1" in project.refused()
+
+
+def test_an_archive_that_is_too_large_is_not_fetched(project: Proposing) -> None:
+    project.hosted.artifacts.append(("session-nvidia-test-1", b"x" * (17 * 2**20)))
+    assert "larger than 16 MiB" in project.refused()
+    assert not any("/zip" in one for one in project.hosted.asked)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [
+        ("path", ".github/workflows/gpu.yml", "is of '.github/workflows/gpu.yml'"),
+        ("event", "pull_request", "was started by 'pull_request'"),
+        ("head_sha", "f" * 40, "measured commit ffffffffff"),
+        ("head_sha", "main", "not what its API promises"),
+        ("run_attempt", None, "not what its API promises"),
+        ("triggering_actor", {"login": "a](x) @b"}, "not what its API promises"),
+    ],
+)
+def test_a_run_of_something_else_is_refused(
+    project: Proposing, key: str, value: object, why: str
+) -> None:
+    project.session(project.recorded())
+    project.hosted.runs[RUN][key] = value
+    assert why in project.refused()
+
+
+def test_a_run_that_is_not_there_is_refused(project: Proposing) -> None:
+    project.hosted.runs.clear()
+    assert "404 Not Found" in project.refused()
+
+
+def test_a_checkout_with_changed_baselines_is_refused(project: Proposing) -> None:
+    project.session(project.recorded())
+    (project.root / "baselines" / "README.md").write_text("changed")
+    with pytest.raises(UserError, match="differs from its commit"):
+        project.propose()
+    assert project.hosted.writes() == []
+
+
+def test_hostile_text_in_the_context_stays_in_code_spans(project: Proposing) -> None:
+    hostile = "@everyone <img src=x> [a](http://b) | `c` #1"
+    project.session(project.recorded(driver_version=hostile, gpu_uuid="a\n\n# b"))
+    project.propose()
+    body = project.body
+    (line,) = [line for line in body.splitlines() if "@everyone" in line]
+    assert "``@everyone <img src=x> [a](http://b) \\| `c` #1``" in line
+    assert r"`a\n\n# b`" in line
+
+
+def test_a_pull_request_that_may_not_be_opened_leaves_the_branch_and_says_so(
+    project: Proposing,
+) -> None:
+    project.session(project.recorded())
+    project.hosted.refused[f"POST /repos/{NAME}/pulls"] = (403, "Actions may not create them")
+    with pytest.raises(UserError, match="Actions may not create them") as raised:
+        project.propose()
+    assert f"on the branch baseline/nvidia-test-{RUN}-1" in str(raised.value)
+    assert BRANCH in project.hosted.branches()
+
+
+def test_the_same_attempt_is_not_proposed_twice(project: Proposing) -> None:
+    project.session(project.recorded())
+    project.propose()
+    with pytest.raises(UserError, match="Reference already exists"):
+        project.propose()
+    assert len(project.hosted.pulls) == 1
+
+
+@pytest.mark.parametrize("name", ["a", "a/b/c", "../x", "./x", "a/b?c", "a b/c", ""])
+def test_what_is_no_repository_is_refused(project: Proposing, name: str) -> None:
+    with pytest.raises(UserError, match="is no repository"):
+        project.propose("--repository", name)
+    assert project.hosted.asked == []
+
+
+@pytest.mark.parametrize("gpu", ["../x", "NVIDIA Test", "nvidia-h200"])
+def test_a_gpu_that_the_list_does_not_have_is_refused(project: Proposing, gpu: str) -> None:
+    with pytest.raises(UserError, match=r"gpus\.json has no GPU"):
+        project.propose("--gpu", gpu)
+    assert project.hosted.asked == []
