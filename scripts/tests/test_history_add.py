@@ -173,7 +173,7 @@ def test_one_forged_file_keeps_all_out(project: Nights) -> None:
         ("path", ".github/workflows/baseline.yml", "and not of .github/workflows/nightly.yml"),
         ("event", "pull_request", "is no night's"),
         ("head_sha", "f" * 40, "check that commit out"),
-        ("created_at", "../../x", "not what its API promises"),
+        ("created_at", "../../x", "as created_at"),
     ],
 )
 def test_a_run_of_something_else_is_refused(

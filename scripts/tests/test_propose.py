@@ -13,7 +13,7 @@ import pytest
 from builders import row, run
 from hosted_project import NAMES, RUN, Project, checked_out
 from hosted_repository import NAME, git
-from warpgauge import propose
+from warpgauge import markdown, propose
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.load import load
 
@@ -111,6 +111,15 @@ def test_a_session_joins_those_that_are_there(project: Proposing) -> None:
     project.propose()
     text = git(project.hosted.git, "show", f"{BRANCH}:{BASELINES[0]}")
     assert [key[:10] for key in json.loads(text)["sessions"]] == ["2026-11-18", "2026-11-20"]
+
+
+def test_no_report_can_be_taken_for_the_comment_of_the_gate(project: Proposing) -> None:
+    project.with_baseline()
+    for number in (1, 2):
+        project.session(project.recorded(boot_id=f"boot-{number}"), number)
+    project.propose("--sessions=2")
+    ((_, comment),) = project.hosted.comments
+    assert markdown.MARK.strip() not in project.body + comment
 
 
 def test_several_sessions_are_one_pull_request_with_a_report_each(project: Proposing) -> None:
@@ -242,9 +251,9 @@ def test_an_archive_that_is_too_large_is_not_fetched(project: Proposing) -> None
         ("path", ".github/workflows/gpu.yml", "is of '.github/workflows/gpu.yml'"),
         ("event", "pull_request", "was started by 'pull_request'"),
         ("head_sha", "f" * 40, "measured commit ffffffffff"),
-        ("head_sha", "main", "not what its API promises"),
-        ("run_attempt", None, "not what its API promises"),
-        ("triggering_actor", {"login": "a](x) @b"}, "not what its API promises"),
+        ("head_sha", "main", "has 'main' as head_sha"),
+        ("run_attempt", None, "has no number called run_attempt"),
+        ("triggering_actor", {"login": "a](x) @b"}, "as triggering_actor.login"),
     ],
 )
 def test_a_run_of_something_else_is_refused(

@@ -35,8 +35,8 @@ _ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
 # GitHub's largest page, and more of them than any pull request or run has.
 _PAGE, _MOST_PAGES = 100, 50
 _CHUNK_BYTES = 64 * 1024
-# What one answer may take from its first byte to its last, however steadily it drips.
-_ANSWER_LIMIT_S = 300.0
+# How long nothing may come; and what one answer may take in all, however steadily it drips.
+_TIMEOUT_S, _ANSWER_LIMIT_S = 30.0, 300.0
 
 # Only what changes nothing is tried again, after so many seconds: GitHub now and then stumbles.
 _PAUSES_S = (2.0, 8.0)
@@ -59,13 +59,15 @@ _REMEDIES = {
 class GitHub:
     """One host's API, and the token for it. `path` begins with a slash, as in /repos/o/n/pulls."""
 
-    def __init__(self, token: str, base_url: str = _PUBLIC_API, timeout_s: float = 30.0) -> None:
+    def __init__(
+        self, token: str, base_url: str = _PUBLIC_API, timeout_s: float | None = None
+    ) -> None:
         """Raises UserError for a token or an address that cannot be one."""
         # http.client would show a token that it cannot send.
         if not _PRINTABLE.fullmatch(token):
             raise UserError(f"{TOKEN} is empty or no token; set it to the job's github.token")
         self._base = base_url.rstrip("/")
-        self._timeout_s = timeout_s
+        self._timeout_s = _TIMEOUT_S if timeout_s is None else timeout_s
         self._origin = _origin(_checked(self._base, loopback=True))
         self._authorization = f"Bearer {token}"
         local = self._origin[0] == "http"

@@ -6,22 +6,21 @@ https://docs.github.com/en/rest/git: a tree on top of the parent's, a commit, an
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from warpgauge.commits import is_full
 from warpgauge.errors import UserError
 from warpgauge.github_api import GitHub
+from warpgauge.github_fields import is_repository
 from warpgauge.text import quoted
 
-_REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
 _REGULAR_FILE = "100644"
 
 
 def require_repository(text: str) -> str:
     """``OWNER/NAME``, safe to stand in a path. Raises UserError."""
-    if not _REPOSITORY.fullmatch(text) or {".", ".."} & set(text.split("/")):
+    if not is_repository(text):
         raise UserError(f"{quoted(text)} is no repository; name it as OWNER/NAME")
     return text
 

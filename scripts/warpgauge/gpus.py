@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from warpgauge.arguments import Parser
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.json_file import parsed, text_of
 from warpgauge.place import Place
-from warpgauge.text import cut, typed
+from warpgauge.text import cut, inert, typed
 
 _SLUG = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()-]{0,63}")
@@ -67,6 +68,37 @@ def chosen(path: Path, slug: str) -> Gpu:
             return one
     there = ", ".join(one.slug for one in listed)
     raise UserError(f"{path} has no GPU {typed(slug)}: it has {there}")
+
+
+def require_here(gpu: Gpu) -> None:
+    """Raise UserError where this machine has GPUs, and none of this model: the labels are wrong."""
+    listed = nvidia_smi("--query-gpu=name", "--format=csv,noheader")
+    names = [line.strip() for line in listed.stdout.splitlines()] if listed else []
+    if listed is None or listed.returncode or not any(names):
+        return  # scripts/bench tells why nothing can be measured
+    if gpu.name not in names:
+        has = inert(", ".join(sorted(set(names))))
+        raise UserError(
+            f"this runner has {has}, and no {gpu.name}: take the labels of {gpu.slug} in "
+            ".github/gpus.json from it",
+            ExitStatus.NOT_MEASURED,
+        )
+
+
+def nvidia_smi(*arguments: str) -> subprocess.CompletedProcess[str] | None:
+    """What came of it; None without a driver."""
+    try:
+        return subprocess.run(
+            ["nvidia-smi", *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=60,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:

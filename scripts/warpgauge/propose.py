@@ -16,8 +16,9 @@ from warpgauge.commits import short
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.github_api import GitHub
 from warpgauge.github_branch import Repository, require_repository
+from warpgauge.github_fields import address, number
 from warpgauge.recorded_files import WorkflowRun
-from warpgauge.text import inert, quoted
+from warpgauge.text import quoted
 
 WORKFLOW = "baseline.yml"
 _SERVER_URL = "GITHUB_SERVER_URL"
@@ -77,13 +78,13 @@ def _opened(
         pull = repository.github.post(f"{base}/pulls", about)
         for text in proposal_text.comments(proposed):
             comment = {"body": text}
-            repository.github.post(f"{base}/issues/{pull.get('number')}/comments", comment)
+            repository.github.post(f"{base}/issues/{number(pull, 'number')}/comments", comment)
     except UserError as fault:
         raise UserError(
             f"{fault}; the new baseline is on the branch {branch}, from which the pull request can "
             "be opened or completed by hand"
         ) from None
-    return inert(str(pull.get("html_url")))
+    return address(pull, "html_url")
 
 
 def _require_checkout(root: Path, run: WorkflowRun) -> None:

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from warpgauge import zip_file
-from warpgauge.commits import is_full
 from warpgauge.errors import UserError
-from warpgauge.github_api import GitHub
+from warpgauge.github_api import GitHub, Json
 from warpgauge.github_branch import Repository
+from warpgauge.github_fields import at, number, text
 from warpgauge.text import quoted
 
 RUN_FILE = "run.json"
@@ -27,7 +27,9 @@ _ARCHIVE_LIMIT_BYTES = 2 * LIMIT_BYTES
 # A run of these workflows has one a GPU job.
 MOST_ARTIFACTS = 20
 
-_DAY = re.compile(r"20[0-9]{2}-[01][0-9]-[0-3][0-9]")
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_DAY = re.compile(r"20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:]{8}Z")
+_DAY_LENGTH = len("2026-11-20")
 _LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}(\[bot\])?")
 
 
@@ -49,23 +51,19 @@ def workflow_run(repository: Repository, run_id: int, workflow: str) -> Workflow
     told = repository.github.get(f"/repos/{repository.name}/actions/runs/{run_id}")
     wanted = f".github/workflows/{workflow}"
     # GitHub may append the branch: .github/workflows/nightly.yml@main.
-    path = str(told.get("path", "")).partition("@")[0]
+    path = text(told, "path").partition("@")[0]
     if path != wanted:
         raise UserError(f"run {run_id} is of {quoted(path)}, and not of {wanted}; name another")
-    actor = told.get("triggering_actor") or told.get("actor") or {}
-    found = WorkflowRun(
+    who = "triggering_actor" if at(told, "triggering_actor") else "actor"
+    return WorkflowRun(
         run_id,
-        _number(told.get("run_attempt"), run_id),
-        str(told.get("head_sha")),
-        str(told.get("head_branch")),
-        str(told.get("event")),
-        str(actor.get("login") if isinstance(actor, dict) else None),
-        str(told.get("created_at"))[:10],
+        number(told, "run_attempt"),
+        _matching(_COMMIT, told, "head_sha"),
+        text(told, "head_branch"),
+        text(told, "event"),
+        _matching(_LOGIN, told, who, "login"),
+        _matching(_DAY, told, "created_at")[:_DAY_LENGTH],
     )
-    known = is_full(found.commit) and _LOGIN.fullmatch(found.actor) and _DAY.fullmatch(found.day)
-    if not known:
-        raise _unclear(run_id)
-    return found
 
 
 def fetch(repository: Repository, run_id: int, wanted: re.Pattern[str]) -> Mapping[str, bytes]:
@@ -76,10 +74,10 @@ def fetch(repository: Repository, run_id: int, wanted: re.Pattern[str]) -> Mappi
     base = f"/repos/{repository.name}/actions"
     newest: dict[str, int] = {}
     for one in repository.github.listed(f"{base}/runs/{run_id}/artifacts", key="artifacts"):
-        name = one.get("name")
-        if isinstance(name, str) and wanted.fullmatch(name) and not one.get("expired"):
-            _require_size(name, one.get("size_in_bytes"))
-            newest[name] = max(newest.get(name, 0), _number(one.get("id"), run_id))
+        name = text(one, "name")
+        if wanted.fullmatch(name) and not at(one, "expired"):
+            _require_size(name, at(one, "size_in_bytes"))
+            newest[name] = max(newest.get(name, 0), number(one, "id"))
     if len(newest) > MOST_ARTIFACTS:
         raise UserError(f"run {run_id} has more than {MOST_ARTIFACTS} run files; none is read")
     return {name: _run_file(repository.github, base, name, newest[name]) for name in sorted(newest)}
@@ -87,10 +85,7 @@ def fetch(repository: Repository, run_id: int, wanted: re.Pattern[str]) -> Mappi
 
 def _run_file(github: GitHub, base: str, name: str, artifact: int) -> bytes:
     archive = github.download(f"{base}/artifacts/{artifact}/zip", _ARCHIVE_LIMIT_BYTES)
-    try:
-        return zip_file.member(archive, RUN_FILE, LIMIT_BYTES)
-    except UserError as fault:
-        raise UserError(f"the artifact {name} is refused: {fault}; nothing was written") from None
+    return zip_file.entry(archive, RUN_FILE, LIMIT_BYTES, f"the artifact {name}")
 
 
 def _require_size(name: str, size: object) -> None:
@@ -100,11 +95,8 @@ def _require_size(name: str, size: object) -> None:
         )
 
 
-def _number(value: object, run_id: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise _unclear(run_id)
+def _matching(pattern: re.Pattern[str], answer: Json, *keys: str) -> str:
+    value = text(answer, *keys)
+    if not pattern.fullmatch(value):
+        raise UserError(f"GitHub's answer has {quoted(value)} as {'.'.join(keys)}; run this again")
     return value
-
-
-def _unclear(run_id: int) -> UserError:
-    return UserError(f"GitHub's answer about run {run_id} is not what its API promises; try again")

@@ -57,22 +57,33 @@ class _Entry:
     offset: int
 
 
-def member(archive: bytes, name: str, limit_bytes: int) -> bytes:
+class _Refused(Exception):
+    """What is amiss, as what the archive does: ``holds …``, ``breaks off``."""
+
+
+def entry(archive: bytes, name: str, limit_bytes: int, what: str) -> bytes:
     """The content of the file `name`, of `limit_bytes` at most.
 
-    Raises UserError, a sentence about "the archive", for whatever is amiss in any of its entries.
+    Raises UserError, a sentence that begins with `what`, for whatever is amiss in any entry.
     """
+    try:
+        return _read(archive, name, limit_bytes)
+    except _Refused as fault:
+        raise UserError(inert(f"{what} {fault}; it is refused")) from None
+
+
+def _read(archive: bytes, name: str, limit_bytes: int) -> bytes:
     entries = _directory(archive)
-    for entry in entries:
-        _check(entry)
-    names = [entry.name for entry in entries]
+    for one in entries:
+        _check(one)
+    names = [one.name for one in entries]
     if len(set(names)) != len(names):
-        twice = next(one for one, other in pairwise(sorted(names)) if one == other)
-        raise _refusal(f"holds {quoted(twice)} twice")
+        twice = next(one for one, next_one in pairwise(sorted(names)) if one == next_one)
+        raise _Refused(f"holds {quoted(twice)} twice")
     starts = _contents(archive, entries)
-    wanted = [index for index, entry in enumerate(entries) if entry.name == name]
+    wanted = [index for index, one in enumerate(entries) if one.name == name]
     if not wanted:
-        raise _refusal(f"holds no {name}")
+        raise _Refused(f"holds no {name}")
     return _content(archive, entries[wanted[0]], starts[wanted[0]], limit_bytes)
 
 
@@ -80,46 +91,46 @@ def _directory(archive: bytes) -> list[_Entry]:
     """What the archive says it holds, if that is all there is: nothing before it, nothing after."""
     at = len(archive) - _END.size
     if at < 0 or not archive.startswith((_LOCAL_MARK, _END_MARK)):
-        raise _refusal("is no ZIP archive")
+        raise _Refused("is no ZIP archive")
     mark, disk, first_disk, here, count, size, begin, comment = _END.unpack_from(archive, at)
     if mark != _END_MARK or comment:
-        raise _refusal("breaks off, or has something behind its end")
+        raise _Refused("breaks off, or has something behind its end")
     if disk or first_disk or here != count:
-        raise _refusal("is one of several parts")
+        raise _Refused("is one of several parts")
     if count == _ELSEWHERE_16 or _ELSEWHERE_32 in (size, begin):
-        raise _refusal("is of the kind ZIP64, for more than 4 GiB")
+        raise _Refused("is of the kind ZIP64, for more than 4 GiB")
     if count > ENTRIES_LIMIT:
-        raise _refusal(f"holds {count} entries, more than {ENTRIES_LIMIT}")
+        raise _Refused(f"holds {count} entries, more than {ENTRIES_LIMIT}")
     if begin + size != at:
-        raise _refusal("has a directory that is not where it says")
+        raise _Refused("has a directory that is not where it says")
     entries: list[_Entry] = []
     for _ in range(count):
-        entry, begin = _entry(archive, begin, at)
-        entries.append(entry)
+        one, begin = _listed(archive, begin, at)
+        entries.append(one)
     if begin != at:
-        raise _refusal("has a directory that holds more than it says")
+        raise _Refused("has a directory that holds more than it says")
     return entries
 
 
-def _entry(archive: bytes, at: int, end: int) -> tuple[_Entry, int]:
+def _listed(archive: bytes, at: int, end: int) -> tuple[_Entry, int]:
     """One entry of the directory, and where the next one begins."""
     if at + _ENTRY.size > end:
-        raise _refusal("has a directory that breaks off")
+        raise _Refused("has a directory that breaks off")
     numbers = _ENTRY.unpack_from(archive, at)
     mark, _, _, flags, method, _, _, checksum, packed, size = numbers[:10]
     name_length, extra, comment, disk, _, attributes, offset = numbers[10:]
     following = at + _ENTRY.size + name_length + extra + comment
     if mark != _ENTRY_MARK or following > end:
-        raise _refusal("has a directory that is damaged")
+        raise _Refused("has a directory that is damaged")
     if disk or _ELSEWHERE_32 in (packed, size, offset):
-        raise _refusal("is of the kind ZIP64, for more than 4 GiB")
+        raise _Refused("is of the kind ZIP64, for more than 4 GiB")
     raw_name = (
         archive[at + _ENTRY.size :][:name_length] if name_length <= _NAME_LIMIT_BYTES else b""
     )
     try:
         name = raw_name.decode("utf-8")
     except UnicodeDecodeError:
-        raise _refusal("holds a name that is not UTF-8") from None
+        raise _Refused("holds a name that is not UTF-8") from None
     mode = attributes >> 16
     return (
         _Entry(name, raw_name, flags, method, checksum, packed, size, mode, offset),
@@ -131,23 +142,23 @@ def _check(entry: _Entry) -> None:
     """Refuse what nobody writes who only wants to hand over files."""
     name = entry.name
     if not name:
-        raise _refusal(f"holds a name that is empty or longer than {_NAME_LIMIT_BYTES} bytes")
+        raise _Refused(f"holds a name that is empty or longer than {_NAME_LIMIT_BYTES} bytes")
     told = quoted(name)
     if "\0" in name or "\\" in name:
-        raise _refusal(f"holds the name {told}, with a backslash or a NUL")
+        raise _Refused(f"holds the name {told}, with a backslash or a NUL")
     if name.startswith("/") or _DRIVE.match(name):
-        raise _refusal(f"holds the name {told}, which is no relative path")
+        raise _Refused(f"holds the name {told}, which is no relative path")
     if {"", ".", ".."} & set(name.removesuffix("/").split("/")):
-        raise _refusal(f"holds the name {told}, which leads elsewhere")
+        raise _Refused(f"holds the name {told}, which leads elsewhere")
     kind = stat.S_IFMT(entry.mode)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise _refusal(f"holds {told}, which is a link or a device")
+        raise _Refused(f"holds {told}, which is a link or a device")
     if (name.endswith("/") or kind == stat.S_IFDIR) and entry.size:
-        raise _refusal(f"holds the folder {told} with a content")
+        raise _Refused(f"holds the folder {told} with a content")
     if entry.flags & _ENCRYPTED:
-        raise _refusal(f"holds {told} encrypted")
+        raise _Refused(f"holds {told} encrypted")
     if entry.method not in (_STORED, _DEFLATED):
-        raise _refusal(f"holds {told} packed in another way than DEFLATE")
+        raise _Refused(f"holds {told} packed in another way than DEFLATE")
 
 
 def _contents(archive: bytes, entries: Sequence[_Entry]) -> list[int]:
@@ -159,7 +170,7 @@ def _contents(archive: bytes, entries: Sequence[_Entry]) -> list[int]:
     directory = _END.unpack_from(archive, len(archive) - _END.size)[6]
     for (_, end), (begin, _) in pairwise([*parts, (directory, directory)]):
         if end > begin:
-            raise _refusal("holds entries that lie over each other")
+            raise _Refused("holds entries that lie over each other")
     return starts
 
 
@@ -167,7 +178,7 @@ def _start(archive: bytes, entry: _Entry) -> int:
     """Behind the local header, which must say the same as the directory."""
     told, at = quoted(entry.name), entry.offset
     if at + _LOCAL.size > len(archive):
-        raise _refusal(f"says that {told} begins behind its end")
+        raise _Refused(f"says that {told} begins behind its end")
     mark, _, flags, method, _, _, _, packed, size, name_length, extra = _LOCAL.unpack_from(
         archive, at
     )
@@ -176,7 +187,7 @@ def _start(archive: bytes, entry: _Entry) -> int:
     # A stream's sizes stand behind it, and not in its header.
     sizes_differ = (packed, size) not in ((entry.packed, entry.size), (0, 0))
     if name != entry.raw_name or (flags, method) != (entry.flags, entry.method) or sizes_differ:
-        raise _refusal(f"says of {told} one thing in its directory and another beside it")
+        raise _Refused(f"says of {told} one thing in its directory and another beside it")
     return begin + int(name_length) + int(extra)
 
 
@@ -184,9 +195,9 @@ def _content(archive: bytes, entry: _Entry, start: int, limit: int) -> bytes:
     """The bytes themselves. Never more than `limit` and one are unpacked, whatever is declared."""
     told = quoted(entry.name)
     if entry.size > limit:
-        raise _refusal(f"holds {told} of {entry.size} bytes, more than {limit}")
+        raise _Refused(f"holds {told} of {entry.size} bytes, more than {limit}")
     if entry.size > max(RATIO_LIMIT * entry.packed, _RATIO_FROM_BYTES):
-        raise _refusal(f"holds {told} packed to less than a {RATIO_LIMIT}th, as a bomb is")
+        raise _Refused(f"holds {told} packed to less than a {RATIO_LIMIT}th, as a bomb is")
     packed = archive[start : start + entry.packed]
     content, whole = packed, True
     if entry.method == _DEFLATED:
@@ -195,14 +206,10 @@ def _content(archive: bytes, entry: _Entry, start: int, limit: int) -> bytes:
             # One more than declared tells whether that was true; 0 would mean without a limit.
             content = unpacking.decompress(packed, entry.size + 1)
         except zlib.error:
-            raise _refusal(f"holds {told} damaged") from None
+            raise _Refused(f"holds {told} damaged") from None
         whole = unpacking.eof and not unpacking.unused_data
     if not whole or len(content) != entry.size:
-        raise _refusal(f"holds {told} of another size than it says")
+        raise _Refused(f"holds {told} of another size than it says")
     if zlib.crc32(content) != entry.checksum:
-        raise _refusal(f"holds {told} damaged")
+        raise _Refused(f"holds {told} damaged")
     return content
-
-
-def _refusal(fault: str) -> UserError:
-    return UserError(inert(f"the archive {fault}"))
