@@ -36,7 +36,7 @@ class History:
         **facts: str,
     ) -> None:
         told = {**FACTS, **facts}
-        date = f"2026-11-{day:02}T01:00:00+00:00"
+        date = f"2026-11-{day:02}T01:00:00Z"
         night = Night(date, f"{day:02}" * 20, day, told, seconds, unmeasured or {})
         self.text(f"2026-11-{day:02}-{day}", history_entry.line(night))
 

@@ -31,6 +31,13 @@ def main(
     argv: Sequence[str], root: Path, environment: Mapping[str, str] = os.environ
 ) -> ExitStatus:
     """Raises UserError for what the user can mend."""
+    try:
+        return _run(argv, root, environment)
+    except OSError as fault:
+        raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault
+
+
+def _run(argv: Sequence[str], root: Path, environment: Mapping[str, str]) -> ExitStatus:
     given = _parser().parse_args(argv)
     console = Output(highlight=False)
     if given.command == "add":

@@ -42,7 +42,10 @@ _LONGEST_REASON = 200
 
 @dataclass(frozen=True)
 class Night:
-    """`seconds` are the medians of processes; `unmeasured` says why a benchmark has none."""
+    """`seconds` are the medians of processes; `unmeasured` says why a benchmark has none.
+
+    `date` is GitHub's, when the run began: a runner whose clock is wrong would order the nights.
+    """
 
     date: str
     commit: str
@@ -66,7 +69,7 @@ def of(record: Record, run: WorkflowRun) -> Night:
         seconds[row.name] = float(f"{time:.{_DIGITS}g}")
     told = session.context
     facts = {key: told[key] for key in FACTS if told.get(key)}
-    return Night(told.get("date", ""), run.commit, run.id, facts, seconds, unmeasured)
+    return Night(run.started, run.commit, run.id, facts, seconds, unmeasured)
 
 
 def line(night: Night) -> str:

@@ -35,6 +35,15 @@ def main(
     now: datetime | None = None,
 ) -> ExitStatus:
     """Raises UserError for whatever is refused; nothing is posted then."""
+    try:
+        return _run(argv, root, environment, now or datetime.now(timezone.utc))
+    except OSError as fault:
+        raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault
+
+
+def _run(
+    argv: Sequence[str], root: Path, environment: Mapping[str, str], now: datetime
+) -> ExitStatus:
     given = _parser().parse_args(argv)
     repository = Repository(GitHub.of(environment), require_repository(given.repository))
     gpu = gpus.chosen(gpus.file_of(root), given.gpu)
@@ -49,9 +58,7 @@ def main(
             ExitStatus.NOT_MEASURED,
         )
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
-        proposed = proposal.made(
-            files, gpu, run.commit, root, Path(scratch), now or datetime.now(timezone.utc)
-        )
+        proposed = proposal.made(files, gpu, run.commit, root, Path(scratch), now)
     server = environment.get(_SERVER_URL) or "https://github.com"
     run_url = f"{server}/{repository.name}/actions/runs/{run.id}"
     title = proposal_text.title(proposed, gpu)

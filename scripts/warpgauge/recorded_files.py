@@ -28,8 +28,7 @@ _ARCHIVE_LIMIT_BYTES = 2 * LIMIT_BYTES
 MOST_ARTIFACTS = 20
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_DAY = re.compile(r"20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:]{8}Z")
-_DAY_LENGTH = len("2026-11-20")
+_MOMENT = re.compile(r"20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:]{8}Z")
 _LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}(\[bot\])?")
 
 
@@ -43,7 +42,11 @@ class WorkflowRun:
     branch: str
     event: str
     actor: str
-    day: str  # that it was started, as 2026-11-20
+    started: str  # 2026-11-20T02:17:09Z
+
+    @property
+    def day(self) -> str:
+        return self.started.partition("T")[0]
 
 
 def workflow_run(repository: Repository, run_id: int, workflow: str) -> WorkflowRun:
@@ -62,7 +65,7 @@ def workflow_run(repository: Repository, run_id: int, workflow: str) -> Workflow
         text(told, "head_branch"),
         text(told, "event"),
         _matching(_LOGIN, told, who, "login"),
-        _matching(_DAY, told, "created_at")[:_DAY_LENGTH],
+        _matching(_MOMENT, told, "created_at"),
     )
 
 
