@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The words of a pull request that proposes a baseline: its title, its body, and what follows it.
+
+Whatever a GPU runner wrote is foreign, and stands in code spans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from warpgauge import markdown
+from warpgauge.commits import short
+from warpgauge.gpus import Gpu
+from warpgauge.markdown_text import code, prose, table_head, table_row
+from warpgauge.proposal import Added, Proposal
+from warpgauge.recorded_files import WorkflowRun
+from warpgauge.text import plural
+
+# What the reviewer must know of each session; the rest of the context is in the files.
+_FACTS = (
+    ("GPU", "gpu_uuid"),
+    ("driver", "driver_version"),
+    ("CUDA runtime", "runtime_version"),
+    ("boot", "boot_id"),
+    ("measured", "date"),
+)
+_MOST_LINES = 20
+
+_NO_BASELINE = "There was no baseline of this GPU model to compare with."
+# https://docs.github.com/actions/concepts/security/github_token: events of its token start nothing.
+_NO_WORKFLOWS = (
+    "GitHub starts no workflow for a pull request that a workflow opened: close it and open it "
+    "again to run them."
+)
+
+
+def title(proposal: Proposal, gpu: Gpu) -> str:
+    count = len(proposal.added)
+    return f"Baseline: {'a session' if count == 1 else plural(count, 'session')} of {gpu.name}"
+
+
+def body(proposal: Proposal, gpu: Gpu, run: WorkflowRun, run_url: str, asked: int) -> str:
+    """Provenance, what became of older sessions, and the first session's comparison."""
+    count = len(proposal.added)
+    parts = [
+        f"{plural(count, 'session')} of {prose(gpu.name)} at commit {code(short(run.commit))}, "
+        f"recorded by [run {run.id}]({run_url}), which {code(run.actor)} started."
+    ]
+    if count < asked:
+        parts.append(f"**{asked} were asked for**: the run's log says what became of the rest.")
+    head = table_head(("session", *(heading for heading, _ in _FACTS)))
+    parts.append(head + "\n".join(map(_row, proposal.added)))
+    parts += _lines([f"- {prose(line)}" for one in proposal.added for line in one.lines])
+    parts += [_NO_WORKFLOWS, *(_compared(one) for one in proposal.added[:1])]
+    return "\n\n".join(parts)
+
+
+def comments(proposal: Proposal) -> list[str]:
+    """The comparisons of the further sessions: all in one body would be longer than GitHub takes.
+
+    A session is compared with the baseline as it was before any of them was added.
+    """
+    return [_compared(one) for one in proposal.added[1:]]
+
+
+def _row(one: Added) -> str:
+    told = one.session.context
+    return table_row((code(one.session.key), *(code(told.get(key, "")) for _, key in _FACTS)))
+
+
+def _lines(lines: Sequence[str]) -> list[str]:
+    shown = list(lines[:_MOST_LINES])
+    if len(lines) > _MOST_LINES:
+        shown.append(f"- and {len(lines) - _MOST_LINES} more")
+    return ["\n".join(shown)] if shown else []
+
+
+def _compared(one: Added) -> str:
+    if one.comparison is None:
+        return f"### Session {code(one.session.key)}\n\n{_NO_BASELINE}"
+    # Without the mark: no program is to take this for the gate's comment, and put another there.
+    report = markdown.render(one.comparison).replace(markdown.MARK, "")
+    return f"### Session {code(one.session.key)} beside the baseline as it was\n\n{report}"
