@@ -35,14 +35,15 @@ inline Work launching(const Graph& graph) {
 
 /// Throws WrongResult unless `launch` runs `executable`, made of `graph`, which is one kernel, and
 /// that kernel: in its place one that counts does so once a launch, and not once it is gone again.
-inline void require_runs(const Work& launch, const ExecutableGraph& executable, const Graph& graph,
+/// Leaves a new `executable`, as a program launches one, and not the one that was changed.
+inline void require_runs(const Work& launch, ExecutableGraph& executable, const Graph& graph,
                          const Turn& at) {
   Tally tally;
   executable.update(graph_of(1, tally.counting(1), at.stream));
   launch(at);
   tally.launched(1);
   tally.require(at.stream);
-  executable.update(graph);
+  executable = ExecutableGraph(graph, at.stream);
   launch(at);
   tally.require(at.stream);
 }
@@ -51,7 +52,7 @@ inline void require_runs(const Work& launch, const ExecutableGraph& executable, 
 inline Work launching_proven(GpuCase& gpu, const Work& kernel) {
   const Stream stream;
   const auto graph = std::make_shared<const Graph>(graph_of(1, kernel, stream.get()));
-  const auto executable = std::make_shared<const ExecutableGraph>(*graph, stream.get());
+  const auto executable = std::make_shared<ExecutableGraph>(*graph, stream.get());
   stream.synchronize();
   const Work launch = [executable](const Turn& at) { executable->launch(at.stream); };
   gpu.verify([=](const Turn& at) { require_runs(launch, *executable, *graph, at); });

@@ -44,9 +44,10 @@ void copy(GpuCase& gpu, Way way) {
 /// cudaMemcpy. To and from page-locked memory, and to pageable memory, it returns when the copy has
 /// ended: the driver's work a call, from a few MiB on the same as an asynchronous copy. Otherwise
 /// (CUDA Runtime API, "API synchronization behavior") the time is that of the call and not of the
-/// copy: from pageable memory it returns when all of it is in memory of the driver's, which for
-/// small sizes is before the copy has ended, and on the device it waits for nothing. The end is
-/// then waited for outside of the time, after each call, so that every call finds an idle device.
+/// copy, so that it is no byte's: from pageable memory it returns when all of it is in memory of
+/// the driver's, which for small sizes is before the copy has ended, and on the device it waits for
+/// nothing. The end is then waited for outside of the time, after each call, so that every call
+/// finds an idle device.
 void copy_blocking(GpuCase& gpu, Way way) {
   const std::size_t bytes = gpu.param("bytes");
   const auto source = gpu.input<std::uint8_t>(bytes, way.from);
@@ -63,9 +64,6 @@ void copy_blocking(GpuCase& gpu, Way way) {
   }
   // cudaMemcpy is not of the turn's stream but of the default one, which does not wait for others.
   const Work wait = [](const Turn&) { WARPGAUGE_CHECK(cudaStreamSynchronize(cudaStreamLegacy)); };
-  if (way.traffic() != Traffic::device_copy) {
-    moves(gpu, way, bytes);  // on the device the time is no byte's
-  }
   gpu.verify(wait);
   gpu.verify_copy(target, source);
   gpu.host_calls(call, wait);

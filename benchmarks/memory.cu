@@ -149,9 +149,10 @@ struct Fresh {
   unsigned char* bytes() const { return static_cast<unsigned char*>(memory.get()); }
 
   /// Throws unless every page holds the value, wherever it lies.
-  void require_touched(std::size_t count) const {
+  void require_touched(std::size_t count, cudaStream_t stream) const {
     std::vector<unsigned char> read(count);
-    WARPGAUGE_CHECK(cudaMemcpy(read.data(), memory.get(), count, cudaMemcpyDefault));
+    WARPGAUGE_CHECK(cudaMemcpyAsync(read.data(), memory.get(), count, cudaMemcpyDefault, stream));
+    WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
     for (std::size_t at = 0; at < count; at += page) {
       if (read[at] != value) {
         throw WrongResult("wrong result: byte " + std::to_string(at) + " of " +
@@ -180,7 +181,7 @@ using Touch = decltype(&touch_by_host);
 void first_touch(GpuCase& gpu, const Take& take, Touch touch) {
   const std::size_t bytes = gpu.param("bytes");
   const auto fresh = std::make_shared<Fresh>();
-  gpu.verify([=](const Turn&) { fresh->require_touched(bytes); });
+  gpu.verify([=](const Turn& at) { fresh->require_touched(bytes, at.stream); });
   gpu.host_calls([=](const Turn& at) { touch(*fresh, bytes, at.stream); },
                  [=](const Turn& at) {
                    fresh->memory.reset();
@@ -189,10 +190,12 @@ void first_touch(GpuCase& gpu, const Take& take, Touch touch) {
                  });
 }
 
-/// Of a pool that gives all back to the device each time.
+/// Of a pool that gives all back to the device each time, and must have done so by then: what it
+/// kept would be mapped, and perhaps touched, already.
 Take from_cold_pool(const GpuCase& gpu) {
   return [allocator = by_pool(gpu, 0)](std::size_t bytes, cudaStream_t stream) {
     WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
+    allocator.require_given_back(bytes);
     return std::shared_ptr<void>(allocator.take(bytes, stream), [=](void* memory) {
       report_cuda_error(cudaFreeAsync(memory, stream), "cudaFreeAsync");
     });

@@ -34,43 +34,41 @@ using kernels::TransposeShape;
 // thousands of terms that a thread adds: 0.1 at most. A term left out, or twice, is 0.25 or more.
 constexpr Tolerance less_than_a_term{.absolute = 0.2};
 
-// Read alone: 4 bytes an element and input.
+/// call(in..., out, n, stream) as work that reads alone, 4 bytes an element and input, and leaves
+/// in `out` what reference(in..., expected, n, stream) writes.
+template <class Reference, class Call, class... Input>
+Work reducing(GpuCase& gpu, Tolerance tolerance, const Reference& reference, const Call& call,
+              const Buffer<float>& out, const Input&... in) {
+  const std::size_t n = gpu.param("n");
+  gpu.moves_bytes(sizeof...(in) * n * sizeof(float), Traffic::device_read);
+  gpu.verify(out, tolerance, [=](const Turn& at, Window /*whole*/, double* expected) {
+    reference(in[at]..., expected, n, at.stream);
+  });
+  return [=](const Turn& at) { call(in[at]..., out[at], n, at.stream); };
+}
+
 template <class Call>
 void sum_by(GpuCase& gpu, const Call& call) {
-  const std::size_t n = gpu.param("n");
-  const auto in = gpu.input<float>(n);
+  const auto in = floats(gpu);
   const auto out = gpu.output<float>(1);
-  gpu.moves_bytes(n * sizeof(float), Traffic::device_read);
-  gpu.verify(out, less_than_a_term, [=](const Turn& at, Window /*whole*/, double* expected) {
-    kernels::sum_reference(in[at], expected, n, at.stream);
-  });
-  gpu.replay([=](const Turn& at) { call(in[at], out[at], n, at.stream); });
+  gpu.replay(reducing(gpu, less_than_a_term, kernels::sum_reference, call, out, in));
 }
 
 template <class Call>
 void max_by(GpuCase& gpu, const Call& call) {
-  const std::size_t n = gpu.param("n");
-  const auto in = gpu.input<float>(n);
+  const auto in = floats(gpu);
   const auto out = gpu.output<float>(1);
-  gpu.moves_bytes(n * sizeof(float), Traffic::device_read);
-  gpu.verify(out, {}, [=](const Turn& at, Window /*whole*/, double* expected) {
-    kernels::max_reference(in[at], expected, n, at.stream);
-  });
-  verify_largest(gpu, in, out, call);
-  gpu.replay([=](const Turn& at) { call(in[at], out[at], n, at.stream); });
+  const Work work = reducing(gpu, {}, kernels::max_reference, call, out, in);
+  verify_largest(gpu, in, out, call);  // last, for it overwrites `out`
+  gpu.replay(work);
 }
 
 template <class Call>
 void dot_by(GpuCase& gpu, const Call& call) {
-  const std::size_t n = gpu.param("n");
-  const auto a = gpu.input<float>(n);
-  const auto b = gpu.input<float>(n);
+  const auto a = floats(gpu);
+  const auto b = floats(gpu);
   const auto out = gpu.output<float>(1);
-  gpu.moves_bytes(2 * n * sizeof(float), Traffic::device_read);
-  gpu.verify(out, less_than_a_term, [=](const Turn& at, Window /*whole*/, double* expected) {
-    kernels::dot_reference(a[at], b[at], expected, n, at.stream);
-  });
-  gpu.replay([=](const Turn& at) { call(a[at], b[at], out[at], n, at.stream); });
+  gpu.replay(reducing(gpu, less_than_a_term, kernels::dot_reference, call, out, a, b));
 }
 
 /// A library's object, made for n elements, as a call.

@@ -22,11 +22,9 @@ using namespace warpgauge;
 void verify_behind_work(GpuCase& gpu, const Wait& way, Then then = as_it_is) {
   gpu.verify([=](const Turn& at) {
     occupy(at.stream);
-    way.prepare(at.stream);
-    way.wait(at.stream);
-    if (!has_ended(at.stream)) {
-      throw WrongResult("the call returned before the work it waits for had ended");
-    }
+    way.prepare(at);
+    way.wait(at);
+    require_ended(at.stream);
     then(at.stream);
   });
 }
@@ -38,21 +36,21 @@ void verify_behind_work(GpuCase& gpu, const Wait& way, Then then = as_it_is) {
 /// on a device that is known to be idle; the full suite has the other state of each.
 void idle(GpuCase& gpu, const Wait& way, Then then = as_it_is) {
   verify_behind_work(gpu, way, then);
-  gpu.issue([=](const Turn& at) { way.wait(at.stream); });
+  gpu.issue(way.wait);
 }
 
 void launch_empty(const Turn& at) {
   kernels::launch_empty(0, at.stream);
 }
 
+Timed behind_empty(GpuCase& gpu, const Wait& way) {
+  const Timed timed = launch_and_wait(one_empty(gpu, 0, launch_empty), way);
+  gpu.verify([=](const Turn& at) { require_waits(timed, at); });
+  return timed;
+}
+
 void behind_kernel(GpuCase& gpu, const Wait& way) {
-  verify_behind_work(gpu, way);
-  one_empty(gpu, 0, launch_empty);
-  gpu.host_calls([=](const Turn& at) {
-    launch_empty(at);
-    way.prepare(at.stream);
-    way.wait(at.stream);
-  });
+  gpu.host_calls(behind_empty(gpu, way).call);
 }
 
 const Axes full_suite{in_full_suite};
@@ -85,8 +83,9 @@ const GpuBenchmark query_busy{"sync/query_behind_kernel", full_suite,
 // ---- What the thread does while it waits. ----
 
 void behind_kernel(GpuCase& gpu, const Wait& way, Waiting thread) {
-  gpu.verify([=](const Turn& at) { require_waiting(thread, way, at.stream); });
-  behind_kernel(gpu, way);
+  const Timed timed = behind_empty(gpu, way);
+  gpu.verify([=](const Turn& at) { require_waiting(thread, timed, at); });
+  gpu.host_calls(timed.call);
 }
 
 void scheduled(GpuCase& gpu, unsigned schedule, Waiting thread) {
@@ -119,25 +118,22 @@ std::shared_ptr<const OtherStream> second_stream() {
 void issue_stream_wait(GpuCase& gpu) {
   const Wait way = by_other(second_stream());
   verify_behind_work(gpu, way);
-  gpu.issue([=](const Turn& at) { way.prepare(at.stream); });
+  gpu.issue(way.prepare);
 }
 
-void there_and_back(GpuCase& gpu) {
-  const auto other = second_stream();
-  gpu.verify([other](const Turn& at) {
-    require_both_waits(at.stream, [&](auto* step) { other->go_and_return(at.stream, step); });
+void issue_there_and_back(GpuCase& gpu) {
+  const Timed timed = there_and_back(launch_empty, second_stream());
+  gpu.verify([=](const Turn& at) {
+    require_both_waits(timed, at);
+    require_launches(timed.call, kernels::empty_kernel(0), 2, at);
   });
-  const Work empty = [other](const Turn& at) {
-    other->go_and_return(at.stream, [](cudaStream_t stream) { kernels::launch_empty(0, stream); });
-  };
-  gpu.verify([=](const Turn& at) { require_launches(empty, kernels::empty_kernel(0), 2, at); });
-  gpu.stream_period(empty);
+  gpu.stream_period(timed.call);
 }
 
 // Host time of the two calls; device time of an empty kernel on each of two streams that wait for
 // each other; from a kernel's launch on one until the host knows by the other that it has ended.
 const GpuBenchmark stream_wait{"sync/stream_wait_event", {}, issue_stream_wait};
-const GpuBenchmark stream_wait_device{"sync/stream_wait_event_device", {}, there_and_back};
+const GpuBenchmark stream_wait_device{"sync/stream_wait_event_device", {}, issue_there_and_back};
 const GpuBenchmark other_stream{"sync/other_stream_behind_kernel", full_suite, [](GpuCase& gpu) {
                                   behind_kernel(gpu, by_other(second_stream()));
                                 }};
@@ -175,12 +171,7 @@ Work calling(GpuCase& gpu, void (*enqueue)(cudaStream_t, Called*)) {
 }
 
 void call_behind_kernel(GpuCase& gpu, void (*enqueue)(cudaStream_t, Called*)) {
-  const Work call = calling(gpu, enqueue);
-  gpu.host_calls([=](const Turn& at) {
-    kernels::launch_empty(0, at.stream);
-    call(at);
-    WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
-  });
+  behind_kernel(gpu, {.wait = for_stream().wait, .prepare = calling(gpu, enqueue)});
 }
 
 // Kernel, call and the caller's own waiting together: bound by the wake-up of the driver's thread.

@@ -107,15 +107,14 @@ inline const char* name_of(Waiting waiting) {
   return names.at(static_cast<std::size_t>(waiting));
 }
 
-/// What it did in a wait of 1 ms beside a companion. On an H200's host it works for 100 % of it and
-/// lets the companion have none or one turn when it spins, for 57 % and 380 turns when it yields,
-/// and for 2 % and 2800 when it sleeps.
-inline Waiting seen_waiting(const Wait& way, cudaStream_t stream) {
+/// What it did in a call that waits for 1 ms, beside a companion. On an H200's host it works for
+/// 100 % of the wait and lets the companion have none or one turn when it spins, for 57 % and 380
+/// turns when it yields, and for 2 % and 2800 when it sleeps.
+inline Waiting seen_waiting(const Timed& timed, const Turn& at) {
   const Companion companion;
-  delay(1'000'000, stream);
-  way.prepare(stream);
   const std::int64_t turns = companion.turns();
-  const double share = share_worked([&] { way.wait(stream); });
+  const double share = share_worked(
+      [&] { timed.call_with([](const Turn& now) { delay(1'000'000, now.stream); }, at); });
   if (share < 0.25) {
     return Waiting::sleeps;
   }
@@ -124,12 +123,12 @@ inline Waiting seen_waiting(const Wait& way, cudaStream_t stream) {
 
 /// Throws WrongResult unless the thread does as it is said to in two of three waits: somebody else
 /// may have the core in one.
-inline void require_waiting(Waiting said, const Wait& way, cudaStream_t stream) {
+inline void require_waiting(Waiting said, const Timed& timed, const Turn& at) {
   constexpr int waits = 3;
   int as_said = 0;
   Waiting other = said;
   for (int i = 0; i < waits; ++i) {
-    const Waiting seen = seen_waiting(way, stream);
+    const Waiting seen = seen_waiting(timed, at);
     as_said += seen == said ? 1 : 0;
     other = seen == said ? other : seen;
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways to wait that the sync benchmarks time.
+// The ways to wait that the sync benchmarks time, and how each is shown to wait.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
+#include "benchmarks/launch_proof.hpp"
 #include "fixtures/cuda/event.hpp"
 #include "fixtures/cuda/patterns.hpp"
 #include "fixtures/cuda/stream.hpp"
@@ -22,24 +22,24 @@ inline void occupy(cudaStream_t stream) {
   delay(static_cast<std::uint64_t>(work_seconds * 1e9), stream);
 }
 
-/// A way to wait for everything on a stream, and what has to happen before the work is there.
+/// A way to wait for everything on a stream, and what has to follow the work before that.
 struct Wait {
-  std::function<void(cudaStream_t)> wait;
-  std::function<void(cudaStream_t)> prepare = [](cudaStream_t) {};
+  Work wait;
+  Work prepare = [](const Turn&) {};
 };
 
 inline Wait for_stream() {
-  return {[](cudaStream_t stream) { WARPGAUGE_CHECK(cudaStreamSynchronize(stream)); }};
+  return {[](const Turn& at) { WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream)); }};
 }
 
 inline Wait for_device() {
-  return {[](cudaStream_t) { WARPGAUGE_CHECK(cudaDeviceSynchronize()); }};
+  return {[](const Turn&) { WARPGAUGE_CHECK(cudaDeviceSynchronize()); }};
 }
 
 inline Wait for_event(unsigned flags = cudaEventDefault) {
   const auto event = std::make_shared<const Event>(flags);
-  return {[event](cudaStream_t) { event->synchronize(); },
-          [event](cudaStream_t stream) { event->record(stream); }};
+  return {[event](const Turn&) { event->synchronize(); },
+          [event](const Turn& at) { event->record(at.stream); }};
 }
 
 inline bool has_ended(cudaStream_t stream) {
@@ -54,10 +54,55 @@ inline bool has_ended(cudaStream_t stream) {
 
 /// Asks again and again.
 inline Wait by_query() {
-  return {[](cudaStream_t stream) {
-    while (!has_ended(stream)) {
+  return {[](const Turn& at) {
+    while (!has_ended(at.stream)) {
     }
   }};
+}
+
+inline void require_ended(cudaStream_t stream) {
+  if (!has_ended(stream)) {
+    throw WrongResult("the call returned before the work it waits for had ended");
+  }
+}
+
+/// What is timed: `call`, which launches `*kernel`. An empty kernel shows no wait, so that another
+/// takes its place while the call is verified, which is then the very one that is timed.
+struct Timed {
+  std::shared_ptr<Work> kernel;
+  Work call;
+
+  /// Makes the call once, of `other`.
+  void call_with(Work other, const Turn& at) const {
+    other.swap(*kernel);
+    call(at);
+    other.swap(*kernel);
+  }
+};
+
+/// `kernel`, and then the wait for it.
+inline Timed launch_and_wait(const Work& kernel, const Wait& way) {
+  const auto launched = std::make_shared<Work>(kernel);
+  return {launched, [=](const Turn& at) {
+            (*launched)(at);
+            way.prepare(at);
+            way.wait(at);
+          }};
+}
+
+/// Throws WrongResult unless the call launches its kernel once and returns when that has ended.
+inline void require_waits(const Timed& timed, const Turn& at) {
+  Tally tally;
+  const Work count = tally.counting(1);
+  timed.call_with(
+      [&](const Turn& now) {
+        count(now);
+        occupy(now.stream);
+      },
+      at);
+  require_ended(at.stream);
+  tally.launched(1);
+  tally.require(at.stream);
 }
 
 /// An event by which one stream is made to wait for another.
@@ -69,44 +114,46 @@ struct Hop {
   }
 };
 
-/// A second stream beside the one that is timed, and a way to it and back. No more than two streams
-/// (fixtures/README.md, "One stream").
+/// A second stream beside the one that is timed. No more than two streams (fixtures/README.md, "One
+/// stream").
 struct OtherStream {
   Stream stream;
   Hop there, back;
-
-  /// `work` on `first`, then on the other one, which waits for that, and `first` for it.
-  template <class Step>
-  void go_and_return(cudaStream_t first, const Step& work) const {
-    work(first);
-    there.make_wait(stream.get(), first);
-    work(stream.get());
-    back.make_wait(first, stream.get());
-  }
 };
 
-/// Throws WrongResult unless `first` takes both steps' time when `round` gives each of them one of
+/// `kernel`, then the same on the other stream, which waits for that, and the first one for it.
+inline Timed there_and_back(const Work& kernel, const std::shared_ptr<const OtherStream>& other) {
+  const auto launched = std::make_shared<Work>(kernel);
+  return {launched, [=](const Turn& at) {
+            const cudaStream_t second = other->stream.get();
+            (*launched)(at);
+            other->there.make_wait(second, at.stream);
+            (*launched)({second, at.slot});
+            other->back.make_wait(at.stream, second);
+          }};
+}
+
+/// Throws WrongResult unless the turn's stream takes the time of both kernels when each takes
 /// work_seconds: a wait that is missing, there or back, leaves one.
-inline void require_both_waits(cudaStream_t first,
-                               const std::function<void(void (*step)(cudaStream_t))>& round) {
+inline void require_both_waits(const Timed& timed, const Turn& at) {
   const Event begun;
   const Event ended;
-  begun.record(first);
-  round(occupy);
-  ended.record(first);
+  begun.record(at.stream);
+  timed.call_with([](const Turn& now) { occupy(now.stream); }, at);
+  ended.record(at.stream);
   WARPGAUGE_CHECK(cudaDeviceSynchronize());
   const double seconds = seconds_between(begun, ended);
   if (!(seconds >= 1.8 * work_seconds)) {
     throw WrongResult("the stream took " + std::to_string(1e6 * seconds) +
-                      " us of two steps that take " + std::to_string(2e6 * work_seconds) +
+                      " us of two kernels that take " + std::to_string(2e6 * work_seconds) +
                       ": one of both streams did not wait");
   }
 }
 
 /// By the other stream, which is made to wait for the first.
 inline Wait by_other(const std::shared_ptr<const OtherStream>& other) {
-  return {[other](cudaStream_t) { other->stream.synchronize(); },
-          [other](cudaStream_t stream) { other->there.make_wait(other->stream.get(), stream); }};
+  return {[other](const Turn&) { other->stream.synchronize(); },
+          [other](const Turn& at) { other->there.make_wait(other->stream.get(), at.stream); }};
 }
 
 /// Brings the driver into a state.

@@ -7,6 +7,7 @@
 #include "kernels/arguments.hpp"
 #include "kernels/cache.hpp"
 #include "kernels/launch_check.hpp"
+#include "kernels/set_up.hpp"
 
 namespace warpgauge::kernels {
 
@@ -86,11 +87,11 @@ unsigned require_ring(std::size_t bytes) {
 
 ChaseRing::ChaseRing(std::size_t bytes) : bits_(require_ring(bytes)), ring_("ChaseRing", bytes) {
   constexpr unsigned threads = 256;
-  // The default stream, and then waited for: a ring is made once and before anything is timed.
-  fill_ring_kernel<<<blocks_for("ChaseRing", lines(), threads), threads>>>(
-      static_cast<ChaseLine*>(ring_.data()), bits_);
-  check_launch("ChaseRing");
-  check_status("ChaseRing", cudaStreamSynchronize(nullptr));
+  set_up("ChaseRing", [this](cudaStream_t stream) {
+    fill_ring_kernel<<<blocks_for("ChaseRing", lines(), threads), threads, 0, stream>>>(
+        static_cast<ChaseLine*>(ring_.data()), bits_);
+    check_launch("ChaseRing");
+  });
 }
 
 void ChaseRing::operator()(std::size_t start, std::size_t loads, std::int32_t* out,

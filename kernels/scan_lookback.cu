@@ -8,6 +8,7 @@
 #include "kernels/arguments.hpp"
 #include "kernels/launch_check.hpp"
 #include "kernels/scan.hpp"
+#include "kernels/set_up.hpp"
 
 namespace warpgauge::kernels {
 
@@ -198,9 +199,7 @@ void launch_scan(const std::int32_t* in, std::int32_t* out, std::size_t n, ScanP
 
 LookbackScan::LookbackScan(std::size_t most_elements)
     : ScanStorage("LookbackScan", most_elements, storage_bytes(most_elements)) {
-  check_status("LookbackScan: cudaMemset", cudaMemset(storage_.data(), 0, storage_.bytes()));
-  // It is over before any stream uses the storage, also one that does not wait for the default one.
-  check_status("LookbackScan: cudaStreamSynchronize", cudaStreamSynchronize(cudaStreamLegacy));
+  set_to_zero("LookbackScan", storage_);
 }
 
 void LookbackScan::operator()(const std::int32_t* in, std::int32_t* out, std::size_t n,

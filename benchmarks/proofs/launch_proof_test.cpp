@@ -29,7 +29,7 @@ class LaunchProofTest : public CaseRequired {
   /// What is said of a graph of `kernels` kernels that is to be launched once, and is so often.
   std::string said_of_graph(std::size_t kernels, const Work& kernel, int launches) {
     const Graph graph = graph_of(kernels, kernel);
-    const ExecutableGraph executable(graph);
+    ExecutableGraph executable(graph);
     return failure([&] {
       require_runs(
           [&](const Turn& at) {

@@ -14,8 +14,12 @@ namespace {
 
 class SyncThreadsTest : public CaseRequired {
  protected:
+  /// A wait for whatever is launched while it is looked at.
+  static Timed of(const Wait& way) {
+    return launch_and_wait([](const Turn&) {}, way);
+  }
   std::string said_of_thread(Waiting said, const Wait& way) {
-    return failure([&] { require_waiting(said, way, gpu().stream()); });
+    return failure([&] { require_waiting(said, of(way), {gpu().stream(), 0}); });
   }
 };
 
@@ -53,7 +57,7 @@ TEST_F(SyncThreadsTest, AnEventThatBlocksSendsTheThreadToSleep) {
 TEST_F(SyncThreadsTest, TheThreadGetsItsCpusBack) {
   cpu_set_t before{};
   sched_getaffinity(0, sizeof(before), &before);
-  seen_waiting(for_stream(), gpu().stream());
+  seen_waiting(of(for_stream()), {gpu().stream(), 0});
   cpu_set_t after{};
   sched_getaffinity(0, sizeof(after), &after);
   EXPECT_TRUE(CPU_EQUAL(&before, &after));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits that do not wait are found out.
+// Waits that do not wait, or for something else, are found out.
 #include "benchmarks/sync_ways.hpp"
 
 #include <gtest/gtest.h>
+
+#include <functional>
 
 #include "fixtures/case_required.hpp"
 
@@ -11,32 +13,87 @@ namespace {
 
 class SyncWaysTest : public CaseRequired {
  protected:
-  std::string said_of_round(const std::function<void(void (*step)(cudaStream_t))>& round) {
-    return failure([&] { require_both_waits(gpu().stream(), round); });
+  using Make = std::function<void(const Work& kernel, const Turn& at)>;
+
+  Turn turn() { return {gpu().stream(), 0}; }
+
+  /// `make` as what is timed.
+  static Timed timed(const Make& make) {
+    const auto kernel = std::make_shared<Work>();
+    return {kernel, [=](const Turn& at) { make(*kernel, at); }};
+  }
+  std::string said_of_wait(const Timed& of) {
+    return failure([&] { require_waits(of, turn()); });
+  }
+  std::string said_of_round(const Timed& of) {
+    return failure([&] { require_both_waits(of, turn()); });
   }
 };
 
+TEST_F(SyncWaysTest, EachWayWaitsForTheKernel) {
+  const auto other = std::make_shared<const OtherStream>();
+  for (const Wait& way : {for_stream(), for_device(), for_event(), for_event(cudaEventBlockingSync),
+                          by_query(), by_other(other)}) {
+    EXPECT_EQ(said_of_wait(launch_and_wait({}, way)), "no failure");
+  }
+}
+
+TEST_F(SyncWaysTest, AWaitForNothingIsFoundOut) {
+  const std::string early = "the call returned before the work it waits for had ended";
+  EXPECT_EQ(said_of_wait(launch_and_wait({}, {[](const Turn&) {}})), early);
+  const Event never_recorded;
+  EXPECT_EQ(said_of_wait(launch_and_wait({}, {[&](const Turn&) { never_recorded.synchronize(); }})),
+            early);
+}
+
+TEST_F(SyncWaysTest, AWaitForWhatStandsInFrontOfTheKernelIsFoundOut) {
+  const Event in_front;
+  EXPECT_EQ(said_of_wait(timed([&](const Work& kernel, const Turn& at) {
+              in_front.record(at.stream);
+              kernel(at);
+              in_front.synchronize();
+            })),
+            "the call returned before the work it waits for had ended");
+}
+
+TEST_F(SyncWaysTest, AKernelThatIsNotLaunchedOnceIsFoundOut) {
+  EXPECT_EQ(said_of_wait(timed([](const Work&, const Turn&) {})),
+            "kernels that were launched count to 1, those that ran to 0");
+  EXPECT_EQ(said_of_wait(timed([](const Work& kernel, const Turn& at) {
+              kernel(at);
+              kernel(at);
+              WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
+            })),
+            "kernels that were launched count to 1, those that ran to 2");
+}
+
+TEST_F(SyncWaysTest, TheKernelThatIsTimedComesBackAfterTheProof) {
+  int launches = 0;
+  const Timed of = launch_and_wait([&](const Turn&) { ++launches; }, for_stream());
+  EXPECT_EQ(said_of_wait(of), "no failure");
+  EXPECT_EQ(launches, 0);
+  of.call(turn());
+  EXPECT_EQ(launches, 1);
+}
+
 TEST_F(SyncWaysTest, ThereAndBackWaitsTwice) {
-  const OtherStream other;
-  EXPECT_EQ(said_of_round([&](auto* step) { other.go_and_return(gpu().stream(), step); }),
-            "no failure");
+  EXPECT_EQ(said_of_round(there_and_back({}, std::make_shared<const OtherStream>())), "no failure");
 }
 
 TEST_F(SyncWaysTest, AMissingWaitIsFoundEitherWay) {
   const OtherStream streams;
-  const auto first = gpu().stream();
-  const auto other = streams.stream.get();
-  const std::string never_back = said_of_round([&](auto* step) {
-    step(first);
-    streams.there.make_wait(other, first);
-    step(other);
-  });
+  const Turn other{streams.stream.get(), 0};
+  const std::string never_back = said_of_round(timed([&](const Work& kernel, const Turn& at) {
+    kernel(at);
+    streams.there.make_wait(other.stream, at.stream);
+    kernel(other);
+  }));
   EXPECT_NE(never_back.find("one of both streams did not wait"), std::string::npos) << never_back;
-  const std::string never_there = said_of_round([&](auto* step) {
-    step(first);
-    step(other);
-    streams.back.make_wait(first, other);
-  });
+  const std::string never_there = said_of_round(timed([&](const Work& kernel, const Turn& at) {
+    kernel(at);
+    kernel(other);
+    streams.back.make_wait(at.stream, other.stream);
+  }));
   EXPECT_NE(never_there.find("one of both streams did not wait"), std::string::npos) << never_there;
 }
 
