@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,9 @@ import pytest
 import builders
 from baselines import Baselines
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
+from left_behind import untracked
 from warpgauge import alone, build, measuring, system_packages
+from warpgauge.environment import ROOT
 from warpgauge.load import load
 from warpgauge.model import Record
 
@@ -32,6 +34,15 @@ def usual_signals() -> None:
     """Whoever starts the tests with nohup, or in the background, has some ignored: in ours, too."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def nothing_left_behind() -> Iterator[None]:
+    """Tests write to folders of their own. Others' files that were there before do not matter."""
+    before = untracked(ROOT)
+    yield
+    if left := untracked(ROOT) - before:
+        pytest.fail(f"left behind in the tree: {', '.join(sorted(left))}", pytrace=False)
 
 
 @pytest.fixture

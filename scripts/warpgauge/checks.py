@@ -9,12 +9,12 @@ import os
 import re
 import shutil
 import sys
-import sysconfig
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from warpgauge import build, check_runner, skips, system_packages
+from warpgauge import build, check_runner, skips, system_packages, workflow_checks
 from warpgauge.check_runner import Check, Command
+from warpgauge.tools import CLANG_FORMAT, CLANG_TIDY
 
 CPP_FOLDERS = ("kernels", "fixtures", "benchmarks")
 CPP_SUFFIXES = (".cpp", ".hpp", ".cu", ".cuh")
@@ -22,10 +22,6 @@ CPP_SUFFIXES = (".cpp", ".hpp", ".cu", ".cuh")
 _MOST_PYTESTS = 8
 # So many runs of pytest for each that runs at once: files take from a second to a minute.
 _SHARES = 4
-# The environment's own, of one version everywhere, and not the distribution's.
-CLANG_FORMAT, CLANG_TIDY = (
-    str(Path(sysconfig.get_path("scripts"), tool)) for tool in ("clang-format", "clang-tidy")
-)
 
 
 def main(argv: Sequence[str], root: Path) -> int:
@@ -42,7 +38,11 @@ def main(argv: Sequence[str], root: Path) -> int:
     )
     given = parser.parse_args(argv)
     system_packages.provide(system_packages.TEST, _say)
-    checks = [*_cpp(root, given.no_cuda), *_python(root / "scripts")]
+    checks = [
+        *_cpp(root, given.no_cuda),
+        *workflow_checks.checks(root),
+        *_python(root / "scripts"),
+    ]
     good = check_runner.run(checks, given.allow_missing_tools, _say)
     return 0 if good else 1
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A candidate's times as OpenMetrics 1.0 text, as node_exporter's textfile collector reads it."""
+"""A candidate's times as OpenMetrics 1.0 text: gauges, and a state set of the verdicts."""
 
 from __future__ import annotations
 

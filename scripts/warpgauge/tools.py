@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The linters: the environment's own, of one version everywhere, and not the distribution's."""
+
+from __future__ import annotations
+
+import sysconfig
+from pathlib import Path
+
+_FOLDER = Path(sysconfig.get_path("scripts"))
+
+CLANG_FORMAT, CLANG_TIDY, ZIZMOR, CHECK_JSONSCHEMA, SHELLCHECK = (
+    str(_FOLDER / name)
+    for name in ("clang-format", "clang-tidy", "zizmor", "check-jsonschema", "shellcheck")
+)
