@@ -61,18 +61,26 @@ class _Refused(Exception):
     """What is amiss, as what the archive does: ``holds …``, ``breaks off``."""
 
 
+class MissingEntry(UserError):
+    """Nothing is amiss with the archive, but that it does not hold what was asked for."""
+
+
 def entry(archive: bytes, name: str, limit_bytes: int, what: str) -> bytes:
     """The content of the file `name`, of `limit_bytes` at most.
 
-    Raises UserError, a sentence that begins with `what`, for whatever is amiss in any entry.
+    Raises UserError, a sentence that begins with `what`, for whatever is amiss in any entry, and
+    MissingEntry where there is no such file.
     """
     try:
-        return _read(archive, name, limit_bytes)
+        content = _read(archive, name, limit_bytes)
     except _Refused as fault:
         raise UserError(inert(f"{what} {fault}; it is refused")) from None
+    if content is None:
+        raise MissingEntry(inert(f"{what} holds no {name}"))
+    return content
 
 
-def _read(archive: bytes, name: str, limit_bytes: int) -> bytes:
+def _read(archive: bytes, name: str, limit_bytes: int) -> bytes | None:
     entries = _directory(archive)
     for one in entries:
         _check(one)
@@ -83,7 +91,7 @@ def _read(archive: bytes, name: str, limit_bytes: int) -> bytes:
     starts = _contents(archive, entries)
     wanted = [index for index, one in enumerate(entries) if one.name == name]
     if not wanted:
-        raise _Refused(f"holds no {name}")
+        return None
     return _content(archive, entries[wanted[0]], starts[wanted[0]], limit_bytes)
 
 
