@@ -139,6 +139,21 @@ def test_without_flags_there_is_nothing_to_say(record: Record) -> None:
     assert unconfirmed(screened, "it is not in this clone") is screened
 
 
+def test_another_base_than_the_baselines_own_is_told(record: Record) -> None:
+    screened = comparison(record, a=Outcome.IMPROVED, b=Outcome.NEW)
+    paired = comparison(record, a=Outcome.PASS, b=Outcome.REGRESSION)
+    found = combined(screened, Looks(paired, "7 rounds"), {"b"}, "9876543210" * 4)
+    assert outcomes(found) == {"a": Outcome.PASS, "b": Outcome.REGRESSION}
+    assert found.notes == (
+        "Screened against the baseline: 2 of 2 benchmarks were flagged. Measured again in turns "
+        "with commit 9876543210, 7 rounds: 1 slower, 1 unchanged.",
+        "Not by this change: 'a' differs from what the baseline recorded, and not from commit "
+        "9876543210 as it runs here now. The code before it, machine, driver or toolkit changed; a "
+        "new session of the baseline takes that in.",
+        "seen before",
+    )
+
+
 def test_what_must_not_be_compared_is_not_flagged(record: Record) -> None:
     screened = replace(comparison(record, a=Outcome.INCONCLUSIVE), refusal="Another GPU.")
     assert flagged(screened) == ()

@@ -11,7 +11,7 @@ from warpgauge.comparison import Comparison, Outcome, Verdict
 from warpgauge.controls import FAMILY as CONTROLS
 from warpgauge.discovery import FULL_SUITE
 from warpgauge.headline import worst
-from warpgauge.model import Clock, Row, Source
+from warpgauge.model import Clock, Source
 from warpgauge.pairs import are_paired
 from warpgauge.sessions import newest_last
 
@@ -42,12 +42,15 @@ def next_step(comparison: Comparison) -> str:
     return ""
 
 
-def _first_failed(comparison: Comparison) -> Row | None:
+def _first_failed(comparison: Comparison) -> Verdict | None:
     """Of what failed in the candidate, and counts: one that it could run, if there is any."""
-    errors = {one.name for one in comparison.verdicts if one.outcome is Outcome.ERROR}
-    rows = comparison.candidate.rows.values()
-    failed = [row for row in rows if row.error is not None and row.name in errors]
-    return min(failed, key=lambda row: row.skipped, default=None)
+    rows = comparison.candidate.rows
+    failed = [
+        one
+        for one in comparison.verdicts
+        if one.outcome is Outcome.ERROR and one.name in rows and rows[one.name].error is not None
+    ]
+    return min(failed, key=lambda one: rows[one.name].skipped, default=None)
 
 
 def accept(comparison: Comparison) -> str:
@@ -55,7 +58,7 @@ def accept(comparison: Comparison) -> str:
     return ACCEPT if _base(comparison) is None else ""
 
 
-def command(comparison: Comparison, one: Verdict | Row) -> str:
+def command(comparison: Comparison, one: Verdict) -> str:
     """What measures one benchmark again, beside the same base where it was measured so.
 
     Against a baseline a time of the host needs the controls that it is held to. A name that is not

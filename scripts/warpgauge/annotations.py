@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison as GitHub workflow commands, which a job's log turns into annotations.
-
-https://docs.github.com/actions/reference/workflow-commands-for-github-actions; what is escaped, and
-how, is what the runner undoes (actions/runner, ActionCommand.cs).
-"""
+"""A comparison as GitHub workflow commands, which a job's log turns into annotations."""
 
 from __future__ import annotations
 
@@ -16,6 +12,7 @@ from warpgauge.ranking import rank
 from warpgauge.sentence import sentence
 from warpgauge.source import place
 from warpgauge.text import inert
+from warpgauge.workflow_commands import command
 
 # GitHub shows no more than this of a kind a step.
 _SHOWN = 10
@@ -25,6 +22,7 @@ _KINDS = {
     "warning": (Outcome.INVALID, Outcome.INCONCLUSIVE),
     "notice": (Outcome.IMPROVED,),
 }
+_PLAIN = {"title": "warpgauge"}
 # What a policy accepts passes, and not in silence.
 _ACCEPTED = "notice"
 
@@ -37,7 +35,7 @@ def render(comparison: Comparison) -> str:
 def _lines(comparison: Comparison) -> Iterator[str]:
     refused = comparison.refusal is not None
     if refused:
-        yield _command("error", ["title=warpgauge"], str(headline(comparison)))
+        yield command("error", _PLAIN, str(headline(comparison)))
     ranked = sorted(comparison.verdicts, key=rank)
     for kind, outcomes in _KINDS.items():
         # Refused as a whole, every row would only repeat the sentence.
@@ -56,28 +54,16 @@ def _of_kind(kind: str, verdicts: Sequence[Verdict], room: int) -> Iterator[str]
         yield _annotation(kind, verdict)
     if shown < len(verdicts):
         words = f"and {len(verdicts) - shown} more: the log or another report lists them"
-        yield _command(kind, ["title=warpgauge"], words)
+        yield command(kind, _PLAIN, words)
 
 
 def _annotation(kind: str, verdict: Verdict) -> str:
-    properties = []
+    properties: dict[str, object] = {}
     where = place(ROOT, verdict)
     if where is not None:
-        properties.append(f"file={_property(where.file)}")
+        properties["file"] = where.file
         if where.line is not None:
-            properties.append(f"line={where.line}")
+            properties["line"] = where.line
     word = "accepted" if is_accepted(verdict) else verdict.outcome.value
-    title = f"{word}: {inert(verdict.name)}"
-    return _command(kind, [*properties, f"title={_property(title)}"], sentence(verdict))
-
-
-def _command(kind: str, properties: Sequence[str], message: str) -> str:
-    return f"::{kind} {','.join(properties)}::{_data(message)}"
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    properties["title"] = f"{word}: {inert(verdict.name)}"
+    return command(kind, properties, sentence(verdict))

@@ -68,7 +68,7 @@ class Bench:
     def run(self) -> ExitStatus:
         """The whole way; everything that can be refused is refused before the minutes of it."""
         options, share = self.options, self.share
-        chosen, against = self.inputs()
+        chosen, commit = self.inputs()
         paths = RunPaths(options.out) if options.out else named_after(self.root, datetime.now())
         paths.check(options, self.root / "baselines")
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
@@ -97,10 +97,11 @@ class Bench:
             measuring.wait_for_gpu()
             sides = Beside(measuring, suite, built.source)
             with resume.goes_on(journal, measuring.warn, share.whole if share else None):
-                if against:
-                    status = self._against(sides, against, paths)
+                base = None if options.against else chosen or self._own_baseline(suite)
+                if commit and base is None:
+                    status = self._against(sides, commit, paths)
                 else:
-                    status = self._by_itself(sides, chosen or self._own_baseline(suite), paths)
+                    status = self._by_itself(sides, base, paths, commit)
             if budget is not None:
                 (measuring.warn if budget.too_short else measuring.note)(budget.told)
             return status
@@ -110,7 +111,8 @@ class Bench:
         options = self.options
         _ = self.show  # its policy is read before the minutes, too
         chosen = load.load(options.baseline) if options.baseline else None
-        return chosen, worktree.commit_of(self.root, options.against) if options.against else ""
+        ref = options.against or options.confirm_beside
+        return chosen, worktree.commit_of(self.root, ref) if ref else ""
 
     def judge_self_check(self, folder: Path) -> ExitStatus:
         """What an earlier self-check measured, judged by today's rule. Raises UserError."""
@@ -123,8 +125,10 @@ class Bench:
             partial(self.faults.print, markup=False, highlight=False, soft_wrap=True),
         )
 
-    def _by_itself(self, beside: Beside, base: Record | None, paths: RunPaths) -> ExitStatus:
-        """This build, against a baseline where there is one."""
+    def _by_itself(
+        self, beside: Beside, base: Record | None, paths: RunPaths, commit: str
+    ) -> ExitStatus:
+        """This build, against a baseline where there is one, confirmed beside `commit` if given."""
         options, suite, measuring = self.options, beside.suite, beside.measuring
         if options.self_check:
             baselines = self.root / "baselines"
@@ -140,13 +144,13 @@ class Bench:
 
         def settled(found: Comparison) -> Comparison:
             if tired is not None:
-                return unconfirmed(found, "the GPU stays slow")
+                return unconfirmed(found, "the GPU stays slow", commit)
             if options.record:
                 return found
             # The files of the pair tell by themselves what they were asked for.
             judge = replace(self.show, terms=replace(self.show.terms, filter=None)).judged
             further = partial(screened.further, side)
-            return confirm.confirmed(found, beside, paths.confirming, judge, further)
+            return confirm.confirmed(found, beside, paths.confirming, judge, further, commit)
 
         status = self._kept(paths.run, *screened.document(side), base, beside, settled)
         if tired is not None:
@@ -171,7 +175,10 @@ class Bench:
         base, candidate = beside.base(commit), beside.candidate
         beside.measuring.note(f"Measuring {beside.suite.size} in turns with commit {short(commit)}")
         both = beside.compared(base, candidate, self.options.filter, paths.pair, self.show.judged)
-        status = self.show.compared(measured_in_turns(both, commit))
+        found = measured_in_turns(both, commit)
+        if self.options.confirm_beside and not beside.suite.probe.no_gpu:
+            found = replace(found, notes=(without_baseline(beside.suite.probe), *found.notes))
+        status = self.show.compared(found)
         if both.stop is not None:
             raise both.stop
         if status is ExitStatus.OK and beside.suite.probe.no_gpu:

@@ -44,9 +44,11 @@ def measured_in_turns(both: Looks[Comparison], commit: str) -> Comparison:
 
 
 def combined(
-    screened: Comparison, both: Looks[Comparison], also: Collection[str] = ()
+    screened: Comparison, both: Looks[Comparison], also: Collection[str] = (), asked: str = ""
 ) -> Comparison:
     """`screened` with the verdicts of what it flagged, and `also`, replaced by those of a pair.
+
+    The pair's base is the baseline's own commit, unless another was `asked` for.
 
     A pair that could not be measured acquits nobody: a regression stays one, and a benchmark that
     the base does not have keeps its verdict. Nor does one that is too noisy to rule out what the
@@ -54,18 +56,19 @@ def combined(
     """
     flags, paired = flagged(screened, also), both.found
     if paired.refusal is not None:
-        return unconfirmed(screened, paired.refusal)
+        return unconfirmed(screened, paired.refusal, asked)
     beside = {one.name: one for one in paired.verdicts}
     found = {
-        one.name: _settled(one, beside[one.name])
+        one.name: _settled(one, beside[one.name], _whose(asked))
         for one in flags
         if one.name in beside and _counts(one, beside[one.name])
     }
     newest = newest_last(paired.baseline.sessions.values())[-1]
     commit = inert(short(newest.context.get("commit", "")))
+    beside_what = _whose(asked) if asked else f"its commit {commit}"
     note = (
         f"Screened against the baseline: {_flagged(flags, screened)}. Measured again in turns with "
-        f"its commit {commit}, {both.told}: {_found(flags, list(found.values()))}."
+        f"{beside_what}, {both.told}: {_found(flags, list(found.values()))}."
     )
     moved = [
         one.name
@@ -75,18 +78,18 @@ def combined(
     return replace(
         screened,
         verdicts=tuple(found.get(one.name, one) for one in screened.verdicts),
-        notes=(note, *_moved(moved), *screened.notes),
+        notes=(note, *_moved(moved, asked), *screened.notes),
     )
 
 
-def unconfirmed(screened: Comparison, why: str) -> Comparison:
+def unconfirmed(screened: Comparison, why: str, asked: str = "") -> Comparison:
     """`screened` with a note on why nothing of it was confirmed, where anything was to be."""
     flags = flagged(screened)
     if not flags:
         return screened
     note = (
         f"Screened against the baseline: {_flagged(flags, screened)}. Not measured again beside "
-        f"its commit: {why.removesuffix('.')}."
+        f"{_whose(asked)}: {why.removesuffix('.')}."
     )
     return replace(screened, notes=(note, *screened.notes))
 
@@ -102,7 +105,12 @@ def _counts(screened: Verdict, paired: Verdict) -> bool:
     return measured or screened.outcome not in (Outcome.REGRESSION, Outcome.PASS)
 
 
-def _settled(screened: Verdict, paired: Verdict) -> Verdict:
+def _whose(asked: str) -> str:
+    """What a pair's base is to the baseline."""
+    return f"commit {inert(short(asked))}" if asked else "its commit"
+
+
+def _settled(screened: Verdict, paired: Verdict, base: str) -> Verdict:
     """`paired`, unless its interval is so wide that the change that was screened is in it."""
     seen, found = screened.change, paired.change
     if screened.outcome not in _CHANGED or not paired.undecided or seen is None or found is None:
@@ -112,7 +120,7 @@ def _settled(screened: Verdict, paired: Verdict) -> Verdict:
     if not found.low <= seen.ratio <= found.high:
         return paired
     reason = (
-        f"against the baseline {percent(seen.ratio)}, which its commit beside it neither shows nor "
+        f"against the baseline {percent(seen.ratio)}, which {base} beside it neither shows nor "
         "rules out"
     )
     return replace(paired, outcome=Outcome.INCONCLUSIVE, reason=reason)
@@ -120,7 +128,8 @@ def _settled(screened: Verdict, paired: Verdict) -> Verdict:
 
 def _flagged(flags: Sequence[Verdict], screened: Comparison) -> str:
     are = "was" if len(flags) == 1 else "were"
-    return f"{len(flags)} of {plural(judged(screened), 'benchmark')} {are} flagged"
+    new = sum(one.outcome is Outcome.NEW for one in flags)
+    return f"{len(flags)} of {plural(judged(screened) + new, 'benchmark')} {are} flagged"
 
 
 def _found(flags: Sequence[Verdict], found: Sequence[Verdict]) -> str:
@@ -136,11 +145,17 @@ def _found(flags: Sequence[Verdict], found: Sequence[Verdict]) -> str:
     return ", ".join(told)
 
 
-def _moved(names: Sequence[str]) -> list[str]:
-    """What the baseline called changed, and what its own commit, measured now, is like."""
+def _moved(names: Sequence[str], asked: str) -> list[str]:
+    """What the baseline called changed, and what the pair's base, measured now, is like."""
     if not names:
         return []
     differ = "differs" if len(names) == 1 else "differ"
+    if asked:
+        return [
+            f"Not by this change: {named(names)} {differ} from what the baseline recorded, and not "
+            f"from {_whose(asked)} as it runs here now. The code before it, machine, driver or "
+            "toolkit changed; a new session of the baseline takes that in."
+        ]
     return [
         f"Not by the code: {named(names)} {differ} from what the baseline recorded, and not from "
         "its commit as it runs here now. Machine, driver or toolkit changed; --no-confirm lets the "

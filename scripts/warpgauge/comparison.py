@@ -72,7 +72,7 @@ class Verdict:
     `minimum_effect` and `noise_floor` on, and one of `detectable` is found nine times in ten.
     `by_time` is what the time alone says where resources made it a regression.
     `accepted` is a policy's reason why a change does not count: it is expected, or under the
-    policy's minimum effect. Ratios are fractions.
+    policy's minimum effect. `counters` are the candidate's. Ratios are fractions.
     """
 
     name: str
@@ -92,6 +92,7 @@ class Verdict:
     accepted: str = ""
     resources: tuple[ResourceChange, ...] = ()
     counters: Mapping[str, float] = field(default_factory=dict)
+    baseline_counters: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def family(self) -> str:

@@ -96,7 +96,7 @@ def _decoded(place: Place, raw: bytes) -> str:
     return text
 
 
-def parsed(place: Place, text: str) -> tuple[object, Repeated | None]:
+def parsed(place: Place, text: str, remedy: str = RESULT_FILE) -> tuple[object, Repeated | None]:
     """The value that `text` holds, and the first object that has a key twice. Raises UserError."""
     repeated: list[Repeated] = []
 
@@ -111,7 +111,7 @@ def parsed(place: Place, text: str) -> tuple[object, Repeated | None]:
         with _uncollected():
             value = json.loads(text, object_pairs_hook=unique, strict=False)
     except json.JSONDecodeError as error:
-        raise _syntax_error(place, text, error) from None
+        raise _syntax_error(place, text, error, remedy) from None
     except RecursionError:
         raise place.error("is nested too deeply", "give a result file") from None
     except MemoryError:
@@ -142,7 +142,7 @@ def _first_repeated(keys: list[str]) -> str:
     return next(one for one, other in pairwise(ordered) if one == other)
 
 
-def _syntax_error(place: Place, text: str, error: json.JSONDecodeError) -> UserError:
+def _syntax_error(place: Place, text: str, error: json.JSONDecodeError, remedy: str) -> UserError:
     start = text.lstrip()
     if start.startswith("<<<<<<<") or "\n<<<<<<< " in text:
         return place.error("holds an unresolved merge conflict", "resolve it")
@@ -153,4 +153,4 @@ def _syntax_error(place: Place, text: str, error: json.JSONDecodeError) -> UserE
     if unclosed or error.pos >= len(end):
         return place.error("breaks off in the middle, as after a crash or a full disk")
     where = f"line {error.lineno}, column {error.colno}"
-    return place.error(f"is not JSON ({where}: {error.msg})", RESULT_FILE)
+    return place.error(f"is not JSON ({where}: {error.msg})", remedy)

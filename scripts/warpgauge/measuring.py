@@ -126,7 +126,8 @@ class Measuring:
         known |= machine_context.gpu(probe.context.get("gpu_uuid", ""))
         if self.at_once > 1:
             known[GPUS_AT_ONCE] = str(self.at_once)
-        left_out = discovery.left_out(everything, self.scratch) if options.against else ()
+        in_turns = options.against or options.confirm_beside
+        left_out = discovery.left_out(everything, self.scratch) if in_turns else ()
         return Suite(tuple(binaries), probe, known, frozenset(left_out))
 
     def _probe(self, everything: Sequence[Binary]) -> Probe:

@@ -49,6 +49,7 @@ class Options:
     device: int | str | None
     parallel: bool
     against: str
+    confirm_beside: str
     confirm: bool
     second_look: bool
     record: bool
@@ -93,6 +94,7 @@ def parse(argv: Sequence[str]) -> Options:
         device=given.device,
         parallel=given.parallel,
         against=given.against or "",
+        confirm_beside=given.confirm_beside or "",
         confirm=not given.no_confirm,
         second_look=not given.quick,
         record=given.record,
@@ -125,6 +127,7 @@ def parse(argv: Sequence[str]) -> Options:
     if options.self_check:
         others: dict[str, object] = {"--record": options.record, "--against": options.against}
         others |= {"--inject": options.inject, "--out": options.out, "--format": given.format}
+        others["--confirm-beside"] = options.confirm_beside
         if options.self_check_of:
             others |= {"--quick": given.quick, "--processes": given.processes}
         _refuse("--self-check", others)
@@ -141,6 +144,9 @@ def parse(argv: Sequence[str]) -> Options:
         _refuse("--parallel", others)
     if options.against:
         _refuse("--against", {"--baseline": options.baseline, "--no-confirm": given.no_confirm})
+    if options.confirm_beside:
+        others = {"--against": options.against, "--no-confirm": given.no_confirm}
+        _refuse("--confirm-beside", others)
     return options
 
 
@@ -155,6 +161,7 @@ def _check_recordable(options: Options) -> None:
     """A baseline is the whole suite, as it is, measured often enough."""
     spoiled = {
         "--against": options.against,
+        "--confirm-beside": options.confirm_beside,
         "--filter": options.filter,
         "--inject": options.inject,
         "--baseline": options.baseline,
@@ -198,6 +205,9 @@ def _parser() -> Parser:
     add("--baseline", metavar="PATH", type=Path, help="default baselines/<this GPU model>")
     add("--against", metavar="REF", type=_revision, help="build this commit too, and "
         "measure both in turns, instead of comparing with a baseline")  # fmt: skip
+    add("--confirm-beside", metavar="REF", type=_revision, help="measure what differs from the "
+        "baseline, or is not in it, again beside this commit and not the baseline's own; without "
+        "a baseline the same as --against")  # fmt: skip
     add("--no-confirm", action="store_true", help="believe the baseline: do not measure what "
         "differs from it again beside its commit")  # fmt: skip
     add("--device", metavar="GPU", type=_device, help=f"its index or UUID; default 0; {EVERY_GPU}: "

@@ -98,6 +98,7 @@ def _verdict(
         accepted=_accepted(one, tested, rule) if outcome is Outcome.PASS else "",
         resources=resource_changes(one.baseline, one.candidate),
         counters=one.candidate.counters,
+        baseline_counters=one.baseline.counters,
     )
 
 

@@ -11,7 +11,7 @@ from warpgauge import disturbance
 from warpgauge.allowance import Allowance
 from warpgauge.comparison import Outcome, Verdict
 from warpgauge.context import same_clock, same_model
-from warpgauge.counters import SOURCE_LINE
+from warpgauge.counters import FULL_SUITE, SOURCE_LINE
 from warpgauge.kinship import Kin, references
 from warpgauge.model import Clock, Record, Row, Session, Source
 from warpgauge.objection import Objection, reason, standing
@@ -105,9 +105,14 @@ def _invalid(row: Row, objections: Collection[Objection]) -> Verdict:
 def _one_sided(name: str, base: Row | None, cand: Row | None) -> Verdict:
     """The verdict of a benchmark that lacks a time on at least one side."""
     if cand is not None and cand.error is not None:
-        # No rates of a row that failed, but where it is written.
-        told = {key: cand.counters[key] for key in (SOURCE_LINE,) if key in cand.counters}
-        return Verdict(name, Outcome.ERROR, cand.clock, reason=inert(cand.error), counters=told)
+        # No rates of a row that failed, but where it is written, and of which suite.
+        kept = (SOURCE_LINE, FULL_SUITE)
+        told = {key: cand.counters[key] for key in kept if key in cand.counters}
+        known = base.counters if base is not None else {}
+        why = inert(cand.error)
+        return Verdict(
+            name, Outcome.ERROR, cand.clock, reason=why, counters=told, baseline_counters=known
+        )
     if base is not None and base.error is not None:
         reason = f"failed in the baseline: {inert(base.error)}"
         return Verdict(name, Outcome.ERROR, base.clock, reason=reason)

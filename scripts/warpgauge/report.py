@@ -10,15 +10,25 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from enum import Enum
 
 from warpgauge.comparison import Comparison, Outcome, Verdict
 from warpgauge.headline import headline
-from warpgauge.model import Record
+from warpgauge.model import Record, Row
 from warpgauge.sessions import newest_last
 
 FORMAT = "comparison/1"
 
 Json = dict[str, object]
+
+
+class State(Enum):
+    """What a file has of a benchmark."""
+
+    ABSENT = "absent"
+    MEASURED = "measured"
+    FAILED = "failed"
+    SKIPPED = "skipped"
 
 
 def render(comparison: Comparison) -> str:
@@ -39,7 +49,10 @@ def document(comparison: Comparison) -> Json:
         "counts": {outcome.value: comparison.count(outcome) for outcome in Outcome},
         "baseline": _side(comparison.baseline),
         "candidate": _side(comparison.candidate),
-        "verdicts": [_verdict(verdict) for verdict in comparison.verdicts],
+        "verdicts": [
+            {**_verdict(verdict), "rows": _rows(comparison, verdict.name)}
+            for verdict in comparison.verdicts
+        ],
         "differences": [
             {"key": one.key, "baseline": one.baseline, "candidate": one.candidate}
             for one in comparison.differences
@@ -65,6 +78,7 @@ def _verdict(verdict: Verdict) -> Json:
         "name": verdict.name,
         "family": verdict.family,
         "outcome": verdict.outcome.value,
+        "by_time": None if verdict.by_time is None else verdict.by_time.value,
         "clock": verdict.clock.value,
         "evidence": verdict.evidence.value,
         "baseline_seconds": _number(verdict.baseline_seconds),
@@ -96,7 +110,24 @@ def _verdict(verdict: Verdict) -> Json:
             for one in verdict.resources
         ],
         "counters": _counters(verdict.counters),
+        "baseline_counters": _counters(verdict.baseline_counters),
     }
+
+
+def _rows(comparison: Comparison, name: str) -> Json:
+    """What each side's file has of a benchmark."""
+    return {
+        "baseline": state(comparison.baseline.rows.get(name)).value,
+        "candidate": state(comparison.candidate.rows.get(name)).value,
+    }
+
+
+def state(row: Row | None) -> State:
+    if row is None:
+        return State.ABSENT
+    if row.error is None:
+        return State.MEASURED
+    return State.SKIPPED if row.skipped else State.FAILED
 
 
 def _counters(counters: Mapping[str, float]) -> Json:

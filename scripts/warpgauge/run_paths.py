@@ -54,9 +54,9 @@ class RunPaths:
         """Raise UserError unless all that `options` may lead to may be written, reports too."""
         inputs = [options.baseline] if options.baseline else []
         runs = [self.run]
-        if options.against:
+        if options.against or options.confirm_beside:
             runs = [*self.pair]
-        elif options.confirm and not options.record:
+        if options.confirm and not options.record and not options.against:
             runs += self.confirming
         for path in runs:
             output_file.check_run_file(path, baselines, inputs)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ZIP archives, honest ones and others."""
+
+from __future__ import annotations
+
+import io
+import struct
+import warnings
+import zipfile
+import zlib
+from collections.abc import Sequence
+
+_END_BYTES = 22
+
+
+def archive(*members: tuple[str | zipfile.ZipInfo, bytes], method: int = 8) -> bytes:
+    """As zipfile writes it."""
+    raw = io.BytesIO()
+    with warnings.catch_warnings():  # of a name that is there twice
+        warnings.simplefilter("ignore")
+        with zipfile.ZipFile(raw, "w", method) as made:
+            for name, content in members:
+                made.writestr(name, content, method)
+    return raw.getvalue()
+
+
+def streamed(*members: tuple[str, bytes]) -> bytes:
+    """As GitHub's own action writes it: each entry's sizes stand behind it."""
+
+    class Unseekable(io.RawIOBase):
+        def __init__(self) -> None:
+            self.bytes = bytearray()
+
+        def writable(self) -> bool:
+            return True
+
+        def write(self, data: bytes) -> int:  # type: ignore[override]
+            self.bytes += data
+            return len(data)
+
+    raw = Unseekable()
+    with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, content in members:
+            with made.open(name, "w") as stream:
+                stream.write(content)
+    return bytes(raw.bytes)
+
+
+def with_mode(name: str, mode: int) -> zipfile.ZipInfo:
+    """A name whose file is of a kind: a link, a device."""
+    info = zipfile.ZipInfo(name)
+    info.create_system = 3
+    info.external_attr = mode << 16
+    return info
+
+
+def packed(entries: Sequence[tuple[bytes, bytes, int]], checksum: int = 0) -> bytes:
+    """An archive by hand: of each entry the name, the DEFLATE stream and the size that it claims.
+
+    Entries of an equal stream share it: all lie over each other.
+    """
+    local, directory = bytearray(), bytearray()
+    places: dict[bytes, int] = {}
+    for name, stream, size in entries:
+        common = struct.pack("<3H3L", 8, 0, 0, checksum, len(stream), size)
+        offset = places.setdefault(stream, len(local))
+        if offset == len(local):
+            header = struct.pack("<4s2H", b"PK\x03\x04", 20, 0) + common
+            local += header + struct.pack("<2H", len(name), 0) + name + stream
+        directory += struct.pack("<4s3H", b"PK\x01\x02", 20, 20, 0) + common
+        directory += struct.pack("<5H2L", len(name), 0, 0, 0, 0, 0, offset) + name
+    count = len(entries)
+    end = struct.pack(
+        "<4s4H2LH", b"PK\x05\x06", 0, 0, count, count, len(directory), len(local), 0
+    )  # fmt: skip
+    return bytes(local + directory + end)
+
+
+def deflated(content: bytes) -> bytes:
+    packing = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packing.compress(content) + packing.flush()
+
+
+def gigabyte() -> bytes:
+    """The DEFLATE stream of 1 GiB of zeros: one part of it, over and over."""
+    packing = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    part = packing.compress(bytes(2**22)) + packing.flush(zlib.Z_FULL_FLUSH)
+    return part * 2**8 + deflated(b"")
+
+
+def at_end(whole: bytes, offset: int, layout: str, value: int) -> bytes:
+    """With another number in the record at the end."""
+    return _changed(whole, len(whole) - _END_BYTES + offset, layout, value)
+
+
+def in_directory(whole: bytes, offset: int, layout: str, value: int) -> bytes:
+    """With another number in the directory's first entry."""
+    return _changed(whole, whole.index(b"PK\x01\x02") + offset, layout, value)
+
+
+def in_header(whole: bytes, offset: int, layout: str, value: int) -> bytes:
+    """With another number in the first local header."""
+    return _changed(whole, offset, layout, value)
+
+
+def _changed(whole: bytes, at: int, layout: str, value: int) -> bytes:
+    changed = bytearray(whole)
+    struct.pack_into(layout, changed, at, value)
+    return bytes(changed)

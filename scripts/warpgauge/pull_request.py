@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which pull request a run of the GPU workflow belongs to: GitHub says, and nothing that it made.
+
+The run's own list of pull requests is empty for forks. So the open one is looked for whose head is
+the same branch of the same repository, at the very commit that was measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warpgauge.commits import is_full, short
+from warpgauge.errors import ExitStatus, UserError
+from warpgauge.github_api import GitHub
+from warpgauge.github_fields import address, at, number, same, text
+from warpgauge.text import inert, quoted
+
+# The path and not the name: any workflow may be called "gpu".
+WORKFLOW = ".github/workflows/gpu.yml"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of WORKFLOW for a pull request, in its latest attempt."""
+
+    repository: str
+    id: int
+    attempt: int
+    complete: bool
+    head: str  # the commit
+    branch: str
+    head_repository: str  # OWNER/NAME; empty when it is gone
+    url: str
+
+
+def run_of(api: GitHub, repository: str, run_id: int) -> Run:
+    """What GitHub knows of the run. Raises UserError for one that is not to be commented."""
+    answer = api.get(f"/repos/{repository}/actions/runs/{run_id}")
+    what = f"run {run_id} of {repository}"
+    path = text(answer, "path").partition("@")[0]
+    if path != WORKFLOW:
+        raise UserError(f"{what} is of {quoted(path)}, not of {WORKFLOW}; nothing is posted")
+    if (event := text(answer, "event")) != "pull_request":
+        raise UserError(f"{what} is of the event {quoted(event)}, not of a pull request's")
+    home, head = text(answer, "repository", "full_name"), text(answer, "head_sha")
+    if number(answer, "id") != run_id or not same(home, repository) or not is_full(head):
+        raise UserError(f"{what} is not what GitHub answered with; run this again")
+    gone = at(answer, "head_repository") is None
+    return Run(
+        repository,
+        run_id,
+        number(answer, "run_attempt"),
+        text(answer, "status") == "completed",
+        head,
+        text(answer, "head_branch"),
+        "" if gone else text(answer, "head_repository", "full_name"),
+        address(answer, "html_url"),
+    )
+
+
+def number_of(api: GitHub, run: Run) -> int:
+    """The number of the pull request whose head was measured.
+
+    Raises UserError, of status 0 where there is none any more: it was closed, or has moved on.
+    """
+    measured = f"commit {short(run.head)} of run {run.id}"
+    if not run.head_repository:
+        raise UserError(f"{measured}: its repository is gone; nothing to do", ExitStatus.OK)
+    owner = run.head_repository.partition("/")[0]
+    found = api.listed(
+        f"/repos/{run.repository}/pulls", {"state": "open", "head": f"{owner}:{run.branch}"}
+    )
+    # GitHub passes over a filter that it does not understand, so all is looked at again.
+    of_branch = [
+        one
+        for one in found
+        if at(one, "state") == "open"
+        and at(one, "head", "ref") == run.branch
+        and same(str(at(one, "head", "repo", "full_name")), run.head_repository)
+        and same(str(at(one, "base", "repo", "full_name")), run.repository)
+    ]
+    of_commit = [one for one in of_branch if at(one, "head", "sha") == run.head]
+    if len(of_commit) == 1:
+        return number(of_commit[0], "number")
+    if of_commit:
+        numbers = ", ".join(f"#{number(one, 'number')}" for one in of_commit)
+        raise UserError(
+            f"{measured} is the head of several pull requests ({numbers}), and GitHub does not "
+            "say which one the run is of; close all but one, and run it again"
+        )
+    why = (
+        "its pull request has moved on to another commit"
+        if of_branch
+        else inert(f"{run.head_repository} has no open pull request of {quoted(run.branch)}")
+    )
+    raise UserError(f"{measured}: {why}; nothing to do", ExitStatus.OK)
