@@ -74,9 +74,10 @@ def test_the_newest_time_stands_beside_the_median_before(history: History) -> No
         history.night(day, {"a/b": time, "c/d": 2e-6})
     assert history.rows() == [
         ["NVIDIA Test · 4 nights, 2026-11-01 … 2026-11-04"],
-        ["benchmark", "nights", "newest", "time", "beside the median before"],
+        ["benchmark", "nights", "newest", "time", "change"],
         ["a/b", "4", "2026-11-04", "1.200 µs", "+18.8 %"],
         ["c/d", "4", "2026-11-04", "2.000 µs", "0.00 %"],
+        ["change: beside the median of the nights before"],
     ]
 
 
@@ -84,8 +85,8 @@ def test_of_a_single_benchmark_every_night_is_shown(history: History) -> None:
     history.night(1, {"a/b": 1e-6, "c/d": 1e-6})
     history.night(2, {"c/d": 1e-6}, {"a/b": "out of device memory"}, gpu_uuid="GPU-99999999-1")
     history.night(3, {"a/b": 1.1e-6, "c/d": 1e-6}, driver_version="590.2")
-    assert history.rows("--filter=^a/b$")[2:] == [
-        ["night", "commit", "GPU", "driver", "time", "beside the median before"],
+    assert history.rows("--filter=^a/b$")[2:-1] == [
+        ["night", "commit", "GPU", "driver", "time", "change"],
         ["2026-11-01", "0101010101", "12345678", "580.1", "1.000 µs", "–"],
         ["2026-11-02", "0202020202", "99999999", "580.1", "–", "out of device memory"],
         ["2026-11-03", "0303030303", "12345678", "590.2", "1.100 µs", "+10.0 %"],
@@ -98,6 +99,23 @@ def test_only_the_last_nights_count(history: History) -> None:
     rows = history.rows("--nights=2")
     assert rows[0] == ["NVIDIA Test · 2 nights, 2026-11-02 … 2026-11-03"]
     assert rows[2][-1] == "+50.0 %"
+
+
+def test_where_there_is_little_room_the_time_and_its_change_stay(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    names = [f"a/{number}/as_long_as_names_are" for number in range(2)]
+    for day in (1, 2):
+        history.night(day, dict.fromkeys(names, day * 1e-6))
+    shown = history.show()
+    assert "nights " not in shown.splitlines()[1]
+    assert shown.count("2.000 µs") == shown.count("+100 %") == 2
+
+
+def test_a_single_night_has_one_date(history: History) -> None:
+    history.night(1, {"a/b": 1e-6, "c/d": 1e-6})
+    assert history.rows()[0] == ["NVIDIA Test · 1 night, 2026-11-01"]
 
 
 def test_a_benchmark_that_is_gone_shows_when_it_was_measured_last(history: History) -> None:

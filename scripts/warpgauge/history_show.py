@@ -24,6 +24,9 @@ from warpgauge.suggestion import hint
 from warpgauge.text import duration, inert, percent, plural, quoted, typed
 
 _UNKNOWN = "–"
+_CHANGE = "change"
+_DISPENSABLE = (0, 1)  # columns of either table, where there is no room
+_LEGEND = "change: beside the median of the nights before"
 _GPU = re.compile(r"(?:GPU-)?([0-9A-Za-z]{1,8})")
 
 
@@ -55,23 +58,28 @@ def show(history: Sequence[Night], filter: str, console: Console) -> None:
     wanted = [name for name in names if request.matches(filter, name, "--filter")]
     if not wanted:
         raise UserError(f"no benchmark matches --filter {typed(filter)}{hint(filter, names)}")
-    first, last = history[0].date[:10], history[-1].date[:10]
-    gpu = history[-1].facts.get("gpu_name", _UNKNOWN)
-    title = f"{gpu} · {plural(len(history), 'night')}, {first} … {last}"
-    print_text(console, inert(title), style="bold")
+    print_text(console, _title(history), style="bold")
     if len(wanted) == 1:
         print_text(console, inert(wanted[0]))
         lines = _of_one(history, wanted[0])
-        heading = Cells("night", ("commit", "GPU", "driver", "time", "beside the median before"))
+        heading = Cells("night", ("commit", "GPU", "driver", "time", _CHANGE))
         left: Sequence[int] = (0, 1, 2)
     else:
         lines = [_of_many(history, name) for name in wanted]
-        heading = Cells("benchmark", ("nights", "newest", "time", "beside the median before"))
+        heading = Cells("benchmark", ("nights", "newest", "time", _CHANGE))
         left = (1,)
-    columns = Columns.fitting([heading, *lines], console.width)
+    columns = Columns.fitting([heading, *lines], console.width, _DISPENSABLE)
     print_text(console, columns.line(heading, left), style="dim")
     for line in lines:
         print_text(console, columns.line(line, left))
+    print_text(console, _LEGEND, style="dim")
+
+
+def _title(history: Sequence[Night]) -> str:
+    first, last = (night.date[:10] for night in (history[0], history[-1]))
+    gpu = history[-1].facts.get("gpu_name", _UNKNOWN)
+    days = first if first == last else f"{first} … {last}"
+    return inert(f"{gpu} · {plural(len(history), 'night')}, {days}")
 
 
 def _of_many(history: Sequence[Night], name: str) -> Cells:
