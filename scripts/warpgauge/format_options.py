@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from warpgauge import streams
+from warpgauge import environment, streams
 from warpgauge.comparison import Comparison
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.files import is_stream, replace_all, write_stream
-from warpgauge.formats import FORMATS, TERMINAL, Format
+from warpgauge.formats import FORMATS, INTERVALS, PICTURES, TERMINAL, Format
 from warpgauge.output_file import check_report
 from warpgauge.text import inert, quoted
+
+AnyFormat = Format[str] | Format[bytes]
 
 # Its other names. What else is printed there would spoil the report for its reader.
 _STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
@@ -24,29 +26,29 @@ _STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 class Formats:
     """One format on standard output, the terminal's unless another was named, and the files."""
 
-    shown: Format = TERMINAL
-    files: tuple[tuple[Format, Path], ...] = ()
+    shown: Format[str] = TERMINAL
+    files: tuple[tuple[AnyFormat, Path], ...] = ()
 
     @staticmethod
     def parse(asked: Sequence[str]) -> Formats:
         """Raises UserError for an unknown name, two on standard output, or one file twice."""
-        shown: list[Format] = []
-        files: dict[Path, tuple[Format, Path]] = {}
+        shown: list[Format[str]] = []
+        files: dict[Path, tuple[AnyFormat, Path]] = {}
         for text in asked:
             name, equals, file = text.partition("=")
-            if name not in FORMATS or (equals and not file):
-                known = ", ".join(FORMATS)
+            if (name not in FORMATS and name != INTERVALS) or (equals and not file):
+                known = ", ".join((*FORMATS, INTERVALS))
                 raise UserError(
                     f"--format {quoted(text)} is not NAME or NAME=FILE with a NAME of {known}"
                 )
-            if not equals or file in _STANDARD_OUTPUT:
+            if name in FORMATS and (not equals or file in _STANDARD_OUTPUT):
                 shown.append(FORMATS[name])
                 continue
             path = Path(file)
             target = _resolved(path)
             if target in files:
                 raise UserError(f"{path} is to hold two formats: name another file for one of them")
-            files[target] = (FORMATS[name], path)
+            files[target] = (FORMATS[name] if name in FORMATS else _picture(text, path), path)
         if len(shown) > 1:
             both = " and ".join(one.name for one in shown)
             raise UserError(f"--format {both} cannot share standard output: add =FILE to one")
@@ -66,6 +68,8 @@ class Formats:
 
     def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
         """Raises UserError for a file that cannot or must not be written; see `output_file`."""
+        if any(one.name == INTERVALS for one, _ in self.files):
+            environment.ensure(["matplotlib"])
         for one, path in self.files:
             check_report(path, baselines, inputs, one.own, one.kind)
 
@@ -99,6 +103,15 @@ class Formats:
         steps = [partial(replace_all, whole)]
         steps += [partial(write_stream, path, text) for path, text in streamed.items()]
         return [fault for step in steps if (fault := _fault(step))]
+
+
+def _picture(text: str, path: Path) -> AnyFormat:
+    if path.suffix not in PICTURES:
+        raise UserError(
+            f"--format {quoted(text)} is a picture, and goes into a file only: name one that ends "
+            f"in {' or '.join(PICTURES)}, as in {INTERVALS}=FILE.svg"
+        )
+    return PICTURES[path.suffix]
 
 
 def _fault(step: Callable[[], None]) -> str:
