@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from warpgauge.markdown_text import code, prose, summary, table_head, table_row
+from warpgauge.markdown_text import breakable, code, prose, summary, table_head, table_row
 from warpgauge.text import inert
 
 RENDERER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -58,7 +58,7 @@ def test_code_shows_exactly_the_inert_text(text: str) -> None:
 def test_prose_is_words_and_code_and_nothing_else(text: str) -> None:
     for document in (prose(text), f"- {prose(text)}", f"x\n{prose(text)}"):
         rendered = RENDERER.render(document)
-        assert set(TAG.findall(rendered)) <= {"p", "code", "ul", "li"}
+        assert set(TAG.findall(rendered)) <= {"p", "code", "wbr", "ul", "li"}
         assert rendered.count("<li>") == document.startswith("- ")
         assert not ALIVE.search(outside_code(rendered))
 
@@ -67,6 +67,23 @@ def test_prose_leaves_a_sentence_as_it_is() -> None:
     words = "The host may have moved by 5.1 % (its noise, up to +7.2 %): too noisy."
     assert prose(words) == words
     assert prose("moved (host/copy) by 3 %") == "moved `(host/copy)` by 3 %"
+    assert prose("at commit 0123456789, then /a/b.") == "at commit `0123456789`, then `/a/b`."
+
+
+@given(HOSTILE)
+@example("elementwise/convert_vec4/f32_to_bf16/n:16777216")
+@example("a" * 50)
+def test_a_long_name_breaks_behind_its_slashes_and_is_whole_without_the_breaks(text: str) -> None:
+    shown = RENDERER.renderInline(f"a {breakable(text)} b")
+    pieces = re.findall(r"<code>(.*?)</code>", shown, flags=re.DOTALL)
+    assert html.unescape("".join(pieces)) == inert(text)
+    assert set(TAG.findall(shown)) <= {"code", "wbr"}
+    assert shown.count("<wbr>") == max(len(pieces) - 1, 0)
+
+
+def test_a_name_of_a_usual_length_is_one_piece_and_a_longer_one_is_not() -> None:
+    assert breakable("sync/stream_idle") == "`sync/stream_idle`"
+    assert breakable("gemm/cublas/f32/n:1024") == "`gemm/cublas/`<wbr>`f32/n:1024`"
 
 
 @given(st.lists(HOSTILE, min_size=3, max_size=3))
@@ -76,7 +93,7 @@ def test_a_row_has_its_cells_whatever_is_in_them(texts: list[str]) -> None:
     rendered = RENDERER.render(table_head(("a", "b", "c")) + table_row(cells))
     assert rendered.count("<td") == 3
     assert rendered.count("<tr>") == 2
-    assert set(TAG.findall(rendered)) <= set("table thead tbody tr th td code".split())
+    assert set(TAG.findall(rendered)) <= set("table thead tbody tr th td code wbr".split())
     assert not ALIVE.search(outside_code(rendered))
 
 

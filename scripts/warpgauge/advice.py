@@ -15,7 +15,7 @@ from warpgauge.model import Clock, Source
 from warpgauge.pairs import are_paired
 from warpgauge.sessions import newest_last
 
-# A name that a shell and a regular expression both take literally, and that fits on a line.
+# A name that fits on a line, too.
 _HARMLESS = re.compile(r"[A-Za-z0-9_/:,=-]{1,200}")
 ACCEPT = "If the change is meant, commit it, and accept its times with scripts/bench --record."
 
@@ -68,10 +68,15 @@ def command(comparison: Comparison, one: Verdict) -> str:
     bench = "scripts/bench" + (f" --against {base}" if base else "")
     if _is_of_full_suite(comparison, one.name):
         bench += f" --suite {FULL_SUITE}"
-    if not _HARMLESS.fullmatch(one.name):
+    if not is_harmless(one.name):
         return bench
     controls = f"|^{CONTROLS}/" if one.clock is Clock.HOST and base is None else ""
     return f"{bench} --filter '^{one.name}${controls}'"
+
+
+def is_harmless(name: str) -> bool:
+    """Whether a shell, a regular expression and TOML all take it literally."""
+    return _HARMLESS.fullmatch(name) is not None
 
 
 def _is_of_full_suite(comparison: Comparison, name: str) -> bool:

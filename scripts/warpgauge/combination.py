@@ -30,6 +30,16 @@ _WORDS = {
 }
 
 
+# How the notes begin that say how it was measured.
+_SCREENED = "Screened against the baseline: "
+_IN_TURNS = "Measured in turns with commit "
+
+
+def how_measured(comparison: Comparison) -> str:
+    """The note on screening and confirming, or on a pair; empty where there is none."""
+    return next((one for one in comparison.notes if one.startswith((_SCREENED, _IN_TURNS))), "")
+
+
 def flagged(screened: Comparison, also: Collection[str] = ()) -> tuple[Verdict, ...]:
     """The verdicts to confirm, and those of `also`; none where the sides must not be compared."""
     if screened.refusal is not None:
@@ -39,7 +49,7 @@ def flagged(screened: Comparison, also: Collection[str] = ()) -> tuple[Verdict, 
 
 def measured_in_turns(both: Looks[Comparison], commit: str) -> Comparison:
     """A pair's comparison with a note on how it was measured."""
-    note = f"Measured in turns with commit {inert(short(commit))}: {both.told}."
+    note = f"{_IN_TURNS}{inert(short(commit))}: {both.told}."
     return replace(both.found, notes=(note, *both.found.notes))
 
 
@@ -67,7 +77,7 @@ def combined(
     commit = inert(short(newest.context.get("commit", "")))
     beside_what = _whose(asked) if asked else f"its commit {commit}"
     note = (
-        f"Screened against the baseline: {_flagged(flags, screened)}. Measured again in turns with "
+        f"{_SCREENED}{_flagged(flags, screened)}. Measured again in turns with "
         f"{beside_what}, {both.told}: {_found(flags, list(found.values()))}."
     )
     moved = [
@@ -88,7 +98,7 @@ def unconfirmed(screened: Comparison, why: str, asked: str = "") -> Comparison:
     if not flags:
         return screened
     note = (
-        f"Screened against the baseline: {_flagged(flags, screened)}. Not measured again beside "
+        f"{_SCREENED}{_flagged(flags, screened)}. Not measured again beside "
         f"{_whose(asked)}: {why.removesuffix('.')}."
     )
     return replace(screened, notes=(note, *screened.notes))

@@ -122,7 +122,7 @@ def _parser() -> Parser:
         action="append",
         default=[],
         help="terminal (default), markdown, json, junit, github, sarif or svg, to standard output "
-        "or to FILE; may be given several times",
+        "or to FILE; intervals to FILE.svg or FILE.png; may be given several times",
     )
     parser.add_argument(
         "--export",

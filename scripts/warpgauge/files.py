@@ -13,15 +13,15 @@ from pathlib import Path
 from warpgauge.errors import UserError
 
 
-def replace_all(texts: Mapping[Path, str | None]) -> None:
+def replace_all(contents: Mapping[Path, str | bytes | None]) -> None:
     """Write every file beside its place, then rename all; on failure all are what they were.
 
-    A file whose text is None is deleted, as part of the same. Folders are made as needed. Raises
-    UserError, which says so when a file was changed after all.
+    A file whose content is None is deleted, as part of the same. Text becomes UTF-8. Folders are
+    made as needed. Raises UserError, which says so when a file was changed after all.
     """
     changes: list[_Change] = [
-        _Deletion(path) if text is None else _Replacement(path, text)
-        for path, text in texts.items()
+        _Deletion(path) if content is None else _Replacement(path, content)
+        for path, content in contents.items()
     ]
     at = _Change(Path())
     try:
@@ -63,11 +63,11 @@ def resolved(path: Path) -> Path:
         return path
 
 
-def write_stream(path: Path, text: str) -> None:
+def write_stream(path: Path, content: str | bytes) -> None:
     """Write to what `is_stream`, directly; its reader may have had enough. Raises UserError."""
     try:
-        with path.open("w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+        with path.open("wb") as stream:
+            stream.write(_bytes(content))
     except BrokenPipeError:
         pass
     except OSError as fault:
@@ -126,17 +126,17 @@ class _Replacement(_Change):
 
     done = "written"
 
-    def __init__(self, path: Path, text: str) -> None:
+    def __init__(self, path: Path, content: str | bytes) -> None:
         super().__init__(path)
         self.new = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        self._text = text
+        self._content = content
         self._prepared = False
         self._stuck = False
 
     def prepare(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.new.open("w", encoding="utf-8", newline="\n") as stream:
-            stream.write(self._text)
+        with self.new.open("wb") as stream:
+            stream.write(_bytes(self._content))
             stream.flush()
             os.fsync(stream.fileno())
         if os.path.lexists(self.path):
@@ -163,6 +163,10 @@ class _Replacement(_Change):
         for beside in (self.new,) if self._stuck else (self.new, self.old):
             with contextlib.suppress(OSError):
                 beside.unlink(missing_ok=True)
+
+
+def _bytes(content: str | bytes) -> bytes:
+    return content.encode() if isinstance(content, str) else content
 
 
 def _duplicate(path: Path, beside: Path) -> None:

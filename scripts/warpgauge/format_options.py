@@ -9,46 +9,48 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from warpgauge import streams, unpaired_run
+from warpgauge import environment, streams, unpaired_run
 from warpgauge.allowance import Allowance
 from warpgauge.comparison import Comparison
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.export_options import Exports
 from warpgauge.files import is_stream, replace_all, resolved, write_stream
-from warpgauge.formats import FORMATS, TERMINAL, Format
+from warpgauge.formats import FORMATS, INTERVALS, PICTURES, TERMINAL, Format
 from warpgauge.model import Record
 from warpgauge.output_file import STANDARD_OUTPUT, check_report
 from warpgauge.text import inert, quoted
+
+AnyFormat = Format[str] | Format[bytes]
 
 
 @dataclass(frozen=True)
 class Formats:
     """One format on standard output, the terminal's unless another was named, and the files."""
 
-    shown: Format = TERMINAL
-    files: tuple[tuple[Format, Path], ...] = ()
+    shown: Format[str] = TERMINAL
+    files: tuple[tuple[AnyFormat, Path], ...] = ()
     exports: Exports = field(default_factory=Exports)
 
     @staticmethod
     def parse(asked: Sequence[str], exports: Sequence[str] = ()) -> Formats:
         """Raises UserError for an unknown name, two on standard output, or one file twice."""
-        shown: list[Format] = []
-        files: dict[Path, tuple[Format, Path]] = {}
+        shown: list[Format[str]] = []
+        files: dict[Path, tuple[AnyFormat, Path]] = {}
         for text in asked:
             name, equals, file = text.partition("=")
-            if name not in FORMATS or (equals and not file):
-                known = ", ".join(FORMATS)
+            if (name not in FORMATS and name != INTERVALS) or (equals and not file):
+                known = ", ".join((*FORMATS, INTERVALS))
                 raise UserError(
                     f"--format {quoted(text)} is not NAME or NAME=FILE with a NAME of {known}"
                 )
-            if not equals or file in STANDARD_OUTPUT:
+            if name in FORMATS and (not equals or file in STANDARD_OUTPUT):
                 shown.append(FORMATS[name])
                 continue
             path = Path(file)
             target = resolved(path)
             if target in files:
                 raise UserError(f"{path} is to hold two formats: name another file for one of them")
-            files[target] = (FORMATS[name], path)
+            files[target] = (FORMATS[name] if name in FORMATS else _picture(text, path), path)
         if len(shown) > 1:
             both = " and ".join(one.name for one in shown)
             raise UserError(f"--format {both} cannot share standard output: add =FILE to one")
@@ -69,6 +71,8 @@ class Formats:
 
     def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
         """Raises UserError for a file that cannot or must not be written; see `output_file`."""
+        if any(one.name == INTERVALS for one, _ in self.files):
+            environment.ensure(["matplotlib"])
         for one, path in self.files:
             check_report(path, baselines, inputs, one.own, one.kind)
         self.exports.check(baselines, inputs)
@@ -105,7 +109,7 @@ class Formats:
         return alone.deliver(unpaired_run.comparison_of(run, allow), lambda: None)
 
 
-def _written(texts: Mapping[Path, str]) -> list[str]:
+def _written(texts: Mapping[Path, str | bytes]) -> list[str]:
     """Write the files, all or none, and to pipes and devices; a sentence a fault."""
     streamed = {path: text for path, text in texts.items() if is_stream(path)}
     # A link stays a link.
@@ -113,6 +117,15 @@ def _written(texts: Mapping[Path, str]) -> list[str]:
     steps = [partial(replace_all, whole)]
     steps += [partial(write_stream, path, text) for path, text in streamed.items()]
     return [fault for step in steps if (fault := _fault(step))]
+
+
+def _picture(text: str, path: Path) -> AnyFormat:
+    if path.suffix not in PICTURES:
+        raise UserError(
+            f"--format {quoted(text)} is a picture, and goes into a file only: name one that ends "
+            f"in {' or '.join(PICTURES)}, as in {INTERVALS}=FILE.svg"
+        )
+    return PICTURES[path.suffix]
 
 
 def _fault(step: Callable[[], None]) -> str:

@@ -7,18 +7,21 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Generic, TypeVar
 
 from warpgauge import annotations as github
-from warpgauge import junit, markdown, picture, report, sarif, terminal
+from warpgauge import intervals, junit, markdown, picture, report, sarif, terminal
 from warpgauge.comparison import Comparison
+
+Content = TypeVar("Content", str, bytes)
 
 
 @dataclass(frozen=True)
-class Format:
-    """`render` makes the text; `own` finds itself in every such text, and says what it is."""
+class Format(Generic[Content]):
+    """`render` makes the content; `own` finds itself in every such content, which is a `kind`."""
 
     name: str
-    render: Callable[[Comparison], str]
+    render: Callable[[Comparison], Content]
     kind: str
     own: re.Pattern[bytes]
 
@@ -31,7 +34,7 @@ TERMINAL = Format(
     re.compile(rb"\A(?:\d+ regressions?, \d+ improvements?; |Not compared\.)"),
 )
 
-FORMATS: Mapping[str, Format] = MappingProxyType(
+FORMATS: Mapping[str, Format[str]] = MappingProxyType(
     {
         one.name: one
         for one in (
@@ -68,5 +71,15 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
             ),
             Format("svg", picture.render, "SVG", re.compile(rb"<svg\b")),
         )
+    }
+)
+
+# The picture of the intervals, by the end of its file's name: only in a file, for it is for eyes.
+INTERVALS = "intervals"
+_OWN = re.compile(re.escape(intervals.MARK.encode()))
+PICTURES: Mapping[str, Format[str] | Format[bytes]] = MappingProxyType(
+    {
+        ".svg": Format(INTERVALS, intervals.svg, "picture of intervals", _OWN),
+        ".png": Format(INTERVALS, intervals.png, "picture of intervals", _OWN),
     }
 )

@@ -7,6 +7,7 @@ import math
 
 from warpgauge.comparison import Change
 
+# Cells on either side of zero, unless told otherwise.
 _MIDDLE = 12
 WIDTH = 2 * _MIDDLE + 1
 
@@ -15,30 +16,34 @@ WIDTH = 2 * _MIDDLE + 1
 # so that 1 % and 40 % are told apart on one line.
 _REACH = 50.0
 _FAR = 10.0 * _REACH
-_CELLS = _MIDDLE / math.asinh(_REACH)
-_MARK = round(_CELLS * math.asinh(1.0))
+
+# Whoever asks for no minimum effect has all changes in the arrows.
+_LEAST_EFFECT = 1e-9
 
 HEADING = "faster ┊ 0 ┊ slower".center(WIDTH)
 
 
-def interval_bar(change: Change, minimum_effect: float) -> str:
-    """WIDTH characters: │ is zero, ┊ the minimum effect either way, ● the change, ━ its interval.
+def interval_bar(change: Change, minimum_effect: float, middle: int = _MIDDLE) -> str:
+    """2 * `middle` + 1 characters (WIDTH), with an ━ along the interval and ● at the change.
 
+    │ is zero, ┊ the minimum effect either way.
     ◀ and ▶ stand where it goes on beyond fifty minimum effects.
     """
+    width, scale = 2 * middle + 1, middle / math.asinh(_REACH)
+    mark, unit = round(scale * math.asinh(1.0)), max(minimum_effect, _LEAST_EFFECT)
     low, value, high = (
-        _MIDDLE + round(_CELLS * math.asinh(max(min(one / minimum_effect, _FAR), -_FAR)))
+        middle + round(scale * math.asinh(max(min(one / unit, _FAR), -_FAR)))
         for one in (change.low, change.ratio, change.high)
     )
-    cells = [" "] * WIDTH
-    for at, mark in ((-_MARK, "┊"), (0, "│"), (_MARK, "┊")):
-        cells[_MIDDLE + at] = mark
-    for at in range(max(low, 0), min(high, WIDTH - 1) + 1):
+    cells = [" "] * width
+    for at, sign in ((-mark, "┊"), (0, "│"), (mark, "┊")):
+        cells[middle + at] = sign
+    for at in range(max(low, 0), min(high, width - 1) + 1):
         cells[at] = "━"
-    if 0 <= value < WIDTH:
+    if 0 <= value < width:
         cells[value] = "●"
     if low < 0:
         cells[0] = "◀"
-    if high >= WIDTH:
+    if high >= width:
         cells[-1] = "▶"
     return "".join(cells)

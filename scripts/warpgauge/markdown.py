@@ -5,20 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from warpgauge import folding
-from warpgauge import markdown_rows as rows
-from warpgauge.advice import accept, command, next_step
+from warpgauge import folding, markdown_rows
+from warpgauge.advice import next_step
+from warpgauge.combination import how_measured
 from warpgauge.comparison import UNMEASURED, Comparison, Outcome, Verdict
 from warpgauge.criterion import sentences
 from warpgauge.families import by_family
 from warpgauge.folding import Fold
 from warpgauge.headline import headline, how_found, is_accepted, size, worst
+from warpgauge.markdown_again import again
 from warpgauge.markdown_fit import Fitted, Section, fit
+from warpgauge.markdown_plot import plot
 from warpgauge.markdown_rows import Column
 from warpgauge.markdown_text import code, prose, summary, table_head, table_row, unbroken
 from warpgauge.model import Source
 from warpgauge.provenance import differences_beside, gpu_name, side
-from warpgauge.ranking import rank
+from warpgauge.ranking import CHANGED, rank
 from warpgauge.text import plural
 
 # GitHub takes a comment of 65,536 characters; whoever posts this may want to add a line.
@@ -38,6 +40,7 @@ _OPEN, _CLOSE = "<details>", "\n</details>\n\n"
 
 # How much each section matters: the first is cut last.
 _WEIGHTS = {
+    "block": -1,
     "regression": 0,
     "benchmark not measured": 1,
     "note": 2,
@@ -52,12 +55,17 @@ _WEIGHTS = {
 def render(comparison: Comparison) -> str:
     """At most LIMIT characters; foreign text in it is inert, and every table has all its cells."""
     opening = f"{_headline(comparison)}\n\n"
-    closing = f"{_next(comparison)}{MARK}"
-    room = LIMIT - _RESERVE - len(opening) - len(closing)
     refused = all(verdict.reason == comparison.refusal for verdict in comparison.verdicts)
     # Refused as a whole, every row would only repeat the first line.
     verdicts = () if refused else sorted(comparison.verdicts, key=rank)
-    sections = [*_of_rows(verdicts), _notes(comparison), *_folds(verdicts), _compared(comparison)]
+    closing = f"{_next(comparison, verdicts)}{MARK}"
+    room = LIMIT - _RESERVE - len(opening) - len(closing)
+    sections = [
+        *_of_rows(comparison, verdicts),
+        _notes(comparison),
+        *_folds(verdicts),
+        _compared(comparison),
+    ]
     fitted = fit(sections, room)
     return "".join([opening, *fitted.texts, _left_out(fitted), closing])
 
@@ -72,24 +80,39 @@ def _headline(comparison: Comparison) -> str:
     return " ".join(filter(None, (f"**{line.verdict}.**", *named, how_found(comparison), *on)))
 
 
-def _of_rows(ranked: Sequence[Verdict]) -> list[Section]:
+def _of_rows(comparison: Comparison, ranked: Sequence[Verdict]) -> list[Section]:
     def of(*outcomes: Outcome) -> list[Verdict]:
         return [verdict for verdict in ranked if verdict.outcome in outcomes]
 
+    slower, faster = of(Outcome.REGRESSION), of(Outcome.IMPROVED)
     accepted = [verdict for verdict in ranked if is_accepted(verdict)]
+    columns = markdown_rows.changed(comparison)
+    beneath = [_block(plot([*slower, *faster])), _block(_how(comparison))]
     return [
-        _table("regression", of(Outcome.REGRESSION), rows.CHANGED, "Regressions"),
-        _table("benchmark not measured", of(*UNMEASURED), rows.UNMEASURED, _NO_VERDICT),
-        _table("improvement", of(Outcome.IMPROVED), rows.CHANGED, "Improvements"),
-        _table("accepted change", accepted, rows.ACCEPTED, "Accepted"),
-        _table("new benchmark", of(Outcome.NEW), rows.NEW, "New"),
+        _table("regression", slower, columns, "Regressions"),
+        *(beneath if slower else ()),
+        _table("benchmark not measured", of(*UNMEASURED), markdown_rows.UNMEASURED, _NO_VERDICT),
+        _table("improvement", faster, columns, "Improvements"),
+        *(() if slower else beneath),
+        _table("accepted change", accepted, markdown_rows.ACCEPTED, "Accepted"),
+        _table("new benchmark", of(Outcome.NEW), markdown_rows.NEW, "New"),
     ]
+
+
+def _block(text: str) -> Section:
+    """What is small and never cut; nothing where there is nothing."""
+    return _section("block", "", [text] if text else [], int(bool(text)))
+
+
+def _how(comparison: Comparison) -> str:
+    told = how_measured(comparison)
+    return f"**How it was measured:** {prose(told)}" if told else ""
 
 
 def _table(
     noun: str, verdicts: Sequence[Verdict], columns: Sequence[Column], title: str = ""
 ) -> Section:
-    columns = rows.worth_showing(columns, verdicts)
+    columns = markdown_rows.worth_showing(columns, verdicts)
     numbers = [index for index, column in enumerate(columns) if column.is_number]
     head = table_head([column.heading for column in columns], numbers)
     lines = (table_row(column.cell(verdict) for column in columns) for verdict in verdicts)
@@ -105,7 +128,7 @@ def _folds(ranked: Sequence[Verdict]) -> list[Section]:
 def _folded(fold: Fold) -> Section:
     counts = "".join(f" · {count} {width}".rstrip() for count, width in fold.counts)
     title = summary(fold.family, counts if fold.family else f"{fold.title}{counts}")
-    return _fold(_table("unchanged benchmark", fold.members, rows.UNCHANGED), title)
+    return _fold(_table("unchanged benchmark", fold.members, markdown_rows.UNCHANGED), title)
 
 
 def _fold(inner: Section, title: str, below: str = "") -> Section:
@@ -114,7 +137,7 @@ def _fold(inner: Section, title: str, below: str = "") -> Section:
 
 
 def _notes(comparison: Comparison) -> Section:
-    notes = comparison.notes
+    notes = [note for note in comparison.notes if note != how_measured(comparison)]
     found = _section("note", "", (f"- {prose(note)}" for note in notes), len(notes))
     if len(notes) <= _NOTES_SHOWN:
         return found
@@ -126,7 +149,7 @@ def _compared(comparison: Comparison) -> Section:
     differences = differences_beside(comparison)
     sides = (comparison.baseline, comparison.candidate)
     cells = [["compared", *(prose(side(record)) for record in sides)]]
-    cells += map(rows.difference, differences)
+    cells += map(markdown_rows.difference, differences)
     head = table_head(("", "baseline", "candidate"))
     inner = _section("difference of the environment", head, map(table_row, cells), len(cells))
     rule = sentences(comparison)
@@ -141,15 +164,19 @@ def _section(noun: str, head: str, lines: Iterable[str], count: int) -> Section:
     return Section(noun, _WEIGHTS[noun], head, count, lines)
 
 
-def _next(comparison: Comparison) -> str:
-    """How to see the worst again, else the one thing to do."""
-    slowest = worst(comparison)
-    if slowest is not None and comparison.candidate.source is Source.RUN:
-        title = summary("", "How to see the worst again, on a machine with this GPU")
-        block = f"```sh\n{command(comparison, slowest)}\n```\n\n{prose(accept(comparison))}\n"
-        return f"{_OPEN}{title}\n\n{block}{_CLOSE}"
-    advice = next_step(comparison)
-    return f"{prose(advice)}\n\n" if advice else ""
+def _next(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
+    """The one thing to do, and how to see again what changed, or else what is undecided."""
+    changed = [one for one in ranked if one.outcome in CHANGED]
+    rows = changed or [one for one in ranked if one.outcome is Outcome.INCONCLUSIVE]
+    slower = worst(comparison) is not None
+    ours = comparison.candidate.source is Source.RUN
+    # Of what is slower the fold says what to do.
+    advice = "" if ours and slower else next_step(comparison)
+    told = f"{prose(advice)}\n\n" if advice else ""
+    if not ours or not rows:
+        return told
+    title = "How to see it again on a machine with this GPU" + (", or accept it" if slower else "")
+    return f"{told}{_OPEN}{summary('', title)}\n\n{again(comparison, rows)}{_CLOSE}"
 
 
 def _left_out(fitted: Fitted) -> str:

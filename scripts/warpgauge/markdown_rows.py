@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from warpgauge.comparison import ContextDifference, Verdict
-from warpgauge.markdown_text import code, prose, unbroken
+from warpgauge.certainty import certainty
+from warpgauge.comparison import Comparison, ContextDifference, Verdict
+from warpgauge.likely_cause import likely_cause
+from warpgauge.markdown_text import breakable, code, prose, unbroken
 from warpgauge.provenance import told_values
-from warpgauge.sentence import sentence
 from warpgauge.text import duration, of_limit, percent, percent_number
 
 
@@ -31,43 +32,68 @@ def _change(verdict: Verdict) -> str:
     return f"{unbroken(percent(ratio))} {interval}"
 
 
+def _times(verdict: Verdict) -> str:
+    """Both times, which may stand below each other; one where there is one."""
+    return _arrow(_time(verdict.baseline_seconds), _time(verdict.candidate_seconds))
+
+
 def _time(seconds: float | None) -> str:
     return unbroken(duration(seconds)) if seconds is not None else ""
 
 
-_NAME = Column("benchmark", lambda one: code(one.name))
-_VERDICT = Column("verdict", lambda one: one.outcome.value)
-_MEASURED = (
-    Column("change (95 % interval)", _change, is_number=True),
-    Column("baseline", lambda one: _time(one.baseline_seconds), is_number=True),
-    Column("candidate", lambda one: _time(one.candidate_seconds), is_number=True),
-)
-_LIMIT = Column(
-    "of limit",
-    lambda one: unbroken(of_limit(one.counters.get("limit_fraction"))),
-    is_number=True,
-)
-_CAUSE = Column(
-    "likely cause",
-    lambda one: prose("; ".join(filter(None, (one.reason, *one.causes, one.accepted)))),
-)
+def _of_limit(verdict: Verdict) -> str:
+    """The share before and after, where both are known and differ to a reader."""
+    if "limit_fraction" not in verdict.counters:
+        return ""
+    sides = (verdict.baseline_counters, verdict.counters)
+    before, after = (unbroken(of_limit(one.get("limit_fraction"))) for one in sides)
+    return after if before == after else _arrow(before, after)
 
-# What a reader of ten seconds asks comes first: of what, how much. A page is not wide.
-CHANGED = (_NAME, *_MEASURED, _CAUSE)
-UNMEASURED = (_NAME, _VERDICT, Column("why", lambda one: prose(sentence(one))))
-ACCEPTED = (
-    _NAME,
-    *_MEASURED,
-    Column("why", lambda one: prose("; ".join((*one.causes, one.accepted)))),
-)
+
+def _arrow(before: str, after: str) -> str:
+    return f"{before} →{_NBSP}{after}" if before and after else after or before
+
+
+def _why(verdict: Verdict) -> str:
+    return "; ".join(filter(None, (verdict.reason, *verdict.causes, verdict.accepted)))
+
+
+def _certainty(verdict: Verdict) -> str:
+    how, *figures = certainty(verdict)
+    return ", ".join([how, *map(unbroken, figures)])
+
+
+_NBSP = "\N{NO-BREAK SPACE}"
+
+_NAME = Column("benchmark", lambda one: breakable(one.name))
+_VERDICT = Column("verdict", lambda one: one.outcome.value)
+_CHANGE = Column("change (95 % interval)", _change, is_number=True)
+_TIMES = Column("old → new", _times, is_number=True)
+_LIMIT = Column("of limit", _of_limit, is_number=True)
+_WHY = Column("why", lambda one: prose(_why(one)))
+_CERTAINTY = Column("how sure", _certainty)
+
+# What a reader of ten seconds asks comes first: of what, how much, how sure, why. Where a page is
+# narrow, the columns behind those are scrolled to.
+UNMEASURED = (_NAME, _VERDICT, _WHY, _CHANGE)
+ACCEPTED = (_NAME, _CHANGE, _WHY, _TIMES, _LIMIT)
 NEW = (_NAME, Column("time", lambda one: _time(one.candidate_seconds), is_number=True), _LIMIT)
-UNCHANGED = (_NAME, *_MEASURED, _LIMIT)
+UNCHANGED = (_NAME, _CHANGE, _TIMES, _LIMIT)
+
+
+def changed(comparison: Comparison) -> tuple[Column, ...]:
+    """The columns of what got slower or faster: the cause may lie in the whole comparison."""
+
+    def cause(verdict: Verdict) -> str:
+        words = (verdict.reason, likely_cause(comparison, verdict), verdict.accepted)
+        return prose("; ".join(filter(None, words)))
+
+    return (_NAME, _CHANGE, _CERTAINTY, Column("likely cause", cause), _TIMES, _LIMIT)
 
 
 def worth_showing(columns: Sequence[Column], verdicts: Sequence[Verdict]) -> list[Column]:
-    """Without the last one, where it would stand empty."""
-    last = columns[-1]
-    return list(columns if any(map(last.cell, verdicts)) else columns[:-1])
+    """Without those that would stand empty."""
+    return [column for column in columns if any(map(column.cell, verdicts))]
 
 
 def difference(one: ContextDifference) -> list[str]:

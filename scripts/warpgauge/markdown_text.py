@@ -18,6 +18,10 @@ from warpgauge.text import cut, inert
 _LONGEST_CODE = 300
 _LONGEST_PROSE = 600
 
+# Names of so many characters fit in a table of six columns as they are; where others may break.
+_UNBROKEN = 20
+_BREAKS = ("/", ":_<,(")
+
 # What a person would take for a word or a number: no other token is left outside of a code span.
 _WORD = re.compile(
     r"[(\"“‘]*[−+±]?[^\W_]+(?:[.,'’–−-][^\W_]+)*%?[)\"”’.,;:!?…%]*"
@@ -47,6 +51,19 @@ def code(text: str) -> str:
     return f"{fence}{pad}{shown}{pad}{fence}"
 
 
+def breakable(text: str) -> str:
+    """`text` as `code` that a narrow column may break, behind slashes first: near the middle.
+
+    A table would not fit on a page otherwise. Copied or searched for, the text is whole.
+    """
+    for signs in _BREAKS if len(text) > _UNBROKEN else ():
+        ends = [at + 1 for at, char in enumerate(text[:-1]) if char in signs]
+        if ends:
+            middle = min(ends, key=lambda at: abs(2 * at - len(text)))
+            return f"{breakable(text[:middle])}<wbr>{breakable(text[middle:])}"
+    return code(text)
+
+
 def prose(text: str) -> str:
     """A sentence: its words as they are, whatever else is in it as code spans."""
     tokens = cut(inert(" ".join(text.split())), _LONGEST_PROSE).split(" ")
@@ -54,12 +71,19 @@ def prose(text: str) -> str:
     foreign: list[str] = []
     for index, token in enumerate(tokens):
         if _is_word(token) and not (index == 0 and _BEGINS_BLOCK.fullmatch(token)):
-            parts += [code(" ".join(foreign))] if foreign else []
+            parts += _foreign(foreign)
             parts.append(token)
             foreign.clear()
         elif token:
             foreign.append(token)
-    return " ".join([*parts, code(" ".join(foreign))] if foreign else parts)
+    return " ".join([*parts, *_foreign(foreign)])
+
+
+def _foreign(tokens: Sequence[str]) -> list[str]:
+    """One code span, without the comma or full stop of the sentence that it stands in."""
+    text = " ".join(tokens)
+    end = len(text) - (len(text) > 1 and text[-1] in ",.;")
+    return [f"{breakable(text[:end])}{text[end:]}"] if text else []
 
 
 def unbroken(words: str) -> str:

@@ -227,8 +227,8 @@ def _parser() -> Parser:
     add("--timeout", metavar="SECONDS", type=seconds, default=DEADLINE_S,
         help=f"for one benchmark, which is ended then; default {DEADLINE_S:g}")  # fmt: skip
     add("--format", metavar="NAME[=FILE]", action="append", default=[],
-        help=f"write the comparison as {', '.join(FORMATS)}, to standard output or FILE; may be "
-        "given several times")  # fmt: skip
+        help=f"write the comparison as {', '.join(FORMATS)}, to standard output or FILE, or as "
+        "intervals to FILE.svg or FILE.png; may be given several times")  # fmt: skip
     add("--export", metavar="NAME=FILE", action="append", default=[],
         help=f"write the times for another tool, with a baseline or without: {', '.join(EXPORTS)}; "
         "may be given several times")  # fmt: skip

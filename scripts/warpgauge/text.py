@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Sequence
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -47,6 +48,19 @@ def inert(text: str) -> str:
 def cut(text: str, length: int) -> str:
     """At most so many characters of `text`, and a sign where some are left out."""
     return text if len(text) <= length else f"{text[:length]}…"
+
+
+def left_to_right(text: str) -> str:
+    """`text` with letters that are read from right to left written as escapes.
+
+    What stands beside such a name on one line would change its place.
+    """
+    return "".join(
+        char.encode("unicode_escape").decode("ascii")
+        if unicodedata.bidirectional(char) in ("R", "AL", "AN")
+        else char
+        for char in text
+    )
 
 
 def quoted(value: str, limit: int = 60) -> str:
