@@ -6,6 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from clone import GitRepository
+from warpgauge.errors import UserError
+from warpgauge.format_options import Formats
 
 _PROGRAM = """
 import sys
@@ -13,17 +15,26 @@ from pathlib import Path
 root = Path(__file__).parents[1]
 sys.path[:0] = {path!r}
 from clone import GitRepository
-from warpgauge import alone, build, command, environment, formats, measuring, system_packages
+from warpgauge import alone, build, command, environment, measuring, system_packages
 from warpgauge.bench import main
 build.build = GitRepository(root, None).build
 system_packages.provide = lambda *_: None
 alone._GPUS, measuring._COOLING_S = root / "build" / "gpus", 0.0
 environment.ROOT = root
 argv = ["--seed=1", *sys.argv[1:]]
-if "intervals" not in formats.FORMATS:
+if not {draws!r}:
     argv = [one for one in argv if not one.startswith("--format=intervals=")]
 sys.exit(command.run("bench", lambda: main(argv, root), "before a run file was written"))
 """
+
+
+def draws() -> bool:
+    """Whether this tree can write the picture of the intervals."""
+    try:
+        Formats.parse(["intervals=a.svg"])
+    except UserError:
+        return False
+    return True
 
 
 def with_commands(clone: GitRepository) -> GitRepository:
@@ -31,6 +42,6 @@ def with_commands(clone: GitRepository) -> GitRepository:
     tests = Path(__file__).parent
     program = clone.root / "scripts" / "bench"
     program.parent.mkdir()
-    program.write_text(_PROGRAM.format(path=[str(tests.parent), str(tests)]))
+    program.write_text(_PROGRAM.format(path=[str(tests.parent), str(tests)], draws=draws()))
     (clone.root / ".git" / "info" / "exclude").write_text("/scripts/\n")
     return clone

@@ -12,7 +12,7 @@ import pytest
 
 import warpgauge
 from clone import HOST_TIMES, TIMES, GitRepository
-from gate_clone import with_commands
+from gate_clone import draws, with_commands
 from test_confirm import SLOW, recorded
 from warpgauge import gate
 from warpgauge.errors import ExitStatus
@@ -67,6 +67,8 @@ def test_a_regression_is_confirmed_beside_the_merge_base(pull_request: GitReposi
     assert "::error title=Regression::" in shown
     names = {path.name for path in (out / "runs").iterdir()}
     assert names == {"run.json", "run-confirm-base.json", "run-confirm.json"}
+    for picture in gate.PICTURES:
+        assert (out / picture).exists() == draws()
     assert (out / "commands.log").read_text().startswith("# warpgauge: commands")
     assert "REGRESSION" in (out / "log.txt").read_text()
 
