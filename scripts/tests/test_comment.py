@@ -60,7 +60,9 @@ def test_of_several_gpus_all_verdicts_come_first() -> None:
     html = rendered(body)
     assert html.count("<li>") >= 3
     assert body.index("**NVIDIA A100**: **2 regressions") < body.index("### NVIDIA H200")
-    assert body.index("**NVIDIA B200**: **Not measured") < body.index("### NVIDIA H200")
+    assert body.index("**NVIDIA B200**: **not measured**, its job was cancelled") < body.index(
+        "### NVIDIA H200"
+    )
     assert body.index("### NVIDIA H200") < body.index("### NVIDIA A100")
     assert "### NVIDIA B200" not in body
     assert body.count(MARK) == 1

@@ -196,6 +196,7 @@ def test_one_forged_artifact_keeps_all_others_from_being_posted(hosted: HostedRu
         "</code></td><script>alert(1)</script><img src=x onerror=alert(1)>",
         "](https://evil.example) ![x](https://evil.example/x.png) `` ` | \\|",
         "<!-- warpgauge comparison -->\n\n# All is well\r\n- [x] done",
+        "\n```\n<script>x</script>\n~~~\n'; echo $(id) `id` #",
         "gemm\u202e\u2066/dellit\u200b\ufeff",
         "\ud800\U0001f600\x1b[31m##[group]",
         "x" * 4096,

@@ -33,12 +33,9 @@ class Part:
 
 def body(run: Run, parts: Sequence[Part]) -> str:
     """The whole comment, within what GitHub takes: what does not fit is named and linked."""
-    told = [_told(part) for part in parts]
     several = len(parts) > 1
-    verdicts = [
-        f"- {_name(part)}: {verdict}" if several else verdict
-        for part, (verdict, _) in zip(parts, told, strict=True)
-    ]
+    told = [_told(part, several) for part in parts]
+    verdicts = [f"- {verdict}" if several else verdict for verdict, _ in told]
     top = "\n".join([f"{MARK}{_origin(run, parts)}\n", *verdicts, ""])
     # What is said in place of a section is not longer than its link.
     room = _LIMIT - len(top) - sum(len(_elsewhere(part)) for part in parts)
@@ -57,14 +54,13 @@ def to_be_measured(run: Run) -> str:
     return f"Commit {code(short(run.head))} is yet to be measured ([run]({run.url}))."
 
 
-def _told(part: Part) -> tuple[str, str]:
-    """The verdict in a line, and all that is below it."""
+def _told(part: Part, named: bool) -> tuple[str, str]:
+    """The verdict in a line, with its GPU if `named` or if nothing else names it; and the rest."""
     if isinstance(part.found, str):
         see = f" ([job]({part.url}))" if part.url else ""
-        on = f" on {prose(part.gpu.name)}"
-        return f"**Not measured{on}:** {prose(part.found)}{see}.", ""
+        return f"{_name(part)}: **not measured**, {prose(part.found)}{see}.", ""
     verdict, _, rest = markdown.render(part.found).removesuffix(MARK).partition("\n\n")
-    return verdict, rest
+    return f"{_name(part)}: {verdict}" if named else verdict, rest
 
 
 def _origin(run: Run, parts: Sequence[Part]) -> str:
