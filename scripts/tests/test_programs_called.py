@@ -139,3 +139,16 @@ def test_a_folder_that_a_shell_may_misread_is_not_pasted_into_a_command(
     folders.make("candidate", "a", SLOW)
     assert programs.main(["ba$(se", "candidate", "--processes=3"], folders.root) == 1
     assert "scripts/beside BASE_FOLDER candidate --filter" in folders.output()[0]
+
+
+def test_a_folder_is_told_as_it_is_called_from_here(folders: TwoFolders) -> None:
+    folders.make("base", "a")
+    folders.make("candidate", "a", SLOW)
+    full = [str(folders.root / side) for side in ("base", "candidate")]
+    assert programs.main([*full, "--processes=3"], folders.root) is ExitStatus.REGRESSION
+    assert "See it again with scripts/beside base candidate --filter" in folders.output()[0]
+    elsewhere = folders.root / "base"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(elsewhere)
+        assert programs.main([*full, "--processes=3"], folders.root) is ExitStatus.REGRESSION
+    assert f"scripts/beside . {full[1]} --filter" in folders.output()[0]

@@ -21,6 +21,7 @@ from warpgauge import (
     policy,
     program_folder,
     programs_options,
+    provenance,
     selection,
     visible_gpu,
 )
@@ -133,7 +134,7 @@ class _Invocation:
         return base, candidate
 
     def _noted(self, both: Looks[Comparison]) -> Comparison:
-        base, candidate = (inert(str(folder)) for folder in self.asked.folders)
+        base, candidate = map(_shown, self.asked.folders)
         note = f"Measured in turns, the programs in {base} and those in {candidate}: {both.told}."
         return replace(both.found, notes=(note, *both.found.notes))
 
@@ -153,7 +154,11 @@ def _side(programs: Programs, asked: Sequence[PlainProgram]) -> Side:
 
 
 def _facts(programs: Programs) -> Mapping[str, str]:
-    return {PROGRAMS: inert(str(programs.folder))}
+    return {PROGRAMS: _shown(programs.folder)}
+
+
+def _shown(folder: Path) -> str:
+    return inert(str(provenance.nearby(folder)))
 
 
 def _filters(programs: Programs, asked: Sequence[PlainProgram]) -> Mapping[str, str]:
