@@ -14,7 +14,8 @@ import builders
 from baselines import Baselines
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
 from left_behind import untracked
-from warpgauge import alone, build, measuring, system_packages
+from two_folders import TwoFolders
+from warpgauge import alone, build, measuring, system_packages, visible_gpu
 from warpgauge.environment import ROOT
 from warpgauge.load import load
 from warpgauge.model import Record
@@ -102,3 +103,15 @@ def clone(
     made.commit({"host": HOST_TIMES, "sync": TIMES})
     monkeypatch.setattr(build, "build", made.build)
     return made
+
+
+@pytest.fixture
+def folders(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> TwoFolders:
+    """Those of another project's programs, on a machine without a GPU; the terminal is wide."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.delenv(visible_gpu.VARIABLE, raising=False)
+    monkeypatch.setattr(visible_gpu, "_all", dict)
+    monkeypatch.chdir(tmp_path)
+    return TwoFolders(tmp_path, capsys)

@@ -101,3 +101,20 @@ def test_what_is_no_file_or_too_large_is_none(
     path.write_text(text())
     monkeypatch.setattr(partial_report, "_LARGEST", len(text()) - 1)
     assert partial_report.read(path) == ({}, False)
+
+
+def test_a_counter_that_is_called_as_the_time_is_makes_an_error_and_no_time(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "out.json"
+    row = '"name": "a", "run_name": "a", "real_time": 2.0, "cpu_time": 1.0'
+    path.write_text(
+        f'{{"context": {{}}, "benchmarks": [{{{row}, "real_time": 9.0}}, {{{row}, "x": 1}}]}}'
+    )
+    report, complete = partial_report.read(path)
+    assert complete
+    twice, good = report["benchmarks"]
+    assert twice["real_time"] == 2.0
+    assert twice["error_occurred"]
+    assert twice["error_message"].startswith("its row has 'real_time' twice: give the counter")
+    assert "error_occurred" not in good

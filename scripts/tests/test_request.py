@@ -101,3 +101,11 @@ def test_the_filter_of_the_run_itself_has_matched_whatever_python_makes_of_it(
 ) -> None:
     mine = run([row("a/b")], filter="[[:alpha:]]/b$")
     require_match("[[:alpha:]]/b$", loaded(run([row("a/b")])), loaded(mine))
+
+
+def test_what_a_base_measured_under_the_same_filter_was_asked_for(loaded: Loader) -> None:
+    base = loaded(run([row("broken"), row("a/b")], filter="^a"))
+    candidate = loaded(run([row("a/b")], filter="^a"))
+    assert Request(None, candidate, base).covered(["broken", "a/b"]) == ["broken", "a/b"]
+    other = loaded(run([row("broken"), row("a/b")]))
+    assert Request(None, candidate, other).covered(["broken", "a/b"]) == ["a/b"]

@@ -127,3 +127,16 @@ def test_a_run_that_went_on_after_a_reboot_is_of_no_one_boot(second: object, tol
     a, _ = BINARIES
     outcomes = [outcome(a, 1, 5.0, boot_id="one"), outcome(a, 2, 5.0, boot_id=second)]
     assert runfile.context([a], outcomes, {}, {"boot_id": "three"})["boot_id"] == told
+
+
+def test_programs_that_were_built_in_several_ways_are_of_all_of_them() -> None:
+    a, b = BINARIES
+
+    def built(*how: str) -> object:
+        outcomes = [
+            outcome(binary, 1, 5.0, build_type=one) for binary, one in zip((a, b), how, strict=True)
+        ]
+        return runfile.context(BINARIES, outcomes, {}, {})["build_type"]
+
+    assert built("Release", "Release") == "Release"
+    assert built("Release", "Debug") == "Debug and Release"

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 from warpgauge import counters
 from warpgauge.commits import is_full, short
 from warpgauge.comparison import Comparison, Outcome, Verdict
+from warpgauge.context import PROGRAMS
 from warpgauge.controls import FAMILY as CONTROLS
 from warpgauge.discovery import FULL_SUITE
 from warpgauge.headline import worst
@@ -17,6 +19,7 @@ from warpgauge.sessions import newest_last
 
 # A name that fits on a line, too.
 _HARMLESS = re.compile(r"[A-Za-z0-9_/:,=-]{1,200}")
+_HARMLESS_FOLDER = re.compile(r"(?!-)[A-Za-z0-9_./,@+=: -]{1,200}")
 ACCEPT = "If the change is meant, commit it, and accept its times with scripts/bench --record."
 
 
@@ -66,6 +69,8 @@ def command(comparison: Comparison, one: Verdict) -> str:
     """
     base = _base(comparison)
     bench = "scripts/bench" + (f" --against {base}" if base else "")
+    if (folders := _folders(comparison)) is not None:
+        bench = shlex.join(["scripts/beside", *folders])
     if _is_of_full_suite(comparison, one.name):
         bench += f" --suite {FULL_SUITE}"
     if not is_harmless(one.name):
@@ -88,6 +93,19 @@ def _is_of_full_suite(comparison: Comparison, name: str) -> bool:
     contexts = [session.context for session in comparison.candidate.sessions.values()]
     unknown = len(rows) == 1 and rows[0].error is not None
     return unknown and any(one.get("suite") == FULL_SUITE for one in contexts)
+
+
+def _folders(comparison: Comparison) -> list[str] | None:
+    """Where another project's programs are that were measured beside each other, base first.
+
+    None for this project's. A name that is not harmless is left for the reader to fill in.
+    """
+    sides = {"BASE_FOLDER": comparison.baseline, "CANDIDATE_FOLDER": comparison.candidate}
+    newest = [newest_last(side.sessions.values())[-1].context for side in sides.values()]
+    if any(PROGRAMS not in context for context in newest):
+        return None
+    told = {word: one[PROGRAMS] for word, one in zip(sides, newest, strict=True)}
+    return [one if _HARMLESS_FOLDER.fullmatch(one) else word for word, one in told.items()]
 
 
 def _base(comparison: Comparison) -> str | None:

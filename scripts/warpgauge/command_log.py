@@ -39,11 +39,13 @@ _current: ContextVar[CommandLog | None] = ContextVar("command_log", default=None
 class CommandLog:
     """The log at `path`, which is made anew, or goes on where a run does."""
 
-    def __init__(self, path: Path, argv: Sequence[str], *, goes_on: bool) -> None:
+    def __init__(
+        self, path: Path, argv: Sequence[str], *, goes_on: bool, command: str = "scripts/bench"
+    ) -> None:
         """Raises UserError for a file that is there and is no such log, or cannot be written."""
         self.path = path
         require_ours(path)
-        words = inert(" ".join(["scripts/bench", *map(_quoted, argv)]))
+        words = inert(" ".join([command, *map(_quoted, argv)]))
         head = f"{_HEAD}, {_now()}: {words}\n"
         self._write(f"\n{head}" if goes_on and _breaks_off(path) else head, new=not goes_on)
 

@@ -23,8 +23,12 @@ WIDENING_KEYS: Mapping[Clock, tuple[str, ...]] = MappingProxyType(
     }
 )
 
+# The folder of another project's programs (scripts/beside), which need not say how they were built.
+PROGRAMS = "programs"
+
 # What may explain a change, in the order it is shown in.
 TOLD_KEYS = (
+    PROGRAMS,
     "driver_version",
     "cuda_driver_version",
     "runtime_version",
@@ -126,7 +130,8 @@ def _unfit(baseline: Record, candidate: Record) -> list[Objection]:
     for side, record in (("baseline", baseline), ("candidate", candidate)):
         for session in record.sessions.values():
             build = session.context.get("build_type")
-            if build is None and record.source is not Source.GOOGLE_BENCHMARK:
+            ours = record.source is not Source.GOOGLE_BENCHMARK and PROGRAMS not in session.context
+            if build is None and ours:
                 fact = f"the {side} does not say how it was built"
             elif build not in (None, "Release"):
                 fact = f"the {side} is a build of type {quoted(build)}"

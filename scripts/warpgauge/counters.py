@@ -26,6 +26,9 @@ RESOURCES = MappingProxyType(
 # 1 where the host's clock took the time.
 HOST_CLOCK = "host_clock"
 
+# The median SM clock while the GPU worked that a row times. A program that times the device has it.
+SM_CLOCK = "sm_clock_hz"
+
 # In how many processes too few samples were taken at the full SM clock (in a process's own row 1),
 # and how many processes of others were on the GPU: such times are no result.
 THROTTLED = "throttled"
@@ -77,7 +80,7 @@ KNOWN = frozenset(
         "samples",
         "spread",
         "waves",
-        "sm_clock_hz",
+        SM_CLOCK,
         "working_sm_clock_hz",
         "core_clock_hz",
     )
@@ -114,7 +117,7 @@ def _every_reason(masks: Sequence[float]) -> float:
 _RULES: Mapping[str, Combine] = MappingProxyType(
     {
         "clock_event_reasons": _every_reason,
-        "sm_clock_hz": min,
+        SM_CLOCK: min,
         "discarded": max,
         THROTTLED: max,
         OTHER_PROCESSES: max,

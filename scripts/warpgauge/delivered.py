@@ -92,9 +92,10 @@ def _process(plan: Plan, turn: Turn, asked: Names, out: Path, running: Running) 
     def grown() -> None:
         """The benchmark behind the one whose row was written last runs now."""
         done = partial_report.last_name(out)
-        if done in asked[:-1]:
-            running(asked[asked.index(done) + 1])
+        if done in own[:-1]:
+            running(asked[own.index(done) + 1])
 
+    own = turn.binary.own(asked)
     running(asked[0])
     ending = process.run(
         [*called, *output],
@@ -107,7 +108,8 @@ def _process(plan: Plan, turn: Turn, asked: Names, out: Path, running: Running) 
     )
     if turn.binary.needs_gpu and (ending.ended_for or ending.status < 0 or ending.left_behind):
         plan.freed(ending)
-    part = Part(asked, *partial_report.read(out), ending)
+    report, complete = partial_report.read(out)
+    part = Part(asked, turn.binary.told(report), complete, ending)
     if not (part.good and part.complete):
         _require_room(out.parent)
     return part

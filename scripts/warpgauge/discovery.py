@@ -7,11 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from warpgauge import partial_report, process
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.fields import is_name
 from warpgauge.last_words import described
+from warpgauge.partial_report import Report
 from warpgauge.shuffle import shuffled
 from warpgauge.text import quoted
 
@@ -43,6 +45,17 @@ class Binary:
     def needs_gpu(self) -> bool:
         return self.family != HOST_FAMILY
 
+    def own(self, names: Sequence[str]) -> tuple[str, ...]:
+        """`names` as the program itself calls them."""
+        return tuple(names)
+
+    def told(self, report: Report) -> Report:
+        """What a process of it reported, by `names` and in our own terms."""
+        return report
+
+
+AnyBinary = TypeVar("AnyBinary", bound=Binary)
+
 
 @dataclass(frozen=True)
 class Probe:
@@ -64,10 +77,10 @@ def find(folder: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary
         raise UserError(
             f"{folder / FAMILIES} names no benchmark program: build first (leave out --no-build)"
         )
-    return _told_apart([listed(path, scratch, suite) for path in paths])
+    return told_apart([listed(path, scratch, suite) for path in paths])
 
 
-def _told_apart(binaries: Sequence[Binary]) -> list[Binary]:
+def told_apart(binaries: Sequence[AnyBinary]) -> list[AnyBinary]:
     """The same, with a fault for each program that has a benchmark of another one's name.
 
     A row would not tell which of the two it is of.

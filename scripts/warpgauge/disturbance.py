@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from warpgauge.allowance import Allowance
-from warpgauge.counters import GPUS_AT_ONCE, OTHER_PROCESSES, THROTTLED, is_disturbed
+from warpgauge.counters import GPUS_AT_ONCE, OTHER_PROCESSES, SM_CLOCK, THROTTLED, is_disturbed
 from warpgauge.model import Clock, Record, Row, Session
 from warpgauge.objection import Objection
 from warpgauge.sessions import newest_last
@@ -89,7 +89,7 @@ def _shares_the_host(row: Row) -> bool:
 def _lowered(row: Row, sessions: Mapping[str, Session]) -> str:
     """``the SM clock was lowered to 1.620 GHz of 1.980 GHz in 7 of 7 processes (power cap)``."""
     words = ["the SM clock was lowered"]
-    if (hz := row.counters.get("sm_clock_hz")) is not None:
+    if (hz := row.counters.get(SM_CLOCK)) is not None:
         words.append(f"to {quantity(hz, 'Hz')}")
         newest = newest_last(sessions[key] for key in row.process_medians)[-1]
         if (target := newest.sm_clock_target_hz) is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from warpgauge import disturbance
-from warpgauge.counters import THROTTLED, combined
+from warpgauge.counters import SM_CLOCK, THROTTLED, combined
 from warpgauge.document import error_of
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.partial_report import Report
@@ -18,7 +18,7 @@ from warpgauge.text import quantity
 # sign: most of what its program measures is at full clock, and the programs after it are, too.
 _IN_A_ROW = 3
 
-_TOLD = ("sm_clock_hz", "clock_event_reasons", "temperature_celsius")
+_TOLD = (SM_CLOCK, "clock_event_reasons", "temperature_celsius")
 
 
 class Tired(UserError):
@@ -43,7 +43,7 @@ class Fatigue:
             {**row, "full": _full_clock(report.get("context", {}))}
             for report in reports
             for row in report.get("benchmarks", [])
-            if error_of(row) is None and ("sm_clock_hz" in row or row.get(THROTTLED))
+            if error_of(row) is None and (SM_CLOCK in row or row.get(THROTTLED))
         ]
         if not rows:
             return  # of the host alone: it tells nothing of the GPU
@@ -81,8 +81,8 @@ def _described(rows: Iterable[Report]) -> str:
     ]
     worst = combined(told)
     words = ["the SM clock was lowered"]
-    if "sm_clock_hz" in worst:
-        words.append(f"to {quantity(worst['sm_clock_hz'], 'Hz')}")
+    if SM_CLOCK in worst:
+        words.append(f"to {quantity(worst[SM_CLOCK], 'Hz')}")
         if worst["full"]:
             words.append(f"of {quantity(worst['full'], 'Hz')}")
     if reasons := disturbance.reasons(int(worst.get("clock_event_reasons", 0.0))):

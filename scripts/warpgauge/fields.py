@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from functools import lru_cache
-from typing import cast
+from typing import Any, cast
 
 from warpgauge.document import TIME_UNITS, Object, as_object, kind
 from warpgauge.place import Place
 from warpgauge.text import quoted
+
+# What took the time of a row that has no counter to tell it by: of another project's program.
+TIMED_BY, _HOST = "timed_by", "host"
 
 # Google Benchmark's own numbers in a row; every other number is a counter.
 _NOT_COUNTERS = frozenset(
@@ -37,6 +40,7 @@ _NOT_COUNTERS = frozenset(
         "skipped",
         "skip_message",
         "big_o",
+        TIMED_BY,
     )
 )
 
@@ -142,6 +146,16 @@ def number_or_zero(value: object) -> float:
 def label_of(row: Object) -> str:
     label = row.get("label")
     return label if isinstance(label, str) else ""
+
+
+def timed_by_host(row: Object) -> bool:
+    """Whether the row says so itself (`with_host_time`)."""
+    return row.get(TIMED_BY) == _HOST
+
+
+def with_host_time(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row, which the host's clock timed."""
+    return {**row, TIMED_BY: _HOST}
 
 
 def rounds_of(row: Object, processes: int, place: Place) -> tuple[int, ...]:

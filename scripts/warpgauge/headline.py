@@ -105,14 +105,15 @@ def how_found(comparison: Comparison) -> str:
     paired = sum(verdict.evidence is Evidence.PAIRED for verdict in changed)
     if not changed:
         return ""
+    where = "GPU" if any(s.gpu_name for s in comparison.candidate.sessions.values()) else "machine"
     if paired == len(changed):
-        return "Confirmed in alternating processes of both builds on one GPU."
+        return f"Confirmed in alternating processes of both builds on one {where}."
     if not paired:
         if Source.GOOGLE_BENCHMARK in (comparison.baseline.source, comparison.candidate.source):
             return "Found by comparing one process with another, not confirmed."
         return "Found against the baseline, not confirmed in alternating processes."
     return (
         f"Of the changes {paired} {'is' if paired == 1 else 'are'} confirmed in alternating "
-        f"processes of both builds on one GPU, {len(changed) - paired} only found against the "
+        f"processes of both builds on one {where}, {len(changed) - paired} only found against the "
         "baseline."
     )

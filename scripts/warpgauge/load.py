@@ -21,6 +21,7 @@ from warpgauge.fields import (
     require_counters,
     rounds_of,
     seconds,
+    timed_by_host,
     unit_of,
 )
 from warpgauge.googlebench import load_google_benchmark
@@ -151,7 +152,7 @@ def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
             raise place.error("this benchmark is in the file twice", "remove one of them")
         require_counters(row, place, KNOWN)
         counters, label = counters_of(row), label_of(row)
-        clock = Clock.HOST if counters.get(HOST_CLOCK) else Clock.DEVICE
+        clock = Clock.HOST if counters.get(HOST_CLOCK) or timed_by_host(row) else Clock.DEVICE
         error = error_of(row)
         if error is not None:
             rows[name] = Row(name, {}, clock, counters, label, error)

@@ -10,8 +10,7 @@ from typing import Generic, TypeVar
 
 from warpgauge import interrupts
 from warpgauge.comparison import Comparison, Verdict
-from warpgauge.controls import FAMILY as CONTROLS
-from warpgauge.model import Clock
+from warpgauge.controls import is_control
 from warpgauge.paired import Run, Side, measure
 from warpgauge.text import plural
 
@@ -94,8 +93,4 @@ def rounds_needed(open_: Iterable[Verdict], first: int, most: int = MOST) -> int
 
 def undecided(found: Comparison) -> list[Verdict]:
     """What deserves a second look; the host's controls judge nobody, and get none."""
-    return [
-        one
-        for one in found.verdicts
-        if one.undecided and not (one.family == CONTROLS and one.clock is Clock.HOST)
-    ]
+    return [one for one in found.verdicts if one.undecided and not is_control(one)]

@@ -19,7 +19,7 @@ from warpgauge.counters import (
 from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
 from warpgauge.document import TIME_UNITS
-from warpgauge.fields import counters_of, label_of, number_or_zero
+from warpgauge.fields import counters_of, label_of, number_or_zero, timed_by_host, with_host_time
 from warpgauge.measured import is_run
 from warpgauge.model import SKIPPED
 
@@ -92,12 +92,12 @@ def _row(identity: JsonRow, processes: Sequence[Outcome], paired: bool) -> JsonR
         else:
             measured.append({**_process_row(found), "round": outcome.round})
     if failure := failure or _skipped(skips, measured):
-        return _errored(identity, failure) | _origin(reported)
+        return _timed(_errored(identity, failure) | _origin(reported), reported)
     kept = _undisturbed(measured)
     times = [row["real_time"] for row in kept]
     rounds = {"process_rounds": [row["round"] for row in kept]} if paired else {}
     label = {"label": kept[-1]["label"]} if kept[-1]["label"] else {}
-    return {
+    merged = {
         **_fixed(identity),
         "iterations": sum(row["iterations"] for row in kept),
         "real_time": _short(median(times)),
@@ -108,6 +108,12 @@ def _row(identity: JsonRow, processes: Sequence[Outcome], paired: bool) -> JsonR
         **_counters([row["counters"] for row in kept], len(measured)),
         **label,
     }
+    return _timed(merged, reported)
+
+
+def _timed(merged: JsonRow, rows: Sequence[JsonRow]) -> JsonRow:
+    """With the clock that its rows name, where they name one."""
+    return with_host_time(merged) if any(map(timed_by_host, rows)) else merged
 
 
 def _skipped(skips: Sequence[tuple[Outcome, str]], measured: Sequence[JsonRow]) -> str:

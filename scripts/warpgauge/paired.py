@@ -37,7 +37,9 @@ class Side:
     def only(self, names: Collection[str]) -> Side:
         """With these benchmarks alone; those that it does not have are left out."""
         binaries = tuple(selection.only(self.binaries, names))
-        filters = {one.family: selection.exactly(one.names) for one in binaries if one.names}
+        filters = {
+            one.family: selection.exactly(one.own(one.names)) for one in binaries if one.names
+        }
         return replace(self, binaries=binaries, filters=filters)
 
     def without(self, names: Collection[str]) -> Side:
@@ -46,7 +48,7 @@ class Side:
         for binary in self.binaries:
             left = tuple(name for name in binary.names if name not in names)
             if left and left != binary.names:
-                filters[binary.family] = selection.exactly(left)
+                filters[binary.family] = selection.exactly(binary.own(left))
             if left or not binary.names:
                 binaries.append(replace(binary, names=left))
         return replace(self, binaries=tuple(binaries), filters=filters)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from warpgauge.fields import CONTEXT_LIMIT, is_name
+from warpgauge.text import quoted
 
 Report = Mapping[str, Any]  # Google Benchmark's JSON, as it was read
 
@@ -32,13 +33,30 @@ def read(path: Path) -> tuple[Report, bool]:
     for candidate in (text, _mended(text, _ROW_END), _mended(text, _ROWS_BEGIN)):
         try:
             # Not strict: a message's control characters stand in it as they are.
-            document = json.loads(candidate, strict=False)
+            document = json.loads(candidate, strict=False, object_pairs_hook=_object)
         except (ValueError, RecursionError):
             continue
         # What can be read as it stands is not mended into something else.
         readable = _is_report(document) and _is_unicode(candidate, document)
         return (document, candidate is text) if readable else ({}, False)
     return {}, False
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """The members of an object; a row that has a key twice is an error.
+
+    Google Benchmark writes such a row for a counter that is called as a key of its own is, before
+    the counter: nobody is to take that for the time.
+    """
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        keys = [key for key, _ in pairs]
+        members = dict(reversed(pairs))
+        if "run_name" in members:
+            twice = quoted(next(key for key in members if keys.count(key) > 1))
+            told = f"its row has {twice} twice: give the counter of that name another one"
+            members |= {"error_occurred": True, "error_message": told}
+    return members
 
 
 def last_name(path: Path) -> str:

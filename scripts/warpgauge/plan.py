@@ -56,7 +56,9 @@ def command(plan: Plan, lane: Lane, binary: Binary, names: Names | None = None) 
 
     For some `names` of the binary only, where they are given.
     """
-    chosen = lane.filters.get(binary.family) if names is None else selection.exactly(names)
+    chosen = (
+        lane.filters.get(binary.family) if names is None else selection.exactly(binary.own(names))
+    )
     filtered = [] if chosen is None else [f"--benchmark_filter={chosen}"]
     device = plan.gpu_arguments if binary.needs_gpu else ()
     return [str(binary.path), *binary.arguments, *filtered, *lane.arguments, *device]

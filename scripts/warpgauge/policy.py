@@ -14,6 +14,7 @@ from datetime import date
 from pathlib import Path
 
 from warpgauge import toml_file
+from warpgauge.context import PROGRAMS
 from warpgauge.cpu_limit import SEARCH_LIMIT_S, cpu_limit
 from warpgauge.model import Record, Source
 from warpgauge.pairs import are_paired
@@ -124,10 +125,11 @@ def of(baseline: Record, candidate: Record, baselines: Path, named: Path | None)
     """The policy that somebody named, or that a baseline has; None where there is none.
 
     A pair of run files in this tree has that of its `baselines`, as when scripts/bench measured
-    it; one from elsewhere may be of another suite. Raises UserError.
+    it; one from elsewhere, or of another project's programs, is of another suite. Raises UserError.
     """
     here = candidate.path.resolve().is_relative_to(baselines.resolve().parent)
-    if named is not None or (here and are_paired(baseline, candidate)):
+    ours = not any(PROGRAMS in session.context for session in candidate.sessions.values())
+    if named is not None or (here and ours and are_paired(baseline, candidate)):
         return named_or_in(baselines, named)
     found = find(baseline.path) if baseline.source is Source.BASELINE else None
     return None if found is None else load(found)

@@ -16,7 +16,7 @@ from warpgauge.text import inert
 def side(record: Record) -> str:
     """Path, GPU, when, commit, inert; a path below the working directory is relative to it."""
     newest = _newest(record)
-    facts = [str(_nearby(record.path))]
+    facts = [str(nearby(record.path))]
     if record.source is Source.GOOGLE_BENCHMARK:
         facts.append(Source.GOOGLE_BENCHMARK.value)
     if newest.get("gpu_name"):
@@ -55,7 +55,8 @@ def _newest(record: Record) -> Mapping[str, str]:
     return newest_last(record.sessions.values())[-1].context
 
 
-def _nearby(path: Path) -> Path:
+def nearby(path: Path) -> Path:
+    """Relative to the working directory where it lies in that."""
     try:
         here = Path.cwd()
     except OSError:  # the folder is gone

@@ -37,7 +37,7 @@ class Request:
     ) -> None:
         self._filter = normal(filter or "")
         self._own = _own_filters(candidate)
-        self._names = candidate.rows.keys()
+        self._names = {*candidate.rows, *_measured_alike(baseline, self._own)}
         # What the candidate's suite leaves out.
         self.left_out = frozenset[str]() if baseline is None else _not_run(baseline, candidate)
         self._whose = f"{candidate.path}: the filter of its run,"
@@ -52,12 +52,12 @@ class Request:
             return [name for name in names if self._covers(name)]
 
     def _covers(self, name: str) -> bool:
-        if name in self._names:
-            # What the run itself measured under this very filter was asked for, even where Python
-            # and Google Benchmark read the expression differently.
-            return matches(self._filter, name) or self._filter in self._own
         if name in self.left_out:
             return False
+        if name in self._names:
+            # What a run itself measured under this very filter was asked for, even where Python
+            # and Google Benchmark read the expression differently.
+            return matches(self._filter, name) or self._filter in self._own
         return matches(self._filter, name) and any(matches(own, name) for own in self._own)
 
     @property
@@ -124,6 +124,11 @@ def _not_run(baseline: Record, candidate: Record) -> frozenset[str]:
         for name, row in baseline.rows.items()
         if row.counters.get(FULL_SUITE) and name not in candidate.rows
     )
+
+
+def _measured_alike(baseline: Record | None, filters: set[str]) -> Iterable[str]:
+    """What `baseline` has, if it is of a run with the same `filters`: a base, measured in turns."""
+    return baseline.rows if baseline is not None and _own_filters(baseline) == filters else ()
 
 
 def _own_filters(candidate: Record) -> set[str]:

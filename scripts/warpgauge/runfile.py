@@ -26,17 +26,20 @@ def context(
 
     The other reports fill in what the first lacks, in the order of `binaries` and not in the
     shuffled one they were made in; then `fallbacks` do. `facts` hold over all of them. A run that
-    went on after a reboot is of no one boot.
+    went on after a reboot is of no one boot; programs that were built in several ways are of all.
     """
     place = {binary.family: index for index, binary in enumerate(binaries)}
     merged: dict[str, object] = {}
-    boots = set()
+    boots, builds = set(), set()
     for outcome in sorted(outcomes, key=lambda o: (o.round, place[o.binary.family])):
         told = outcome.report.get("context", {})
         boots |= {str(told["boot_id"])} if "boot_id" in told else set()
+        builds |= {str(told["build_type"])} if "build_type" in told else set()
         merged = {**told, **merged}
     if len(boots) > 1:
         merged["boot_id"] = ""
+    if len(builds) > 1:
+        merged["build_type"] = " and ".join(sorted(builds))
     missing = {key: value for key, value in fallbacks.items() if key not in merged}
     return {**merged, **missing, **facts, "warpgauge_format": FORMAT}
 

@@ -8,8 +8,13 @@ from pathlib import Path
 
 from warpgauge import allowance
 
+# The policy of a comparison that nobody named one for.
+_USUAL_POLICY = (
+    "policy.toml beside the folder of the baseline, and this tree's for its runs in turns"
+)
 
-def add(parser: argparse.ArgumentParser) -> None:
+
+def add(parser: argparse.ArgumentParser, usual_policy: str = _USUAL_POLICY) -> None:
     """Add --fail-on, --policy and --allow."""
     parser.add_argument(
         "--fail-on",
@@ -23,7 +28,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--policy",
         type=Path,
         metavar="FILE",
-        help="tolerances; default: policy.toml beside the folder of the baseline, and this tree's "
-        "for its runs in turns",
+        help=f"tolerances; default: {usual_policy}",
     )
     allowance.add_argument(parser)
