@@ -71,6 +71,7 @@ TEST = (
         Path("/usr/share/benchmark/compare.py").exists,
         required=False,
     ),
+    Need("chromium", "the browser Chromium", _has("chromium"), required=False),
 )
 
 
