@@ -187,3 +187,29 @@ def test_an_old_python_can_parse_the_script_and_is_told() -> None:
     )
     assert done.returncode == 2
     assert done.stderr == ("compare.py: this is Python 3.6; run it with Python 3.10 or newer.\n")
+
+
+def test_a_comparison_alone_is_shown_as_it_was_judged(tmp_path: Path, base: Path) -> None:
+    slower = candidate(tmp_path, run([row("a/b", scaled(1.05)), row("a/c")]))
+    kept, shown = tmp_path / "comparison.json", tmp_path / "again.md"
+    first = command(base, slower, f"--format=json={kept}", "--format=markdown")
+    again = command(kept, f"--format=markdown={shown}")
+    assert (first.returncode, again.returncode) == (1, 1)
+    assert shown.read_text(encoding="utf-8") == first.stdout
+    assert again.stdout == command(base, slower).stdout
+
+
+@pytest.mark.parametrize(
+    "option", ["--filter=a", "--min-effect=1", "--alpha=0.1", "--fail-on=resources"]
+)
+def test_a_comparison_alone_is_not_judged_anew(tmp_path: Path, base: Path, option: str) -> None:
+    said = command(base, option)
+    assert said.returncode == 2
+    assert f"is shown as it was judged, without {option.partition('=')[0]}" in said.stderr
+
+
+def test_a_run_alone_is_no_comparison(base: Path) -> None:
+    said = command(base)
+    assert (said.returncode, said.stdout) == (2, "")
+    assert "is no comparison" in said.stderr
+    assert said.stderr.count("\n") == 1

@@ -20,6 +20,8 @@ from warpgauge.sticky import LENGTH_LIMIT
 
 # Room for the note that the comment is outdated.
 _LIMIT = LENGTH_LIMIT - 536
+# Room for the lines on top, and the headings.
+_TOP = 4000
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ class Part:
 def body(run: Run, parts: Sequence[Part]) -> str:
     """The whole comment, within what GitHub takes: what does not fit is named and linked."""
     several = len(parts) > 1
-    told = [_told(part, several) for part in parts]
+    share = (_LIMIT - _TOP) // max(1, sum(isinstance(one.found, Comparison) for one in parts))
+    told = [_told(part, several, min(share, markdown.LIMIT)) for part in parts]
     verdicts = [f"- {verdict}" if several else verdict for verdict, _ in told]
     top = "\n".join([f"{MARK}{_origin(run, parts)}\n", *verdicts, ""])
     # What is said in place of a section is not longer than its link.
@@ -54,12 +57,12 @@ def to_be_measured(run: Run) -> str:
     return f"Commit {code(short(run.head))} is yet to be measured ([run]({run.url}))."
 
 
-def _told(part: Part, named: bool) -> tuple[str, str]:
+def _told(part: Part, named: bool, limit: int) -> tuple[str, str]:
     """The verdict in a line, with its GPU if `named` or if nothing else names it; and the rest."""
     if isinstance(part.found, str):
         see = f" ([job]({part.url}))" if part.url else ""
         return f"{_name(part)}: **not measured**, {prose(part.found)}{see}.", ""
-    verdict, _, rest = markdown.render(part.found).removesuffix(MARK).partition("\n\n")
+    verdict, _, rest = markdown.render(part.found, limit).removesuffix(MARK).partition("\n\n")
     return f"{_name(part)}: {verdict}" if named else verdict, rest
 
 

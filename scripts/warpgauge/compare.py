@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from warpgauge import command, environment, streams, terms_options
 from warpgauge.arguments import Parser, between
+from warpgauge.errors import UserError
 
 if TYPE_CHECKING:
     from warpgauge.comparison import Comparison
@@ -19,7 +20,9 @@ _DESCRIPTION = """\
 Tell what got slower or faster between two benchmark results.
 
 BASELINE and CANDIDATE are each a run file of scripts/bench, a baseline
-(baselines/<gpu>), plain Google Benchmark JSON, or a folder of one of these."""
+(baselines/<gpu>), plain Google Benchmark JSON, or a folder of one of these.
+One file alone is a comparison that --format json wrote: it is shown again as it
+was judged, in any format."""
 
 _EPILOG = """\
 exit status:
@@ -54,7 +57,11 @@ def _compare(options: argparse.Namespace) -> int:
     pictures = [] if options.svg is None else [f"svg={options.svg}"]
     formats = Formats.parse([*options.format, *pictures], options.export)
     baselines = environment.ROOT / "baselines"
-    formats.check(baselines, (options.baseline, options.candidate))
+    inputs = [path for path in (options.baseline, options.candidate) if path is not None]
+    formats.check(baselines, inputs)
+    if options.candidate is None:
+        again = _judged_before(options)
+        return formats.deliver(again, lambda: _show(again, options))
     baseline, candidate = load(options.baseline), load(options.candidate)
     require_match(options.filter, baseline, candidate)
     terms = Terms(
@@ -68,6 +75,23 @@ def _compare(options: argparse.Namespace) -> int:
     )
     comparison = judge(baseline, candidate, terms)
     return formats.deliver(comparison, lambda: _show(comparison, options))
+
+
+def _judged_before(options: argparse.Namespace) -> Comparison:
+    """The comparison in the file that stands alone. Raises UserError."""
+    from warpgauge import json_file, published
+    from warpgauge.place import Place
+
+    judging = ("filter", "min_effect", "alpha", "fail_on", "policy", "allow")
+    given = [f"--{name.replace('_', '-')}" for name in judging if getattr(options, name)]
+    if given:
+        raise UserError(
+            f"{options.baseline} alone is shown as it was judged, without {' and '.join(given)}: "
+            "give BASELINE and CANDIDATE to judge anew"
+        )
+    environment.ensure(["jsonschema"])
+    place = Place(options.baseline)
+    return published.load(json_file.text_of(place), place)
 
 
 def _show(comparison: Comparison, options: argparse.Namespace) -> None:
@@ -94,7 +118,9 @@ def _parser() -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("baseline", type=Path, metavar="BASELINE", help="the accepted times")
-    parser.add_argument("candidate", type=Path, metavar="CANDIDATE", help="the times to judge")
+    parser.add_argument(
+        "candidate", type=Path, nargs="?", metavar="CANDIDATE", help="the times to judge"
+    )
     parser.add_argument(
         "--filter",
         metavar="REGEX",

@@ -52,14 +52,14 @@ _WEIGHTS = {
 }
 
 
-def render(comparison: Comparison) -> str:
-    """At most LIMIT characters; foreign text in it is inert, and every table has all its cells."""
+def render(comparison: Comparison, limit: int = LIMIT) -> str:
+    """At most `limit` characters; foreign text in it is inert, every table has all its cells."""
     opening = f"{_headline(comparison)}\n\n"
     refused = all(verdict.reason == comparison.refusal for verdict in comparison.verdicts)
     # Refused as a whole, every row would only repeat the first line.
     verdicts = () if refused else sorted(comparison.verdicts, key=rank)
     closing = f"{_next(comparison, verdicts)}{MARK}"
-    room = LIMIT - _RESERVE - len(opening) - len(closing)
+    room = limit - _RESERVE - len(opening) - len(closing)
     sections = [
         *_of_rows(comparison, verdicts),
         _notes(comparison),
@@ -67,7 +67,7 @@ def render(comparison: Comparison) -> str:
         _compared(comparison),
     ]
     fitted = fit(sections, room)
-    return "".join([opening, *fitted.texts, _left_out(fitted), closing])
+    return "".join([opening, *fitted.texts, _left_out(fitted, limit), closing])
 
 
 def _headline(comparison: Comparison) -> str:
@@ -179,12 +179,12 @@ def _next(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
     return f"{told}{_OPEN}{summary('', title)}\n\n{again(comparison, rows)}{_CLOSE}"
 
 
-def _left_out(fitted: Fitted) -> str:
+def _left_out(fitted: Fitted, limit: int) -> str:
     if not fitted.left_out:
         return ""
     them = ", ".join(_counted(count, noun) for noun, count in fitted.left_out.items())
     return (
-        f"**Left out, to stay within {LIMIT:,} characters: {them}.** "
+        f"**Left out, to stay within {limit:,} characters: {them}.** "
         "`scripts/compare.py BASELINE CANDIDATE --all` lists everything, "
         "and so does `--format json=FILE`.\n\n"
     )

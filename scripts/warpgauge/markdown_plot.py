@@ -17,7 +17,7 @@ _ROWS = 12
 _MIDDLE = 20
 _NAME = 60
 
-_LEGEND = "● change  ━ its 95 % interval  ┊ the smallest that counts (log. beyond)"
+_LEGEND = "● change  ━ its 95 % interval  ┊ the smallest that counts  ◀ ▶ farther out"
 
 
 def plot(verdicts: Sequence[Verdict]) -> str:
@@ -42,7 +42,7 @@ def plot(verdicts: Sequence[Verdict]) -> str:
     body += [f"… and {len(drawn) - _ROWS} more"] if len(drawn) > _ROWS else []
     text = "\n".join([*body, _LEGEND])
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-    return f"{fence}text\n{text}\n{fence}\n"
+    return f"{fence}text\n{text}\n{fence}"
 
 
 def _shown(name: str) -> str:

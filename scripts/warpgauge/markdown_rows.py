@@ -66,6 +66,8 @@ def _certainty(verdict: Verdict) -> str:
 _NBSP = "\N{NO-BREAK SPACE}"
 
 _NAME = Column("benchmark", lambda one: breakable(one.name))
+# Where few columns stand beside it.
+_WHOLE_NAME = Column("benchmark", lambda one: code(one.name))
 _VERDICT = Column("verdict", lambda one: one.outcome.value)
 _CHANGE = Column("change (95 % interval)", _change, is_number=True)
 _TIMES = Column("old → new", _times, is_number=True)
@@ -77,8 +79,12 @@ _CERTAINTY = Column("how sure", _certainty)
 # narrow, the columns behind those are scrolled to.
 UNMEASURED = (_NAME, _VERDICT, _WHY, _CHANGE)
 ACCEPTED = (_NAME, _CHANGE, _WHY, _TIMES, _LIMIT)
-NEW = (_NAME, Column("time", lambda one: _time(one.candidate_seconds), is_number=True), _LIMIT)
-UNCHANGED = (_NAME, _CHANGE, _TIMES, _LIMIT)
+NEW = (
+    _WHOLE_NAME,
+    Column("time", lambda one: _time(one.candidate_seconds), is_number=True),
+    _LIMIT,
+)
+UNCHANGED = (_WHOLE_NAME, _CHANGE, _TIMES, _LIMIT)
 
 
 def changed(comparison: Comparison) -> tuple[Column, ...]:

@@ -20,6 +20,8 @@ _LONGEST_PROSE = 600
 
 # Names of so many characters fit in a table of six columns as they are; where others may break.
 _UNBROKEN = 20
+# The same of what stands in a sentence, whose lines break before it.
+_UNBROKEN_IN_PROSE = 40
 _BREAKS = ("/", ":_<,(")
 
 # What a person would take for a word or a number: no other token is left outside of a code span.
@@ -51,16 +53,18 @@ def code(text: str) -> str:
     return f"{fence}{pad}{shown}{pad}{fence}"
 
 
-def breakable(text: str) -> str:
+def breakable(text: str, unbroken: int = _UNBROKEN) -> str:
     """`text` as `code` that a narrow column may break, behind slashes first: near the middle.
 
+    What has `unbroken` characters or fewer stays whole.
     A table would not fit on a page otherwise. Copied or searched for, the text is whole.
     """
-    for signs in _BREAKS if len(text) > _UNBROKEN else ():
+    for signs in _BREAKS if len(text) > unbroken else ():
         ends = [at + 1 for at, char in enumerate(text[:-1]) if char in signs]
         if ends:
             middle = min(ends, key=lambda at: abs(2 * at - len(text)))
-            return f"{breakable(text[:middle])}<wbr>{breakable(text[middle:])}"
+            head, tail = breakable(text[:middle], unbroken), breakable(text[middle:], unbroken)
+            return f"{head}<wbr>{tail}"
     return code(text)
 
 
@@ -83,7 +87,7 @@ def _foreign(tokens: Sequence[str]) -> list[str]:
     """One code span, without the comma or full stop of the sentence that it stands in."""
     text = " ".join(tokens)
     end = len(text) - (len(text) > 1 and text[-1] in ",.;")
-    return [f"{breakable(text[:end])}{text[end:]}"] if text else []
+    return [f"{breakable(text[:end], _UNBROKEN_IN_PROSE)}{text[end:]}"] if text else []
 
 
 def unbroken(words: str) -> str:
