@@ -133,7 +133,11 @@ class ContextDifference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two records, compared. `refusal` says why nothing could be, if so."""
+    """Two records, compared. `refusal` says why nothing could be, if so.
+
+    `beside` is the full hash of the commit that was measured in turns with the candidate where the
+    baseline's own was not, as `scripts/bench --confirm-beside` asks; else empty.
+    """
 
     baseline: Record
     candidate: Record
@@ -142,6 +146,7 @@ class Comparison:
     differences: tuple[ContextDifference, ...] = ()
     refusal: str | None = None
     alpha: float = ALPHA
+    beside: str = ""
 
     def count(self, *outcomes: Outcome) -> int:
         return sum(verdict.outcome in outcomes for verdict in self.verdicts)
