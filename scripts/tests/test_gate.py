@@ -78,7 +78,7 @@ def test_what_it_runs_has_room_and_a_place_of_its_own_for_what_is_temporary(fake
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (0, "gate: Nothing regressed, and everything was measured."),
+        (0, "gate: No regression was found, and everything was measured."),
         (1, "::error title=Regression::Something got slower"),
         (3, "::error title=Not everything was measured::No regression was found, but something"),
     ],
@@ -141,11 +141,12 @@ def test_a_report_of_what_did_not_end_well_is_shown_and_is_no_pass(
     assert "**Not finished:** the comparison was ended by SIGTERM: `the end`" in said
 
 
+@pytest.mark.parametrize("last", ["::add-mask::b\n", "ended in the middle of a line"])
 def test_nothing_that_a_program_prints_commands_the_runner(
-    fake: FakeGate, monkeypatch: pytest.MonkeyPatch
+    fake: FakeGate, monkeypatch: pytest.MonkeyPatch, last: str
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    fake.told(says="::add-mask::a\n")
+    fake.told(says=f"::add-mask::a\n{last}")
     fake.run()
     lines = fake.capsys.readouterr().out.splitlines()
     at = lines.index("::add-mask::a")

@@ -167,3 +167,20 @@ def test_a_hosted_runner_needs_nothing_but_python() -> None:
     command = [sys.executable, "-S", "-E", str(environment.ROOT / "scripts" / "gpus")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("matrix={")
+
+
+def test_of_a_machine_of_several_gpus_only_the_runners_own_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def answer(*arguments: str) -> subprocess.CompletedProcess[str]:
+        asked.append(arguments)
+        return subprocess.CompletedProcess([], 0, "NVIDIA H200\n", "")
+
+    monkeypatch.setattr(gpus, "nvidia_smi", answer)
+    for visible in ("GPU-0123", "1", ""):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        gpus.require_here(gpu())
+    query = ("--query-gpu=name", "--format=csv,noheader")
+    assert asked == [("--id=GPU-0123", *query), query, query]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from warpgauge import streams
 from warpgauge.errors import ExitStatus, UserError
-from warpgauge.gpus import nvidia_smi
+from warpgauge.gpus import nvidia_smi, this_runners
 from warpgauge.text import inert, plural
 
 TEMPORARY = "warpgauge-gate-"  # what scripts/gate calls its temporary folders
@@ -55,9 +55,7 @@ def _workspace(root: Path) -> Path:
 
 def _set_back(option: str) -> None:
     """The driver's own clocks; whom it does not let set them back, it did not let lock them."""
-    which = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    only = [f"--id={which}"] if which.startswith("GPU-") else []
-    done = nvidia_smi(*only, option)
+    done = nvidia_smi(*this_runners(), option)
     if done is not None and done.returncode:
         words = inert(" ".join((done.stdout + done.stderr).split()))
         streams.write(f"gate: nvidia-smi {option}: {words}\n")

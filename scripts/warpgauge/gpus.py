@@ -8,6 +8,7 @@ stand in .github/gpus.schema.json.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Sequence
@@ -71,8 +72,8 @@ def chosen(path: Path, slug: str) -> Gpu:
 
 
 def require_here(gpu: Gpu) -> None:
-    """Raise UserError where this machine has GPUs, and none of this model: the labels are wrong."""
-    listed = nvidia_smi("--query-gpu=name", "--format=csv,noheader")
+    """Raise UserError where this runner has GPUs, and none of this model: the labels are wrong."""
+    listed = nvidia_smi(*this_runners(), "--query-gpu=name", "--format=csv,noheader")
     names = [line.strip() for line in listed.stdout.splitlines()] if listed else []
     if listed is None or listed.returncode or not any(names):
         return  # scripts/bench tells why nothing can be measured
@@ -83,6 +84,12 @@ def require_here(gpu: Gpu) -> None:
             ".github/gpus.json from it",
             ExitStatus.NOT_MEASURED,
         )
+
+
+def this_runners() -> list[str]:
+    """What keeps nvidia-smi to the one GPU of this runner, where it is named by its UUID."""
+    which = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return [f"--id={which}"] if which.startswith("GPU-") else []
 
 
 def nvidia_smi(*arguments: str) -> subprocess.CompletedProcess[str] | None:

@@ -30,7 +30,7 @@ _NOT_MEASURED = (
     "No regression was found, but something was not measured or cannot be compared, and that is no "
     "pass: the job's summary and report.md name it (exit status 3)."
 )
-_PASSED = "Nothing regressed, and everything was measured."
+_PASSED = "No regression was found, and everything was measured."
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ def unheard(say: Callable[[str], None]) -> Iterator[None]:
     try:
         yield
     finally:
+        # On a line of its own: whoever printed may have been ended in the middle of one.
+        say("")
         say(f"::{token}::")
 
 
