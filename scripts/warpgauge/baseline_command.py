@@ -30,7 +30,7 @@ from warpgauge.baseline_options import (
     Show,
     parse,
 )
-from warpgauge.errors import ExitStatus, UserError
+from warpgauge.errors import ExitStatus, UserError, of_system
 from warpgauge.files import replace_all
 from warpgauge.output import Output
 from warpgauge.text import inert
@@ -41,7 +41,7 @@ def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitSt
     try:
         return _run(parse(argv), root, now or datetime.now(timezone.utc))
     except OSError as fault:
-        raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault
+        raise of_system(fault) from fault
 
 
 def _run(options: Options, root: Path, now: datetime) -> ExitStatus:

@@ -36,7 +36,7 @@ from warpgauge.command_log import CommandLog
 from warpgauge.commits import short
 from warpgauge.comparison import Comparison
 from warpgauge.conclusion import Conclusion, without_baseline
-from warpgauge.errors import ExitStatus, UserError
+from warpgauge.errors import ExitStatus, UserError, of_system
 from warpgauge.every_gpu import Share
 from warpgauge.formats import TERMINAL
 from warpgauge.gpu_watch import GpuWatch
@@ -280,4 +280,4 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
             one = Bench(options, root, shown, notes, faults, argv, before)
             return every_gpu.measured(one) if options.every_gpu else one.run()
     except OSError as fault:
-        raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault
+        raise of_system(fault) from fault

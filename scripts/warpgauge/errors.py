@@ -25,3 +25,8 @@ class UserError(Exception):
     def __init__(self, sentence: str, status: ExitStatus = ExitStatus.BAD_USAGE) -> None:
         super().__init__(sentence)
         self.status = status
+
+
+def of_system(fault: OSError) -> UserError:
+    """What the operating system refused, as a sentence: which file, and why."""
+    return UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}")

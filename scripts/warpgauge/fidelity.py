@@ -31,7 +31,7 @@ from warpgauge import (
 )
 from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
-from warpgauge.errors import ExitStatus, UserError
+from warpgauge.errors import ExitStatus, UserError, of_system
 from warpgauge.fidelity_finding import Finding
 from warpgauge.fidelity_options import Options, parse
 from warpgauge.merge import JsonRow
@@ -218,4 +218,4 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     try:
         return Fidelity(options, root, Output(), Output(stderr=True)).run()
     except OSError as fault:
-        raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault
+        raise of_system(fault) from fault

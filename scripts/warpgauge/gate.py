@@ -16,7 +16,7 @@ from pathlib import Path
 
 from warpgauge import clean_up, git, gpus, heard, streams, worktree
 from warpgauge.commits import short
-from warpgauge.errors import ExitStatus, UserError
+from warpgauge.errors import ExitStatus, UserError, of_system
 from warpgauge.gate_options import Options, parse
 from warpgauge.job_report import Job
 from warpgauge.text import quoted
@@ -91,7 +91,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
             return clean_up.runner(root)
         return Gate(options, root).run()
     except OSError as fault:
-        raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault
+        raise of_system(fault) from fault
 
 
 def _merge_base(root: Path, ref: str) -> str:

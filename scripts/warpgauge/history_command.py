@@ -9,7 +9,7 @@ from pathlib import Path
 
 from warpgauge import gpus, history_add, history_show
 from warpgauge.arguments import Parser, positive
-from warpgauge.errors import ExitStatus, UserError
+from warpgauge.errors import ExitStatus, UserError, of_system
 from warpgauge.github_api import GitHub
 from warpgauge.github_branch import Repository, require_repository
 from warpgauge.output import Output
@@ -34,7 +34,7 @@ def main(
     try:
         return _run(argv, root, environment)
     except OSError as fault:
-        raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault
+        raise of_system(fault) from fault
 
 
 def _run(argv: Sequence[str], root: Path, environment: Mapping[str, str]) -> ExitStatus:

@@ -32,7 +32,7 @@ from warpgauge.comparison import Comparison
 from warpgauge.conclusion import Conclusion
 from warpgauge.context import PROGRAMS
 from warpgauge.discovery import Probe
-from warpgauge.errors import ExitStatus, UserError
+from warpgauge.errors import ExitStatus, UserError, of_system
 from warpgauge.formats import TERMINAL
 from warpgauge.gpu_watch import GpuWatch
 from warpgauge.looks import Looks
@@ -178,4 +178,4 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
         with alone(root / "build", lambda pid: one.waits("in this tree", pid)):
             return one.run()
     except OSError as fault:
-        raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault
+        raise of_system(fault) from fault

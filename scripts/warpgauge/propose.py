@@ -13,7 +13,7 @@ from pathlib import Path
 from warpgauge import git, gpus, proposal, proposal_text, recorded_files
 from warpgauge.arguments import Parser, positive
 from warpgauge.commits import short
-from warpgauge.errors import ExitStatus, UserError
+from warpgauge.errors import ExitStatus, UserError, of_system
 from warpgauge.github_api import GitHub
 from warpgauge.github_branch import Repository, require_repository
 from warpgauge.github_fields import address, number
@@ -38,7 +38,7 @@ def main(
     try:
         return _run(argv, root, environment, now or datetime.now(timezone.utc))
     except OSError as fault:
-        raise UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}") from fault
+        raise of_system(fault) from fault
 
 
 def _run(
