@@ -84,6 +84,17 @@ def test_a_package_the_build_can_fetch_is_no_reason_to_stop(apt: Apt) -> None:
     assert said[-1].startswith("going on without libbenchmark-dev: ")
 
 
+def test_a_package_that_a_distribution_lacks_keeps_no_other_away(apt: Apt) -> None:
+    apt.failing = "chromium"
+    said: list[str] = []
+    needs = [need(name, False, required=False) for name in ("libgtest-dev", "chromium", "git")]
+    system_packages.provide(needs, said.append)
+    installed = [line.split()[-1] for line in apt.commands if " install " in line]
+    assert installed[1:] == ["libgtest-dev", "chromium", "git"]
+    (told,) = [line for line in said if "going on" in line]
+    assert told.startswith("going on without chromium")
+
+
 def test_a_package_that_is_still_too_old_is_told(apt: Apt) -> None:
     with pytest.raises(UserError, match="do not give cmake: install newer ones"):
         system_packages.provide([need("cmake", False)], print)

@@ -85,16 +85,25 @@ def provide(needs: Sequence[Need], say: Callable[[str], None]) -> None:
     if required:
         install([need.package for need in required], say)
     if optional:
-        try:
-            install([need.package for need in optional], say)
-        except UserError as fault:
-            say(f"going on without {', '.join(need.what for need in optional)}: {fault}")
+        _install_if_there(optional, say)
     too_old = [need.what for need in required if not need.present()]
     if too_old:
         raise UserError(
             f"this distribution's packages do not give {', '.join(too_old)}: "
             "install newer ones and put them first on PATH"
         )
+
+
+def _install_if_there(needs: Sequence[Need], say: Callable[[str], None]) -> None:
+    """All at once, or each by itself: what one distribution has, another may not."""
+    try:
+        install([need.package for need in needs], say)
+    except UserError as fault:
+        if len(needs) == 1:
+            say(f"going on without {needs[0].what}: {fault}")
+            return
+        for need in needs:
+            _install_if_there([need], say)
 
 
 def install(packages: Sequence[str], say: Callable[[str], None]) -> None:
