@@ -193,7 +193,7 @@ def test_a_base_that_fails_in_one_round_is_no_pass(
     assert clone.bench("--against", "HEAD~1", "--processes=5") is ExitStatus.NOT_MEASURED
     out = clone.output()[0]
     assert "1 failed" in out
-    assert "failed in the baseline: in round 2: " in out
+    assert "failed in the base: in round 2: " in out
 
 
 def test_an_expected_regression_is_accepted_here_and_by_compare_on_the_same_pair(

@@ -63,7 +63,9 @@ def test_forty_rows_are_drawn_and_the_rest_is_counted() -> None:
     [comparison([verdict("a")]), comparison([]), comparison([], refusal="Other GPUs.")],
 )
 def test_nothing_to_draw_is_a_picture_that_says_so(found: Comparison) -> None:
-    assert any("there is no interval to draw" in one for one in words(found))
+    shown = words(found)
+    assert "There is no interval to draw." in shown
+    assert not any("No benchmark changed" in one for one in shown)
     assert size(intervals.png(found))[0] > 500
 
 
@@ -118,6 +120,23 @@ def test_any_size_has_its_place_on_the_axis_and_no_two_labels_lie_on_each_other(
     at = sorted(float(x) for x, _ in labels)
     assert len(at) >= 2
     assert min(right - left for left, right in pairwise(at)) > 25
+
+
+@pytest.mark.parametrize("ratio", [0.0007, 0.0225, 0.24, 0.9, 2.5, 3.83, 9.0, 40.0, 99.0])
+def test_no_label_of_the_axis_touches_the_next(ratio: float) -> None:
+    rows = [
+        verdict("a/slower", Outcome.REGRESSION, ratio),
+        verdict("a/faster", Outcome.IMPROVED, max(-ratio, -0.95)),
+    ]
+    for found in (comparison(rows), comparison(rows[:1]), comparison(rows[1:])):
+        text = intervals.svg(found)
+        labels = re.findall(r'text-anchor: middle" x="([\d.]+)"[^>]*>([+−]?[\d.]+ %)<', text)
+        ends = sorted(
+            (float(x) - 0.31 * 9.0 * len(label), float(x) + 0.31 * 9.0 * len(label))
+            for x, label in labels
+        )
+        assert len(ends) >= 3
+        assert min(right[0] - left[1] for left, right in pairwise(ends)) > 5.0
 
 
 def test_a_picture_goes_into_a_file_by_its_end_and_nowhere_else(

@@ -17,10 +17,10 @@ from comparisons import comparison, of_every_kind, verdict, with_text
 from conftest import Loader
 from github_page import CHROMIUM, HEIGHT, WIDTH, measured, page
 from test_markdown_text import ALIVE
-from warpgauge import published, report
+from warpgauge import intervals, published, report
 from warpgauge.compare import main
 from warpgauge.comparison import Comparison, ContextDifference, Evidence, Outcome, ResourceChange
-from warpgauge.markdown import MARK, render
+from warpgauge.markdown import render
 from warpgauge.terms import Terms
 from warpgauge.verdict import judge
 
@@ -212,44 +212,56 @@ def test_the_page_lets_through_what_github_does_and_nothing_else() -> None:
 
 
 EXAMPLES = ROOT / ".github" / "examples"
+NAMES = ("improvement", "inconclusive", "regression")
+needs_examples = pytest.mark.skipif(not EXAMPLES.exists(), reason="no examples yet")
 
 
 def assert_is_example(file: Path) -> None:
-    """That it is what the command in the README beside it makes, and nobody's own hand."""
-    text = file.read_text(encoding="utf-8")
-    assert text.endswith(MARK), file
-    assert re.match(r"\*\*\d+ regressions?, \d+ improvements?; \d+ of \d+ unchanged", text), file
-    assert text.count("<details>") == text.count("</details>") >= 1, file
-    assert re.search(r"^\| benchmark \|.* change \(95 % interval\) \|", text, re.MULTILINE), file
-    picture = file.with_suffix(".svg").read_text(encoding="utf-8")
-    assert "<!-- warpgauge intervals of changes -->" in picture, file
-    assert "/home/" not in text + picture, file
+    """That what lies beside a comparison is what the command in the README makes of it."""
+    found = published.load(file.read_text(encoding="utf-8"))
+    assert file.with_suffix(".md").read_text(encoding="utf-8") == render(found), file
+    assert file.with_suffix(".svg").read_text(encoding="utf-8") == intervals.svg(found), file
 
 
-def test_the_examples_are_comments_with_pictures_beside_them() -> None:
-    for file in EXAMPLES.glob("*.md"):
+def first_part(markdown: str) -> str:
+    """What a reader sees of a comment without unfolding anything: verdict, table, plot, notes."""
+    return markdown.split("\n\n<details>")[0]
+
+
+@needs_examples
+def test_the_three_examples_are_made_from_their_comparisons_and_shown_in_the_readme() -> None:
+    files = {file.name for file in EXAMPLES.iterdir()}
+    assert files == {f"{name}.{end}" for name in NAMES for end in ("json", "md", "svg")}
+    readme = (ROOT / ".github" / "README.md").read_text(encoding="utf-8")
+    for name in NAMES:
+        file = EXAMPLES / f"{name}.json"
         assert_is_example(file)
+        assert first_part(file.with_suffix(".md").read_text(encoding="utf-8")) in readme, name
 
 
 @needs_browser
-def test_the_examples_read_at_a_glance() -> None:
-    for file in EXAMPLES.glob("*.md"):
-        seen = measured(file.read_text(encoding="utf-8"))
-        assert seen["rows"][0]["seen"], file
-        assert seen["rows"][0]["bottom"] <= HEIGHT, file
-        assert seen["wide"] == [], file
+@needs_examples
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_reads_at_a_glance(name: str) -> None:
+    seen = measured((EXAMPLES / f"{name}.md").read_text(encoding="utf-8"))
+    assert seen["rows"][0]["seen"]
+    assert seen["rows"][0]["bottom"] <= HEIGHT
+    assert seen["wide"] == []
 
 
-def test_the_command_that_makes_an_example_makes_what_is_asked_of_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_that_makes_an_example_makes_what_is_asked_of_one(tmp_path: Path) -> None:
     base = write(tmp_path / "base.json", run([row("a/b"), row("a/c")]))
     cand = write(tmp_path / "cand.json", run([row("a/b", scaled(1.5)), row("a/c")]))
-    file = tmp_path / "regression.md"
-    asked = [f"--format=markdown={file}", f"--format=intervals={file.with_suffix('.svg')}"]
-    assert main([str(base), str(cand), *asked]) == 1
-    assert capsys.readouterr().out.startswith("1 regression")
+    file = tmp_path / "regression.json"
+    assert main([str(base), str(cand), f"--format=json={file}"]) == 1
+    markdown, picture = file.with_suffix(".md"), file.with_suffix(".svg")
+    made = [f"--format=markdown={markdown}", f"--format=intervals={picture}"]
+    assert main([str(file), *made]) == 1
     assert_is_example(file)
-    file.write_text(file.read_text().replace("| benchmark", "| name"))
-    with pytest.raises(AssertionError):
-        assert_is_example(file)
+    assert first_part(markdown.read_text()).startswith("**1 regression, 0 improvements; 1 of 2")
+    for other in (markdown, picture):
+        text = other.read_text()
+        other.write_text(text.replace("a/b", "a/x"))
+        with pytest.raises(AssertionError):
+            assert_is_example(file)
+        other.write_text(text)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from builders import noisy, row, run, scaled
+from builders import failed, noisy, row, run, scaled
 from conftest import Loader
 from warpgauge.comparison import Evidence, Outcome, Verdict
 from warpgauge.model import Record
@@ -114,3 +114,15 @@ def test_two_runs_that_are_no_pair_are_not_taken_for_one(loaded: Loader) -> None
     assert not are_paired(alone, side(loaded, DRIFT))
     assert not are_paired(side(loaded, DRIFT), side(loaded, DRIFT, pair_id="another"))
     assert are_paired(side(loaded, DRIFT), side(loaded, DRIFT))
+
+
+def test_what_one_side_lacks_is_missing_from_a_base_and_no_baseline(loaded: Loader) -> None:
+    rows = {"whole": [row("a/b"), row("a/c")], "part": [row("a/b")]}
+    for keys, whose in (({"pair_id": "p"}, "base"), ({}, "baseline")):
+        whole, part = (loaded(run(rows[one], **keys)) for one in ("whole", "part"))
+        lost = next(one for one in judge(whole, part).verdicts if one.name == "a/c")
+        assert lost.outcome is Outcome.MISSING
+        assert lost.reason == f"in the {whose}, but the candidate does not have it"
+        broken = loaded(run([row("a/b"), failed("a/c")], **keys))
+        fault = next(one for one in judge(broken, whole).verdicts if one.name == "a/c")
+        assert fault.reason.startswith(f"failed in the {whose}: ")

@@ -159,6 +159,28 @@ def test_a_baseline_compared_with_itself_comes_back() -> None:
     assert_kept(replace(of_every_kind(), candidate=record(source=Source.BASELINE)))
 
 
+def test_the_commit_that_was_measured_in_turns_comes_back_and_nothing_else_in_its_place() -> None:
+    assert_kept(replace(of_every_kind(), beside="a" * 40))
+    document = json.loads(report.render(of_every_kind()))
+    assert document["beside"] == ""
+    for forged in ("main", "a" * 39, "A" * 40, "a" * 40 + "\n", "\n", "$(id)", None):
+        document["beside"] = forged
+        with pytest.raises(UserError, match="is no comparison"):
+            published.load(json.dumps(document))
+
+
+def test_files_below_the_working_directory_are_named_from_there_wherever_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, cand = (record(str(tmp_path / name / "run.json")) for name in ("base", "cand"))
+    found = replace(of_every_kind(), baseline=base, candidate=cand)
+    monkeypatch.chdir(tmp_path)
+    text, shown = report.render(found), markdown.render(found)
+    monkeypatch.chdir("/")
+    assert str(tmp_path) not in text + shown
+    assert markdown.render(published.load(text)) == shown
+
+
 def test_a_fault_is_one_sentence_that_says_where() -> None:
     def refused(text: str) -> str:
         with pytest.raises(UserError) as caught:

@@ -188,7 +188,7 @@ def test_a_message_holds_no_link_no_placeholder_and_no_control(text: str) -> Non
 def test_only_a_whole_number_is_a_line(tmp_path: Path, line: float, told: int | None) -> None:
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "a.cpp").touch()
-    found = place(tmp_path, verdict("a/b", source_line=line))
+    found = place(tmp_path, comparison([]), verdict("a/b", source_line=line))
     assert found == SourcePlace("benchmarks/a.cpp", told)
 
 
@@ -196,11 +196,11 @@ def test_a_cuda_file_goes_before_a_cpp_file(tmp_path: Path) -> None:
     (tmp_path / "benchmarks").mkdir()
     for suffix in ("cu", "cpp"):
         (tmp_path / "benchmarks" / f"a.{suffix}").touch()
-    assert place(tmp_path, verdict("a/b")) == SourcePlace("benchmarks/a.cu", None)
+    assert place(tmp_path, comparison([]), verdict("a/b")) == SourcePlace("benchmarks/a.cu", None)
 
 
 @pytest.mark.parametrize("name", ["..", "../secret/x", "a\0/b", "a b/c", "", "a.cu", "x" * 4000])
 def test_a_name_never_leads_out_of_the_benchmarks(tmp_path: Path, name: str) -> None:
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "...cu").touch()
-    assert place(tmp_path, verdict(name)) is None
+    assert place(tmp_path, comparison([]), verdict(name)) is None

@@ -8,7 +8,7 @@ import shlex
 
 from warpgauge import counters
 from warpgauge.commits import is_full, short
-from warpgauge.comparison import Comparison, Outcome, Verdict
+from warpgauge.comparison import Comparison, Evidence, Outcome, Verdict
 from warpgauge.context import PROGRAMS
 from warpgauge.controls import FAMILY as CONTROLS
 from warpgauge.discovery import FULL_SUITE
@@ -67,8 +67,14 @@ def command(comparison: Comparison, one: Verdict) -> str:
     Against a baseline a time of the host needs the controls that it is held to. A name that is not
     harmless is left out: then the command measures everything.
     """
-    base = _base(comparison)
-    bench = "scripts/bench" + (f" --against {base}" if base else "")
+    base, beside = _base(comparison), _beside(comparison, one)
+    if base is None and beside and one.name not in comparison.baseline.rows:
+        base = beside  # the baseline would not flag it, so that nothing would be confirmed
+    bench = "scripts/bench"
+    if base:
+        bench += f" --against {base}"
+    elif base is None and beside:
+        bench += f" --confirm-beside {beside}"
     if (folders := _folders(comparison)) is not None:
         bench = shlex.join(["scripts/beside", *folders])
     if _is_of_full_suite(comparison, one.name):
@@ -106,6 +112,12 @@ def _folders(comparison: Comparison) -> list[str] | None:
         return None
     told = {word: one[PROGRAMS] for word, one in zip(sides, newest, strict=True)}
     return [one if _HARMLESS_FOLDER.fullmatch(one) else word for word, one in told.items()]
+
+
+def _beside(comparison: Comparison, one: Verdict) -> str:
+    """The commit, short, beside which a row of a baseline's comparison was confirmed, if so."""
+    asked = one.evidence is Evidence.PAIRED and is_full(comparison.beside)
+    return short(comparison.beside) if asked else ""
 
 
 def _base(comparison: Comparison) -> str | None:

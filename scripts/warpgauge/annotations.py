@@ -45,21 +45,23 @@ def _lines(comparison: Comparison) -> Iterator[str]:
             if (verdict.outcome in outcomes or (kind == _ACCEPTED and is_accepted(verdict)))
             and not (refused and verdict.reason == comparison.refusal)
         ]
-        yield from _of_kind(kind, found, _SHOWN - (refused and kind == "error"))
+        yield from _of_kind(comparison, kind, found, _SHOWN - (refused and kind == "error"))
 
 
-def _of_kind(kind: str, verdicts: Sequence[Verdict], room: int) -> Iterator[str]:
+def _of_kind(
+    comparison: Comparison, kind: str, verdicts: Sequence[Verdict], room: int
+) -> Iterator[str]:
     shown = len(verdicts) if len(verdicts) <= room else room - 1
     for verdict in verdicts[:shown]:
-        yield _annotation(kind, verdict)
+        yield _annotation(comparison, kind, verdict)
     if shown < len(verdicts):
         words = f"and {len(verdicts) - shown} more: the log or another report lists them"
         yield command(kind, _PLAIN, words)
 
 
-def _annotation(kind: str, verdict: Verdict) -> str:
+def _annotation(comparison: Comparison, kind: str, verdict: Verdict) -> str:
     properties: dict[str, object] = {}
-    where = place(ROOT, verdict)
+    where = place(ROOT, comparison, verdict)
     if where is not None:
         properties["file"] = where.file
         if where.line is not None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from warpgauge.comparison import Change
 
@@ -15,7 +16,7 @@ WIDTH = 2 * _MIDDLE + 1
 # the two marks counts. Linear around zero and logarithmic outside (the inverse hyperbolic sine),
 # so that 1 % and 40 % are told apart on one line.
 _REACH = 50.0
-_FAR = 10.0 * _REACH
+_LONGEST_REACH = 1e12
 
 # Whoever asks for no minimum effect has all changes in the arrows.
 _LEAST_EFFECT = 1e-9
@@ -23,16 +24,31 @@ _LEAST_EFFECT = 1e-9
 HEADING = "faster ┊ 0 ┊ slower".center(WIDTH)
 
 
-def interval_bar(change: Change, minimum_effect: float, middle: int = _MIDDLE) -> str:
+def reach(drawn: Iterable[tuple[Change, float]]) -> float:
+    """Minimum effects from zero to an end within which each change lies, with its interval.
+
+    `drawn` are changes with their minimum effects.
+    """
+    ends = [
+        max(abs(change.low), abs(change.high)) / max(effect, _LEAST_EFFECT)
+        for change, effect in drawn
+    ]
+    return min(max(_REACH, *ends), _LONGEST_REACH)
+
+
+def interval_bar(
+    change: Change, minimum_effect: float, middle: int = _MIDDLE, reach: float = _REACH
+) -> str:
     """2 * `middle` + 1 characters (WIDTH), with an ━ along the interval and ● at the change.
 
     │ is zero, ┊ the minimum effect either way.
-    ◀ and ▶ stand where it goes on beyond fifty minimum effects.
+    ◀ and ▶ stand where it goes on beyond `reach` minimum effects.
     """
-    width, scale = 2 * middle + 1, middle / math.asinh(_REACH)
+    width, scale = 2 * middle + 1, middle / math.asinh(reach)
     mark, unit = round(scale * math.asinh(1.0)), max(minimum_effect, _LEAST_EFFECT)
+    far = 10.0 * reach
     low, value, high = (
-        middle + round(scale * math.asinh(max(min(one / unit, _FAR), -_FAR)))
+        middle + round(scale * math.asinh(max(min(one / unit, far), -far)))
         for one in (change.low, change.ratio, change.high)
     )
     cells = [" "] * width

@@ -131,7 +131,7 @@ def _drawn(comparison: Comparison) -> Figure:
     figure = Figure(figsize=(width, height), facecolor="white")
     figure.text(_MARGIN / width, 1 - 0.2 / height, top, weight="bold", va="center")
     if not rows:
-        figure.text(_MARGIN / width, 0.4, "No benchmark changed: there is no interval to draw.")
+        figure.text(_MARGIN / width, 0.4, "There is no interval to draw.")
         return figure
     box = (
         (names + 2 * _MARGIN) / width,
@@ -140,7 +140,7 @@ def _drawn(comparison: Comparison) -> Figure:
         1 - (_TOP + _BOTTOM) / height,
     )
     axes = figure.add_axes(box)
-    curved = _draw(axes, rows)
+    curved = _draw(axes, rows, box[2] * width / _LETTER)
     told = [kind.words for kind in dict.fromkeys(row.kind for row in rows)]
     more = f" · {len(found) - len(rows)} more are not drawn" if len(found) > len(rows) else ""
     below = "point: change; whiskers: its 95 % interval; band: too small to count"
@@ -191,8 +191,8 @@ def _plain(text: str) -> str:
     )
 
 
-def _draw(axes: Axes, rows: Sequence[_Row]) -> bool:
-    """Whether the scale is not linear."""
+def _draw(axes: Axes, rows: Sequence[_Row], letters: float) -> bool:
+    """Whether the scale is not linear. As many `letters` fit below the axis."""
     for at, row in enumerate(rows):
         axes.barh(at, 2 * row.effect, left=-row.effect, height=0.8, color="#E4E7EB", zorder=1)
         arms = [[row.change.ratio - row.change.low], [row.change.high - row.change.ratio]]
@@ -210,7 +210,8 @@ def _draw(axes: Axes, rows: Sequence[_Row]) -> bool:
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     ends = [(row.change.low, row.change.high) for row in rows]
-    curved = interval_axis.scale(axes, [*ends, *((-row.effect, row.effect) for row in rows)])
+    spans = [*ends, *((-row.effect, row.effect) for row in rows)]
+    curved = interval_axis.scale(axes, spans, letters)
     axes.grid(visible=True, axis="x", color="#D0D4D9", linewidth=0.6, zorder=0)
     axes.set_axisbelow(True)
     for side in ("top", "right", "left"):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from warpgauge import other_project
 from warpgauge.advice import accept, command, is_harmless
 from warpgauge.comparison import Comparison, Outcome, Verdict
 from warpgauge.markdown_text import prose
@@ -27,18 +28,21 @@ def again(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
         return text
     recorded = accept(comparison)
     text += f"\n{prose(recorded)}\n" if recorded else ""
-    return text + _entry(slower[0])
+    where = "the file that --policy names"
+    if not other_project.is_measured(comparison):
+        where = "`baselines/policy.toml`"
+    return text + _entry(slower[0], where)
 
 
-def _entry(worst: Verdict) -> str:
-    """What a policy says of a change that is known, to be filled in."""
+def _entry(worst: Verdict, where: str) -> str:
+    """What a policy, `where` it lies, says of a change that is known, to be filled in."""
     change, name = worst.change, worst.name
     if change is None or not is_harmless(name) or not 0.0 < 100.0 * change.high < _MOST_PERCENT:
         return ""
     percent = math.ceil(100.0 * change.high)
     gated = "resources = true\n" if worst.by_time is not None else ""
     return (
-        "\nIf it is known and accepted for a time, `baselines/policy.toml` says so, "
+        f"\nIf it is known and accepted for a time, {where} says so, "
         "in this pull request:\n\n"
         f'```toml\n[[expected]]\npattern = "^{name}$"\nslower_by_at_most_percent = {percent}\n'
         f'reason = "..."\nexpires = ...  # a date: 2027-01-31\n{gated}```\n'

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from warpgauge.comparison import Verdict
-from warpgauge.interval_bar import HEADING, interval_bar
+from warpgauge.interval_bar import HEADING, interval_bar, reach
 from warpgauge.text import cut, inert, left_to_right, percent
 
 # More rows would push what follows off the screen; the table above has them all.
@@ -17,7 +17,8 @@ _ROWS = 12
 _MIDDLE = 20
 _NAME = 60
 
-_LEGEND = "● change  ━ its 95 % interval  ┊ the smallest that counts  ◀ ▶ farther out"
+_LEGEND = "● change  ━ its 95 % interval  ┊ the smallest that counts"
+_CUT_OFF = "  ◀ ▶ farther out"
 
 
 def plot(verdicts: Sequence[Verdict]) -> str:
@@ -32,15 +33,19 @@ def plot(verdicts: Sequence[Verdict]) -> str:
     ]
     if not drawn:
         return ""
-    sizes = [percent(change.ratio) for _, change, _ in drawn[:_ROWS]]
+    shown = drawn[:_ROWS]
+    far = reach((change, effect) for _, change, effect in shown)
+    bars = [interval_bar(change, effect, _MIDDLE, far) for _, change, effect in shown]
+    sizes = [percent(change.ratio) for _, change, _ in shown]
     width = max(map(len, sizes))
     body = [f"{'':{width}}  {HEADING.strip().center(2 * _MIDDLE + 1)}".rstrip()]
     body += [
-        f"{size:>{width}}  {interval_bar(change, effect, _MIDDLE)}  {_shown(name)}"
-        for size, (name, change, effect) in zip(sizes, drawn, strict=False)
+        f"{size:>{width}}  {bar}  {_shown(name)}"
+        for size, bar, (name, _, _) in zip(sizes, bars, shown, strict=True)
     ]
     body += [f"… and {len(drawn) - _ROWS} more"] if len(drawn) > _ROWS else []
-    text = "\n".join([*body, _LEGEND])
+    cut_off = any("◀" in bar or "▶" in bar for bar in bars)
+    text = "\n".join([*body, _LEGEND + (_CUT_OFF if cut_off else "")])
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence}text\n{text}\n{fence}"
 

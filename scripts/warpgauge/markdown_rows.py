@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from warpgauge.certainty import certainty
-from warpgauge.comparison import Comparison, ContextDifference, Verdict
+from warpgauge.comparison import Comparison, ContextDifference, Evidence, Verdict
 from warpgauge.likely_cause import likely_cause
 from warpgauge.markdown_text import breakable, code, prose, unbroken
 from warpgauge.provenance import told_values
@@ -42,12 +42,16 @@ def _time(seconds: float | None) -> str:
 
 
 def _of_limit(verdict: Verdict) -> str:
-    """The share before and after, where both are known and differ to a reader."""
+    """The share, and before it the old one where both are known and differ to a reader.
+
+    The old one of a pair only: that of a baseline is of other sessions than the time beside it.
+    """
     if "limit_fraction" not in verdict.counters:
         return ""
     sides = (verdict.baseline_counters, verdict.counters)
     before, after = (unbroken(of_limit(one.get("limit_fraction"))) for one in sides)
-    return after if before == after else _arrow(before, after)
+    paired = verdict.evidence is Evidence.PAIRED
+    return after if before == after or not paired else _arrow(before, after)
 
 
 def _arrow(before: str, after: str) -> str:

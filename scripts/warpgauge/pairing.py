@@ -15,6 +15,7 @@ from warpgauge.counters import FULL_SUITE, SOURCE_LINE
 from warpgauge.kinship import Kin, references
 from warpgauge.model import Clock, Record, Row, Session, Source
 from warpgauge.objection import Objection, reason, standing
+from warpgauge.pairs import are_paired
 from warpgauge.sessions import newest_last
 from warpgauge.text import inert, quantity
 
@@ -47,10 +48,11 @@ def pair(
     pairings: list[Pairing] = []
     unpaired: list[Verdict] = []
     matches = _Matches(baseline, candidate, allow)
+    whose = "base" if are_paired(baseline, candidate) else "baseline"
     for name in names:
         base, cand = baseline.rows.get(name), candidate.rows.get(name)
         if cand is None or cand.error is not None or (base is not None and base.error is not None):
-            unpaired.append(_one_sided(name, base, cand))
+            unpaired.append(_one_sided(name, base, cand, whose))
         elif forbidden := standing(matches.objections(base, cand), allow):
             unpaired.append(_invalid(cand, forbidden))
         elif base is None:
@@ -102,8 +104,8 @@ def _invalid(row: Row, objections: Collection[Objection]) -> Verdict:
     return Verdict(row.name, Outcome.INVALID, row.clock, reason=told, counters=counters)
 
 
-def _one_sided(name: str, base: Row | None, cand: Row | None) -> Verdict:
-    """The verdict of a benchmark that lacks a time on at least one side."""
+def _one_sided(name: str, base: Row | None, cand: Row | None, whose: str) -> Verdict:
+    """The verdict of a benchmark that lacks a time on at least one side; `whose` the other is."""
     if cand is not None and cand.error is not None:
         # No rates of a row that failed, but where it is written, and of which suite.
         kept = (SOURCE_LINE, FULL_SUITE)
@@ -114,10 +116,10 @@ def _one_sided(name: str, base: Row | None, cand: Row | None) -> Verdict:
             name, Outcome.ERROR, cand.clock, reason=why, counters=told, baseline_counters=known
         )
     if base is not None and base.error is not None:
-        reason = f"failed in the baseline: {inert(base.error)}"
+        reason = f"failed in the {whose}: {inert(base.error)}"
         return Verdict(name, Outcome.ERROR, base.clock, reason=reason)
     if base is not None:
-        reason = "in the baseline, but the candidate does not have it"
+        reason = f"in the {whose}, but the candidate does not have it"
         return Verdict(name, Outcome.MISSING, base.clock, reason=reason)
     raise KeyError(name)
 

@@ -10,15 +10,18 @@ error of a mean"), with variances steadied by those of similar benchmarks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from warpgauge.comparison import Outcome, Verdict
 from warpgauge.model import Record, Session
-from warpgauge.pairing import Pairing
 from warpgauge.samples import Groups
 from warpgauge.stats import Estimates, Tests
 from warpgauge.variance import Variances
+
+if TYPE_CHECKING:
+    from warpgauge.pairing import Pairing
 
 # What two run files that were measured in alternation have in common.
 PAIR_KEY = "pair_id"

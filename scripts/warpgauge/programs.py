@@ -17,6 +17,7 @@ from rich.console import Console
 from warpgauge import (
     command_log,
     machine_context,
+    other_project,
     output_file,
     policy,
     program_folder,
@@ -135,7 +136,7 @@ class _Invocation:
 
     def _noted(self, both: Looks[Comparison]) -> Comparison:
         base, candidate = map(_shown, self.asked.folders)
-        note = f"Measured in turns, the programs in {base} and those in {candidate}: {both.told}."
+        note = f"{other_project.IN_TURNS}{base} and those in {candidate}: {both.told}."
         return replace(both.found, notes=(note, *both.found.notes))
 
     def waits(self, where: str, holder: Holder) -> None:

@@ -79,6 +79,7 @@ def read(document: Json, place: Place = _PLACE) -> Comparison:
         differences=tuple(ContextDifference(**one) for one in document["differences"]),
         refusal=document["refusal"],
         alpha=ALPHA if alpha is None else float(alpha),
+        beside=document["beside"],
     )
 
 

@@ -15,6 +15,7 @@ from enum import Enum
 from warpgauge.comparison import Comparison, Outcome, Verdict
 from warpgauge.headline import headline
 from warpgauge.model import Record, Row
+from warpgauge.provenance import nearby
 from warpgauge.sessions import newest_last
 
 FORMAT = "comparison/1"
@@ -46,6 +47,7 @@ def document(comparison: Comparison) -> Json:
         "exit_status": int(comparison.exit_status),
         "refusal": comparison.refusal,
         "alpha": _number(comparison.alpha),
+        "beside": comparison.beside,
         "counts": {outcome.value: comparison.count(outcome) for outcome in Outcome},
         "baseline": _side(comparison.baseline),
         "candidate": _side(comparison.candidate),
@@ -63,7 +65,7 @@ def document(comparison: Comparison) -> Json:
 
 def _side(record: Record) -> Json:
     return {
-        "path": str(record.path),
+        "path": str(nearby(record.path)),
         "source": record.source.value,
         "sessions": [
             {"key": session.key, "context": dict(session.context)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 
+from warpgauge import other_project
 from warpgauge.comparison import Comparison, Outcome, Verdict
 from warpgauge.environment import ROOT
 from warpgauge.headline import headline
@@ -34,7 +35,10 @@ _MOST_RESULTS = 25_000
 _RULES = {
     Outcome.REGRESSION: ("error", "The benchmark is slower than its baseline, or takes more."),
     Outcome.ERROR: ("error", "The benchmark failed on one side."),
-    Outcome.MISSING: ("error", "The benchmark is in the baseline and was not measured."),
+    Outcome.MISSING: (
+        "error",
+        "The benchmark is in the baseline, or the base, and was not measured.",
+    ),
     Outcome.INVALID: ("warning", "The benchmark must not be compared."),
     Outcome.INCONCLUSIVE: ("warning", "The noise is too large to tell."),
 }
@@ -49,7 +53,7 @@ def render(comparison: Comparison) -> str:
         "automationDetails": {"id": "warpgauge/"},
         "columnKind": "unicodeCodePoints",
         "invocations": [_invocation(comparison, len(found) - _MOST_RESULTS)],
-        "results": [_result(verdict) for verdict in found[:_MOST_RESULTS]],
+        "results": [_result(comparison, verdict) for verdict in found[:_MOST_RESULTS]],
     }
     document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
@@ -80,13 +84,13 @@ def _invocation(comparison: Comparison, left_out: int) -> Json:
     }
 
 
-def _result(verdict: Verdict) -> Json:
+def _result(comparison: Comparison, verdict: Verdict) -> Json:
     return {
         "ruleId": verdict.outcome.value,
         "ruleIndex": _INDEX[verdict.outcome],
         "level": _RULES[verdict.outcome][0],
         "message": _message(f"{verdict.name}: {sentence(verdict)}"),
-        "locations": _locations(verdict),
+        "locations": _locations(comparison, verdict),
         "partialFingerprints": _fingerprints(verdict.name),
     }
 
@@ -101,13 +105,15 @@ def _fingerprints(name: str) -> Json:
     return {"benchmarkName/v1": digest, "primaryLocationLineHash": f"{digest[:16]}:1"}
 
 
-def _locations(verdict: Verdict) -> list[Json]:
-    """Without a line no region: line 1 would be a lie."""
-    where = place(ROOT, verdict) or SourcePlace(_FAMILIES, None)
+def _locations(comparison: Comparison, verdict: Verdict) -> list[Json]:
+    """Without a line no region: line 1 would be a lie. Of another project no file is known."""
+    name = {"fullyQualifiedName": inert(verdict.name), "kind": "function"}
+    if other_project.is_measured(comparison):
+        return [{"logicalLocations": [name]}]
+    where = place(ROOT, comparison, verdict) or SourcePlace(_FAMILIES, None)
     physical: Json = {"artifactLocation": {"uri": where.file, "uriBaseId": "%SRCROOT%"}}
     if where.line is not None:
         physical["region"] = {"startLine": where.line}
-    name = {"fullyQualifiedName": inert(verdict.name), "kind": "function"}
     return [{"physicalLocation": physical, "logicalLocations": [name]}]
 
 

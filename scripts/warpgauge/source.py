@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.comparison import Verdict
+from warpgauge import other_project
+from warpgauge.comparison import Comparison, Verdict
 from warpgauge.counters import SOURCE_LINE
 
 # A family's file is named after it; what else a foreign name may hold leads nowhere, and to ask for
@@ -24,9 +25,12 @@ class SourcePlace:
     line: int | None
 
 
-def place(root: Path, verdict: Verdict) -> SourcePlace | None:
-    """``benchmarks/<family>.cu``, or ``.cpp`` where that is what `root` has; None for neither."""
-    if not _FAMILY.fullmatch(verdict.family):
+def place(root: Path, comparison: Comparison, verdict: Verdict) -> SourcePlace | None:
+    """``benchmarks/<family>.cu``, or ``.cpp`` where that is what `root` has; None for neither.
+
+    None for another project's programs: a family of the same name is none of ours.
+    """
+    if other_project.is_measured(comparison) or not _FAMILY.fullmatch(verdict.family):
         return None
     for suffix in _SUFFIXES:
         file = f"benchmarks/{verdict.family}{suffix}"
