@@ -18,6 +18,9 @@ from warpgauge.objection import Objection, reason, standing
 from warpgauge.sessions import newest_last
 from warpgauge.text import inert, quantity
 
+# Why a benchmark is MISSING that the baseline has.
+GONE = "in the baseline, but the candidate does not have it"
+
 _OF_THE_TIMES = frozenset((Allowance.THROTTLED, Allowance.OTHER_PROCESSES, Allowance.PARALLEL))
 
 
@@ -117,8 +120,7 @@ def _one_sided(name: str, base: Row | None, cand: Row | None) -> Verdict:
         reason = f"failed in the baseline: {inert(base.error)}"
         return Verdict(name, Outcome.ERROR, base.clock, reason=reason)
     if base is not None:
-        reason = "in the baseline, but the candidate does not have it"
-        return Verdict(name, Outcome.MISSING, base.clock, reason=reason)
+        return Verdict(name, Outcome.MISSING, base.clock, reason=GONE)
     raise KeyError(name)
 
 
