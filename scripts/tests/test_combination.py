@@ -15,6 +15,8 @@ from warpgauge.errors import ExitStatus
 from warpgauge.looks import Looks
 from warpgauge.model import Clock, Record
 
+ASKED = "9876543210" * 4
+
 
 @pytest.fixture
 def record(loaded: Loader) -> Record:
@@ -142,16 +144,101 @@ def test_without_flags_there_is_nothing_to_say(record: Record) -> None:
 def test_another_base_than_the_baselines_own_is_told(record: Record) -> None:
     screened = comparison(record, a=Outcome.IMPROVED, b=Outcome.NEW)
     paired = comparison(record, a=Outcome.PASS, b=Outcome.REGRESSION)
-    found = combined(screened, Looks(paired, "7 rounds"), {"b"}, "9876543210" * 4)
+    found = combined(screened, Looks(paired, "7 rounds"), {"b"}, ASKED)
     assert outcomes(found) == {"a": Outcome.PASS, "b": Outcome.REGRESSION}
     assert found.notes == (
-        "Screened against the baseline: 2 of 2 benchmarks were flagged. Measured again in turns "
-        "with commit 9876543210, 7 rounds: 1 slower, 1 unchanged.",
+        "Screened against the baseline: 1 of 1 benchmark was flagged, 1 is new to it. Measured "
+        "again in turns with commit 9876543210, 7 rounds: 1 slower, 1 unchanged.",
         "Not by this change: 'a' differs from what the baseline recorded, and not from commit "
         "9876543210 as it runs here now. The code before it, machine, driver or toolkit changed; a "
         "new session of the baseline takes that in.",
         "seen before",
     )
+    assert found.beside == ASKED
+    assert combined(screened, Looks(paired, "7 rounds")).beside == ""
+
+
+@pytest.mark.parametrize(
+    ("refusal", "why"),
+    [("Both are Debug builds.", "Both are Debug builds"), (None, "the pair has no time of it")],
+)
+def test_what_is_new_and_no_pair_judged_is_no_pass(
+    record: Record, refusal: str | None, why: str
+) -> None:
+    screened = comparison(record, a=Outcome.NEW, b=Outcome.PASS, c=Outcome.NEW)
+    paired = replace(comparison(record, a=Outcome.NEW), refusal=refusal)
+    found = combined(screened, Looks(paired, "7 rounds"), {"a"}, ASKED)
+    # c is new to the base, too.
+    assert outcomes(found) == {"a": Outcome.INVALID, "b": Outcome.PASS, "c": Outcome.NEW}
+    reason = f"new to the baseline, and not measured beside commit 9876543210: {why}"
+    assert found.verdicts[0].reason == reason
+    assert found.exit_status is ExitStatus.NOT_MEASURED
+    assert found.notes[0].startswith(
+        "Screened against the baseline: 0 of 1 benchmark was flagged, 1 is new to it. "
+    )
+
+
+def test_a_program_of_the_base_that_does_not_list_is_why_what_is_new_has_no_pair(
+    record: Record,
+) -> None:
+    screened = comparison(record, **{"a/new": Outcome.NEW})
+    family = Verdict("a", Outcome.ERROR, Clock.DEVICE, reason="bench_a: no library")
+    paired = replace(comparison(record, **{"a/new": Outcome.NEW}), verdicts=(family,))
+    (found,) = combined(screened, Looks(paired, "7 rounds"), {"a/new"}, ASKED).verdicts
+    assert found.reason.endswith("beside commit 9876543210: bench_a: no library")
+
+
+def test_a_refused_comparison_knows_nothing_new(record: Record) -> None:
+    screened = replace(comparison(record, a=Outcome.NEW), refusal="Nothing in common.")
+    assert unconfirmed(screened, "it does not build", ASKED, {"a"}) is screened
+
+
+def changed(
+    outcome: Outcome, ratio: float, *, least: float = 0.005, accepted: str = "", reason: str = ""
+) -> Verdict:
+    return Verdict(
+        "a",
+        outcome,
+        Clock.DEVICE,
+        change=Change(ratio, ratio - 0.001, ratio + 0.001),
+        minimum_effect=least,
+        accepted=accepted,
+        reason=reason,
+    )
+
+
+def test_what_a_policy_expects_is_not_accepted_a_second_time(record: Record) -> None:
+    was = changed(Outcome.REGRESSION, 2.2, reason="expected at most 85 % (known)")
+    now = changed(Outcome.PASS, 0.778, accepted="known, until 2999-01-31")
+    screened = replace(comparison(record), verdicts=(was,))
+    both = Looks(replace(screened, verdicts=(now,)), "7 rounds")
+    found = combined(screened, both, asked=ASKED)
+    reason = (
+        "expected at most 85 % (known); accepted beside commit 9876543210 (+77.8 %), not against "
+        "the baseline (+220 %)"
+    )
+    assert found.verdicts == (replace(was, reason=reason),)
+    assert found.notes[0].endswith("7 rounds: 1 slower.")
+    # The baseline's own commit was before any of it.
+    assert combined(screened, both).verdicts == (now,)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "by_time", "left"),
+    [
+        (0.04, None, Outcome.PASS),  # under the minimum effect that a policy sets: no change
+        (0.04, Outcome.PASS, Outcome.REGRESSION),  # what it takes is what is expected
+        (0.06, None, Outcome.REGRESSION),
+    ],
+)
+def test_only_an_expected_entry_can_be_used_up(
+    record: Record, ratio: float, by_time: Outcome | None, left: Outcome
+) -> None:
+    was = changed(Outcome.REGRESSION, 0.5, least=0.05)
+    now = replace(changed(Outcome.PASS, ratio, least=0.05, accepted="known"), by_time=by_time)
+    screened = replace(comparison(record), verdicts=(was,))
+    found = combined(screened, Looks(replace(screened, verdicts=(now,)), "7 rounds"), asked=ASKED)
+    assert outcomes(found) == {"a": left}
 
 
 def test_what_must_not_be_compared_is_not_flagged(record: Record) -> None:

@@ -4,14 +4,32 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 from clone import HOST_TIMES, TIMES, GitRepository
 from test_confirm import SLOW, recorded
+from warpgauge import confirm
+from warpgauge.comparison import Comparison
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.options import parse
 from warpgauge.run_paths import RunPaths
+
+JSON = ("--format", "json")
+
+
+def policy(clone: GitRepository, text: str) -> None:
+    (clone.root / "baselines" / "policy.toml").write_text(text)
+
+
+def told(clone: GitRepository) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(clone.capsys.readouterr().out)
+    return document
+
+
+def verdicts(document: dict[str, Any]) -> dict[str, Any]:
+    return {one["name"]: one for one in document["verdicts"]}
 
 
 def beside(clone: GitRepository, ref: str, *more: str) -> ExitStatus:
@@ -57,7 +75,10 @@ def test_what_the_baseline_does_not_know_is_judged_beside_that_commit(clone: Git
     clone.commit({"host": HOST_TIMES, "sync": {**TIMES, "sync/new": 1000.0}})
     clone.write({"host": HOST_TIMES, "sync": {**TIMES, "sync/new": 2000.0}})
     assert beside(clone, "HEAD") is ExitStatus.REGRESSION
-    assert "Worst: sync/new" in clone.output()[0]
+    out, err = clone.output()
+    assert "Worst: sync/new" in out
+    assert "0 of 3 benchmarks were flagged, 1 is new to it. Measured again" in out
+    assert "Confirming 1 benchmark: again" in err
     assert clone.bench("--processes=5") is ExitStatus.OK  # the baseline alone cannot tell
 
 
@@ -76,8 +97,46 @@ def test_what_is_new_to_both_does_not_stand_in_the_way_of_what_is_not(clone: Git
     clone.write({"host": HOST_TIMES, "sync": {**SLOW, "sync/new": 1000.0}})
     assert beside(clone, "HEAD") is ExitStatus.REGRESSION
     out = clone.output()[0]
-    assert "1 of 3 benchmarks was flagged" in out
+    assert "1 of 3 benchmarks was flagged. Measured" in out
     assert "1 slower." in out
+    assert "1 new" in out
+
+
+def test_an_expected_regression_is_accepted_once_and_not_of_each_change(
+    clone: GitRepository,
+) -> None:
+    recorded(clone)
+    policy(
+        clone,
+        '[[expected]]\npattern = "^sync/busy$"\nslower_by_at_most_percent = 85\n'
+        'reason = "the bounds check"\nexpires = 2999-01-31\n',
+    )
+    base = clone.commit({"host": HOST_TIMES, "sync": SLOW}, message="accepted, and merged")
+    clone.commit({"host": HOST_TIMES, "sync": {**TIMES, "sync/busy": 16000.0}})
+    assert beside(clone, "HEAD~1", *JSON) is ExitStatus.REGRESSION
+    busy = verdicts(told(clone))["sync/busy"]
+    assert busy["outcome"] == "REGRESSION"
+    assert busy["reason"].startswith("expected at most 85 % (the bounds check); accepted beside ")
+    assert f"commit {base[:10]} (+77.8 %), not against the baseline (+220 %)" in busy["reason"]
+
+
+def test_a_comparison_tells_beside_which_commit_it_was_measured(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Comparison] = []
+
+    def kept(*arguments: Any) -> Comparison:  # noqa: ANN401
+        seen.append(confirmed(*arguments))
+        return seen[-1]
+
+    confirmed = confirm.confirmed
+    monkeypatch.setattr(confirm, "confirmed", kept)
+    recorded(clone)
+    head = clone.git("rev-parse", "HEAD")
+    clone.write({"host": HOST_TIMES, "sync": SLOW})
+    beside(clone, "HEAD")
+    clone.bench("--processes=5")
+    assert [one.beside for one in seen] == [head, ""]
 
 
 def test_without_a_baseline_everything_is_measured_in_turns(clone: GitRepository) -> None:

@@ -42,6 +42,7 @@ from warpgauge.formats import TERMINAL
 from warpgauge.gpu_watch import GpuWatch
 from warpgauge.measuring import Measuring, Suite
 from warpgauge.model import Record
+from warpgauge.one_sided import new
 from warpgauge.options import Options, parse
 from warpgauge.output import Output
 from warpgauge.partial_report import Report
@@ -144,7 +145,9 @@ class Bench:
 
         def settled(found: Comparison) -> Comparison:
             if tired is not None:
-                return unconfirmed(found, "the GPU stays slow", commit)
+                return unconfirmed(
+                    found, "the GPU stays slow", commit, new(found) if commit else ()
+                )
             if options.record:
                 return found
             # The files of the pair tell by themselves what they were asked for.

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from warpgauge.commits import short
 from warpgauge.comparison import UNMEASURED, Comparison, Outcome, Verdict
 from warpgauge.headline import is_accepted, judged
 from warpgauge.looks import Looks
+from warpgauge.one_sided import missing, unjudged
 from warpgauge.sessions import newest_last
 from warpgauge.text import inert, named, percent, plural
 
@@ -60,18 +61,23 @@ def combined(
 
     The pair's base is the baseline's own commit, unless another was `asked` for.
 
-    A pair that could not be measured acquits nobody: a regression stays one, and a benchmark that
-    the base does not have keeps its verdict. Nor does one that is too noisy to rule out what the
-    baseline saw: that is INCONCLUSIVE.
+    A pair that could not be measured acquits nobody: a regression stays one, a benchmark that the
+    base does not have keeps its verdict, and one that is new to the baseline is INVALID. Nor does
+    one that is too noisy to rule out what the baseline saw: that is INCONCLUSIVE.
     """
     flags, paired = flagged(screened, also), both.found
     if paired.refusal is not None:
-        return unconfirmed(screened, paired.refusal, asked)
+        return unconfirmed(screened, paired.refusal, asked, also)
     beside = {one.name: one for one in paired.verdicts}
     found = {
-        one.name: _settled(one, beside[one.name], _whose(asked))
+        one.name: _settled(one, beside[one.name], asked)
         for one in flags
         if one.name in beside and _counts(one, beside[one.name])
+    }
+    left = {
+        one.name: unjudged(one, asked, _why_not(one, beside))
+        for one in flags
+        if one.outcome is Outcome.NEW and one.name not in found
     }
     newest = newest_last(paired.baseline.sessions.values())[-1]
     commit = inert(short(newest.context.get("commit", "")))
@@ -87,25 +93,55 @@ def combined(
     ]
     return replace(
         screened,
-        verdicts=tuple(found.get(one.name, one) for one in screened.verdicts),
+        verdicts=tuple({**found, **left}.get(one.name, one) for one in screened.verdicts),
         notes=(note, *_moved(moved, asked), *screened.notes),
+        beside=asked,
     )
 
 
-def unconfirmed(screened: Comparison, why: str, asked: str = "") -> Comparison:
-    """`screened` with a note on why nothing of it was confirmed, where anything was to be."""
-    flags = flagged(screened)
-    if not flags:
+def unconfirmed(
+    screened: Comparison, why: str, asked: str = "", also: Collection[str] = ()
+) -> Comparison:
+    """`screened` with a note on why nothing of it was confirmed, where anything was to be.
+
+    What is new to the baseline, and of `also`, nothing has judged then: it is INVALID.
+    """
+    unknown = {one.name for one in screened.verdicts if one.outcome is Outcome.NEW} & {*also}
+    flags = flagged(screened, unknown)
+    why = why.removesuffix(".")
+    if flags:
+        note = (
+            f"{_SCREENED}{_flagged(flags, screened)}. Not measured again beside "
+            f"{_whose(asked)}: {why}."
+        )
+    elif asked and missing(screened):
+        note = f"Whether {_whose(asked)} has what is missing here is not known: {why}."
+    else:
         return screened
-    note = (
-        f"{_SCREENED}{_flagged(flags, screened)}. Not measured again beside "
-        f"{_whose(asked)}: {why.removesuffix('.')}."
+    verdicts = tuple(
+        unjudged(one, asked, why) if one.name in unknown else one for one in screened.verdicts
     )
-    return replace(screened, notes=(note, *screened.notes))
+    return replace(screened, verdicts=verdicts, notes=(note, *screened.notes))
+
+
+def _why_not(new: Verdict, beside: Mapping[str, Verdict]) -> str:
+    """Why a pair does not judge what is new to the baseline."""
+    family = beside.get(new.family)  # of a program that does not say what it has
+    return family.reason if family and family.reason else "the pair has no time of it"
 
 
 def _is_unchanged(verdict: Verdict) -> bool:
     return verdict.outcome is Outcome.PASS and not is_accepted(verdict)
+
+
+def _is_expected(verdict: Verdict) -> bool:
+    """Whether it would be a regression, but for a policy's expected entry.
+
+    What a policy accepts else is under the minimum effect that it sets.
+    """
+    if not is_accepted(verdict) or verdict.change is None or verdict.minimum_effect is None:
+        return False
+    return verdict.by_time is not None or verdict.change.ratio >= verdict.minimum_effect
 
 
 def _counts(screened: Verdict, paired: Verdict) -> bool:
@@ -120,26 +156,40 @@ def _whose(asked: str) -> str:
     return f"commit {inert(short(asked))}" if asked else "its commit"
 
 
-def _settled(screened: Verdict, paired: Verdict, base: str) -> Verdict:
-    """`paired`, unless its interval is so wide that the change that was screened is in it."""
+def _settled(screened: Verdict, paired: Verdict, asked: str) -> Verdict:
+    """`paired`, unless its interval is so wide that the change that was screened is in it.
+
+    Nor where a policy's expected entry accepts the pair's, but not what was screened beside another
+    commit than the baseline's own: the entry may have been used up before that commit.
+    """
     seen, found = screened.change, paired.change
-    if screened.outcome not in _CHANGED or not paired.undecided or seen is None or found is None:
+    if screened.outcome not in _CHANGED or seen is None or found is None:
+        return paired
+    if asked and screened.outcome is Outcome.REGRESSION and _is_expected(paired):
+        both = (
+            f"accepted beside {_whose(asked)} ({percent(found.ratio)}), not against the baseline "
+            f"({percent(seen.ratio)})"
+        )
+        return replace(screened, reason="; ".join(filter(None, (screened.reason, both))))
+    if not paired.undecided:
         return paired
     if paired.outcome is not Outcome.PASS or paired.accepted:
         return paired
     if not found.low <= seen.ratio <= found.high:
         return paired
     reason = (
-        f"against the baseline {percent(seen.ratio)}, which {base} beside it neither shows nor "
-        "rules out"
+        f"against the baseline {percent(seen.ratio)}, which {_whose(asked)} beside it neither "
+        "shows nor rules out"
     )
     return replace(paired, outcome=Outcome.INCONCLUSIVE, reason=reason)
 
 
 def _flagged(flags: Sequence[Verdict], screened: Comparison) -> str:
-    are = "was" if len(flags) == 1 else "were"
     new = sum(one.outcome is Outcome.NEW for one in flags)
-    return f"{len(flags)} of {plural(judged(screened) + new, 'benchmark')} {are} flagged"
+    count, total = len(flags) - new, judged(screened)
+    are = "was" if 1 in (count, total) else "were"
+    told = f"{count} of {plural(total, 'benchmark')} {are} flagged"
+    return told + (f", {new} {'is' if new == 1 else 'are'} new to it" if new else "")
 
 
 def _found(flags: Sequence[Verdict], found: Sequence[Verdict]) -> str:

@@ -10,11 +10,13 @@ from warpgauge import worktree
 from warpgauge.beside import Beside
 from warpgauge.combination import combined, flagged, unconfirmed
 from warpgauge.commits import is_full, short
-from warpgauge.comparison import Comparison, Outcome
+from warpgauge.comparison import Comparison
 from warpgauge.context import same_model
 from warpgauge.errors import UserError
 from warpgauge.kinship import references
 from warpgauge.model import Clock, Record
+from warpgauge.one_sided import lacking, missing, new, without
+from warpgauge.paired import Side
 from warpgauge.selection import exactly
 from warpgauge.sessions import newest_last
 from warpgauge.spending import unsettled
@@ -35,42 +37,65 @@ def confirmed(
     Where there can be none `screened` stands after `further` rounds, and the note says why.
 
     Beside the commit `asked` for, where one was, what the baseline does not know is measured, too:
-    nothing else would judge it.
+    nothing else would judge it. What is missing there as it is here has no verdict.
     """
-    new = _new(screened) if asked else set()
-    also = _undecided(screened, beside) | new
-    flags = flagged(screened, also)
-    if not beside.measuring.options.confirm:
-        return unconfirmed(further(screened), "--no-confirm was given")
-    if not flags:
-        return screened
     measuring = beside.measuring
+    if not measuring.options.confirm:
+        return unconfirmed(further(screened), "--no-confirm was given")
+    to_judge = new(screened) if asked else set()
+    # Without a GPU the base's programs for it are not asked.
+    lost = missing(screened) if asked and not beside.suite.probe.no_gpu else set()
+    also = _undecided(screened, beside) | to_judge
+    flags = flagged(screened, also)
+    if not flags and not lost:
+        return screened
+    gone: set[str] = set()
+    both = None
     try:
         told = asked or commit_of(screened.baseline, screened.candidate)
         commit = worktree.commit_of(measuring.root, told)
-        measuring.note(
-            f"Confirming {plural(len(flags), 'flagged benchmark')}: again, in turns with commit "
-            f"{short(commit)}{'' if asked else ' of the baseline'}"
-        )
+        measuring.note(_announced(len(flags), len(lost), commit, asked))
         base = beside.base(commit)
-        also -= new - {name for binary in base.binaries for name in binary.names}
+        gone = lacking(base, lost - beside.suite.left_out)
+        unknown = lacking(base, to_judge)
+        to_judge, also = to_judge - unknown, also - unknown
         names = [one.name for one in flagged(screened, also)]
-        if not names:
-            return screened  # what is new to the baseline is new to the base, too
-        sides = base.only(names), beside.candidate.only(names)
-        both = beside.compared(*sides, exactly(names), files, judge)
-    except UserError as fault:
-        return unconfirmed(further(screened), str(fault), asked)
-    except OSError as fault:
-        why = f"{fault.filename or 'the system'}: {fault.strerror or fault}"
-        return unconfirmed(further(screened), why, asked)
+        if names:
+            sides = base.only(names), beside.candidate.only(names)
+            _require_listed(sides[0], commit)
+            both = beside.compared(*sides, exactly(names), files, judge)
+    except (UserError, OSError) as fault:
+        left = without(further(screened), gone, asked)
+        return unconfirmed(left, _words(fault), asked, to_judge)
+    if both is None:  # what is new to the baseline is new to the base, too
+        return without(screened, gone, asked)
     if both.stop is not None:
         raise both.stop
-    return combined(screened, both, also, asked)
+    return without(combined(screened, both, also, asked), gone, asked)
 
 
-def _new(screened: Comparison) -> set[str]:
-    return {one.name for one in screened.verdicts if one.outcome is Outcome.NEW}
+def _announced(flags: int, lost: int, commit: str, asked: str) -> str:
+    """What is to be done beside `commit`."""
+    shown = short(commit)
+    if not flags:
+        return f"Looking in commit {shown} for {plural(lost, 'benchmark')} of the baseline"
+    if asked:
+        return f"Confirming {plural(flags, 'benchmark')}: again, in turns with commit {shown}"
+    what = plural(flags, "flagged benchmark")
+    return f"Confirming {what}: again, in turns with commit {shown} of the baseline"
+
+
+def _require_listed(base: Side, commit: str) -> None:
+    """Raise UserError where all that is left of `base` cannot say what it has."""
+    if base.binaries and all(one.fault for one in base.binaries):
+        one = base.binaries[0]
+        raise UserError(f"{one.path.name} of commit {short(commit)} {one.fault}")
+
+
+def _words(fault: UserError | OSError) -> str:
+    if isinstance(fault, UserError):
+        return str(fault)
+    return f"{fault.filename or 'the system'}: {fault.strerror or fault}"
 
 
 def _undecided(screened: Comparison, beside: Beside) -> set[str]:
@@ -78,7 +103,7 @@ def _undecided(screened: Comparison, beside: Beside) -> set[str]:
     measuring = beside.measuring
     budget, sure = measuring.budget, {one.name for one in flagged(screened)}
     names = {one.name for one in unsettled(screened)} - sure
-    if budget is None or not names or not measuring.options.confirm:
+    if budget is None or not names:
         return set()
     lane = beside.candidate.only([*sure, *names]).lane()
     if budget.left >= measuring.options.processes * budget.needed([lane, lane]):

@@ -19,6 +19,9 @@ from warpgauge.pairs import are_paired
 from warpgauge.sessions import newest_last
 from warpgauge.text import inert, quantity
 
+# Why a benchmark is MISSING that the baseline has.
+GONE = ", but the candidate does not have it"
+
 _OF_THE_TIMES = frozenset((Allowance.THROTTLED, Allowance.OTHER_PROCESSES, Allowance.PARALLEL))
 
 
@@ -119,8 +122,7 @@ def _one_sided(name: str, base: Row | None, cand: Row | None, whose: str) -> Ver
         reason = f"failed in the {whose}: {inert(base.error)}"
         return Verdict(name, Outcome.ERROR, base.clock, reason=reason)
     if base is not None:
-        reason = f"in the {whose}, but the candidate does not have it"
-        return Verdict(name, Outcome.MISSING, base.clock, reason=reason)
+        return Verdict(name, Outcome.MISSING, base.clock, reason=f"in the {whose}{GONE}")
     raise KeyError(name)
 
 
