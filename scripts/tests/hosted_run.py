@@ -64,6 +64,7 @@ class HostedRun:
             "repository": home, "head_repository": fork,
         }  # fmt: skip
         self.pulls: list[Json] = [self.pull()]
+        self.later: list[Json] = []  # other runs of the workflow at this head
         self.jobs: list[Json] = [self.job("gate (NVIDIA H200)")]
         self.artifacts: list[Json] = []
         self.comments: list[Json] = []
@@ -134,6 +135,8 @@ class HostedRun:
         self.api.on("GET", f"{run}/jobs", lambda asked: Answer({"jobs": self.jobs}))
         listed = {"total_count": 1, "artifacts": self.artifacts}
         self.api.on("GET", f"{run}/artifacts", lambda asked: Answer(listed))
+        runs = f"/repos/{HOME}/actions/workflows/gpu.yml/runs"
+        self.api.on("GET", runs, self._runs)
         self.api.on("GET", f"/repos/{HOME}/pulls", self._pulls)
         comments = f"/repos/{HOME}/issues/{PULL}/comments"
         self.api.on("GET", comments, lambda asked: Answer(self.comments))
@@ -142,6 +145,12 @@ class HostedRun:
             path = f"/repos/{HOME}/issues/comments/{number}"
             self.api.on("PATCH", path, self._patch)
             self.api.on("DELETE", path, self._delete)
+
+    def _runs(self, asked: Asked) -> Answer:
+        assert asked.query["event"] == "pull_request"
+        found = [self.run, *self.later]
+        of_head = [one for one in found if one["head_sha"] == asked.query["head_sha"]]
+        return Answer({"total_count": len(of_head), "workflow_runs": of_head})
 
     def _pulls(self, asked: Asked) -> Answer:
         """GitHub's filter, which is by the owner's name and the branch's."""

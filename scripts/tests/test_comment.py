@@ -18,7 +18,7 @@ from warpgauge.markdown import MARK
 from warpgauge.pull_request import Run
 from warpgauge.sticky import LENGTH_LIMIT, outdated
 
-THE_RUN = Run(HOME, RUN, 1, True, HEAD, BRANCH, FORK, RUN_URL)
+THE_RUN = Run(HOME, RUN, 3, 1, True, HEAD, BRANCH, FORK, RUN_URL)
 
 
 def part(found: Comparison | str, slug: str = "nvidia-h200", name: str = "NVIDIA H200") -> Part:

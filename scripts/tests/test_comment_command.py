@@ -202,16 +202,35 @@ def test_how_a_job_ended_is_said_in_our_own_words(
     hosted: HostedRun, conclusion: str, words: str
 ) -> None:
     hosted.artifacts.clear()
-    hosted.jobs = [hosted.job("NVIDIA H200", conclusion)]
+    hosted.jobs = [hosted.job("gate (NVIDIA H200)", conclusion)]
     hosted.comment()
     assert words in hosted.body
     assert "@all" not in hosted.body
 
 
-def test_a_run_without_any_job_says_nothing(hosted: HostedRun) -> None:
+@pytest.mark.parametrize("jobs", [[], ["which GPUs"], ["gate (${{ matrix.name }})", "NVIDIA H200"]])
+def test_a_run_without_any_job_marks_the_comment_as_one_that_begins_does(
+    hosted: HostedRun, capsys: pytest.CaptureFixture[str], jobs: list[str]
+) -> None:
+    """As one that nobody has approved, which GitHub calls completed."""
+    hosted.run["conclusion"] = "action_required"
     hosted.artifacts.clear()
-    hosted.jobs = [hosted.job("plan")]
-    assert "without a job for any GPU" in silence(hosted)
+    hosted.jobs = [hosted.job(name) for name in jobs]
+    assert hosted.comment() is ExitStatus.OK
+    assert hosted.api.writes == []
+    hosted.said(f"{MARK}**0 regressions** of an older commit")
+    assert hosted.comment() is ExitStatus.OK
+    assert f"> **Outdated.** Commit `{HEAD[:10]}` is yet to be measured" in hosted.body
+    assert "**0 regressions**" in hosted.body
+    assert "ended without a job for any GPU\nmarked as outdated" in capsys.readouterr().out
+
+
+def test_a_job_whose_name_only_holds_the_gpu_s_is_of_another(hosted: HostedRun) -> None:
+    hosted.artifacts.clear()
+    hosted.jobs += [hosted.job("gate (NVIDIA H200 NVL)", "cancelled"),
+                    hosted.job("nvidia-h200", "timed_out")]  # fmt: skip
+    hosted.comment()
+    assert "its job failed before anything was compared" in hosted.body
 
 
 def test_what_an_earlier_attempt_left_is_not_this_one_s(hosted: HostedRun) -> None:
@@ -232,6 +251,21 @@ def test_artifacts_of_other_names_are_not_even_fetched(hosted: HostedRun) -> Non
     hosted.artifacts[-1]["size_in_bytes"] = 10**12
     hosted.comment()
     assert [one.path for one in hosted.storage.asked] == ["/blob/909"]
+
+
+@pytest.mark.parametrize("size", [0, None, "many"])
+def test_the_size_of_an_artifact_of_another_name_is_no_matter(
+    hosted: HostedRun, size: object
+) -> None:
+    hosted.artifacts.append({"id": 5, "name": "performance", "size_in_bytes": size})
+    hosted.comment()
+    assert "**1 regression" in hosted.body
+
+
+def test_an_empty_artifact_is_judged_by_what_it_holds(hosted: HostedRun) -> None:
+    hosted.artifacts[0]["size_in_bytes"] = 0
+    hosted.comment()
+    assert "**1 regression" in hosted.body
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,15 @@ def test_a_list_is_read_to_its_last_page(fake: FakeGitHub) -> None:
     assert fake.api.listed("/l", key="jobs") == [{"id": 1}, {"id": 2}, {"id": 3}]
 
 
+@pytest.mark.parametrize("host", ["a..b", "a" * 70 + ".com"])
+def test_a_host_that_no_name_can_be_is_one_sentence(fake: FakeGitHub, host: str) -> None:
+    with pytest.raises(UserError, match="is no address"):
+        GitHub(TOKEN, f"https://{host}")
+    fake.on("GET", "/zip", Answer(status=302, headers={"Location": f"https://{host}/x"}))
+    with pytest.raises(UserError, match="is no address"):
+        fake.api.download("/zip", 100)
+
+
 def test_a_list_without_an_end_is_refused(fake: FakeGitHub) -> None:
     link = f'<{fake.url}/l?page=2>; rel="next"'
     fake.on("GET", "/l", Answer([], headers={"Link": link}))

@@ -161,6 +161,25 @@ def test_a_forged_run_file_is_refused(project: Nights, keys: dict[str, str], why
     assert why in project.refused()
 
 
+@pytest.mark.parametrize("factor", [1e-300, 1e-7, 1e13, 1e300])
+def test_a_time_that_no_benchmark_takes_is_refused(project: Nights, factor: float) -> None:
+    project.night(project.recorded(factor))
+    told = project.refused()
+    assert "'memcpy/a' takes 1e" in told
+    assert "which no benchmark does" in told
+
+
+@pytest.mark.parametrize("factor", [1e-5, 1e11])
+def test_times_that_lie_as_far_apart_as_any_are_shown(
+    project: Nights, capsys: pytest.CaptureFixture[str], factor: float
+) -> None:
+    project.night(project.recorded(factor))
+    project.add()
+    git(project.root, "fetch", "--quiet", "origin", "history")
+    history_command.main(["show", "nvidia-test", "--ref=FETCH_HEAD"], project.root, {})
+    assert "memcpy/a" in capsys.readouterr().out
+
+
 def test_one_forged_file_keeps_all_out(project: Nights) -> None:
     project.night(project.recorded())
     project.night(b"{", "nvidia-other")

@@ -157,6 +157,8 @@ def test_a_filter_that_matches_nothing_is_told(history: History) -> None:
         {"warpgauge_format": "history/2"},
         {"seconds": {"a/b": -1.0}},
         {"seconds": {"a/b": "1"}},
+        {"seconds": {"a/b": 1e308}},
+        {"seconds": {"a/b": 1e-300}},
         {"seconds": {"": 1.0}},
         {"seconds": [1.0]},
         {"facts": {"gpu_name": 1}},

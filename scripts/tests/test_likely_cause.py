@@ -21,7 +21,7 @@ from warpgauge.comparison import (
     Verdict,
 )
 from warpgauge.errors import UserError
-from warpgauge.likely_cause import likely_cause
+from warpgauge.likely_cause import likely_causes
 from warpgauge.markdown_again import again
 from warpgauge.model import Clock, Source
 
@@ -39,7 +39,7 @@ def slower(
 
 
 def cause(one: Verdict, *differences: ContextDifference, found: Comparison | None = None) -> str:
-    return likely_cause(found or comparison([one], differences=differences), one)
+    return likely_causes(found or comparison([one], differences=differences))(one)
 
 
 def test_a_resource_that_differs_is_the_likely_cause_whatever_else_does() -> None:

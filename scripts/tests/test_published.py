@@ -22,6 +22,7 @@ from comparisons import comparison, of_every_kind, record, with_text
 from conftest import Loader
 from test_markdown_text import HOSTILE
 from warpgauge import markdown, policy, published, report, terminal
+from warpgauge.artifact import contradicts_itself
 from warpgauge.comparison import Comparison, Outcome
 from warpgauge.errors import UserError
 from warpgauge.headline import headline
@@ -41,6 +42,7 @@ def assert_kept(found: Comparison) -> None:
     assert terminal.plain(back) == terminal.plain(found)
     assert str(headline(back)) == str(headline(found))
     assert back.exit_status == found.exit_status
+    assert not any(contradicts_itself(one, found.alpha) for one in back.verdicts)
 
 
 @given(

@@ -31,6 +31,11 @@ def test_one_can_choose_every_gpu_that_there_are_runners_of() -> None:
     assert inputs()["gpu"]["options"] == slugs
 
 
+def test_a_tag_is_refused_before_anything_is_measured() -> None:
+    """A pull request goes into a branch."""
+    assert "github.ref_type == 'branch'" in workflow(propose.WORKFLOW)["jobs"]["plan"]["if"]
+
+
 def test_each_number_of_sessions_is_as_many_jobs() -> None:
     told = workflow(propose.WORKFLOW)["jobs"]["record"]["strategy"]["matrix"]["session"]
     for number in inputs()["sessions"]["options"]:

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 import workflows
+from warpgauge import gpu_jobs as gpu_jobs_of_a_run
+from warpgauge import gpus
 from warpgauge.environment import ROOT
 from workflows import Call, Job, Step, calls, files, jobs, run_steps
 
@@ -130,6 +132,32 @@ def test_a_fork_waits_for_a_reviewer_and_a_branch_of_ours_does_not() -> None:
     assert "github.event.pull_request.head.repo.full_name != github.repository" in environment
 
 
+def test_a_job_of_a_gpu_is_called_as_the_comment_looks_for_it() -> None:
+    (job,) = [one for one in jobs() if str(one) == "gpu.yml/measure"]
+    (gpu, *_) = gpus.read(gpus.file_of(ROOT))
+    assert job.told["name"].replace("${{ matrix.name }}", gpu.name) == gpu_jobs_of_a_run.name_of(
+        gpu
+    )
+
+
+def test_measuring_one_gpu_by_hand_does_not_end_the_measurement_of_another() -> None:
+    (job, *_) = [one for one in jobs() if one.path.name == "gpu.yml"]
+    assert "inputs.gpu" in job.workflow["concurrency"]["group"]
+
+
+def test_a_run_is_told_of_when_it_begins_goes_on_after_an_approval_and_ends() -> None:
+    (job,) = [one for one in jobs() if one.path.name == "comment.yml"]
+    told = job.workflow["on"]["workflow_run"]
+    assert told["types"] == ["requested", "in_progress", "completed"]
+    # Of those that wait only the newest is kept: it must be of the same run.
+    assert "workflow_run.id" in job.workflow["concurrency"]["group"]
+
+
+def test_a_title_that_was_edited_measures_nothing() -> None:
+    (job, *_) = [one for one in jobs() if one.path.name == "gpu.yml"]
+    assert job.workflow["on"]["pull_request"] is None  # opened, synchronize, reopened
+
+
 def test_results_are_kept_of_what_failed_above_all() -> None:
     (job,) = [one for one in jobs() if str(one) == "gpu.yml/measure"]
     (kept,) = [step for step in job.steps if "upload-artifact" in step.get("uses", "")]
@@ -171,6 +199,7 @@ def test_an_example_for_others_holds_to_the_same(text: str) -> None:
     assert example["on"].keys() <= TRIGGERS
     action = workflows.parsed((workflows.GITHUB / "actions" / "gate" / "action.yml").read_text())
     required = {key for key, told in action["inputs"].items() if told.get("required")}
+    removed = folders_removed_first(example)
     used = 0
     for name, told in example["jobs"].items():
         job = Job(Path("example.yml"), name, told, example)
@@ -179,11 +208,20 @@ def test_an_example_for_others_holds_to_the_same(text: str) -> None:
         assert "${{" not in "".join(step.get("run", "") for step in job.steps)
         for given in actions(job, "actions/checkout"):
             assert given["persist-credentials"] is False
+            assert given["path"] in removed
         for step in job.steps:
             if "/.github/actions/gate@" in step.get("uses", ""):
                 used += 1
                 assert required <= step["with"].keys() <= action["inputs"].keys()
+                folders = {step["with"][key].partition("/")[0] for key in (*required, "out")}
+                assert folders <= removed
     assert used == 1
+
+
+def folders_removed_first(example: Mapping[str, Any]) -> set[str]:
+    """Which folders of another run cannot lie there, where the runner is not thrown away."""
+    (job,) = example["jobs"].values()
+    return set(job["steps"][0]["run"].removeprefix("rm -rf ").split())
 
 
 def test_there_is_an_example() -> None:

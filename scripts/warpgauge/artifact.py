@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge import published, report, zip_file
-from warpgauge.comparison import Comparison
+from warpgauge.comparison import Comparison, Outcome, Verdict
+from warpgauge.context import PROGRAMS
+from warpgauge.controls import is_control
 from warpgauge.errors import UserError
 from warpgauge.fields import CONTEXT_LIMIT, is_name
 from warpgauge.github_api import GitHub, Json
 from warpgauge.github_fields import at, number, text
 from warpgauge.gpus import Gpu
 from warpgauge.json_file import VALUES_LIMIT, parsed
+from warpgauge.model import Source
 from warpgauge.place import Place
 from warpgauge.provenance import gpu_name
 from warpgauge.pull_request import Run
@@ -33,6 +36,11 @@ ARCHIVE_LIMIT_BYTES = 32 * 1024 * 1024
 # Of 10,000 benchmarks the comparison is 15 MiB.
 MEMBER_LIMIT_BYTES = 16 * 1024 * 1024
 _DEPTH_LIMIT = 12
+
+# Ten times what the largest comparison has, so that no work grows with the product of two of them.
+_MOST_VERDICTS, _MOST_RESOURCES = 20_000, 100
+_SIDES = ("baseline", "candidate")
+_MOST_NOTES = _MOST_DIFFERENCES = _MOST_SESSIONS = 1000
 
 _REMEDY = "it is refused, and nothing is posted"
 
@@ -53,11 +61,12 @@ def name_of(gpu: Gpu) -> str:
     return f"warpgauge-{gpu.slug}"
 
 
-def newest(api: GitHub, run: Run) -> dict[str, Artifact]:
-    """The run's artifacts by name. Each attempt leaves its own, and the last one counts."""
+def newest(api: GitHub, run: Run, gpus: Iterable[Gpu]) -> dict[str, Artifact]:
+    """What these GPUs' jobs have left, by name: of several attempts' the last one counts."""
     path = f"/repos/{run.repository}/actions/runs/{run.id}/artifacts"
-    found = sorted(map(_artifact, api.listed(path, key="artifacts")), key=lambda one: one.id)
-    return {one.name: one for one in found}
+    names = frozenset(map(name_of, gpus))
+    ours = [one for one in api.listed(path, key="artifacts") if text(one, "name") in names]
+    return {one.name: one for one in sorted(map(_artifact, ours), key=lambda one: one.id)}
 
 
 def read(api: GitHub, run: Run, artifact: Artifact, gpu: Gpu) -> Comparison | None:
@@ -81,10 +90,11 @@ def read(api: GitHub, run: Run, artifact: Artifact, gpu: Gpu) -> Comparison | No
 
 
 def _artifact(answer: Json) -> Artifact:
+    empty = at(answer, "size_in_bytes") == 0
     return Artifact(
         number(answer, "id"),
         text(answer, "name"),
-        number(answer, "size_in_bytes"),
+        0 if empty else number(answer, "size_in_bytes"),
         at(answer, "expired") is not False,
         text(answer, "created_at"),
     )
@@ -98,8 +108,10 @@ def _comparison(content: bytes, place: Place) -> Comparison:
         raise place.error("is not UTF-8 text", _REMEDY) from None
     if sum(map(told.count, ",{[")) > VALUES_LIMIT:
         raise place.error(f"holds more than {VALUES_LIMIT:,} values", _REMEDY)
-    # Before the schema, whose complaint would quote what is too deep or too long for that.
-    _require_modest(parsed(place, told, _REMEDY)[0], place)
+    # Before the schema, which takes its time, and whose complaint would quote what is too long.
+    unchecked = parsed(place, told, _REMEDY)[0]
+    _require_modest(unchecked, place)
+    _require_few(unchecked, place)
     comparison = published.load(told, place)
     document: Mapping[str, object] = json.loads(told, strict=False)
     again = report.document(comparison)
@@ -107,6 +119,9 @@ def _comparison(content: bytes, place: Place) -> Comparison:
         if document[key] != again[key]:
             raise place.error(f"its {key!r} contradicts its verdicts", _REMEDY)
     for verdict in comparison.verdicts:
+        if contradicts_itself(verdict, comparison.alpha):
+            fault = f"{quoted(verdict.name)} is {verdict.outcome.value}, and slower by its numbers"
+            raise place.error(fault, _REMEDY)
         if not is_name(verdict.name):
             raise place.error(f"no benchmark can be called {quoted(verdict.name)}", _REMEDY)
     return comparison
@@ -131,8 +146,54 @@ def _inside(value: object) -> Iterable[object]:
     return value if isinstance(value, list) else ()
 
 
+def _require_few(document: object, place: Place) -> None:
+    """Refuse what has more of something than any comparison."""
+    verdicts = _list(document, "verdicts")
+    sides = [document.get(one) for one in _SIDES] if isinstance(document, dict) else []
+    for what, there, most in (
+        ("verdicts", len(verdicts), _MOST_VERDICTS),
+        ("resources of a verdict", _longest(verdicts, "resources"), _MOST_RESOURCES),
+        ("notes", len(_list(document, "notes")), _MOST_NOTES),
+        ("differences", len(_list(document, "differences")), _MOST_DIFFERENCES),
+        ("sessions of a side", _longest(sides, "sessions"), _MOST_SESSIONS),
+    ):
+        if there > most:
+            raise place.error(f"has more than {most:,} {what}", _REMEDY)
+
+
+def _longest(values: Sequence[object], key: str) -> int:
+    return max((len(_list(one, key)) for one in values), default=0)
+
+
+def _list(value: object, key: str) -> Sequence[object]:
+    """The list of this key, if there is one."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, list) else ()
+
+
+def contradicts_itself(verdict: Verdict, alpha: float) -> bool:
+    """Whether a pass is slower by the rule of `outcomes`, wherever in its interval the truth lies.
+
+    A control passes whatever it did, and what a policy accepts is shown as accepted.
+    """
+    if verdict.outcome not in (Outcome.PASS, Outcome.IMPROVED) or verdict.accepted:
+        return False
+    numbers = (verdict.change, verdict.p, verdict.minimum_effect, verdict.noise_floor)
+    change, p, minimum_effect, noise_floor = numbers
+    if change is None or p is None or minimum_effect is None or noise_floor is None:
+        return False
+    slower = min(change.ratio, change.low) > max(minimum_effect, noise_floor)
+    return slower and p < alpha and not is_control(verdict)
+
+
 def _require_own(comparison: Comparison, run: Run, gpu: Gpu, place: Place) -> Comparison:
-    """Refuse what says itself that it is of another commit, or of another GPU."""
+    """Refuse what says itself that it is of another commit, another GPU, or other programs."""
+    if (source := comparison.candidate.source) is not Source.RUN:
+        raise place.error(f"is of a {source.value}, not of a {Source.RUN.value}", _REMEDY)
+    both = (comparison.baseline, comparison.candidate)
+    # Their folders would stand in a command that the comment tells a reader to paste.
+    if any(PROGRAMS in session.context for side in both for session in side.sessions.values()):
+        raise place.error("is of another project's programs, not of this suite", _REMEDY)
     for session in comparison.candidate.sessions.values():
         if session.context.get("commit") != run.head:
             told = quoted(session.context.get("commit", ""))

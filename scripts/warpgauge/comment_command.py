@@ -34,12 +34,17 @@ def main(argv: Sequence[str], root: Path, environment: Mapping[str, str]) -> Exi
     api = GitHub.of(environment)
     models = gpus.read(gpus.file_of(root))
     run = pull_request.run_of(api, options.repository, options.run_id)
-    number = pull_request.number_of(api, run)
-    if run.complete:
-        # Everything is read before anything is written.
-        body = comment.body(run, _parts(api, run, models))
+    number = _pull_request(api, run)
+    # Everything is read before anything is written.
+    parts = _parts(api, run, models) if run.complete else []
+    if parts:
+        body = comment.body(run, parts)
+        # Reading takes a while, in which somebody may have pushed.
+        number = _pull_request(api, run)
         print(f"posted: {sticky.put(api, run.repository, number, body)}")
         return ExitStatus.OK
+    if run.complete:
+        print(f"run {run.id} ended without a job for any GPU")
     why = comment.to_be_measured(run)
     marked = sticky.mark_outdated(api, run.repository, number, why)
     print(f"marked as outdated: {marked}" if marked else "no comment to mark as outdated yet")
@@ -62,12 +67,21 @@ def parse(argv: Sequence[str]) -> Options:
     return Options(given.run_id, given.repository)
 
 
+def _pull_request(api: GitHub, run: Run) -> int:
+    """Its number, where the run is the last word on its head. Raises UserError."""
+    number = pull_request.number_of(api, run)
+    pull_request.require_newest(api, run)
+    return number
+
+
 def _parts(api: GitHub, run: Run, models: Sequence[Gpu]) -> list[Part]:
-    """What each GPU found, in the order of .github/gpus.json."""
-    jobs, artifacts = gpu_jobs.jobs(api, run, models), artifact.newest(api, run)
-    if not jobs and not any(artifact.name_of(gpu) in artifacts for gpu in models):
-        nothing = f"run {run.id} ended without a job for any GPU; nothing to do"
-        raise UserError(nothing, ExitStatus.OK)
+    """What each GPU found, in the order of .github/gpus.json; nothing where there was no job.
+
+    Such a run waits for the approval that lets it begin, or could not plan its jobs.
+    """
+    jobs, artifacts = gpu_jobs.jobs(api, run, models), artifact.newest(api, run, models)
+    if not jobs and not artifacts:
+        return []
     return [
         _part(api, run, gpu, jobs.get(gpu.slug, gpu_jobs.NONE), artifacts.get(name))
         for gpu, name in zip(models, map(artifact.name_of, models), strict=True)

@@ -195,6 +195,7 @@ def _checked(url: str, loopback: bool, what: str = API_URL) -> SplitResult:
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port  # a port that is no number is found only now
+        (host or "").encode("idna")  # as the socket will, which is no OSError where it fails
     except ValueError:
         host = None
     if not host or "@" in parts.netloc:

@@ -36,19 +36,22 @@ NONE = Job("it had no job", "", "")
 
 
 def jobs(api: GitHub, run: Run, gpus: Sequence[Gpu]) -> dict[str, Job]:
-    """The job of each GPU that has one, by the GPU's slug, which or whose name is in the job's.
+    """The job of each GPU that has one, by the GPU's slug.
 
     A job that was not run again is that of an earlier attempt.
     """
     path = f"/repos/{run.repository}/actions/runs/{run.id}/jobs"
-    found: dict[str, Job] = {}
-    for answer in api.listed(path, {"filter": "latest"}, key="jobs"):
-        name = text(answer, "name")
-        # "NVIDIA H100" is in the name of a job for an "NVIDIA H100 NVL", too.
-        named = [one for one in gpus if one.slug in name or one.name in name]
-        if named:
-            found[max(named, key=lambda one: len(one.slug)).slug] = _job(answer)
-    return found
+    slugs = {name_of(gpu): gpu.slug for gpu in gpus}
+    return {
+        slugs[name]: _job(answer)
+        for answer in api.listed(path, {"filter": "latest"}, key="jobs")
+        if (name := text(answer, "name")) in slugs
+    }
+
+
+def name_of(gpu: Gpu) -> str:
+    """What gpu.yml calls its job."""
+    return f"gate ({gpu.name})"
 
 
 def _job(answer: Json) -> Job:

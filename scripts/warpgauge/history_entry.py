@@ -7,7 +7,6 @@ A line of JSON, so that the files of a GPU model, one after the other, are JSON 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
@@ -18,7 +17,7 @@ from warpgauge.fields import NAME_LIMIT
 from warpgauge.foreign_run import only_session
 from warpgauge.model import Record
 from warpgauge.recorded_files import WorkflowRun
-from warpgauge.text import cut
+from warpgauge.text import cut, quoted
 
 FORMAT = "history/1"
 
@@ -39,6 +38,9 @@ FACTS = (
 _DIGITS = 7  # a hundred times below what any benchmark repeats to
 _LONGEST_REASON = 200
 
+# Seconds. What is shorter or longer no benchmark takes, and a ratio of such times may overflow.
+_SHORTEST, _LONGEST = 1e-12, 1e6
+
 
 @dataclass(frozen=True)
 class Night:
@@ -56,7 +58,7 @@ class Night:
 
 
 def of(record: Record, run: WorkflowRun) -> Night:
-    """What a run file tells. Times that something disturbed are none."""
+    """What a run file tells. Times that something disturbed are none. Raises UserError."""
     session = only_session(record)
     seconds, unmeasured = {}, {}
     for row in record.rows.values():
@@ -66,6 +68,11 @@ def of(record: Record, run: WorkflowRun) -> Night:
             unmeasured[row.name] = cut(reason, _LONGEST_REASON)
             continue
         time = median(row.process_medians[session.key])
+        if not _is_time(time):
+            raise UserError(
+                f"{record.path}: {quoted(row.name)} takes {time:g} s, which no benchmark does; "
+                "nothing is added"
+            )
         seconds[row.name] = float(f"{time:.{_DIGITS}g}")
     told = session.context
     facts = {key: told[key] for key in FACTS if told.get(key)}
@@ -89,7 +96,7 @@ def read(text: str) -> Night:
             and isinstance(night.run, int)
             and all(isinstance(one, str) for one in (night.date, night.commit))
             and all(isinstance(one, str) for one in (*facts.values(), *unmeasured.values()))
-            and all(isinstance(one, float) and 0.0 < one < math.inf for one in seconds.values())
+            and all(isinstance(one, float) and _is_time(one) for one in seconds.values())
             and all(0 < len(name) <= NAME_LIMIT for name in seconds)
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -97,3 +104,7 @@ def read(text: str) -> Night:
     if not good:
         raise UserError(f"it holds a line that is no {FORMAT}; update warpgauge, or mend it")
     return night
+
+
+def _is_time(seconds: float) -> bool:
+    return _SHORTEST <= seconds <= _LONGEST

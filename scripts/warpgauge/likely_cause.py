@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from warpgauge.comparison import Comparison, ContextDifference, Evidence, Outcome, Verdict
@@ -50,16 +50,27 @@ _LONGEST_VALUE = 24
 _CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
 
 
-def likely_cause(comparison: Comparison, verdict: Verdict) -> str:
+def likely_causes(comparison: Comparison) -> Callable[[Verdict], str]:
     """``registers 40 → 72``, ``none seen: registers, kernels unchanged``; empty if none is known.
 
-    Foreign text in it is not yet inert.
+    Foreign text in it is not yet inert. What is the same for all verdicts is looked for once.
     """
+    paired = are_paired(comparison.baseline, comparison.candidate)
+    around = {clock: _environment(comparison.differences, clock) for clock in Clock}
+
+    def cause(verdict: Verdict) -> str:
+        # Of what was confirmed later, the base ran again on the candidate's own machine.
+        confirmed = verdict.evidence is Evidence.PAIRED and not paired
+        return _cause(verdict, "" if confirmed else around[verdict.clock])
+
+    return cause
+
+
+def _cause(verdict: Verdict, around: str) -> str:
     if verdict.outcome not in _CHANGED:
         return "; ".join(verdict.causes)
     if verdict.causes:
         return "; ".join(verdict.causes)
-    around = _environment(comparison, verdict)
     unchanged = _unchanged(verdict)
     seen = f"none seen: {unchanged} unchanged" if unchanged else ""
     return "; ".join(filter(None, (seen, around and f"perhaps {around}")))
@@ -75,13 +86,10 @@ def _unchanged(verdict: Verdict) -> str:
     )
 
 
-def _environment(comparison: Comparison, verdict: Verdict) -> str:
-    """What else differs between the two times; of a pair only what differs between its sides."""
-    confirmed = verdict.evidence is Evidence.PAIRED
-    if confirmed and not are_paired(comparison.baseline, comparison.candidate):
-        return ""  # the base ran again, on the candidate's own machine
-    words = {**_OF_EVERY_TIME, **(_OF_HOST_TIME if verdict.clock is Clock.HOST else {})}
-    found = [one for one in comparison.differences if one.key in words]
+def _environment(differences: Sequence[ContextDifference], clock: Clock) -> str:
+    """What else differs between two times of this clock."""
+    words = {**_OF_EVERY_TIME, **(_OF_HOST_TIME if clock is Clock.HOST else {})}
+    found = [one for one in differences if one.key in words]
     told = [_told(words[one.key], one) for one in found[:_DIFFERENCES_TOLD]]
     more = len(found) - len(told)
     return _listed([*told, f"{more} more"] if more else told)

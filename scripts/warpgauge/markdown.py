@@ -141,7 +141,8 @@ def _fold(inner: Section, title: str, below: str = "") -> Section:
 
 
 def _notes(comparison: Comparison) -> Section:
-    notes = [note for note in comparison.notes if note != _measured_how(comparison)]
+    told = _measured_how(comparison)
+    notes = [note for note in comparison.notes if note != told]
     found = _section("note", "", (f"- {prose(note)}" for note in notes), len(notes))
     if len(notes) <= _NOTES_SHOWN:
         return found

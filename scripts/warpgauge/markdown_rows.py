@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from warpgauge.certainty import certainty
 from warpgauge.comparison import Comparison, ContextDifference, Evidence, Verdict
-from warpgauge.likely_cause import likely_cause
+from warpgauge.likely_cause import likely_causes
 from warpgauge.markdown_text import breakable, code, prose, unbroken
 from warpgauge.provenance import told_values
 from warpgauge.text import duration, of_limit, percent, percent_number
@@ -93,9 +93,10 @@ UNCHANGED = (_WHOLE_NAME, _CHANGE, _TIMES, _LIMIT)
 
 def changed(comparison: Comparison) -> tuple[Column, ...]:
     """The columns of what got slower or faster: the cause may lie in the whole comparison."""
+    likely = likely_causes(comparison)
 
     def cause(verdict: Verdict) -> str:
-        words = (verdict.reason, likely_cause(comparison, verdict), verdict.accepted)
+        words = (verdict.reason, likely(verdict), verdict.accepted)
         return prose("; ".join(filter(None, words)))
 
     return (_NAME, _CHANGE, _CERTAINTY, Column("likely cause", cause), _TIMES, _LIMIT)

@@ -19,7 +19,7 @@ from warpgauge.pairs import are_paired
 from warpgauge.sessions import newest_last
 from warpgauge.text import inert, quantity
 
-# Why a benchmark is MISSING that the baseline has.
+# How the reason of a MISSING benchmark ends that simply is not there.
 GONE = ", but the candidate does not have it"
 
 _OF_THE_TIMES = frozenset((Allowance.THROTTLED, Allowance.OTHER_PROCESSES, Allowance.PARALLEL))

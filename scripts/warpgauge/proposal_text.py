@@ -14,7 +14,8 @@ from warpgauge.gpus import Gpu
 from warpgauge.markdown_text import code, prose, table_head, table_row
 from warpgauge.proposal import Added, Proposal
 from warpgauge.recorded_files import WorkflowRun
-from warpgauge.text import plural
+from warpgauge.sticky import LENGTH_LIMIT
+from warpgauge.text import cut, inert, plural
 
 # What the reviewer must know of each session; the rest of the context is in the files.
 _FACTS = (
@@ -25,7 +26,10 @@ _FACTS = (
     ("measured", "date"),
 )
 _MOST_LINES = 20
+# Twenty sessions with what is longer would leave the report no room.
+_LONGEST_FACT, _LONGEST_LINE = 80, 300
 
+_BETWEEN = "\n\n"
 _NO_BASELINE = "There was no baseline of this GPU model to compare with."
 # https://docs.github.com/actions/concepts/security/github_token: events of its token start nothing.
 _NO_WORKFLOWS = (
@@ -50,9 +54,12 @@ def body(proposal: Proposal, gpu: Gpu, run: WorkflowRun, run_url: str, asked: in
         parts.append(f"**{asked} were asked for**: the run's log says what became of the rest.")
     head = table_head(("session", *(heading for heading, _ in _FACTS)))
     parts.append(head + "\n".join(map(_row, proposal.added)))
-    parts += _lines([f"- {prose(line)}" for one in proposal.added for line in one.lines])
-    parts += [_NO_WORKFLOWS, *(_compared(one) for one in proposal.added[:1])]
-    return "\n\n".join(parts)
+    lines = [cut(inert(line), _LONGEST_LINE) for one in proposal.added for line in one.lines]
+    parts += _lines([f"- {prose(line)}" for line in lines])
+    parts.append(_NO_WORKFLOWS)
+    room = LENGTH_LIMIT - sum(len(part) + len(_BETWEEN) for part in parts)
+    parts += [_compared(one, room) for one in proposal.added[:1]]
+    return _BETWEEN.join(parts)
 
 
 def comments(proposal: Proposal) -> list[str]:
@@ -60,12 +67,13 @@ def comments(proposal: Proposal) -> list[str]:
 
     A session is compared with the baseline as it was before any of them was added.
     """
-    return [_compared(one) for one in proposal.added[1:]]
+    return [_compared(one, LENGTH_LIMIT) for one in proposal.added[1:]]
 
 
 def _row(one: Added) -> str:
     told = one.session.context
-    return table_row((code(one.session.key), *(code(told.get(key, "")) for _, key in _FACTS)))
+    facts = (one.session.key, *(told.get(key, "") for _, key in _FACTS))
+    return table_row(code(cut(inert(fact), _LONGEST_FACT)) for fact in facts)
 
 
 def _lines(lines: Sequence[str]) -> list[str]:
@@ -75,9 +83,12 @@ def _lines(lines: Sequence[str]) -> list[str]:
     return ["\n".join(shown)] if shown else []
 
 
-def _compared(one: Added) -> str:
+def _compared(one: Added, room: int) -> str:
+    """At most `room` characters."""
+    session = f"### Session {code(cut(inert(one.session.key), _LONGEST_FACT))}"
     if one.comparison is None:
-        return f"### Session {code(one.session.key)}\n\n{_NO_BASELINE}"
+        return f"{session}\n\n{_NO_BASELINE}"
+    head = f"{session} beside the baseline as it was\n\n"
+    limit = min(room - len(head), markdown.LIMIT)
     # Without the mark: no program is to take this for the gate's comment, and put another there.
-    report = markdown.render(one.comparison).replace(markdown.MARK, "")
-    return f"### Session {code(one.session.key)} beside the baseline as it was\n\n{report}"
+    return head + markdown.render(one.comparison, limit).replace(markdown.MARK, "")

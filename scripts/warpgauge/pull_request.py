@@ -8,6 +8,7 @@ the same branch of the same repository, at the very commit that was measured.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from warpgauge.commits import is_full, short
 from warpgauge.errors import ExitStatus, UserError
@@ -17,6 +18,7 @@ from warpgauge.text import inert, quoted
 
 # The path and not the name: any workflow may be called "gpu".
 WORKFLOW = ".github/workflows/gpu.yml"
+_EVENT = "pull_request"
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class Run:
 
     repository: str
     id: int
+    number: int  # later runs of the workflow have higher ones
     attempt: int
     complete: bool
     head: str  # the commit
@@ -40,7 +43,7 @@ def run_of(api: GitHub, repository: str, run_id: int) -> Run:
     path = text(answer, "path").partition("@")[0]
     if path != WORKFLOW:
         raise UserError(f"{what} is of {quoted(path)}, not of {WORKFLOW}; nothing is posted")
-    if (event := text(answer, "event")) != "pull_request":
+    if (event := text(answer, "event")) != _EVENT:
         raise UserError(f"{what} is of the event {quoted(event)}, not of a pull request's")
     home, head = text(answer, "repository", "full_name"), text(answer, "head_sha")
     if number(answer, "id") != run_id or not same(home, repository) or not is_full(head):
@@ -49,6 +52,7 @@ def run_of(api: GitHub, repository: str, run_id: int) -> Run:
     return Run(
         repository,
         run_id,
+        number(answer, "run_number"),
         number(answer, "run_attempt"),
         text(answer, "status") == "completed",
         head,
@@ -56,6 +60,30 @@ def run_of(api: GitHub, repository: str, run_id: int) -> Run:
         "" if gone else text(answer, "head_repository", "full_name"),
         address(answer, "html_url"),
     )
+
+
+def require_newest(api: GitHub, run: Run) -> None:
+    """Raise UserError, of status 0, where a later run has measured the same head, or will.
+
+    Pull requests are closed and opened again, runs are run again, and each event comes late.
+    """
+    found = api.listed(
+        f"/repos/{run.repository}/actions/workflows/{Path(WORKFLOW).name}/runs",
+        {"event": _EVENT, "head_sha": run.head},
+        key="workflow_runs",
+    )
+    # Of a branch of the same name in another fork, and of another branch at the commit, are others.
+    numbers = [
+        number(one, "run_number")
+        for one in found
+        if at(one, "event") == _EVENT
+        and at(one, "head_sha") == run.head
+        and at(one, "head_branch") == run.branch
+        and same(str(at(one, "head_repository", "full_name")), run.head_repository)
+    ]
+    if max(numbers, default=0) > run.number:
+        measured = f"commit {short(run.head)} of run {run.id}"
+        raise UserError(f"{measured}: a later run measures it; nothing to do", ExitStatus.OK)
 
 
 def number_of(api: GitHub, run: Run) -> int:
