@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from warpgauge.certainty import certainty
 from warpgauge.comparison import Comparison, ContextDifference, Evidence, Verdict
 from warpgauge.likely_cause import likely_causes
-from warpgauge.markdown_text import breakable, code, prose, unbroken
+from warpgauge.markdown_text import IN_CELL, breakable, code, prose, unbroken
 from warpgauge.provenance import told_values
 from warpgauge.text import duration, of_limit, percent, percent_number
 
@@ -76,7 +76,7 @@ _VERDICT = Column("verdict", lambda one: one.outcome.value)
 _CHANGE = Column("change (95 % interval)", _change, is_number=True)
 _TIMES = Column("old → new", _times, is_number=True)
 _LIMIT = Column("of limit", _of_limit, is_number=True)
-_WHY = Column("why", lambda one: prose(_why(one)))
+_WHY = Column("why", lambda one: prose(_why(one), IN_CELL))
 _CERTAINTY = Column("how sure", _certainty)
 
 # What a reader of ten seconds asks comes first: of what, how much, how sure, why. Where a page is
@@ -97,7 +97,7 @@ def changed(comparison: Comparison) -> tuple[Column, ...]:
 
     def cause(verdict: Verdict) -> str:
         words = (verdict.reason, likely(verdict), verdict.accepted)
-        return prose("; ".join(filter(None, words)))
+        return prose("; ".join(filter(None, words)), IN_CELL)
 
     return (_NAME, _CHANGE, _CERTAINTY, Column("likely cause", cause), _TIMES, _LIMIT)
 

@@ -18,10 +18,10 @@ from warpgauge.text import cut, inert
 _LONGEST_CODE = 300
 _LONGEST_PROSE = 600
 
-# Names of so many characters fit in a table of six columns as they are; where others may break.
-_UNBROKEN = 20
-# The same of what stands in a sentence, whose lines break before it.
-_UNBROKEN_IN_PROSE = 40
+# Names of so many characters stay whole in a table of six columns, and in a paragraph, whose lines
+# break before them; where longer ones may break.
+IN_CELL = 20
+_IN_PARAGRAPH = 40
 _BREAKS = ("/", ":_<,(")
 
 # What a person would take for a word or a number: no other token is left outside of a code span.
@@ -53,41 +53,41 @@ def code(text: str) -> str:
     return f"{fence}{pad}{shown}{pad}{fence}"
 
 
-def breakable(text: str, unbroken: int = _UNBROKEN) -> str:
+def breakable(text: str, whole: int = IN_CELL) -> str:
     """`text` as `code` that a narrow column may break, behind slashes first: near the middle.
 
-    What has `unbroken` characters or fewer stays whole.
-    A table would not fit on a page otherwise. Copied or searched for, the text is whole.
+    What has `whole` characters or fewer stays so: a table would not fit on a page if no name broke.
+    Copied or searched for, the text is whole.
     """
-    for signs in _BREAKS if len(text) > unbroken else ():
+    for signs in _BREAKS if len(text) > whole else ():
         ends = [at + 1 for at, char in enumerate(text[:-1]) if char in signs]
         if ends:
             middle = min(ends, key=lambda at: abs(2 * at - len(text)))
-            head, tail = breakable(text[:middle], unbroken), breakable(text[middle:], unbroken)
+            head, tail = breakable(text[:middle], whole), breakable(text[middle:], whole)
             return f"{head}<wbr>{tail}"
     return code(text)
 
 
-def prose(text: str) -> str:
-    """A sentence: its words as they are, whatever else is in it as code spans."""
+def prose(text: str, whole: int = _IN_PARAGRAPH) -> str:
+    """A sentence: its words as they are, whatever else is in it as code spans (`breakable`)."""
     tokens = cut(inert(" ".join(text.split())), _LONGEST_PROSE).split(" ")
     parts: list[str] = []
     foreign: list[str] = []
     for index, token in enumerate(tokens):
         if _is_word(token) and not (index == 0 and _BEGINS_BLOCK.fullmatch(token)):
-            parts += _foreign(foreign)
+            parts += _foreign(foreign, whole)
             parts.append(token)
             foreign.clear()
         elif token:
             foreign.append(token)
-    return " ".join([*parts, *_foreign(foreign)])
+    return " ".join([*parts, *_foreign(foreign, whole)])
 
 
-def _foreign(tokens: Sequence[str]) -> list[str]:
+def _foreign(tokens: Sequence[str], whole: int) -> list[str]:
     """One code span, without the comma or full stop of the sentence that it stands in."""
     text = " ".join(tokens)
     end = len(text) - (len(text) > 1 and text[-1] in ",.;")
-    return [f"{breakable(text[:end], _UNBROKEN_IN_PROSE)}{text[end:]}"] if text else []
+    return [f"{breakable(text[:end], whole)}{text[end:]}"] if text else []
 
 
 def unbroken(words: str) -> str:
