@@ -196,7 +196,8 @@ Take from_cold_pool(const GpuCase& gpu) {
   return [allocator = by_pool(gpu, 0)](std::size_t bytes, cudaStream_t stream) {
     WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
     allocator.require_given_back(bytes);
-    return std::shared_ptr<void>(allocator.take(bytes, stream), [=](void* memory) {
+    // The memory keeps its pool: the pool of what is still in use must not go first.
+    return std::shared_ptr<void>(allocator.take(bytes, stream), [allocator, stream](void* memory) {
       report_cuda_error(cudaFreeAsync(memory, stream), "cudaFreeAsync");
     });
   };

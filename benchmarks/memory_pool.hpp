@@ -50,6 +50,8 @@ class MemoryPool {
  private:
   struct Destroy {
     void operator()(cudaMemPool_t pool) const noexcept {
+      // What was freed on a stream is the pool's until the stream gets there.
+      report_cuda_error(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
       report_cuda_error(cudaMemPoolDestroy(pool), "cudaMemPoolDestroy");
     }
   };
