@@ -8,16 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from usual_core import slowness
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.load import load
 
 
 def fault(path: Path, within_s: float = 1.0) -> str:
-    """The one sentence of the error that loading `path` raises, in time (of this process)."""
+    """The one sentence of the error that loading `path` raises, in time (of a usual core)."""
     begin = time.process_time()
     with pytest.raises(UserError) as raised:
         load(path)
-    assert time.process_time() - begin < within_s
+    taken_s = time.process_time() - begin
+    assert taken_s < within_s or taken_s < within_s * slowness()
     assert raised.value.status is ExitStatus.BAD_USAGE
     sentence = str(raised.value)
     assert sentence.startswith(str(path))

@@ -78,7 +78,7 @@ def test_an_innocent_change_passes(pull_request: GitRepository) -> None:
     status, out = run(pull_request)
     assert status is ExitStatus.OK
     assert comparison(out)["counts"]["PASS"] == 3
-    assert "gate: Nothing regressed" in pull_request.capsys.readouterr().out
+    assert "gate: No regression was found" in pull_request.capsys.readouterr().out
 
 
 def test_a_benchmark_that_is_gone_is_no_pass(pull_request: GitRepository) -> None:
