@@ -12,7 +12,7 @@ from warpgauge.combination import combined, flagged, unconfirmed
 from warpgauge.commits import is_full, short
 from warpgauge.comparison import Comparison
 from warpgauge.context import same_model
-from warpgauge.errors import UserError
+from warpgauge.errors import UserError, of_system
 from warpgauge.kinship import references
 from warpgauge.model import Clock, Record
 from warpgauge.one_sided import lacking, missing, new, without
@@ -93,9 +93,7 @@ def _require_listed(base: Side, commit: str) -> None:
 
 
 def _words(fault: UserError | OSError) -> str:
-    if isinstance(fault, UserError):
-        return str(fault)
-    return f"{fault.filename or 'the system'}: {fault.strerror or fault}"
+    return str(of_system(fault) if isinstance(fault, OSError) else fault)
 
 
 def _undecided(screened: Comparison, beside: Beside) -> set[str]:
