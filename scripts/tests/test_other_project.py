@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from comparisons import comparison, record, verdict
 from warpgauge import markdown, sarif
 from warpgauge.annotations import render
+from warpgauge.combination import IN_TURNS
 from warpgauge.comparison import Comparison, Evidence, Outcome
-from warpgauge.other_project import IN_TURNS
 
-TOLD = f"{IN_TURNS}old and those in new: 7 rounds."
+TOLD = f"{IN_TURNS}, the programs in old and those in new: 7 rounds."
 
 
 def measured(

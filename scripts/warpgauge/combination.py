@@ -31,14 +31,14 @@ _WORDS = {
 }
 
 
-# How the notes begin that say how it was measured.
+# How the notes begin that say how it was measured; a pair may be another project's programs.
 _SCREENED = "Screened against the baseline: "
-_IN_TURNS = "Measured in turns with commit "
+IN_TURNS = "Measured in turns"
 
 
 def how_measured(comparison: Comparison) -> str:
     """The note on screening and confirming, or on a pair; empty where there is none."""
-    return next((one for one in comparison.notes if one.startswith((_SCREENED, _IN_TURNS))), "")
+    return next((one for one in comparison.notes if one.startswith((_SCREENED, IN_TURNS))), "")
 
 
 def flagged(screened: Comparison, also: Collection[str] = ()) -> tuple[Verdict, ...]:
@@ -50,7 +50,7 @@ def flagged(screened: Comparison, also: Collection[str] = ()) -> tuple[Verdict, 
 
 def measured_in_turns(both: Looks[Comparison], commit: str) -> Comparison:
     """A pair's comparison with a note on how it was measured."""
-    note = f"{_IN_TURNS}{inert(short(commit))}: {both.told}."
+    note = f"{IN_TURNS} with commit {inert(short(commit))}: {both.told}."
     return replace(both.found, notes=(note, *both.found.notes))
 
 

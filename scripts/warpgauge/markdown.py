@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from warpgauge import folding, markdown_rows, other_project
+from warpgauge import folding, markdown_rows
 from warpgauge.advice import next_step
 from warpgauge.combination import how_measured
 from warpgauge.comparison import UNMEASURED, Comparison, Outcome, Verdict
@@ -105,12 +105,8 @@ def _block(text: str) -> Section:
 
 
 def _how(comparison: Comparison) -> str:
-    told = _measured_how(comparison)
+    told = how_measured(comparison)
     return f"**How it was measured:** {prose(told)}" if told else ""
-
-
-def _measured_how(comparison: Comparison) -> str:
-    return how_measured(comparison) or other_project.how_measured(comparison)
 
 
 def _table(
@@ -141,7 +137,7 @@ def _fold(inner: Section, title: str, below: str = "") -> Section:
 
 
 def _notes(comparison: Comparison) -> Section:
-    told = _measured_how(comparison)
+    told = how_measured(comparison)
     notes = [note for note in comparison.notes if note != told]
     found = _section("note", "", (f"- {prose(note)}" for note in notes), len(notes))
     if len(notes) <= _NOTES_SHOWN:

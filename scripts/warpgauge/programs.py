@@ -15,9 +15,9 @@ from pathlib import Path
 from rich.console import Console
 
 from warpgauge import (
+    combination,
     command_log,
     machine_context,
-    other_project,
     output_file,
     policy,
     program_folder,
@@ -136,7 +136,9 @@ class _Invocation:
 
     def _noted(self, both: Looks[Comparison]) -> Comparison:
         base, candidate = map(_shown, self.asked.folders)
-        note = f"{other_project.IN_TURNS}{base} and those in {candidate}: {both.told}."
+        note = (
+            f"{combination.IN_TURNS}, the programs in {base} and those in {candidate}: {both.told}."
+        )
         return replace(both.found, notes=(note, *both.found.notes))
 
     def waits(self, where: str, holder: Holder) -> None:
