@@ -1,17 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-# How every target is compiled: one interface target, nothing global.
-add_library(warpgauge_options INTERFACE)
-target_compile_features(warpgauge_options INTERFACE cxx_std_20)
-target_include_directories(warpgauge_options INTERFACE "${PROJECT_SOURCE_DIR}")
-target_compile_options(warpgauge_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror>
-  # -Wpedantic would object to the code nvcc generates; -Wshadow and -Wconversion to Thrust's.
-  "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:--Werror all-warnings -Xcompiler=-Wall,-Wextra,-Werror>")
-if(WARPGAUGE_SANITIZE)
-  set(sanitize -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  target_compile_options(warpgauge_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${sanitize}>)
-  target_link_options(warpgauge_options INTERFACE ${sanitize})
-endif()
+# How this project's own targets are compiled. All of it is private to them: whoever links a library
+# of ours gets C++20 and its include folder, and nothing else.
+
+# <warpgauge/...> is fixtures/..., in this repository as in an installed copy.
+set(WARPGAUGE_INCLUDE_DIR "${PROJECT_BINARY_DIR}/include")
+file(MAKE_DIRECTORY "${WARPGAUGE_INCLUDE_DIR}")
+file(CREATE_LINK "${PROJECT_SOURCE_DIR}/fixtures" "${WARPGAUGE_INCLUDE_DIR}/warpgauge" SYMBOLIC)
+
+# warpgauge_set_options(target...)
+# Warnings as errors, the sanitizers where asked for, and "kernels/..." and "benchmarks/..." as
+# include paths.
+function(warpgauge_set_options)
+  foreach(target IN LISTS ARGN)
+    target_compile_features(${target} PRIVATE cxx_std_20)
+    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+    target_compile_options(${target} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror>
+      # -Wpedantic would object to the code nvcc generates; -Wshadow and -Wconversion to Thrust's.
+      "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:--Werror all-warnings -Xcompiler=-Wall,-Wextra,-Werror>")
+    if(WARPGAUGE_SANITIZE)
+      set(sanitize -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+      target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${sanitize}>)
+      target_link_options(${target} PRIVATE ${sanitize})
+    endif()
+  endforeach()
+endfunction()
+
+# warpgauge_add_library(name alias)
+# A library that other projects link as warpgauge::alias; its rooms add their sources.
+function(warpgauge_add_library name alias)
+  add_library(${name})
+  add_library(warpgauge::${alias} ALIAS ${name})
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${alias} POSITION_INDEPENDENT_CODE ON
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  target_include_directories(${name} PUBLIC
+    "$<BUILD_INTERFACE:${WARPGAUGE_INCLUDE_DIR}>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+  warpgauge_set_options(${name})
+  set_property(GLOBAL APPEND PROPERTY WARPGAUGE_LIBRARIES ${name})
+endfunction()
 
 # warpgauge_add_test(NAME n SOURCES s... LIBRARIES l... LABEL host|gpu)
 # A GoogleTest executable run by ctest under its label; GPU tests never share the device.
@@ -21,8 +48,8 @@ function(warpgauge_add_test)
     return()
   endif()
   add_executable(${arg_NAME} ${arg_SOURCES})
-  target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBRARIES} warpgauge_options
-    warpgauge_test_main)
+  target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBRARIES} warpgauge_test_main)
+  warpgauge_set_options(${arg_NAME})
   add_test(NAME ${arg_NAME} COMMAND ${arg_NAME})
   set_tests_properties(${arg_NAME} PROPERTIES LABELS ${arg_LABEL} TIMEOUT 300
     SKIP_RETURN_CODE 77)

@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "fixtures/cuda/units.hpp"
-#include "fixtures/gpu_benchmark.hpp"
-#include "kernels/cache.hpp"
+#include <warpgauge/core/units.hpp>
+#include <warpgauge/gpu_benchmark.hpp>
+#include "kernels/memory/cache.hpp"
 
 namespace {
 

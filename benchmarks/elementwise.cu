@@ -5,10 +5,10 @@
 // by launches where n is small. Bytes are those that an operation asks for, each once.
 #include <algorithm>
 
+#include <warpgauge/cuda/unsupported.hpp>
+#include <warpgauge/gpu_benchmark.hpp>
 #include "benchmarks/elementwise_ways.hpp"
-#include "fixtures/cuda/unsupported.hpp"
-#include "fixtures/gpu_benchmark.hpp"
-#include "kernels/elementwise.hpp"
+#include "kernels/elementwise/elementwise.hpp"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <type_traits>
 
-#include "fixtures/gpu_benchmark.hpp"
-#include "kernels/elementwise.hpp"
+#include <warpgauge/gpu_benchmark.hpp>
+#include "kernels/elementwise/elementwise.hpp"
 
 namespace warpgauge {
 

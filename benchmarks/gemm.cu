@@ -7,13 +7,13 @@
 #include <type_traits>
 #include <utility>
 
+#include <warpgauge/gpu_benchmark.hpp>
 #include "benchmarks/gemm_arithmetic.hpp"
-#include "fixtures/gpu_benchmark.hpp"
-#include "kernels/gemm.hpp"
-#include "kernels/gemm_cublaslt.hpp"
-#include "kernels/gemm_ladder.hpp"
-#include "kernels/gemm_tensor.hpp"
-#include "kernels/gemv.hpp"
+#include "kernels/gemm/cublaslt.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/gemm/gemv.hpp"
+#include "kernels/gemm/ladder.hpp"
+#include "kernels/gemm/tensor.hpp"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <string>
 
-#include "fixtures/gpu_benchmark.hpp"
-#include "kernels/gemm.hpp"
+#include <warpgauge/gpu_benchmark.hpp>
+#include "kernels/gemm/gemm.hpp"
 
 namespace warpgauge {
 

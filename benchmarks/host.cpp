@@ -15,8 +15,8 @@
 #include <string>
 #include <thread>
 
-#include "fixtures/host_benchmark.hpp"
-#include "fixtures/pageable_memory.hpp"
+#include <warpgauge/host/pageable_memory.hpp>
+#include <warpgauge/host_benchmark.hpp>
 
 namespace {
 

@@ -5,12 +5,12 @@
 #include <memory>
 #include <string>
 
+#include <warpgauge/gpu_benchmark.hpp>
 #include "benchmarks/launch_graphs.hpp"
 #include "benchmarks/launch_proof.hpp"
-#include "fixtures/gpu_benchmark.hpp"
-#include "kernels/elementwise.hpp"
-#include "kernels/empty.hpp"
-#include "kernels/gemm.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/launch/empty.hpp"
 
 namespace {
 

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <memory>
 
+#include <warpgauge/cuda/graph.hpp>
+#include <warpgauge/cuda/stream.hpp>
 #include "benchmarks/launch_proof.hpp"
-#include "fixtures/cuda/graph.hpp"
-#include "fixtures/cuda/stream.hpp"
 
 namespace warpgauge {
 

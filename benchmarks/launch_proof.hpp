@@ -10,17 +10,17 @@
 #include <string>
 #include <vector>
 
-#include "fixtures/cuda/graph.hpp"
-#include "fixtures/cuda/memory.hpp"
-#include "fixtures/cuda/patterns.hpp"
-#include "fixtures/cuda/stream.hpp"
-#include "fixtures/gpu_benchmark.hpp"
-#include "fixtures/inspection.hpp"
-#include "fixtures/kernel_name.hpp"
-#include "kernels/blocks.hpp"
-#include "kernels/chain.hpp"
-#include "kernels/empty.hpp"
-#include "kernels/tally.hpp"
+#include <warpgauge/core/kernel_name.hpp>
+#include <warpgauge/cuda/graph.hpp>
+#include <warpgauge/cuda/memory.hpp>
+#include <warpgauge/cuda/patterns.hpp>
+#include <warpgauge/cuda/stream.hpp>
+#include <warpgauge/gpu/graph_inspection.hpp>
+#include <warpgauge/gpu_benchmark.hpp>
+#include "kernels/launch/blocks.hpp"
+#include "kernels/launch/chain.hpp"
+#include "kernels/launch/empty.hpp"
+#include "kernels/launch/tally.hpp"
 
 namespace warpgauge {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "fixtures/cuda/memory.hpp"
-#include "fixtures/gpu_benchmark.hpp"
+#include <warpgauge/cuda/memory.hpp>
+#include <warpgauge/gpu_benchmark.hpp>
 
 namespace warpgauge {
 

@@ -5,10 +5,10 @@
 // has many.
 #include <vector>
 
+#include <warpgauge/gpu_benchmark.hpp>
 #include "benchmarks/managed_pages.hpp"
 #include "benchmarks/memcpy_ways.hpp"
-#include "fixtures/gpu_benchmark.hpp"
-#include "kernels/copy.hpp"
+#include "kernels/memory/copy.hpp"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "fixtures/gpu_benchmark.hpp"
-#include "kernels/copy.hpp"
+#include <warpgauge/gpu_benchmark.hpp>
+#include "kernels/memory/copy.hpp"
 
 namespace warpgauge {
 

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include <warpgauge/gpu_benchmark.hpp>
+#include <warpgauge/host/pageable_memory.hpp>
 #include "benchmarks/memory_pool.hpp"
-#include "fixtures/gpu_benchmark.hpp"
-#include "fixtures/pageable_memory.hpp"
-#include "kernels/copy.hpp"
+#include "kernels/memory/copy.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "fixtures/gpu_benchmark.hpp"
+#include <warpgauge/gpu_benchmark.hpp>
 
 namespace warpgauge {
 

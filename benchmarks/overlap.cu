@@ -9,11 +9,11 @@
 #include <memory>
 #include <vector>
 
-#include "fixtures/cuda/event.hpp"
-#include "fixtures/cuda/stream.hpp"
-#include "fixtures/gpu_benchmark.hpp"
-#include "kernels/lcg.hpp"
-#include "kernels/spin.hpp"
+#include <warpgauge/cuda/event.hpp>
+#include <warpgauge/cuda/stream.hpp>
+#include <warpgauge/gpu_benchmark.hpp>
+#include "kernels/launch/lcg.hpp"
+#include "kernels/launch/spin.hpp"
 
 namespace {
 

@@ -4,15 +4,15 @@
 // single words are bound by device memory.
 #include <memory>
 
+#include <warpgauge/core/units.hpp>
+#include <warpgauge/gpu_benchmark.hpp>
 #include "benchmarks/reduce_answer.hpp"
 #include "benchmarks/reduce_proof.hpp"
-#include "fixtures/cuda/units.hpp"
-#include "fixtures/gpu_benchmark.hpp"
-#include "kernels/histogram.hpp"
-#include "kernels/reduce.hpp"
-#include "kernels/rows.hpp"
-#include "kernels/scan.hpp"
-#include "kernels/transpose.hpp"
+#include "kernels/memory/transpose.hpp"
+#include "kernels/reduce/histogram.hpp"
+#include "kernels/reduce/reduce.hpp"
+#include "kernels/reduce/rows.hpp"
+#include "kernels/reduce/scan.hpp"
 
 namespace {
 

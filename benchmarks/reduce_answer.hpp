@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "fixtures/gpu_benchmark.hpp"
+#include <warpgauge/gpu_benchmark.hpp>
 
 namespace warpgauge {
 

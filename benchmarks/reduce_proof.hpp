@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-#include "fixtures/gpu_benchmark.hpp"
+#include <warpgauge/gpu_benchmark.hpp>
 
 namespace warpgauge {
 

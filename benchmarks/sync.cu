@@ -7,12 +7,12 @@
 #include <optional>
 #include <string>
 
+#include <warpgauge/gpu_benchmark.hpp>
 #include "benchmarks/launch_proof.hpp"
 #include "benchmarks/sync_threads.hpp"
 #include "benchmarks/sync_ways.hpp"
-#include "fixtures/gpu_benchmark.hpp"
-#include "kernels/elementwise.hpp"
-#include "kernels/empty.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/launch/empty.hpp"
 
 namespace {
 

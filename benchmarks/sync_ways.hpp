@@ -6,12 +6,12 @@
 #include <memory>
 #include <string>
 
+#include <warpgauge/cuda/event.hpp>
+#include <warpgauge/cuda/patterns.hpp>
+#include <warpgauge/cuda/stream.hpp>
+#include <warpgauge/gpu_benchmark.hpp>
 #include "benchmarks/launch_proof.hpp"
-#include "fixtures/cuda/event.hpp"
-#include "fixtures/cuda/patterns.hpp"
-#include "fixtures/cuda/stream.hpp"
-#include "fixtures/gpu_benchmark.hpp"
-#include "kernels/empty.hpp"
+#include "kernels/launch/empty.hpp"
 
 namespace warpgauge {
 

@@ -9,10 +9,10 @@
 #include <string>
 
 #include "kernels/arguments_test.hpp"
-#include "kernels/empty.hpp"
-#include "kernels/gemm.hpp"
-#include "kernels/reduce.hpp"
-#include "kernels/spin.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/launch/empty.hpp"
+#include "kernels/launch/spin.hpp"
+#include "kernels/reduce/reduce.hpp"
 
 namespace warpgauge::kernels {
 namespace {

@@ -3,11 +3,11 @@
 // several, from latency-bound to far past the caches. scripts/fidelity runs it.
 #include <memory>
 
-#include "fixtures/gpu_benchmark.hpp"
-#include "kernels/elementwise.hpp"
-#include "kernels/gemm.hpp"
-#include "kernels/reduce.hpp"
-#include "kernels/spin.hpp"
+#include <warpgauge/gpu_benchmark.hpp>
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/launch/spin.hpp"
+#include "kernels/reduce/reduce.hpp"
 
 namespace {
 

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <warpgauge/testing/case_required.hpp>
 #include "benchmarks/launch_graphs.hpp"
-#include "fixtures/case_required.hpp"
 
 namespace warpgauge {
 namespace {

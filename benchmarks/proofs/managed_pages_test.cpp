@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "fixtures/case_required.hpp"
+#include <warpgauge/testing/case_required.hpp>
 
 namespace warpgauge {
 namespace {

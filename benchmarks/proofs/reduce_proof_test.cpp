@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "fixtures/case_required.hpp"
-#include "kernels/reduce.hpp"
+#include <warpgauge/testing/case_required.hpp>
+#include "kernels/reduce/reduce.hpp"
 
 namespace warpgauge {
 namespace {

@@ -7,7 +7,7 @@
 #include <array>
 #include <utility>
 
-#include "fixtures/case_required.hpp"
+#include <warpgauge/testing/case_required.hpp>
 
 namespace warpgauge {
 namespace {

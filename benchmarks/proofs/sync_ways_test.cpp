@@ -6,7 +6,7 @@
 
 #include <functional>
 
-#include "fixtures/case_required.hpp"
+#include <warpgauge/testing/case_required.hpp>
 
 namespace warpgauge {
 namespace {

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies whose reads do not fit the memory's sectors of 32 bytes. Bound as the scalar copy is, and
+// where a stride leaves most of each sector unused by the sectors that move.
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "kernels/arguments.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/elementwise/strides.hpp"
+#include "kernels/launch_check.hpp"
+
+namespace warpgauge::kernels {
+
+inline constexpr unsigned block_threads = 256;
+inline constexpr std::size_t cache_line_bytes = 128;
+
+__global__ __launch_bounds__(block_threads) void copy_strided_kernel(const float* __restrict__ in,
+                                                                     float* __restrict__ out,
+                                                                     std::size_t n,
+                                                                     std::size_t stride) {
+  const std::size_t i = std::size_t{blockIdx.x} * block_threads + threadIdx.x;
+  if (i < n) {
+    out[i] = in[i * stride];
+  }
+}
+
+__global__ __launch_bounds__(block_threads) void copy_misaligned_kernel(
+    const float* __restrict__ in, float* __restrict__ out, std::size_t n) {
+  const std::size_t i = std::size_t{blockIdx.x} * block_threads + threadIdx.x;
+  if (i < n) {
+    out[i] = in[i + 1];
+  }
+}
+
+void require_stride(const char* launcher, std::size_t n, std::size_t stride) {
+  if (stride == 0) {
+    throw std::invalid_argument(std::string(launcher) + ": the stride is 0");
+  }
+  require_at_most(launcher, n, std::numeric_limits<std::size_t>::max() / sizeof(float) / stride);
+}
+
+void copy_strided(const float* in, float* out, std::size_t n, std::size_t stride,
+                  cudaStream_t stream) {
+  if (n == 0) {
+    return;
+  }
+  require_pointer("copy_strided", "in", in, alignof(float));
+  require_pointer("copy_strided", "out", out, alignof(float));
+  require_stride("copy_strided", n, stride);
+  const unsigned blocks = blocks_for("copy_strided", n, block_threads);
+  copy_strided_kernel<<<blocks, block_threads, 0, stream>>>(in, out, n, stride);
+  check_launch("copy_strided");
+}
+
+void copy_misaligned(const float* in, float* out, std::size_t n, cudaStream_t stream) {
+  if (n == 0) {
+    return;
+  }
+  require_pointer("copy_misaligned", "in", in, cache_line_bytes);
+  require_pointer("copy_misaligned", "out", out, alignof(float));
+  const unsigned blocks = blocks_for("copy_misaligned", n, block_threads);
+  copy_misaligned_kernel<<<blocks, block_threads, 0, stream>>>(in, out, n);
+  check_launch("copy_misaligned");
+}
+
+}  // namespace warpgauge::kernels

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Thrust and CUB as their users call them: bound by device memory. Apart from the kernels, and in
+// one file, because their headers multiply the time to compile.
+#include <thrust/execution_policy.h>
+#include <thrust/transform.h>
+
+#include <cstddef>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#if CCCL_MAJOR_VERSION >= 3
+#include <cub/device/device_transform.cuh>
+#endif
+
+#include "kernels/arguments.hpp"
+#include "kernels/elementwise/arguments.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/launch_check.hpp"
+
+namespace warpgauge::kernels {
+
+// Their errors are thrust::system_error, a std::runtime_error with CUDA's text.
+constexpr std::size_t most_for_thrust = std::numeric_limits<std::ptrdiff_t>::max() / 8;
+// A grid of blocks that take at least their 128 threads' worth.
+constexpr std::size_t most_for_cub = 128 * max_grid_blocks;
+
+bool cub_transforms() noexcept {
+  return CCCL_MAJOR_VERSION >= 3;
+}
+
+/// cub::DeviceTransform with the arguments in its order; `inputs` is a pointer or a tuple of them.
+template <class Inputs, class Out, class Op>
+void cub_transform(const char* launcher, Inputs inputs, Out* out, std::size_t n, Op op,
+                   cudaStream_t stream) {
+#if CCCL_MAJOR_VERSION >= 3
+  check_status(launcher, cub::DeviceTransform::Transform(inputs, out, n, op, stream));
+#else
+  throw std::runtime_error(std::string(launcher) +
+                           ": compiled without cub::DeviceTransform, which CUDA 13.0 has");
+#endif
+}
+
+template <class Op, class In, class Out>
+void transform_thrust(const In* in, Out* out, std::size_t n, cudaStream_t stream, Op op) {
+  if (n == 0) {
+    return;
+  }
+  require_pointer("transform_thrust", "in", in, alignof(In));
+  require_pointer("transform_thrust", "out", out, alignof(Out));
+  require_at_most("transform_thrust", n, most_for_thrust);
+  thrust::transform(thrust::cuda::par_nosync.on(stream), in, in + n, out, RoundedTo<Op, Out>{op});
+  check_launch("thrust::transform");
+}
+
+template <class Op, class In, class Out>
+void transform_cub(const In* in, Out* out, std::size_t n, cudaStream_t stream, Op op) {
+  if (n == 0) {
+    return;
+  }
+  require_pointer("transform_cub", "in", in, alignof(In));
+  require_pointer("transform_cub", "out", out, alignof(Out));
+  require_at_most("transform_cub", n, most_for_cub);
+  cub_transform("transform_cub", in, out, n, RoundedTo<Op, Out>{op}, stream);
+}
+
+template <class T>
+void axpy_thrust(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStream_t stream) {
+  if (n == 0) {
+    return;
+  }
+  require_axpy_arrays("axpy_thrust", x, y, out);
+  require_at_most("axpy_thrust", n, most_for_thrust);
+  thrust::transform(thrust::cuda::par_nosync.on(stream), x, x + n, y, out, RoundedTo<Axpy, T>{op});
+  check_launch("thrust::transform");
+}
+
+template <class T>
+void axpy_cub(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStream_t stream) {
+  if (n == 0) {
+    return;
+  }
+  require_axpy_arrays("axpy_cub", x, y, out);
+  require_at_most("axpy_cub", n, most_for_cub);
+  cub_transform("axpy_cub", cuda::std::make_tuple(x, y), out, n, RoundedTo<Axpy, T>{op}, stream);
+}
+
+/// transform(in, out, op), four times.
+template <class T, class Transform>
+void chain_by(const char* launcher, const Chain& op, const T* in, T* scratch, T* out, std::size_t n,
+              std::size_t most, const Transform& transform) {
+  if (n == 0) {
+    return;
+  }
+  // All of it before the first kernel, and by the names that the caller knows.
+  require_pointer(launcher, "in", in, alignof(T));
+  require_pointer(launcher, "scratch", scratch, alignof(T));
+  require_pointer(launcher, "out", out, alignof(T));
+  require_at_most(launcher, n, most);
+  transform(in, scratch, op.first);
+  transform(scratch, out, Relu{});
+  transform(out, scratch, op.scale);
+  transform(scratch, out, op.second);
+}
+
+template <class T>
+void chain_of_four_thrust(const Chain& op, const T* in, T* scratch, T* out, std::size_t n,
+                          cudaStream_t stream) {
+  chain_by("chain_of_four_thrust", op, in, scratch, out, n, most_for_thrust,
+           [=](const T* from, T* to, auto step) { transform_thrust(from, to, n, stream, step); });
+}
+
+template <class T>
+void chain_of_four_cub(const Chain& op, const T* in, T* scratch, T* out, std::size_t n,
+                       cudaStream_t stream) {
+  chain_by("chain_of_four_cub", op, in, scratch, out, n, most_for_cub,
+           [=](const T* from, T* to, auto step) { transform_cub(from, to, n, stream, step); });
+}
+
+using Half = __half;
+using Bf16 = __nv_bfloat16;
+
+template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Copy);
+template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Scale);
+template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Square);
+template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Pow2);
+template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Affine);
+template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Chain);
+template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Gelu);
+template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, GeluTanh);
+template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Copy);
+template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Scale);
+template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Square);
+template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Pow2);
+template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Affine);
+template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Chain);
+template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Gelu);
+template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, GeluTanh);
+template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Copy);
+template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Scale);
+template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Square);
+template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Pow2);
+template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Affine);
+template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Chain);
+template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Gelu);
+template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, GeluTanh);
+template void transform_thrust(const float*, Half*, std::size_t, cudaStream_t, Copy);
+template void transform_thrust(const float*, Bf16*, std::size_t, cudaStream_t, Copy);
+template void transform_thrust(const Half*, float*, std::size_t, cudaStream_t, Copy);
+template void transform_thrust(const Bf16*, float*, std::size_t, cudaStream_t, Copy);
+
+template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Copy);
+template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Scale);
+template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Square);
+template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Pow2);
+template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Affine);
+template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Chain);
+template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Gelu);
+template void transform_cub(const float*, float*, std::size_t, cudaStream_t, GeluTanh);
+template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Copy);
+template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Scale);
+template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Square);
+template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Pow2);
+template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Affine);
+template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Chain);
+template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Gelu);
+template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, GeluTanh);
+template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Copy);
+template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Scale);
+template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Square);
+template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Pow2);
+template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Affine);
+template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Chain);
+template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Gelu);
+template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, GeluTanh);
+template void transform_cub(const float*, Half*, std::size_t, cudaStream_t, Copy);
+template void transform_cub(const float*, Bf16*, std::size_t, cudaStream_t, Copy);
+template void transform_cub(const Half*, float*, std::size_t, cudaStream_t, Copy);
+template void transform_cub(const Bf16*, float*, std::size_t, cudaStream_t, Copy);
+
+template void axpy_thrust(Axpy, const float*, const float*, float*, std::size_t, cudaStream_t);
+template void axpy_thrust(Axpy, const Half*, const Half*, Half*, std::size_t, cudaStream_t);
+template void axpy_thrust(Axpy, const Bf16*, const Bf16*, Bf16*, std::size_t, cudaStream_t);
+template void axpy_cub(Axpy, const float*, const float*, float*, std::size_t, cudaStream_t);
+template void axpy_cub(Axpy, const Half*, const Half*, Half*, std::size_t, cudaStream_t);
+template void axpy_cub(Axpy, const Bf16*, const Bf16*, Bf16*, std::size_t, cudaStream_t);
+
+template void chain_of_four_thrust(const Chain&, const float*, float*, float*, std::size_t,
+                                   cudaStream_t);
+template void chain_of_four_thrust(const Chain&, const Half*, Half*, Half*, std::size_t,
+                                   cudaStream_t);
+template void chain_of_four_thrust(const Chain&, const Bf16*, Bf16*, Bf16*, std::size_t,
+                                   cudaStream_t);
+template void chain_of_four_cub(const Chain&, const float*, float*, float*, std::size_t,
+                                cudaStream_t);
+template void chain_of_four_cub(const Chain&, const Half*, Half*, Half*, std::size_t, cudaStream_t);
+template void chain_of_four_cub(const Chain&, const Bf16*, Bf16*, Bf16*, std::size_t, cudaStream_t);
+
+}  // namespace warpgauge::kernels

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the upper rungs of the fp32 ladder fetch their tiles: 16 bytes at a time where rows allow it,
+// 4 where they do not, zeros past the edges, and asynchronously (cp.async, sm_80 and newer).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/gemm/async.cuh"
+
+namespace warpgauge::kernels {
+
+/// Whether every row of a contiguous matrix with this many columns begins at a multiple of 16
+/// bytes.
+inline bool rows_are_vectors(const float* matrix, std::size_t columns) {
+  return reinterpret_cast<std::uintptr_t>(matrix) % sizeof(float4) == 0 && columns % 4 == 0;
+}
+
+/// from[0] to from[3], of which the first `left` exist: zeros for the others. kWide: from is a
+/// multiple of 16 bytes, and either all four exist or none.
+template <bool kWide>
+__device__ inline float4 load_four(const float* from, std::size_t left) {
+  if constexpr (kWide) {
+    return left > 0 ? *reinterpret_cast<const float4*>(from) : float4{};
+  } else {
+    return {left > 0 ? from[0] : 0.0F, left > 1 ? from[1] : 0.0F, left > 2 ? from[2] : 0.0F,
+            left > 3 ? from[3] : 0.0F};
+  }
+}
+
+/// The reverse: stores the first `left` of four.
+template <bool kWide>
+__device__ inline void store_four(float* to, std::size_t left, float4 values) {
+  if constexpr (kWide) {
+    if (left > 0) {
+      *reinterpret_cast<float4*>(to) = values;
+    }
+  } else {
+    const float each[]{values.x, values.y, values.z, values.w};
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i) {
+      if (i < left) {
+        to[i] = each[i];
+      }
+    }
+  }
+}
+
+/// Starts a copy of kBytes, 4 or 16, from device into shared memory, or of zeros where `exists` is
+/// false: nothing is read then. 16 bytes pass the L1 by: every block reads its tiles once.
+template <unsigned kBytes>
+__device__ inline void copy_async(float* to, const float* from, bool exists) {
+  static_assert(kBytes == 4 || kBytes == 16);
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  const unsigned bytes = exists ? kBytes : 0;
+  if constexpr (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from),
+                 "r"(bytes)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(from),
+                 "r"(bytes)
+                 : "memory");
+  }
+}
+
+/// Starts such a copy of data that exists, or does nothing at all where `wanted` is false. Without
+/// a branch: one would cut the multiply-adds around it into parts that the compiler cannot mix.
+template <unsigned kBytes>
+__device__ inline void copy_async_if(bool wanted, float* to, const float* from) {
+  static_assert(kBytes == 4 || kBytes == 16);
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  if constexpr (kBytes == 16) {
+    asm volatile(
+        "{\n.reg .pred wanted;\nsetp.ne.u32 wanted, %2, 0;\n"
+        "@wanted cp.async.cg.shared.global [%0], [%1], 16;\n}" ::"r"(address),
+        "l"(from), "r"(static_cast<unsigned>(wanted))
+        : "memory");
+  } else {
+    asm volatile(
+        "{\n.reg .pred wanted;\nsetp.ne.u32 wanted, %2, 0;\n"
+        "@wanted cp.async.ca.shared.global [%0], [%1], 4;\n}" ::"r"(address),
+        "l"(from), "r"(static_cast<unsigned>(wanted))
+        : "memory");
+  }
+}
+
+}  // namespace warpgauge::kernels

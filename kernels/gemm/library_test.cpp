@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// What gemm_test.cpp leaves of the libraries: cuBLAS in f16 and TF32, batched, skinny, cuBLASLt's
+// fp8.
+#include <cuda_fp16.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "kernels/device_test.hpp"
+#include "kernels/gemm/cublaslt.hpp"
+#include "kernels/gemm/gemm.hpp"
+
+namespace warpgauge::kernels {
+namespace {
+
+// Odd ones, one row as in decoding, whole tiles.
+constexpr GemmShape shapes[] = {{1, 1, 1},      {31, 33, 5},     {1, 264, 512},
+                                {16, 136, 256}, {128, 128, 128}, {257, 129, 511}};
+
+struct Errors {
+  double absolute, relative;
+};
+
+class GemmLibraryTest : public DeviceTest {
+ protected:
+  template <class T>
+  static const T* data(const DeviceArray<T>& values) {
+    return values.data();
+  }
+
+  template <class T>
+  static void expect_close(const std::vector<T>& actual, const std::vector<double>& expected,
+                           Errors most) {
+    expect_within(actual, expected,
+                  [=](double value) { return most.absolute + most.relative * std::abs(value); });
+  }
+
+  /// gemm(a, b, c) on its own and captured, against the reference. The largest error of the first.
+  template <class In, class Out, class Gemm>
+  double expect_matches_reference(GemmShape shape, std::size_t batch, Errors most, GemmB layout,
+                                  const Gemm& gemm) {
+    SCOPED_TRACE(::testing::Message()
+                 << batch << " x " << shape.m << " x " << shape.n << " x " << shape.k);
+    const std::size_t outputs = shape.m * shape.n;
+    const DeviceArray<In> a = random_values_as<In>(batch * shape.m * shape.k, 1);
+    const DeviceArray<In> b = random_values_as<In>(batch * shape.k * shape.n, 2);
+    GuardedOutput<double> expected(batch * outputs);
+    for (std::size_t i = 0; i < batch; ++i) {
+      gemm_reference(data(a) + i * shape.m * shape.k, data(b) + i * shape.k * shape.n,
+                     expected.data() + i * outputs, shape, 0, outputs, stream(), layout);
+    }
+    GuardedOutput<Out> direct(batch * outputs);
+    GuardedOutput<Out> replayed(batch * outputs);
+    gemm(data(a), data(b), direct.data());
+    synchronize();
+    expect_close(direct.values(), expected.values(), most);
+    capture_and_replay(stream(), [&] { gemm(data(a), data(b), replayed.data()); });
+    expect_close(replayed.values(), expected.values(), most);
+    return largest_error(direct.values(), expected.values());
+  }
+
+  template <class T>
+  static double largest_error(const std::vector<T>& actual, const std::vector<double>& expected) {
+    double largest = 0;
+    for (std::size_t i = 0; i < actual.size(); ++i) {
+      largest = std::max(largest, std::abs(static_cast<double>(actual[i]) - expected[i]));
+    }
+    return largest;
+  }
+
+  bool has_tf32() const {
+    int major = 0;
+    EXPECT_EQ(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), cudaSuccess);
+    return major >= 8;
+  }
+
+  /// 2 k units in the last place of 1 in fp32, as gemm_test.cpp tells.
+  static double sum_error(GemmShape shape) {
+    return 2 * static_cast<double>(shape.k) * std::numeric_limits<float>::epsilon();
+  }
+};
+
+TEST_F(GemmLibraryTest, CublasOfF16MatchesReference) {
+  CublasGemm cublas;
+  for (const GemmShape shape : shapes) {
+    expect_matches_reference<__half, __half>(
+        shape, 1, {sum_error(shape), 0x1p-11}, GemmB::row_major,
+        [&](const __half* a, const __half* b, __half* c) { cublas(a, b, c, shape, stream()); });
+  }
+}
+
+// Cutting a float off to 11 bits of significand loses up to 2^-10 of it, and 2^-9 of a product.
+// What the products lose on average moves the sum by as much of itself; the rest is a random walk
+// of k steps, each of a spread of at most 2^-10 times a product, which is 0.58 in the root mean
+// square: eight times its standard deviation is 5 * 2^-10 sqrt(k). One lost term is off by 0.25 or
+// more.
+TEST_F(GemmLibraryTest, CublasOfTf32MatchesReference) {
+  CublasGemm cublas(CublasGemm::default_workspace_bytes, FloatProducts::tf32);
+  for (const GemmShape shape : shapes) {
+    const double walk = 5 * 0x1p-10 * std::sqrt(static_cast<double>(shape.k));
+    const double largest = expect_matches_reference<float, float>(
+        shape, 1, {sum_error(shape) + walk, 0x1p-9}, GemmB::row_major,
+        [&](const float* a, const float* b, float* c) { cublas(a, b, c, shape, stream()); });
+    // And TF32 is used, not only allowed: what the products lose, 2^-12 of each in the mean if they
+    // are rounded, comes to 0.002 over 128 terms of either sign, of which the largest of many
+    // outputs has more; sums of whole floats err by 3e-5 at most.
+    if (shape.m == 128 && has_tf32()) {
+      EXPECT_GT(largest, sum_error(shape)) << "the products are those of whole floats";
+    }
+  }
+}
+
+TEST_F(GemmLibraryTest, BatchedCublasMatchesReference) {
+  CublasGemm cublas;
+  constexpr std::size_t batch = 3;
+  for (const GemmShape shape : shapes) {
+    expect_matches_reference<__nv_bfloat16, __nv_bfloat16>(
+        shape, batch, {sum_error(shape), 0x1p-8}, GemmB::row_major,
+        [&](const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c) {
+          cublas.batched(a, b, c, shape, batch, stream());
+        });
+  }
+}
+
+// Products of two e4m3 between 0.5 and 1 are multiples of 2^-8. A tensor core that adds 32 of them
+// to a sum keeps at least 13 bits below the leading one of the largest; below 128 that is an error
+// of 2^-7 for each 32 terms. One lost term is off by 0.25 or more.
+TEST_F(GemmLibraryTest, CublasLtOfFp8MatchesReference) {
+  if (!multiplies_fp8()) {
+    GTEST_SKIP() << "needs compute capability 8.9";
+  }
+  for (const GemmShape shape : {GemmShape{1, 16, 16}, GemmShape{31, 48, 32}, GemmShape{16, 256, 64},
+                                GemmShape{129, 272, 528}}) {
+    CublasLtFp8Gemm gemm(shape);
+    const double sum = static_cast<double>(shape.k) * 0x1p-12;
+    expect_matches_reference<__nv_fp8_e4m3, __nv_bfloat16>(
+        shape, 1, {sum, 0x1p-8}, GemmB::transposed,
+        [&](const __nv_fp8_e4m3* a, const __nv_fp8_e4m3* b, __nv_bfloat16* c) {
+          gemm(a, b, c, stream());
+        });
+  }
+}
+
+TEST_F(GemmLibraryTest, CublasLtWorksAfterAMoveAndRefusesBadPointers) {
+  if (!multiplies_fp8()) {
+    GTEST_SKIP() << "needs compute capability 8.9";
+  }
+  constexpr GemmShape shape{16, 16, 16};
+  CublasLtFp8Gemm first(shape);
+  CublasLtFp8Gemm gemm = std::move(first);
+  const DeviceArray<__nv_fp8_e4m3> in = random_values_as<__nv_fp8_e4m3>(257, 1);
+  GuardedOutput<__nv_bfloat16> out(256);
+  EXPECT_THROW(gemm(nullptr, data(in), out.data(), stream()), std::invalid_argument);
+  EXPECT_THROW(gemm(data(in), nullptr, out.data(), stream()), std::invalid_argument);
+  EXPECT_THROW(gemm(data(in), data(in), nullptr, stream()), std::invalid_argument);
+  EXPECT_THROW(gemm(data(in) + 1, data(in), out.data(), stream()), std::invalid_argument);
+  EXPECT_NO_THROW(gemm(data(in), data(in), out.data(), stream()));
+  synchronize();
+}
+
+}  // namespace
+}  // namespace warpgauge::kernels

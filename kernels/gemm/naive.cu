@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rung 1: one output a thread, no thought for who reads what together. Bound by L1 transactions.
+#include "kernels/arguments.hpp"
+#include "kernels/gemm/arguments.hpp"
+#include "kernels/launch_check.hpp"
+
+namespace warpgauge::kernels {
+
+__global__ __launch_bounds__(gemm_tile_threads) void gemm_naive_kernel(const float* __restrict__ a,
+                                                                       const float* __restrict__ b,
+                                                                       float* __restrict__ c,
+                                                                       GemmShape shape,
+                                                                       unsigned tile_columns) {
+  // x runs down the rows: that is what the coalesced rung changes.
+  const std::size_t row = std::size_t{blockIdx.x / tile_columns} * gemm_tile + threadIdx.x;
+  const std::size_t column = std::size_t{blockIdx.x % tile_columns} * gemm_tile + threadIdx.y;
+  if (row >= shape.m || column >= shape.n) {
+    return;
+  }
+  float sum = 0;
+  for (std::size_t i = 0; i < shape.k; ++i) {
+    sum += a[row * shape.k + i] * b[i * shape.n + column];
+  }
+  c[row * shape.n + column] = sum;
+}
+
+void gemm_naive(const float* a, const float* b, float* c, GemmShape shape, cudaStream_t stream) {
+  if (shape.m == 0 || shape.n == 0) {
+    return;
+  }
+  require_gemm("gemm_naive", a, b, alignof(float), shape);
+  require_pointer("gemm_naive", "c", c, alignof(float));
+  const GemmTiles tiles = gemm_tiles("gemm_naive", shape);
+  gemm_naive_kernel<<<tiles.blocks, dim3(gemm_tile, gemm_tile), 0, stream>>>(a, b, c, shape,
+                                                                             tiles.columns);
+  check_launch("gemm_naive");
+}
+
+}  // namespace warpgauge::kernels

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tensor-core rungs share on the device: tiles of A and B on their way to shared memory,
+// and which tile of C a block makes.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+#include "kernels/gemm/async.cuh"
+#include "kernels/gemm/gemm.hpp"
+
+namespace warpgauge::kernels {
+
+/// What a block makes of C, how deep it goes in k at a time, how many such stages lie in shared
+/// memory, and what each of its warps makes.
+template <unsigned M, unsigned N, unsigned K, unsigned Stages, unsigned WarpM, unsigned WarpN,
+          unsigned Blocks, unsigned Group>
+struct MmaTile {
+  static constexpr unsigned m = M, n = N, k = K, stages = Stages, warp_m = WarpM, warp_n = WarpN;
+  static constexpr unsigned blocks_per_sm = Blocks;
+  static constexpr unsigned group = Group;  ///< see tile_of_block
+  static constexpr unsigned warp_columns = N / WarpN;
+  static constexpr unsigned threads = M / WarpM * warp_columns * 32;
+};
+
+/// What one thread copies at once, and what the banks of shared memory serve eight threads with.
+inline constexpr unsigned chunk_bytes = 16;
+template <class T>
+inline constexpr unsigned chunk_elements = chunk_bytes / sizeof(T);
+
+/// Where chunk `chunk` of row `row` lies in a tile of `Chunks` chunks a row, in bytes. The chunks
+/// of a row change places with the row, so that eight rows' chunks of one column, as ldmatrix reads
+/// them, lie in eight different groups of banks; in rows of 64 bytes, two rows share the 128 bytes
+/// of all banks.
+template <unsigned Chunks>
+__device__ inline unsigned swizzled(unsigned row, unsigned chunk) {
+  static_assert(Chunks == 4 || Chunks % 8 == 0);
+  const unsigned turn = Chunks == 4 ? (row / 2) % 4 : row % 8;
+  return (row * Chunks + (chunk ^ turn)) * chunk_bytes;
+}
+
+/// Rows padded by one chunk instead: for wmma, which knows a stride and no swizzle.
+template <unsigned Chunks>
+__device__ inline unsigned padded(unsigned row, unsigned chunk) {
+  return (row * (Chunks + 1) + chunk) * chunk_bytes;
+}
+
+__device__ inline unsigned shared_address(const void* shared) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+}
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+/// Begins to copy a chunk from global to shared memory, past the registers; zeros unless inside.
+__device__ inline void copy_chunk_async(void* to, const void* from, bool inside) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
+               "r"(inside ? chunk_bytes : 0)
+               : "memory");
+}
+
+/// Begins to bring part `part` of `Parts` of a tile to shared memory: Rows x Columns elements from
+/// `origin` on, of a row-major matrix with `stride` elements a row, by all Threads of the block.
+/// Zeros stand for what is past the first `rows` rows or `columns` columns. Place: byte offset of
+/// (row, chunk), as swizzled.
+/// WholeChunks: the matrix's rows are whole chunks. Otherwise elements go one by one, and have
+/// arrived when this returns.
+template <bool WholeChunks, unsigned Rows, unsigned Columns, unsigned Threads, unsigned Parts,
+          class T, class Place>
+__device__ inline void copy_tile(unsigned char* tile, const T* __restrict__ origin,
+                                 std::size_t stride, unsigned rows, unsigned columns, unsigned part,
+                                 const Place& place) {
+  constexpr unsigned per_chunk = chunk_elements<T>;
+  constexpr unsigned chunks = Columns / per_chunk;
+  constexpr unsigned rows_at_once = Threads / chunks;
+  constexpr unsigned passes = Rows / rows_at_once / Parts;
+  static_assert(Threads % chunks == 0 && rows_at_once * passes * Parts == Rows);
+  const unsigned first_row = threadIdx.x / chunks;
+  const unsigned chunk = threadIdx.x % chunks;
+  const unsigned column = chunk * per_chunk;
+  const T* const own = origin + (first_row * stride + column);
+#pragma unroll WholeChunks ? passes : 1  // element by element there are too many addresses to keep
+  for (unsigned pass = part * passes; pass < (part + 1) * passes; ++pass) {
+    const unsigned row = first_row + pass * rows_at_once;
+    const T* const from = own + pass * rows_at_once * stride;
+    unsigned char* const to = tile + place(row, chunk);
+    if constexpr (WholeChunks) {
+      copy_chunk_async(to, from, row < rows && column < columns);
+    } else {
+      T elements[per_chunk];
+#pragma unroll
+      for (unsigned i = 0; i < per_chunk; ++i) {
+        elements[i] = row < rows && column + i < columns ? from[i] : T(0.0F);
+      }
+      uint4 whole;
+      std::memcpy(&whole, elements, sizeof(whole));
+      *reinterpret_cast<uint4*>(to) = whole;
+    }
+  }
+}
+
+/// How many of `most` elements from `first` on are before `end`.
+__device__ inline unsigned elements_left(std::size_t first, std::size_t end, unsigned most) {
+  return first >= end ? 0 : end - first < most ? static_cast<unsigned>(end - first) : most;
+}
+
+/// Stores a chunk of a row-major matrix of rows x columns, or as much of it as is inside.
+template <bool WholeChunks, class T>
+__device__ inline void store_chunk(T* matrix, std::size_t rows, std::size_t columns,
+                                   std::size_t row, std::size_t column, const uint4& whole) {
+  T* const to = matrix + row * columns + column;
+  if constexpr (WholeChunks) {
+    // As one instruction, which nvcc makes of some assignments and not of others.
+    asm volatile(
+        "{.reg .pred inside; setp.ne.b32 inside, %5, 0;"
+        " @inside st.global.v4.b32 [%0], {%1, %2, %3, %4};}" ::"l"(to),
+        "r"(whole.x), "r"(whole.y), "r"(whole.z), "r"(whole.w),
+        "r"(static_cast<int>(row < rows && column < columns))
+        : "memory");
+  } else {
+    T elements[chunk_elements<T>];
+    std::memcpy(elements, &whole, sizeof(whole));
+#pragma unroll
+    for (unsigned i = 0; i < chunk_elements<T>; ++i) {
+      if (row < rows && column + i < columns) {
+        to[i] = elements[i];
+      }
+    }
+  }
+}
+
+/// Four 8 x 8 matrices of 16-bit elements (or 8 x 4 of 32 bits) from shared memory; lane i names
+/// row i % 8 of matrix i / 8.
+__device__ inline void load_matrices(unsigned (&to)[4], unsigned row_address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(row_address)
+               : "memory");
+}
+
+/// The same of 16-bit elements, each matrix transposed.
+__device__ inline void load_matrices_transposed(unsigned (&to)[4], unsigned row_address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(row_address)
+               : "memory");
+}
+#endif
+
+/// The tiles of C, as row and column counted in tiles.
+struct GemmTile {
+  std::size_t row, column;
+};
+
+/// The tile that this block makes. Blocks that run at the same time make tiles `group` rows high
+/// and a few columns wide, so that what they read of A and B is in the L2.
+__device__ inline GemmTile tile_of_block(std::size_t tile_rows, std::size_t tile_columns,
+                                         unsigned group) {
+  const std::size_t in_group = group * tile_columns;
+  const std::size_t first_row = blockIdx.x / in_group * group;
+  const std::size_t rows_left = tile_rows - first_row;
+  const std::size_t rows = rows_left < group ? rows_left : group;
+  const std::size_t index = blockIdx.x % in_group;
+  return {first_row + index % rows, index / rows};
+}
+
+}  // namespace warpgauge::kernels

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rung 8: a warp makes a 64 x 64 square of outputs, a thread 16 x 8, so that 24 words from shared
+// memory serve 128 multiply-adds; they are read one term ahead, and tiles copied two ahead. Bound
+// by the rate at which multiply-adds issue.
+#include "kernels/arguments.hpp"
+#include "kernels/gemm/arguments.hpp"
+#include "kernels/gemm/copies.cuh"
+#include "kernels/gemm/ladder.hpp"
+#include "kernels/launch_check.hpp"
+
+namespace warpgauge::kernels {
+
+/// The sizes of gemm_warp_tile_kernel.
+struct WarpTile {
+  static constexpr unsigned rows = 128, columns = 128;  // outputs of a block
+  // Terms of a tile. Sixteen make half as many barriers, but a loop of 36 KB of instructions, and
+  // were 2 to 8 % slower on an H200.
+  static constexpr unsigned depth = 8;
+  static constexpr unsigned stages = 3;      // tiles in shared memory
+  static constexpr unsigned warp_edge = 64;  // of a warp's square of outputs
+  static constexpr unsigned warp_columns = columns / warp_edge;
+  static constexpr unsigned threads = rows / warp_edge * warp_columns * 32;
+  // A warp is 4 x 8 threads. A thread's outputs stand in squares of 4 x 4, as far apart as there
+  // are threads between them: neighbours read neighbouring vectors.
+  static constexpr unsigned lane_rows = 4, lane_columns = 8;
+  static constexpr unsigned thread_rows = warp_edge / lane_rows;
+  static constexpr unsigned thread_columns = warp_edge / lane_columns;
+  // A is turned on its way into shared memory: four threads copy 16 bytes of a row, one word each.
+  // With the padding the 32 words that a warp copies, eight rows at four terms, lie in 32 banks.
+  static constexpr unsigned a_terms = 4;
+  static constexpr unsigned a_row = rows + 32 / a_terms;
+  static constexpr unsigned a_words = depth * a_row, b_words = depth * columns;  // a stage
+  // At which term of a tile copies begin: not all at once and not at the turn of the tile, since
+  // reads of shared memory wait behind them. The fastest of 14 pairs, which differ by up to 5 % on
+  // an H200.
+  static constexpr unsigned copy_a_at = 1, copy_b_at = 5;
+  // Blocks run in groups of this many rows of tiles, column by column, so that those that run at
+  // the same time read the same rows of A and columns of B from the L2.
+  static constexpr unsigned group_rows = 8;
+};
+
+/// kWide: the rows of B begin at multiples of 16 bytes.
+template <bool kWide>
+__global__ __launch_bounds__(WarpTile::threads, 2) void gemm_warp_tile_kernel(
+    const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c,
+    GemmShape shape, unsigned tile_rows, unsigned tile_columns) {
+  using T = WarpTile;
+  __shared__ __align__(16) float a_stages[T::stages * T::a_words];
+  __shared__ __align__(16) float b_stages[T::stages * T::b_words];
+
+  const std::size_t group_tiles = std::size_t{T::group_rows} * tile_columns;
+  const auto group = static_cast<unsigned>(blockIdx.x / group_tiles);
+  const auto in_group = static_cast<unsigned>(blockIdx.x % group_tiles);
+  const unsigned rows_in_group = min(T::group_rows, tile_rows - group * T::group_rows);
+  const std::size_t first_row =
+      std::size_t{group * T::group_rows + in_group % rows_in_group} * T::rows;
+  const std::size_t first_column = std::size_t{in_group / rows_in_group} * T::columns;
+
+  // What this thread copies. Past the edge it is the last row or column, whose sums are dropped.
+  constexpr unsigned a_rows_at_once = T::threads / T::a_terms;
+  constexpr unsigned a_parts = T::rows / a_rows_at_once;
+  const unsigned a_term = threadIdx.x % T::a_terms;
+  const unsigned a_row = threadIdx.x / T::a_terms;
+  const float* a_from[a_parts];
+#pragma unroll
+  for (unsigned part = 0; part < a_parts; ++part) {
+    const std::size_t row = min(first_row + a_row + part * a_rows_at_once, shape.m - 1);
+    a_from[part] = a + row * shape.k + a_term;
+  }
+  float* const a_to = a_stages + a_term * T::a_row + a_row;
+  constexpr unsigned width = kWide ? 4 : 1;
+  constexpr unsigned b_terms_at_once = T::threads * width / T::columns;
+  const unsigned b_term = threadIdx.x * width / T::columns;
+  const unsigned b_column = threadIdx.x * width % T::columns;
+  const float* b_from = b + b_term * shape.n + min(first_column + b_column, shape.n - width);
+  float* const b_to = b_stages + threadIdx.x * width;
+
+  // The first tile has what is left over when k is cut into whole tiles, so that no other needs to
+  // ask which terms exist; zeros add nothing to the sums.
+  const auto copy_first_tile = [&](unsigned terms) {
+#pragma unroll
+    for (unsigned part = 0; part < a_parts; ++part) {
+#pragma unroll
+      for (unsigned term = 0; term < T::depth; term += T::a_terms) {
+        copy_async<sizeof(float)>(a_to + term * T::a_row + part * a_rows_at_once,
+                                  a_from[part] + term, a_term + term < terms);
+      }
+      a_from[part] += terms;
+    }
+#pragma unroll
+    for (unsigned term = 0; term < T::depth; term += b_terms_at_once) {
+      copy_async<width * sizeof(float)>(b_to + term * T::columns, b_from + term * shape.n,
+                                        b_term + term < terms);
+    }
+    b_from += terms * shape.n;
+  };
+  const auto copy_a = [&](unsigned stage, bool wanted) {
+#pragma unroll
+    for (unsigned part = 0; part < a_parts; ++part) {
+#pragma unroll
+      for (unsigned term = 0; term < T::depth; term += T::a_terms) {
+        copy_async_if<sizeof(float)>(
+            wanted, a_to + stage * T::a_words + term * T::a_row + part * a_rows_at_once,
+            a_from[part] + term);
+      }
+      a_from[part] += T::depth;
+    }
+  };
+  const auto copy_b = [&](unsigned stage, bool wanted) {
+#pragma unroll
+    for (unsigned term = 0; term < T::depth; term += b_terms_at_once) {
+      copy_async_if<width * sizeof(float)>(wanted, b_to + stage * T::b_words + term * T::columns,
+                                           b_from);
+      b_from += b_terms_at_once * shape.n;
+    }
+  };
+
+  const std::size_t tiles = (shape.k - 1) / T::depth + 1;
+  copy_first_tile(static_cast<unsigned>(shape.k - (tiles - 1) * T::depth));
+  commit_copies();
+#pragma unroll
+  for (unsigned tile = 1; tile < T::stages - 1; ++tile) {
+    copy_a(tile, tile < tiles);
+    copy_b(tile, tile < tiles);
+    commit_copies();
+  }
+  unsigned write = T::stages - 1;  // the stage of the tile to be copied
+  unsigned read = 0;               // the stage that is multiplied
+
+  // Two neighbouring threads in neighbouring rows, the next two in the next column: 16-byte reads
+  // of half a warp then go together, for its threads share them in pairs.
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned warp = threadIdx.x / 32;
+  const unsigned row =
+      warp / T::warp_columns * T::warp_edge + (lane / (2 * T::lane_columns) * 2 + lane % 2) * 4;
+  const unsigned column = warp % T::warp_columns * T::warp_edge + lane / 2 % T::lane_columns * 4;
+
+  float sums[T::thread_rows][T::thread_columns] = {};
+  float a_part[2][T::thread_rows];
+  float b_part[2][T::thread_columns];
+  const auto read_term = [&](unsigned into, unsigned term) {
+    const float* const a_words = a_stages + read * T::a_words + term * T::a_row + row;
+    const float* const b_words = b_stages + read * T::b_words + term * T::columns + column;
+#pragma unroll
+    for (unsigned i = 0; i < T::thread_rows; i += 4) {
+      *reinterpret_cast<float4*>(&a_part[into][i]) =
+          *reinterpret_cast<const float4*>(a_words + i * T::lane_rows);
+    }
+#pragma unroll
+    for (unsigned j = 0; j < T::thread_columns; j += 4) {
+      *reinterpret_cast<float4*>(&b_part[into][j]) =
+          *reinterpret_cast<const float4*>(b_words + j * T::lane_columns);
+    }
+  };
+
+  wait_for_copies<T::stages - 2>();
+  __syncthreads();
+  read_term(0, 0);
+  for (std::size_t left = tiles; left > 0; --left) {
+    const bool more = left >= T::stages;  // tiles that are not yet copied
+#pragma unroll
+    for (unsigned term = 0; term < T::depth; ++term) {
+      if (term == T::depth - 1) {
+        wait_for_copies<T::stages - 2>();
+        __syncthreads();  // the next tile is whole, and nobody reads this one any more
+        read = read + 1 == T::stages ? 0 : read + 1;
+      }
+      read_term((term + 1) % 2, (term + 1) % T::depth);
+      if (term == T::copy_a_at) {
+        copy_a(write, more);
+      }
+      if (term == T::copy_b_at) {
+        copy_b(write, more);
+        commit_copies();
+        write = write + 1 == T::stages ? 0 : write + 1;
+      }
+      // Along one row of outputs and back along the next: at the turn the value of B stays, too.
+      // Each multiply-add then reads two registers, one from either bank, and takes its third from
+      // the one before.
+#pragma unroll
+      for (unsigned i = 0; i < T::thread_rows; ++i) {
+#pragma unroll
+        for (unsigned step = 0; step < T::thread_columns; ++step) {
+          const unsigned j = i % 2 == 0 ? step : T::thread_columns - 1 - step;
+          sums[i][j] += a_part[term % 2][i] * b_part[term % 2][j];
+        }
+      }
+    }
+  }
+  wait_for_copies<0>();
+
+  // One word a store: four would bind the sums to registers whose banks they share with the values
+  // of B, for the whole of the loop.
+#pragma unroll
+  for (unsigned i = 0; i < T::thread_rows; ++i) {
+    const std::size_t c_row = first_row + row + i / 4 * 4 * T::lane_rows + i % 4;
+    if (c_row < shape.m) {
+#pragma unroll
+      for (unsigned j = 0; j < T::thread_columns; ++j) {
+        const std::size_t c_column = first_column + column + j / 4 * 4 * T::lane_columns + j % 4;
+        if (c_column < shape.n) {
+          c[c_row * shape.n + c_column] = sums[i][j];
+        }
+      }
+    }
+  }
+}
+
+void gemm_warp_tile(const float* a, const float* b, float* c, GemmShape shape,
+                    cudaStream_t stream) {
+  if (shape.m == 0 || shape.n == 0) {
+    return;
+  }
+  require_gemm("gemm_warp_tile", a, b, alignof(float), shape);
+  require_pointer("gemm_warp_tile", "c", c, alignof(float));
+  const GemmTiles tiles = gemm_tiles("gemm_warp_tile", shape, WarpTile::rows, WarpTile::columns);
+  const auto kernel =
+      rows_are_vectors(b, shape.n) ? gemm_warp_tile_kernel<true> : gemm_warp_tile_kernel<false>;
+  kernel<<<tiles.blocks, WarpTile::threads, 0, stream>>>(
+      a, b, c, shape, tiles.blocks / tiles.columns, tiles.columns);
+  check_launch("gemm_warp_tile");
+}
+
+}  // namespace warpgauge::kernels

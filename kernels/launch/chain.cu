@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Links of a chain: bound by what stands between one kernel and the next.
+#include "kernels/launch/chain.hpp"
+
+#include "kernels/arguments.hpp"
+#include "kernels/launch_check.hpp"
+
+namespace warpgauge::kernels {
+
+inline constexpr unsigned chain_threads = 256;
+
+__device__ inline std::size_t chain_index() {
+  return std::size_t{blockIdx.x} * chain_threads + threadIdx.x;
+}
+
+// No __restrict__: out may be in.
+__global__ __launch_bounds__(chain_threads) void add_one_kernel(const float* in, float* out,
+                                                                std::size_t n) {
+  if (const std::size_t i = chain_index(); i < n) {
+    out[i] = in[i] + 1.0F;
+  }
+}
+
+__global__ __launch_bounds__(chain_threads) void add_one_early_kernel(const float* in, float* out,
+                                                                      std::size_t n) {
+#if __CUDA_ARCH__ >= 900
+  // The next kernel may come up at once, for it waits as this one does: until every block in front
+  // of it has ended and its writes can be read.
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  if (const std::size_t i = chain_index(); i < n) {
+    out[i] = in[i] + 1.0F;
+  }
+#endif
+}
+
+__global__ __launch_bounds__(chain_threads) void add_one_fused_kernel(const float* in, float* out,
+                                                                      std::size_t n,
+                                                                      unsigned steps) {
+  if (const std::size_t i = chain_index(); i < n) {
+    float x = in[i];
+    for (unsigned step = 0; step < steps; ++step) {
+      x += 1.0F;
+    }
+    out[i] = x;
+  }
+}
+
+__global__ __launch_bounds__(chain_threads) void add_one_reference_kernel(const float* in,
+                                                                          double* expected,
+                                                                          std::size_t n,
+                                                                          unsigned steps) {
+  if (const std::size_t i = chain_index(); i < n) {
+    expected[i] = static_cast<double>(in[i]) + steps;
+  }
+}
+
+namespace {
+
+/// The blocks to launch, for n >= 1 elements.
+unsigned chain_blocks(const char* launcher, const float* in, const float* out, std::size_t n) {
+  require_pointer(launcher, "in", in, alignof(float));
+  require_pointer(launcher, "out", out, alignof(float));
+  return blocks_for(launcher, n, chain_threads);
+}
+
+}  // namespace
+
+void add_one(const float* in, float* out, std::size_t n, cudaStream_t stream) {
+  if (n == 0) {
+    return;
+  }
+  const unsigned blocks = chain_blocks("add_one", in, out, n);
+  add_one_kernel<<<blocks, chain_threads, 0, stream>>>(in, out, n);
+  check_launch("add_one");
+}
+
+void add_one_early(const float* in, float* out, std::size_t n, cudaStream_t stream) {
+  if (n == 0) {
+    return;
+  }
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(chain_blocks("add_one_early", in, out, n));
+  config.blockDim = dim3(chain_threads);
+  config.stream = stream;
+  require_compute_capability_of<add_one_early_kernel>("add_one_early", 9);
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &early;
+  config.numAttrs = 1;
+  check_status("add_one_early", cudaLaunchKernelEx(&config, add_one_early_kernel, in, out, n));
+}
+
+void add_one_fused(const float* in, float* out, std::size_t n, unsigned steps,
+                   cudaStream_t stream) {
+  if (n == 0) {
+    return;
+  }
+  const unsigned blocks = chain_blocks("add_one_fused", in, out, n);
+  add_one_fused_kernel<<<blocks, chain_threads, 0, stream>>>(in, out, n, steps);
+  check_launch("add_one_fused");
+}
+
+void add_one_reference(const float* in, double* expected, std::size_t n, unsigned steps,
+                       cudaStream_t stream) {
+  if (n == 0) {
+    return;
+  }
+  require_pointer("add_one_reference", "in", in, alignof(float));
+  require_pointer("add_one_reference", "expected", expected, alignof(double));
+  const unsigned blocks = blocks_for("add_one_reference", n, chain_threads);
+  add_one_reference_kernel<<<blocks, chain_threads, 0, stream>>>(in, expected, n, steps);
+  check_launch("add_one_reference");
+}
+
+}  // namespace warpgauge::kernels

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// One dependent chain a thread; enough warps hide its latency, so that the multipliers are busy.
+#include "kernels/launch/lcg.hpp"
+
+#include "kernels/arguments.hpp"
+#include "kernels/launch_check.hpp"
+
+namespace warpgauge::kernels {
+
+inline constexpr unsigned lcg_threads = 256;
+
+Lcg Lcg::repeated(std::uint64_t rounds) const noexcept {
+  // By squaring: two such functions, one after the other, are a third.
+  const auto then = [](Lcg one, Lcg other) {
+    return Lcg{one.multiplier * other.multiplier,
+               one.increment * other.multiplier + other.increment};
+  };
+  Lcg result{1, 0};
+  for (Lcg power = *this; rounds != 0; rounds /= 2, power = then(power, power)) {
+    if (rounds % 2 != 0) {
+      result = then(result, power);
+    }
+  }
+  return result;
+}
+
+__global__ __launch_bounds__(lcg_threads) void lcg_rounds_kernel(
+    const std::int32_t* __restrict__ in, std::int32_t* __restrict__ out, std::size_t n,
+    unsigned rounds, Lcg one) {
+  const std::size_t i = std::size_t{blockIdx.x} * lcg_threads + threadIdx.x;
+  if (i >= n) {
+    return;
+  }
+  auto x = static_cast<std::uint32_t>(in[i]);
+#pragma unroll 16
+  for (unsigned round = 0; round < rounds; ++round) {
+    x = x * one.multiplier + one.increment;
+  }
+  out[i] = static_cast<std::int32_t>(x);
+}
+
+__global__ __launch_bounds__(lcg_threads) void lcg_reference_kernel(
+    const std::int32_t* __restrict__ in, double* __restrict__ expected, std::size_t n, Lcg all) {
+  const std::size_t i = std::size_t{blockIdx.x} * lcg_threads + threadIdx.x;
+  if (i < n) {
+    const std::uint32_t x = static_cast<std::uint32_t>(in[i]) * all.multiplier + all.increment;
+    expected[i] = static_cast<double>(static_cast<std::int32_t>(x));
+  }
+}
+
+void lcg_rounds(const std::int32_t* in, std::int32_t* out, std::size_t n, unsigned rounds,
+                cudaStream_t stream) {
+  if (n == 0) {
+    return;
+  }
+  require_pointer("lcg_rounds", "in", in, alignof(std::int32_t));
+  require_pointer("lcg_rounds", "out", out, alignof(std::int32_t));
+  const unsigned blocks = blocks_for("lcg_rounds", n, lcg_threads);
+  lcg_rounds_kernel<<<blocks, lcg_threads, 0, stream>>>(in, out, n, rounds, Lcg{});
+  check_launch("lcg_rounds");
+}
+
+void lcg_reference(const std::int32_t* in, double* expected, std::size_t n, unsigned rounds,
+                   cudaStream_t stream) {
+  if (n == 0) {
+    return;
+  }
+  require_pointer("lcg_reference", "in", in, alignof(std::int32_t));
+  require_pointer("lcg_reference", "expected", expected, alignof(double));
+  const unsigned blocks = blocks_for("lcg_reference", n, lcg_threads);
+  lcg_reference_kernel<<<blocks, lcg_threads, 0, stream>>>(in, expected, n, Lcg{}.repeated(rounds));
+  check_launch("lcg_reference");
+}
+
+}  // namespace warpgauge::kernels

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// One element a thread, neighbours of a row by neighbouring threads: reads are whole cache lines,
+// and each write goes to a line of its own. Bound by what the L2 can take of such writes.
+#include "kernels/launch_check.hpp"
+#include "kernels/memory/transpose_arguments.hpp"
+
+namespace warpgauge::kernels {
+
+inline constexpr unsigned naive_columns = 32;
+inline constexpr unsigned naive_rows = 8;
+
+__global__ __launch_bounds__(naive_columns* naive_rows) void transpose_naive_kernel(
+    const float* __restrict__ in, float* __restrict__ out, std::size_t rows, std::size_t columns,
+    unsigned tile_columns) {
+  const std::size_t row = std::size_t{blockIdx.x / tile_columns} * naive_rows + threadIdx.y;
+  const std::size_t column = std::size_t{blockIdx.x % tile_columns} * naive_columns + threadIdx.x;
+  if (row < rows && column < columns) {
+    out[column * rows + row] = in[row * columns + column];
+  }
+}
+
+void transpose_naive(const float* in, float* out, TransposeShape shape, cudaStream_t stream) {
+  if (shape.rows == 0 || shape.columns == 0) {
+    return;
+  }
+  require_transpose("transpose_naive", in, out, alignof(float), shape);
+  const TransposeTiles tiles = transpose_tiles("transpose_naive", shape, naive_rows, naive_columns);
+  transpose_naive_kernel<<<tiles.rows * tiles.columns, dim3(naive_columns, naive_rows), 0,
+                           stream>>>(in, out, shape.rows, shape.columns, tiles.columns);
+  check_launch("transpose_naive");
+}
+
+}  // namespace warpgauge::kernels

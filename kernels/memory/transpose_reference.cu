@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// One output a thread, from where its place in the output says: no tiles that could be mixed up.
+#include <stdexcept>
+#include <string>
+
+#include "kernels/arguments.hpp"
+#include "kernels/launch_check.hpp"
+#include "kernels/memory/transpose_arguments.hpp"
+
+namespace warpgauge::kernels {
+
+inline constexpr unsigned transpose_reference_threads = 256;
+
+__global__ __launch_bounds__(transpose_reference_threads) void transpose_reference_kernel(
+    const float* __restrict__ in, double* __restrict__ expected, std::size_t rows,
+    std::size_t columns, std::size_t first, std::size_t count) {
+  const std::size_t i = std::size_t{blockIdx.x} * transpose_reference_threads + threadIdx.x;
+  if (i < count) {
+    const std::size_t at = first + i;
+    expected[i] = static_cast<double>(in[at % rows * columns + at / rows]);
+  }
+}
+
+void transpose_reference(const float* in, double* expected, TransposeShape shape, std::size_t first,
+                         std::size_t count, cudaStream_t stream) {
+  if (count == 0 || shape.rows == 0 || shape.columns == 0) {
+    return;
+  }
+  require_transpose_part("transpose_reference", in, expected, shape, first, count);
+  const unsigned blocks = blocks_for("transpose_reference", count, transpose_reference_threads);
+  transpose_reference_kernel<<<blocks, transpose_reference_threads, 0, stream>>>(
+      in, expected, shape.rows, shape.columns, first, count);
+  check_launch("transpose_reference");
+}
+
+}  // namespace warpgauge::kernels

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/reduce/histogram_arguments.hpp"
+
+#include "kernels/launch_check.hpp"
+
+namespace warpgauge::kernels {
+
+__global__ __launch_bounds__(histogram_bins) void clear_bins_kernel(std::int32_t* bins) {
+  bins[threadIdx.x] = 0;
+}
+
+void require_histogram(const char* launcher, std::size_t n) {
+  require_at_most(launcher, n, 2'147'483'647);
+}
+
+void require_histogram(const char* launcher, const std::int32_t* keys, std::size_t keys_alignment,
+                       const std::int32_t* bins, std::size_t n) {
+  require_histogram(launcher, n);
+  if (n > 0) {
+    require_pointer(launcher, "keys", keys, keys_alignment);
+  }
+  require_pointer(launcher, "bins", bins, alignof(std::int32_t));
+}
+
+void clear_bins(std::int32_t* bins, cudaStream_t stream) {
+  clear_bins_kernel<<<1, histogram_bins, 0, stream>>>(bins);
+  check_launch("clear_bins");
+}
+
+}  // namespace warpgauge::kernels

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// One atomic addition in device memory a key: what is written first. Bound by the L2's atomic
+// units, and where keys agree by the one that has their bin.
+#include "kernels/launch_check.hpp"
+#include "kernels/reduce/histogram_arguments.hpp"
+
+namespace warpgauge::kernels {
+
+inline constexpr unsigned histogram_threads = 256;
+
+__global__ __launch_bounds__(histogram_threads) void histogram_global_kernel(
+    const std::int32_t* __restrict__ keys, std::int32_t* __restrict__ bins, std::size_t n,
+    BinOf bin_of) {
+  const std::size_t i = std::size_t{blockIdx.x} * histogram_threads + threadIdx.x;
+  if (i < n) {
+    atomicAdd(bins + bin_of(keys[i]), 1);
+  }
+}
+
+void histogram_global(const std::int32_t* keys, std::int32_t* bins, std::size_t n, BinOf bin_of,
+                      cudaStream_t stream) {
+  require_histogram("histogram_global", keys, alignof(std::int32_t), bins, n);
+  clear_bins(bins, stream);
+  if (n == 0) {
+    return;
+  }
+  const unsigned blocks = blocks_for("histogram_global", n, histogram_threads);
+  histogram_global_kernel<<<blocks, histogram_threads, 0, stream>>>(keys, bins, n, bin_of);
+  check_launch("histogram_global");
+}
+
+}  // namespace warpgauge::kernels

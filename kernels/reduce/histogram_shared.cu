@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Atomic additions in shared memory, where a warp's equal keys are added at once, and one in device
+// memory a block and bin. Bound by shared-memory atomics, or by device memory where the keys agree.
+#include <algorithm>
+
+#include "kernels/launch_check.hpp"
+#include "kernels/reduce/histogram_arguments.hpp"
+#include "kernels/sm_count.hpp"
+
+namespace warpgauge::kernels {
+
+/// `vectors` int4 loads in flight a thread; `copies` of the bins, so that fewer warps meet in one.
+template <unsigned threads_, unsigned vectors_, unsigned copies_, unsigned blocks_per_sm_>
+struct HistogramShape {
+  static constexpr unsigned threads = threads_;
+  static constexpr unsigned vectors = vectors_;
+  static constexpr unsigned copies = copies_;
+  static constexpr unsigned blocks_per_sm = blocks_per_sm_;
+};
+
+template <class Shape>
+__global__ __launch_bounds__(Shape::threads) void histogram_shared_kernel(
+    const std::int32_t* __restrict__ keys, std::int32_t* __restrict__ bins, std::size_t n,
+    BinOf bin_of) {
+  // One word more than bins, so that copies of one bin lie in different banks.
+  __shared__ unsigned counts[Shape::copies][histogram_bins + 1];
+  for (unsigned i = threadIdx.x; i < Shape::copies * (histogram_bins + 1); i += Shape::threads) {
+    counts[i / (histogram_bins + 1)][i % (histogram_bins + 1)] = 0;
+  }
+  __syncthreads();
+  unsigned* const mine = counts[threadIdx.x / 32 % Shape::copies];
+  const auto count = [&](std::int32_t key) { atomicAdd(mine + bin_of(key), 1U); };
+  constexpr unsigned per_vector = sizeof(int4) / sizeof(std::int32_t);
+  constexpr std::size_t run = std::size_t{Shape::threads} * Shape::vectors;
+  const std::size_t vectors = n / per_vector;
+  for (std::size_t first = blockIdx.x * run; first < vectors; first += gridDim.x * run) {
+    int4 loaded[Shape::vectors];
+#pragma unroll
+    for (unsigned j = 0; j < Shape::vectors; ++j) {
+      const std::size_t i = first + threadIdx.x + j * Shape::threads;
+      if (i < vectors) {
+        loaded[j] = __ldcs(reinterpret_cast<const int4*>(keys) + i);
+      }
+    }
+#pragma unroll
+    for (unsigned j = 0; j < Shape::vectors; ++j) {
+      if (first + threadIdx.x + j * Shape::threads < vectors) {
+        count(loaded[j].x);
+        count(loaded[j].y);
+        count(loaded[j].z);
+        count(loaded[j].w);
+      }
+    }
+  }
+  if (blockIdx.x == 0 && threadIdx.x < n % per_vector) {
+    count(keys[vectors * per_vector + threadIdx.x]);
+  }
+  __syncthreads();
+  for (unsigned bin = threadIdx.x; bin < histogram_bins; bin += Shape::threads) {
+    unsigned sum = 0;
+#pragma unroll
+    for (unsigned copy = 0; copy < Shape::copies; ++copy) {
+      sum += counts[copy][bin];
+    }
+    if (sum != 0) {
+      atomicAdd(bins + bin, static_cast<std::int32_t>(sum));
+    }
+  }
+}
+
+void histogram_shared(const std::int32_t* keys, std::int32_t* bins, std::size_t n, BinOf bin_of,
+                      cudaStream_t stream) {
+  using Shape = HistogramShape<1024, 4, 8, 1>;
+  require_histogram("histogram_shared", keys, sizeof(int4), bins, n);
+  clear_bins(bins, stream);
+  if (n == 0) {
+    return;
+  }
+  constexpr std::size_t block_keys = std::size_t{Shape::threads} * Shape::vectors * 4;
+  const std::size_t blocks = std::min<std::size_t>((n - 1) / block_keys + 1,
+                                                   std::size_t{sm_count()} * Shape::blocks_per_sm);
+  histogram_shared_kernel<Shape>
+      <<<static_cast<unsigned>(blocks), Shape::threads, 0, stream>>>(keys, bins, n, bin_of);
+  check_launch("histogram_shared");
+}
+
+}  // namespace warpgauge::kernels

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which threads hold a row of how many bytes, and the launch of a kernel that does.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/launch_check.hpp"
+#include "kernels/reduce/row_arguments.hpp"
+#include "kernels/reduce/row_in_registers.cuh"
+
+namespace warpgauge::kernels {
+
+/// A block or cluster a row, up to what a grid holds; the kernel goes round for the rest.
+template <class Shape, auto kernel, class... Arguments>
+void launch_rows(const char* launcher, std::size_t rows, cudaStream_t stream,
+                 Arguments... arguments) {
+  cudaLaunchConfig_t config{};
+  config.gridDim =
+      static_cast<unsigned>(std::min(rows, max_grid_blocks / Shape::blocks) * Shape::blocks);
+  config.blockDim = Shape::threads;
+  config.stream = stream;
+  cudaLaunchAttribute cluster{};
+  if constexpr (Shape::blocks > 1) {
+    require_compute_capability_of<kernel>(launcher, 9);
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = Shape::blocks;
+    cluster.val.clusterDim.y = 1;
+    cluster.val.clusterDim.z = 1;
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+  }
+  check_status(launcher, cudaLaunchKernelEx(&config, kernel, arguments...));
+}
+
+/// Calls launch(RowShape, vectors of a row) with the smallest shape that holds a row of T, which
+/// require_held_rows() has accepted.
+template <class T, class Launch>
+void with_row_shape(RowsShape shape, const Launch& launch) {
+  const auto vectors = static_cast<unsigned>(shape.columns / vector_elements<T>);
+  const auto fits = [&]<class Shape>(Shape tried) {
+    if (vectors > Shape::most_vectors) {
+      return false;
+    }
+    launch(tried, vectors);
+    return true;
+  };
+  // Smallest first, from 4 KiB on by twos, for a shape that is half empty takes as long as a full
+  // one; the last holds most_held_row_bytes.
+  static_cast<void>(fits(RowShape<64, 4>{}) || fits(RowShape<128, 4>{}) ||
+                    fits(RowShape<256, 4>{}) || fits(RowShape<256, 8>{}) ||
+                    fits(RowShape<512, 8>{}) || fits(RowShape<512, 8, 2>{}) ||
+                    fits(RowShape<512, 8, 4>{}));
+}
+
+}  // namespace warpgauge::kernels

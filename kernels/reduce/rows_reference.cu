@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// In double precision, a block a row, which goes through it as often as the formula does: for
+// verification, not for speed.
+#include <algorithm>
+
+#include "kernels/launch_check.hpp"
+#include "kernels/reduce/row_arguments.hpp"
+
+namespace warpgauge::kernels {
+
+inline constexpr unsigned row_reference_threads = 512;
+
+/// fold over value(i) of all columns, in every thread; scratch is the block's.
+template <class Value, class Fold>
+__device__ double over_row(std::size_t columns, double start, double* scratch, const Value& value,
+                           const Fold& fold) {
+  double result = start;
+  for (std::size_t i = threadIdx.x; i < columns; i += row_reference_threads) {
+    result = fold(result, value(i));
+  }
+  __syncthreads();  // scratch may still be read from before
+  scratch[threadIdx.x] = result;
+  for (unsigned half = row_reference_threads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) {
+      scratch[threadIdx.x] = fold(scratch[threadIdx.x], scratch[threadIdx.x + half]);
+    }
+  }
+  __syncthreads();
+  return scratch[0];
+}
+
+/// Of a flattened matrix, the elements from first on; the block's rows begin with first's.
+struct RowsPart {
+  std::size_t columns, first, count;
+
+  /// store(i) for every column i of the row that lies in the part, with where it goes.
+  template <class Store>
+  __device__ void for_each(std::size_t row, const Store& store) const {
+    for (std::size_t i = threadIdx.x; i < columns; i += row_reference_threads) {
+      const std::size_t at = row * columns + i;
+      if (at >= first && at - first < count) {
+        store(i, at - first);
+      }
+    }
+  }
+};
+
+template <class T>
+__global__ __launch_bounds__(row_reference_threads) void softmax_reference_kernel(
+    const T* __restrict__ in, double* __restrict__ expected, RowsPart part, std::size_t rows) {
+  __shared__ double scratch[row_reference_threads];
+  for (std::size_t r = blockIdx.x; r < rows; r += gridDim.x) {
+    const std::size_t row = part.first / part.columns + r;
+    const T* const x = in + row * part.columns;
+    const auto at = [=](std::size_t i) { return static_cast<double>(x[i]); };
+    const double largest = over_row(part.columns, -INFINITY, scratch, at,
+                                    [](double a, double b) { return a > b ? a : b; });
+    const auto power = [=](std::size_t i) { return exp(at(i) - largest); };
+    const double sum =
+        over_row(part.columns, 0, scratch, power, [](double a, double b) { return a + b; });
+    part.for_each(row, [=](std::size_t i, std::size_t to) { expected[to] = power(i) / sum; });
+  }
+}
+
+template <class T>
+__global__ __launch_bounds__(row_reference_threads) void layer_norm_reference_kernel(
+    const T* __restrict__ in, const T* __restrict__ gamma, const T* __restrict__ beta,
+    double* __restrict__ expected, RowsPart part, std::size_t rows, double epsilon) {
+  __shared__ double scratch[row_reference_threads];
+  const auto add = [](double a, double b) { return a + b; };
+  for (std::size_t r = blockIdx.x; r < rows; r += gridDim.x) {
+    const std::size_t row = part.first / part.columns + r;
+    const T* const x = in + row * part.columns;
+    const auto columns = static_cast<double>(part.columns);
+    const auto at = [=](std::size_t i) { return static_cast<double>(x[i]); };
+    const double mean = over_row(part.columns, 0, scratch, at, add) / columns;
+    const auto square = [=](std::size_t i) { return (at(i) - mean) * (at(i) - mean); };
+    const double variance = over_row(part.columns, 0, scratch, square, add) / columns;
+    const double scale = 1 / sqrt(variance + epsilon);
+    part.for_each(row, [=](std::size_t i, std::size_t to) {
+      expected[to] =
+          (at(i) - mean) * scale * static_cast<double>(gamma[i]) + static_cast<double>(beta[i]);
+    });
+  }
+}
+
+namespace {
+
+/// Rows that the part touches, and a block for each, up to what a grid holds.
+struct RowsGrid {
+  RowsGrid(RowsPart part)
+      : rows((part.first + part.count - 1) / part.columns - part.first / part.columns + 1),
+        blocks(static_cast<unsigned>(std::min(rows, max_grid_blocks))) {}
+  std::size_t rows;
+  unsigned blocks;
+};
+
+}  // namespace
+
+template <class T>
+void softmax_reference(const T* in, double* expected, RowsShape shape, std::size_t first,
+                       std::size_t count, cudaStream_t stream) {
+  if (count == 0 || shape.rows == 0 || shape.columns == 0) {
+    return;
+  }
+  require_rows("softmax_reference", shape, sizeof(double));
+  require_part("softmax_reference", shape, first, count);
+  require_pointer("softmax_reference", "in", in, alignof(T));
+  require_pointer("softmax_reference", "expected", expected, alignof(double));
+  const RowsPart part{shape.columns, first, count};
+  const RowsGrid grid(part);
+  softmax_reference_kernel<<<grid.blocks, row_reference_threads, 0, stream>>>(in, expected, part,
+                                                                              grid.rows);
+  check_launch("softmax_reference");
+}
+
+template <class T>
+void layer_norm_reference(const T* in, const T* gamma, const T* beta, double* expected,
+                          RowsShape shape, float epsilon, std::size_t first, std::size_t count,
+                          cudaStream_t stream) {
+  if (count == 0 || shape.rows == 0 || shape.columns == 0) {
+    return;
+  }
+  require_rows("layer_norm_reference", shape, sizeof(double));
+  require_part("layer_norm_reference", shape, first, count);
+  require_pointer("layer_norm_reference", "in", in, alignof(T));
+  require_pointer("layer_norm_reference", "gamma", gamma, alignof(T));
+  require_pointer("layer_norm_reference", "beta", beta, alignof(T));
+  require_pointer("layer_norm_reference", "expected", expected, alignof(double));
+  const RowsPart part{shape.columns, first, count};
+  const RowsGrid grid(part);
+  layer_norm_reference_kernel<<<grid.blocks, row_reference_threads, 0, stream>>>(
+      in, gamma, beta, expected, part, grid.rows, static_cast<double>(epsilon));
+  check_launch("layer_norm_reference");
+}
+
+template void softmax_reference(const float*, double*, RowsShape, std::size_t, std::size_t,
+                                cudaStream_t);
+template void softmax_reference(const __nv_bfloat16*, double*, RowsShape, std::size_t, std::size_t,
+                                cudaStream_t);
+template void layer_norm_reference(const float*, const float*, const float*, double*, RowsShape,
+                                   float, std::size_t, std::size_t, cudaStream_t);
+template void layer_norm_reference(const __nv_bfloat16*, const __nv_bfloat16*, const __nv_bfloat16*,
+                                   double*, RowsShape, float, std::size_t, std::size_t,
+                                   cudaStream_t);
+
+}  // namespace warpgauge::kernels

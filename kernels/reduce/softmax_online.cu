@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any row, by a block that reads it twice: once for the largest element and the sum together, once
+// for the results, which for all but huge rows comes from the L2. Bound by device memory and the
+// L2.
+#include <algorithm>
+
+#include "kernels/launch_check.hpp"
+#include "kernels/reduce/row_arguments.hpp"
+
+namespace warpgauge::kernels {
+
+inline constexpr unsigned online_threads = 512;
+
+/// The largest element so far and the sum of exp(x - largest) over those seen.
+struct Normaliser {
+  float largest = -INFINITY;
+  float sum = 0;
+};
+
+__device__ inline Normaliser combine(Normaliser a, Normaliser b) {
+  const float largest = fmaxf(a.largest, b.largest);
+  // Nothing seen yet, or nothing but -infinity: there is no difference to take.
+  const auto scaled = [&](Normaliser n) {
+    return n.largest == largest ? n.sum : n.sum * __expf(n.largest - largest);
+  };
+  return {largest, scaled(a) + scaled(b)};
+}
+
+template <class T>
+__global__ __launch_bounds__(online_threads) void softmax_online_kernel(const T* __restrict__ in,
+                                                                        T* __restrict__ out,
+                                                                        std::size_t rows,
+                                                                        std::size_t columns) {
+  __shared__ Normaliser of_thread[online_threads];
+  for (std::size_t row = blockIdx.x; row < rows; row += gridDim.x) {
+    const T* const from = in + row * columns;
+    T* const to = out + row * columns;
+    Normaliser seen;
+    for (std::size_t i = threadIdx.x; i < columns; i += online_threads) {
+      const auto x = static_cast<float>(from[i]);
+      if (x > seen.largest) {
+        // Its own power is 1, but for +infinity, which has no difference from itself.
+        seen = {x, seen.sum * __expf(seen.largest - x) + __expf(x - x)};
+      } else if (x != -INFINITY) {
+        seen.sum += __expf(x - seen.largest);
+      }
+    }
+    of_thread[threadIdx.x] = seen;
+    for (unsigned half = online_threads / 2; half > 0; half /= 2) {
+      __syncthreads();
+      if (threadIdx.x < half) {
+        of_thread[threadIdx.x] = combine(of_thread[threadIdx.x], of_thread[threadIdx.x + half]);
+      }
+    }
+    __syncthreads();
+    const Normaliser all = of_thread[0];
+    const float scale = 1.0F / all.sum;
+    for (std::size_t i = threadIdx.x; i < columns; i += online_threads) {
+      to[i] = static_cast<T>(__expf(static_cast<float>(from[i]) - all.largest) * scale);
+    }
+    __syncthreads();  // the next row overwrites of_thread
+  }
+}
+
+template <class T>
+void softmax_online(const T* in, T* out, RowsShape shape, cudaStream_t stream) {
+  if (shape.rows == 0 || shape.columns == 0) {
+    return;
+  }
+  require_rows("softmax_online", shape, sizeof(T));
+  require_pointer("softmax_online", "in", in, alignof(T));
+  require_pointer("softmax_online", "out", out, alignof(T));
+  const auto blocks = static_cast<unsigned>(std::min(shape.rows, max_grid_blocks));
+  softmax_online_kernel<<<blocks, online_threads, 0, stream>>>(in, out, shape.rows, shape.columns);
+  check_launch("softmax_online");
+}
+
+template void softmax_online(const float*, float*, RowsShape, cudaStream_t);
+template void softmax_online(const __nv_bfloat16*, __nv_bfloat16*, RowsShape, cudaStream_t);
+
+}  // namespace warpgauge::kernels

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Thrust's reductions and scan. Apart from the kernels because Thrust multiplies the time to
+// compile.
+#include <thrust/execution_policy.h>
+#include <thrust/functional.h>
+#include <thrust/inner_product.h>
+#include <thrust/reduce.h>
+#include <thrust/scan.h>
+
+#include <cstddef>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "kernels/arguments.hpp"
+#include "kernels/launch_check.hpp"
+#include "kernels/reduce/reduce.hpp"
+#include "kernels/reduce/scan.hpp"
+
+namespace warpgauge::kernels {
+namespace {
+
+/// What Thrust asks for its temporary storage: one piece at a time, of memory that is there
+/// already.
+class OnePiece {
+ public:
+  using value_type = char;
+  explicit OnePiece(const Workspace& storage) : storage_(&storage) {}
+  char* allocate(std::ptrdiff_t bytes) {
+    if (static_cast<std::size_t>(bytes) > storage_->bytes()) {
+      throw std::runtime_error("ThrustScan: asks for " + std::to_string(bytes) + " bytes, has " +
+                               std::to_string(storage_->bytes()));
+    }
+    return static_cast<char*>(storage_->data());
+  }
+  void deallocate(char* /*memory*/, std::size_t /*bytes*/) {}
+
+ private:
+  const Workspace* storage_;
+};
+
+/// Thrust's storage is that of CUB's scan: a few words a tile of hundreds of elements, and some
+/// more.
+std::size_t storage_bytes(std::size_t most_elements) {
+  require_at_most("ThrustScan", most_elements, std::numeric_limits<int>::max());
+  return (std::size_t{1} << 20) + most_elements / 4;
+}
+
+constexpr std::size_t most_floats = std::numeric_limits<std::ptrdiff_t>::max() / sizeof(float);
+
+}  // namespace
+
+// Errors of Thrust's are thrust::system_error, a std::runtime_error with CUDA's text.
+
+float sum_thrust(const float* in, std::size_t n, cudaStream_t stream) {
+  if (n == 0) {
+    return 0;
+  }
+  require_pointer("sum_thrust", "in", in, alignof(float));
+  require_at_most("sum_thrust", n, most_floats);
+  return thrust::reduce(thrust::cuda::par.on(stream), in, in + n);
+}
+
+float dot_thrust(const float* a, const float* b, std::size_t n, cudaStream_t stream) {
+  if (n == 0) {
+    return 0;
+  }
+  require_pointer("dot_thrust", "a", a, alignof(float));
+  require_pointer("dot_thrust", "b", b, alignof(float));
+  require_at_most("dot_thrust", n, most_floats);
+  return thrust::inner_product(thrust::cuda::par.on(stream), a, a + n, b, 0.0F);
+}
+
+float max_thrust(const float* in, std::size_t n, cudaStream_t stream) {
+  constexpr float neutral = -std::numeric_limits<float>::infinity();
+  if (n == 0) {
+    return neutral;
+  }
+  require_pointer("max_thrust", "in", in, alignof(float));
+  require_at_most("max_thrust", n, most_floats);
+  return thrust::reduce(thrust::cuda::par.on(stream), in, in + n, neutral,
+                        thrust::maximum<float>());
+}
+
+ThrustScan::ThrustScan(std::size_t most_elements)
+    : ScanStorage("ThrustScan", most_elements, storage_bytes(most_elements)) {}
+
+void ThrustScan::operator()(const std::int32_t* in, std::int32_t* out, std::size_t n,
+                            cudaStream_t stream) {
+  if (n == 0) {
+    return;
+  }
+  require(in, out, n);
+  const auto* const from = reinterpret_cast<const std::uint32_t*>(in);
+  OnePiece storage(storage_);
+  thrust::inclusive_scan(thrust::cuda::par_nosync(storage).on(stream), from, from + n,
+                         reinterpret_cast<std::uint32_t*>(out));
+  check_launch("thrust::inclusive_scan");
+}
+
+}  // namespace warpgauge::kernels
