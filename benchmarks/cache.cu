@@ -16,7 +16,7 @@ constexpr std::size_t blocks_per_sm = 4;  // see kernels/cache_read.cu
 
 /// Integers read past the L1 by the whole device, `read_bytes` in all or a little more. `traffic`:
 /// what bounds them, if none of them is found in a cache.
-void read(GpuCase& gpu, std::size_t read_bytes, Condition condition,
+void read(GpuCase& gpu, std::size_t read_bytes, CacheState cache_state,
           std::optional<Traffic> traffic) {
   const std::size_t n = gpu.param("bytes") / sizeof(std::int32_t);
   kernels::ReadShape shape{blocks_per_sm * static_cast<std::size_t>(gpu.device().multiprocessors),
@@ -25,57 +25,58 @@ void read(GpuCase& gpu, std::size_t read_bytes, Condition condition,
   const auto in = gpu.input<std::int32_t>(n);
   const auto out = gpu.output<std::int32_t>(shape.blocks);
   gpu.moves_bytes(bytes_read(shape), traffic);
-  gpu.verify(out, {}, [=](const Turn& at, Window window, double* expected) {
+  gpu.verify(out, {}, [=](const Iteration& at, Window window, double* expected) {
     kernels::read_round_reference(in[at], expected, n, shape, window.first, window.count,
                                   at.stream);
   });
-  gpu.replay([=](const Turn& at) { kernels::read_round(in[at], out[at], n, shape, at.stream); },
-             condition);
+  gpu.replay(
+      [=](const Iteration& at) { kernels::read_round(in[at], out[at], n, shape, at.stream); },
+      cache_state);
 }
 
 /// Again and again, so that the first time counts little.
-void read_again(GpuCase& gpu, Condition condition) {
-  read(gpu, 512 * mebi, condition, std::nullopt);
+void read_again(GpuCase& gpu, CacheState cache_state) {
+  read(gpu, 512 * mebi, cache_state, std::nullopt);
 }
 
 /// Once, as most kernels read.
-void read_once(GpuCase& gpu, Condition condition) {
-  read(gpu, gpu.param("bytes"), condition, Traffic::device_read);
+void read_once(GpuCase& gpu, CacheState cache_state) {
+  read(gpu, gpu.param("bytes"), cache_state, Traffic::device_read);
 }
 
 // By footprint, from the L2 as far as that holds it.
 const GpuBenchmark read_hot{
     "cache/read_hot/i32",
     {{"bytes", {4 * mebi, 24 * mebi, 48 * mebi}, {16 * mebi, 32 * mebi, 40 * mebi, 56 * mebi}}},
-    [](GpuCase& gpu) { read_again(gpu, Condition::hot); }};
+    [](GpuCase& gpu) { read_again(gpu, CacheState::hot); }};
 // More than the L2 of an H200 holds: most of each round comes from device memory.
 const GpuBenchmark read_cold{"cache/read/i32",
                              {{"bytes", {128 * mebi}, {64 * mebi, 96 * mebi, 256 * mebi}}},
-                             [](GpuCase& gpu) { read_again(gpu, Condition::cold); }};
+                             [](GpuCase& gpu) { read_again(gpu, CacheState::cold); }};
 
 const Axes once{{"bytes", {16 * mebi}, {4 * mebi, 32 * mebi}}};
 const GpuBenchmark once_hot{"cache/read_once_hot/i32", once,
-                            [](GpuCase& gpu) { read_once(gpu, Condition::hot); }};
+                            [](GpuCase& gpu) { read_once(gpu, CacheState::hot); }};
 const GpuBenchmark once_cold{"cache/read_once/i32", once,
-                             [](GpuCase& gpu) { read_once(gpu, Condition::cold); }};
+                             [](GpuCase& gpu) { read_once(gpu, CacheState::cold); }};
 
 /// One thread, one load after the other through a ring of `bytes`: the row's time over its number
 /// of loads is the latency.
-void chase(GpuCase& gpu, Condition condition) {
+void chase(GpuCase& gpu, CacheState cache_state) {
   const std::size_t bytes = gpu.param("bytes");
   const std::size_t loads = gpu.param("loads");
-  if (condition == Condition::hot && bytes > gpu.device().l2_bytes / 2) {
+  if (cache_state == CacheState::hot && bytes > gpu.device().l2_bytes / 2) {
     throw Unsupported("its " + human_bytes(bytes) + " do not stay in the L2 of " +
                       human_bytes(gpu.device().l2_bytes));
   }
   const auto ring = std::make_shared<const kernels::ChaseRing>(bytes);
   const auto out = gpu.output<std::int32_t>(1);
-  gpu.verify(out, {}, [=](const Turn& at, Window, double* expected) {
+  gpu.verify(out, {}, [=](const Iteration& at, Window, double* expected) {
     ring->reference((at.slot + 1) * loads, expected, at.stream);
   });
   // Each goes on where the one before it ended, so that none meets what that one has read.
-  gpu.replay([=](const Turn& at) { (*ring)(at.slot* loads, loads, out[at], at.stream); },
-             condition);
+  gpu.replay([=](const Iteration& at) { (*ring)(at.slot* loads, loads, out[at], at.stream); },
+             cache_state);
 }
 
 GpuBenchmark chase_hot(std::vector<std::size_t> bytes, std::vector<std::size_t> full,
@@ -83,7 +84,7 @@ GpuBenchmark chase_hot(std::vector<std::size_t> bytes, std::vector<std::size_t> 
                        std::source_location where = std::source_location::current()) {
   return {"cache/chase_hot",
           {{"bytes", std::move(bytes), std::move(full)}, {"loads", {loads}}},
-          [](GpuCase& gpu) { chase(gpu, Condition::hot); },
+          [](GpuCase& gpu) { chase(gpu, CacheState::hot); },
           where};
 }
 
@@ -96,6 +97,6 @@ const GpuBenchmark chase_most_of_l2 = chase_hot({}, {16 << 20}, 131'072);
 // ... and that no cache holds; 1 GiB is also more than its TLBs reach.
 const GpuBenchmark chase_memory{"cache/chase",
                                 {{"bytes", {1 << 30}, {256 << 20}}, {"loads", {1000}}},
-                                [](GpuCase& gpu) { chase(gpu, Condition::cold); }};
+                                [](GpuCase& gpu) { chase(gpu, CacheState::cold); }};
 
 }  // namespace

@@ -37,7 +37,7 @@ void require_supported(const std::string& variant) {
 
 template <class Op, class In = float, class Out = In>
 GpuBenchmark unary(const std::string& variant, Launcher<Op, In, Out> launch, const Axis& n,
-                   Condition condition = Condition::cold,
+                   CacheState cache_state = CacheState::cold,
                    std::source_location where = std::source_location::current()) {
   const auto body = [=](GpuCase& gpu) {
     require_supported(variant);
@@ -45,10 +45,12 @@ GpuBenchmark unary(const std::string& variant, Launcher<Op, In, Out> launch, con
     const auto in = gpu.input<In>(count);
     const auto out = gpu.output<Out>(count);
     gpu.moves_bytes(count * (sizeof(In) + sizeof(Out)));
-    gpu.verify(out, tolerance<Op, In, Out>(), [=](const Turn& at, Window part, double* expected) {
-      transform_reference<Op, In>(in[at] + part.first, expected, part.count, at.stream);
-    });
-    gpu.replay([=](const Turn& at) { launch(in[at], out[at], count, at.stream, Op{}); }, condition);
+    gpu.verify(out, tolerance<Op, In, Out>(),
+               [=](const Iteration& at, Window part, double* expected) {
+                 transform_reference<Op, In>(in[at] + part.first, expected, part.count, at.stream);
+               });
+    gpu.replay([=](const Iteration& at) { launch(in[at], out[at], count, at.stream, Op{}); },
+               cache_state);
   };
   return {"elementwise/" + variant + "/" + type_name<In, Out>(), {n}, body, where};
 }
@@ -64,11 +66,13 @@ GpuBenchmark axpy(const std::string& variant, AxpyLauncher<T> launch, const Axis
     const auto y = gpu.input<T>(count);
     const auto out = gpu.output<T>(count);
     gpu.moves_bytes(3 * count * sizeof(T));
-    gpu.verify(out, tolerance<Axpy, T, T>(), [=](const Turn& at, Window part, double* expected) {
-      axpy_reference(Axpy{}, x[at] + part.first, y[at] + part.first, expected, part.count,
-                     at.stream);
-    });
-    gpu.replay([=](const Turn& at) { launch(Axpy{}, x[at], y[at], out[at], count, at.stream); });
+    gpu.verify(out, tolerance<Axpy, T, T>(),
+               [=](const Iteration& at, Window part, double* expected) {
+                 axpy_reference(Axpy{}, x[at] + part.first, y[at] + part.first, expected,
+                                part.count, at.stream);
+               });
+    gpu.replay(
+        [=](const Iteration& at) { launch(Axpy{}, x[at], y[at], out[at], count, at.stream); });
   };
   return {"elementwise/" + variant + "/" + element_name<T>, {n}, body, where};
 }
@@ -90,7 +94,7 @@ GpuBenchmark chain_of_four_kernels(const std::string& variant, ChainLauncher<T> 
     gpu.moves_bytes(4 * 2 * count * sizeof(T));
     const auto verify = [&](const Buffer<T>& written, Chain op, double roundings) {
       const Tolerance steps{.absolute = 1.01 * roundings * unit_roundoff<T>};
-      gpu.verify(written, steps, [=](const Turn& at, Window part, double* expected) {
+      gpu.verify(written, steps, [=](const Iteration& at, Window part, double* expected) {
         transform_reference<Chain, T>(in[at] + part.first, expected, part.count, at.stream, op);
       });
     };
@@ -100,8 +104,9 @@ GpuBenchmark chain_of_four_kernels(const std::string& variant, ChainLauncher<T> 
     three.second.bias = 0;
     verify(scratch, three, 2 * 1.32);
     verify(out, Chain{}, 2 * 1.32 + 0.82);
-    gpu.replay(
-        [=](const Turn& at) { launch(Chain{}, in[at], scratch[at], out[at], count, at.stream); });
+    gpu.replay([=](const Iteration& at) {
+      launch(Chain{}, in[at], scratch[at], out[at], count, at.stream);
+    });
   };
   return {"elementwise/" + variant + "/" + element_name<T>, {n}, body, where};
 }
@@ -117,11 +122,11 @@ const GpuBenchmark strided{
       const auto in = gpu.input<float>(n * stride);
       const auto out = gpu.output<float>(n);
       gpu.moves_bytes(2 * n * sizeof(float));
-      gpu.verify(out, {}, [=](const Turn& at, Window part, double* expected) {
+      gpu.verify(out, {}, [=](const Iteration& at, Window part, double* expected) {
         copy_strided_reference(in[at] + part.first * stride, expected, part.count, stride,
                                at.stream);
       });
-      gpu.replay([=](const Turn& at) { copy_strided(in[at], out[at], n, stride, at.stream); });
+      gpu.replay([=](const Iteration& at) { copy_strided(in[at], out[at], n, stride, at.stream); });
     }};
 
 const GpuBenchmark misaligned{
@@ -130,10 +135,10 @@ const GpuBenchmark misaligned{
       const auto in = gpu.input<float>(n + 1);
       const auto out = gpu.output<float>(n);
       gpu.moves_bytes(2 * n * sizeof(float));
-      gpu.verify(out, {}, [=](const Turn& at, Window part, double* expected) {
+      gpu.verify(out, {}, [=](const Iteration& at, Window part, double* expected) {
         transform_reference<Copy>(in[at] + 1 + part.first, expected, part.count, at.stream);
       });
-      gpu.replay([=](const Turn& at) { copy_misaligned(in[at], out[at], n, at.stream); });
+      gpu.replay([=](const Iteration& at) { copy_misaligned(in[at], out[at], n, at.stream); });
     }};
 
 // The vendor's copy, at the sizes of the kernels beside it. Not at the largest: a graph's copies of
@@ -145,7 +150,7 @@ void copy_by_vendor(GpuCase& gpu) {
   const auto out = gpu.output<float>(n);
   gpu.moves_bytes(2 * bytes);
   gpu.verify_copy(out, in);
-  gpu.replay([=](const Turn& at) {
+  gpu.replay([=](const Iteration& at) {
     WARPGAUGE_CHECK(cudaMemcpyAsync(out[at], in[at], bytes, cudaMemcpyDeviceToDevice, at.stream));
   });
 }
@@ -180,7 +185,7 @@ const GpuBenchmark floats[] = {
     unary<Square>("square_cub", transform_cub, {"n", {16 * mebi}, {e8, 256 * mebi}}),
     // Buffers of 2 and of 16 MiB that stay in the L2.
     unary<Square>("square_vec4_hot", transform_vector, {"n", {2 * mebi}, {256 * kibi}},
-                  Condition::hot),
+                  CacheState::hot),
     unary<Affine>("affine_scalar", transform_scalar, sweep_of_full),
     unary<Affine>("affine_vec4", transform_vector, large),
     unary<Affine>("affine_thrust", transform_thrust, sweep_of_full),
@@ -241,7 +246,7 @@ template <class T, class Way, class Op>
 void add_transform(std::source_location where) {
   const std::string variant = variant_name<Way, Op, T>();
   if (!has_rows<T>(variant)) {
-    unary<Op, T>(variant, Way::template transform<Op, T, T>, beside<T>, Condition::cold, where);
+    unary<Op, T>(variant, Way::template transform<Op, T, T>, beside<T>, CacheState::cold, where);
   }
 }
 

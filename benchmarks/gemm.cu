@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <warpgauge/cuda/seeded_data.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
 #include "benchmarks/gemm_arithmetic.hpp"
 #include "kernels/gemm/cublaslt.hpp"
@@ -32,11 +33,12 @@ struct Limits {
   std::optional<Traffic> memory = Traffic::device_copy;
 };
 
-/// Measures work(a, b, c, stream) that makes `batch` products of one shape, each C of type Out.
-template <class In, class Out, class Work>
+/// Measures operation(a, b, c, stream) that makes `batch` products of one shape, each C of type
+/// Out.
+template <class In, class Out, class Operation>
 void measure(GpuCase& gpu, GemmShape shape, std::size_t batch, Tolerance tolerance,
-             const Limits& limits, const Work& work, GemmB layout = GemmB::row_major,
-             Condition condition = Condition::cold) {
+             const Limits& limits, const Operation& operation, GemmB layout = GemmB::row_major,
+             CacheState cache_state = CacheState::cold) {
   const std::size_t a_count = shape.m * shape.k;
   const std::size_t b_count = shape.k * shape.n;
   const std::size_t c_count = shape.m * shape.n;
@@ -46,7 +48,7 @@ void measure(GpuCase& gpu, GemmShape shape, std::size_t batch, Tolerance toleran
   gpu.moves_bytes(batch * ((a_count + b_count) * sizeof(In) + c_count * sizeof(Out)),
                   limits.memory);
   gpu.computes_flops(static_cast<double>(batch) * flops(shape), limits.arithmetic);
-  gpu.verify(c, tolerance, [=](const Turn& at, Window window, double* expected) {
+  gpu.verify(c, tolerance, [=](const Iteration& at, Window window, double* expected) {
     const std::size_t end = window.first + window.count;
     for (std::size_t i = window.first; i < end;) {  // one product of the batch after the other
       const std::size_t product = i / c_count;
@@ -57,13 +59,13 @@ void measure(GpuCase& gpu, GemmShape shape, std::size_t batch, Tolerance toleran
       i += count;
     }
   });
-  gpu.replay([=](const Turn& at) { work(a[at], b[at], c[at], at.stream); }, condition);
+  gpu.replay([=](const Iteration& at) { operation(a[at], b[at], c[at], at.stream); }, cache_state);
 }
 
 template <class T>
 std::shared_ptr<T> seeded(GpuSession& gpu, std::size_t count, std::uint64_t seed) {
   std::shared_ptr<void> memory = allocate_device(count * sizeof(T));
-  fill_seeded(static_cast<T*>(memory.get()), count, seed, 0, gpu.stream());
+  detail::fill_seeded(static_cast<T*>(memory.get()), count, seed, 0, gpu.stream());
   return std::static_pointer_cast<T>(memory);
 }
 
@@ -90,10 +92,10 @@ ComputeCeiling cublas_ceiling(const Arithmetic& arithmetic) {
     const GemmShape shape{n, n, n};
     // In TF32 that takes a third of a millisecond.
     const int times = arithmetic.tf32 ? 4 : 1;
-    return {"cuBLAS " + arithmetic.name, times * flops(shape), [=](GpuSession& gpu) -> Work {
+    return {"cuBLAS " + arithmetic.name, times * flops(shape), [=](GpuSession& gpu) -> Operation {
               const auto gemm = cublas<T>(shape, arithmetic);
               return [=, a = seeded<T>(gpu, n * n, 1), b = seeded<T>(gpu, n * n, 2),
-                      c = seeded<T>(gpu, n * n, 3)](const Turn& at) {
+                      c = seeded<T>(gpu, n * n, 3)](const Iteration& at) {
                 for (int i = 0; i < times; ++i) {
                   gemm(a.get(), b.get(), c.get(), at.stream);
                 }
@@ -132,11 +134,11 @@ GpuBenchmark rung(const std::string& variant, Launcher<T> launch, const Arithmet
 
 template <class T>
 void multiply_by_cublas(GpuCase& gpu, GemmShape shape, std::size_t batch,
-                        const Arithmetic& arithmetic, Condition condition = Condition::cold,
+                        const Arithmetic& arithmetic, CacheState cache_state = CacheState::cold,
                         Traffic memory = Traffic::device_copy) {
   measure<T, T>(gpu, shape, batch, tolerance<T>(shape.k, arithmetic),
                 {cublas_ceiling<T>(arithmetic), memory}, cublas<T>(shape, arithmetic, batch),
-                GemmB::row_major, condition);
+                GemmB::row_major, cache_state);
 }
 
 template <class T>
@@ -235,7 +237,7 @@ GpuBenchmark skinny(const Arithmetic& arithmetic, Axes axes,
   return {"gemm/cublas_skinny/" + arithmetic.name, std::move(axes),
           [=](GpuCase& gpu) {
             const std::size_t n = gpu.param("n");
-            multiply_by_cublas<T>(gpu, {gpu.param("m"), n, n}, 1, arithmetic, Condition::cold,
+            multiply_by_cublas<T>(gpu, {gpu.param("m"), n, n}, 1, arithmetic, CacheState::cold,
                                   Traffic::device_read);
           },
           where};
@@ -273,7 +275,7 @@ const GpuBenchmark with_one_row[] = {
 // Without rests: what the power limit leaves. Reaching its steady state takes half a second.
 const GpuBenchmark sustained{"gemm/cublas_sustained/bf16", {{"n", {}, {4096}}}, [](GpuCase& gpu) {
                                multiply_by_cublas<bf16>(gpu, square(gpu), 1, of_elements<bf16>(),
-                                                        Condition::sustained);
+                                                        CacheState::sustained);
                              }};
 
 }  // namespace

@@ -26,13 +26,13 @@ void need_hopper(const GpuCase& gpu, const char* what) {
 
 const Axes arguments{{"argument_bytes", {0}, {64, 1024, 4096}}};
 
-Work launch_empty(GpuCase& gpu) {
+Operation launch_empty(GpuCase& gpu) {
   const std::size_t bytes = gpu.param("argument_bytes");
   return one_empty(gpu, bytes,
-                   [bytes](const Turn& at) { kernels::launch_empty(bytes, at.stream); });
+                   [bytes](const Iteration& at) { kernels::launch_empty(bytes, at.stream); });
 }
 
-Work launch_empty_graph(GpuCase& gpu) {
+Operation launch_empty_graph(GpuCase& gpu) {
   return launching_proven(gpu, launch_empty(gpu));
 }
 
@@ -54,36 +54,36 @@ const GpuBenchmark graph_empty_device{"launch/graph_empty_device", arguments,
 const Axes some_arguments{{"argument_bytes", {}, {0, 4096}}};
 const GpuBenchmark stream_empty_end{
     "launch/stream_empty_end_to_end", some_arguments,
-    [](GpuCase& gpu) { gpu.host_calls(to_its_end(launch_empty(gpu))); }};
+    [](GpuCase& gpu) { gpu.host_calls(synchronised(launch_empty(gpu))); }};
 const GpuBenchmark graph_empty_end{
     "launch/graph_empty_end_to_end", some_arguments,
-    [](GpuCase& gpu) { gpu.host_calls(to_its_end(launch_empty_graph(gpu))); }};
+    [](GpuCase& gpu) { gpu.host_calls(synchronised(launch_empty_graph(gpu))); }};
 
 // ---- Blocks: many of them, all at once, in clusters. ----
 
 constexpr std::size_t together = 128;  // blocks of one warp: any GPU has room for all at once
 
-Work launch_grid(GpuCase& gpu) {
+Operation launch_grid(GpuCase& gpu) {
   const std::size_t blocks = gpu.param("blocks");
-  return exchanging(gpu, blocks, 1, [=](const Turn& at, float* out) {
+  return exchanging(gpu, blocks, 1, [=](const Iteration& at, float* out) {
     kernels::number_blocks(out, blocks, at.stream);
   });
 }
 
-Work launch_cooperative(GpuCase& gpu) {
+Operation launch_cooperative(GpuCase& gpu) {
   const auto middle = gpu.output<float>(together);
-  gpu.verify(middle, {}, [](const Turn& at, Window window, double* expected) {
+  gpu.verify(middle, {}, [](const Iteration& at, Window window, double* expected) {
     kernels::exchange_reference(expected, window.first, window.count, 1, at.stream);
   });
-  return exchanging(gpu, together, together, [=](const Turn& at, float* out) {
+  return exchanging(gpu, together, together, [=](const Iteration& at, float* out) {
     kernels::exchange_in_grid(middle[at], out, together, at.stream);
   });
 }
 
-Work launch_clusters(GpuCase& gpu) {
+Operation launch_clusters(GpuCase& gpu) {
   need_hopper(gpu, "a cluster");
   const std::size_t cluster = gpu.param("cluster");
-  return exchanging(gpu, together, cluster, [=](const Turn& at, float* out) {
+  return exchanging(gpu, together, cluster, [=](const Iteration& at, float* out) {
     kernels::exchange_in_cluster(out, together, cluster, at.stream);
   });
 }
@@ -106,11 +106,11 @@ const GpuBenchmark cluster_device{"launch/cluster_device", clusters,
 
 // ---- Graphs by their number of nodes: kernels in a row that count themselves. ----
 
-Work launch_nodes(GpuCase& gpu) {
+Operation launch_nodes(GpuCase& gpu) {
   const auto tally = std::make_shared<Tally>();
-  gpu.verify([tally](const Turn& at) { tally->require(at.stream); });
+  gpu.verify([tally](const Iteration& at) { tally->require(at.stream); });
   const std::size_t nodes = gpu.param("nodes");
-  return [=, launch = launching(graph_of(nodes, tally->counting(1)))](const Turn& at) {
+  return [=, launch = launching(graph_of(nodes, tally->counting(1)))](const Iteration& at) {
     launch(at);
     tally->launched(nodes);
   };
@@ -127,8 +127,8 @@ const GpuBenchmark graph_launch_device{"launch/graph_launch_device",
 
 void remake(GpuCase& gpu, const std::function<void(Remade&, cudaStream_t)>& make) {
   const auto graphs = std::make_shared<Remade>(gpu.param("nodes"));
-  gpu.verify([graphs](const Turn& at) { graphs->require(at); });
-  gpu.host_calls([=](const Turn& at) { make(*graphs, at.stream); });
+  gpu.verify([graphs](const Iteration& at) { graphs->require(at); });
+  gpu.host_calls([=](const Iteration& at) { make(*graphs, at.stream); });
 }
 
 // Bound by the host alone: the driver walks the nodes. Instantiation has the end of the one before
@@ -149,53 +149,54 @@ const GpuBenchmark graph_capture{
 // ---- A chain of small kernels. ----
 
 /// From the first call until the host knows that the chain has ended.
-void chain_to_its_end(GpuCase& gpu, const std::function<Work(const ChainMemory&)>& chain) {
+void chain_synchronised(GpuCase& gpu, const std::function<Operation(const ChainMemory&)>& chain) {
   const auto memory = std::make_shared<const ChainMemory>();
-  gpu.verify([memory](const Turn& at) { memory->require(at.stream); });
+  gpu.verify([memory](const Iteration& at) { memory->require(at.stream); });
   gpu.computes_flops(chain_flops);
-  gpu.host_calls(to_its_end(chain(*memory)));
+  gpu.host_calls(synchronised(chain(*memory)));
 }
 
-Work one_by_one(const ChainMemory& memory) {
-  return [in = memory.in(), out = memory.out()](const Turn& at) {
+Operation one_by_one(const ChainMemory& memory) {
+  return [in = memory.in(), out = memory.out()](const Iteration& at) {
     in_steps(chain_kernels, kernels::add_one, in, out, at.stream);
   };
 }
 
-Work as_one_graph(const ChainMemory& memory) {
+Operation as_one_graph(const ChainMemory& memory) {
   return launching(graph_of(1, one_by_one(memory)));
 }
 
-Work as_one_kernel(const ChainMemory& memory) {
-  return
-      [in = memory.in(), out = memory.out()](const Turn& at) { in_one_kernel(in, out, at.stream); };
+Operation as_one_kernel(const ChainMemory& memory) {
+  return [in = memory.in(), out = memory.out()](const Iteration& at) {
+    in_one_kernel(in, out, at.stream);
+  };
 }
 
 // Bound by the sixteen calls, by the sixteen kernels on the device, by one of each.
 const GpuBenchmark chain_stream{
-    "launch/chain_stream", {}, [](GpuCase& gpu) { chain_to_its_end(gpu, one_by_one); }};
+    "launch/chain_stream", {}, [](GpuCase& gpu) { chain_synchronised(gpu, one_by_one); }};
 const GpuBenchmark chain_graph{
-    "launch/chain_graph", {}, [](GpuCase& gpu) { chain_to_its_end(gpu, as_one_graph); }};
+    "launch/chain_graph", {}, [](GpuCase& gpu) { chain_synchronised(gpu, as_one_graph); }};
 const GpuBenchmark chain_fused{
-    "launch/chain_fused", {}, [](GpuCase& gpu) { chain_to_its_end(gpu, as_one_kernel); }};
+    "launch/chain_fused", {}, [](GpuCase& gpu) { chain_synchronised(gpu, as_one_kernel); }};
 
 /// A chain of `length` kernels like `step`, in memory of its own each time.
-Work chain_of(GpuCase& gpu, unsigned length, Step step) {
+Operation chain_of(GpuCase& gpu, unsigned length, Step step) {
   const auto in = gpu.input<float>(chain_floats);
   const auto out = gpu.output<float>(chain_floats);
   gpu.computes_flops(static_cast<double>(length * chain_floats));
-  gpu.verify(out, chain_rounding, [=](const Turn& at, Window window, double* expected) {
+  gpu.verify(out, chain_rounding, [=](const Iteration& at, Window window, double* expected) {
     kernels::add_one_reference(in[at] + window.first, expected, window.count, length, at.stream);
   });
-  return [=](const Turn& at) { in_steps(length, step, in[at], out[at], at.stream); };
+  return [=](const Iteration& at) { in_steps(length, step, in[at], out[at], at.stream); };
 }
 
-Work plain_chain(GpuCase& gpu, unsigned length) {
+Operation plain_chain(GpuCase& gpu, unsigned length) {
   return chain_of(gpu, length, kernels::add_one);
 }
 
 /// Each kernel comes up while the one before it still runs.
-Work programmatic_chain(GpuCase& gpu, unsigned length) {
+Operation programmatic_chain(GpuCase& gpu, unsigned length) {
   need_hopper(gpu, "programmatic dependent launch");
   return chain_of(gpu, length, kernels::add_one_early);
 }
@@ -232,7 +233,7 @@ void issue_copy(GpuCase& gpu, const Transform& copy) {
   const auto in = gpu.input<float>(1);
   const auto out = gpu.output<float>(1);
   gpu.verify_copy(out, in);
-  gpu.issue([=](const Turn& at) { copy(in[at], out[at], 1, at.stream, Copy{}); });
+  gpu.issue([=](const Iteration& at) { copy(in[at], out[at], 1, at.stream, Copy{}); });
 }
 
 /// A product of 1 x 1, with the stream and the workspace given each time, as frameworks do.
@@ -241,11 +242,11 @@ void issue_gemm(GpuCase& gpu) {
   const auto b = gpu.input<float>(1);
   const auto c = gpu.output<float>(1);
   gpu.verify(c, {.relative = 2 * unit_roundoff<float>},
-             [=](const Turn& at, Window, double* expected) {
+             [=](const Iteration& at, Window, double* expected) {
                kernels::gemm_reference(a[at], b[at], expected, {1, 1, 1}, 0, 1, at.stream);
              });
   const auto gemm = std::make_shared<kernels::CublasGemm>();
-  gpu.issue([=](const Turn& at) { (*gemm)(a[at], b[at], c[at], {1, 1, 1}, at.stream); });
+  gpu.issue([=](const Iteration& at) { (*gemm)(a[at], b[at], c[at], {1, 1, 1}, at.stream); });
 }
 
 const GpuBenchmark copy_scalar{"launch/copy_scalar/f32", {}, [](GpuCase& gpu) {

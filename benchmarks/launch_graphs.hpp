@@ -11,33 +11,33 @@
 
 namespace warpgauge {
 
-/// The graph of `nodes` times what `work` launches, in a row.
-inline Graph graph_of(std::size_t nodes, const Work& work, cudaStream_t stream) {
+/// The graph of `nodes` times what `operation` launches, in a row.
+inline Graph graph_of(std::size_t nodes, const Operation& operation, cudaStream_t stream) {
   return Graph::capture(stream, [&] {
     for (std::size_t node = 0; node < nodes; ++node) {
-      work(Turn{stream, 0});
+      operation(Iteration{stream, 0});
     }
   });
 }
 
-inline Graph graph_of(std::size_t nodes, const Work& work) {
+inline Graph graph_of(std::size_t nodes, const Operation& operation) {
   const Stream stream;
-  return graph_of(nodes, work, stream.get());
+  return graph_of(nodes, operation, stream.get());
 }
 
 /// Launches `graph`, which is on the device already.
-inline Work launching(const Graph& graph) {
+inline Operation launching(const Graph& graph) {
   const Stream stream;
   const auto executable = std::make_shared<const ExecutableGraph>(graph, stream.get());
   stream.synchronize();
-  return [executable](const Turn& at) { executable->launch(at.stream); };
+  return [executable](const Iteration& at) { executable->launch(at.stream); };
 }
 
 /// Throws WrongResult unless `launch` runs `executable`, made of `graph`, which is one kernel, and
 /// that kernel: in its place one that counts does so once a launch, and not once it is gone again.
 /// Leaves a new `executable`, as a program launches one, and not the one that was changed.
-inline void require_runs(const Work& launch, ExecutableGraph& executable, const Graph& graph,
-                         const Turn& at) {
+inline void require_runs(const Operation& launch, ExecutableGraph& executable, const Graph& graph,
+                         const Iteration& at) {
   Tally tally;
   executable.update(graph_of(1, tally.counting(1), at.stream));
   launch(at);
@@ -49,13 +49,13 @@ inline void require_runs(const Work& launch, ExecutableGraph& executable, const 
 }
 
 /// Launches a graph of `kernel`, which is one launch, and verifies that this runs it.
-inline Work launching_proven(GpuCase& gpu, const Work& kernel) {
+inline Operation launching_proven(GpuCase& gpu, const Operation& kernel) {
   const Stream stream;
   const auto graph = std::make_shared<const Graph>(graph_of(1, kernel, stream.get()));
   const auto executable = std::make_shared<ExecutableGraph>(*graph, stream.get());
   stream.synchronize();
-  const Work launch = [executable](const Turn& at) { executable->launch(at.stream); };
-  gpu.verify([=](const Turn& at) { require_runs(launch, *executable, *graph, at); });
+  const Operation launch = [executable](const Iteration& at) { executable->launch(at.stream); };
+  gpu.verify([=](const Iteration& at) { require_runs(launch, *executable, *graph, at); });
   return launch;
 }
 
@@ -77,7 +77,7 @@ class Remade {
 
   /// The executable graph must count as the graph does that it was last made from; where no graph
   /// is made executable, the one that was captured last.
-  void require(const Turn& at) {
+  void require(const Iteration& at) {
     if (captured_) {
       executable_ = ExecutableGraph(ones_);
     }

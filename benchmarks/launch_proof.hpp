@@ -13,7 +13,7 @@
 #include <warpgauge/core/kernel_name.hpp>
 #include <warpgauge/cuda/graph.hpp>
 #include <warpgauge/cuda/memory.hpp>
-#include <warpgauge/cuda/patterns.hpp>
+#include <warpgauge/cuda/seeded_data.hpp>
 #include <warpgauge/cuda/stream.hpp>
 #include <warpgauge/gpu/graph_inspection.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
@@ -38,8 +38,8 @@ class Tally {
   }
 
   /// A kernel that counts on by `step`. Whoever launches it tells launched().
-  Work counting(std::uint64_t step) const {
-    return [count = static_cast<Count*>(count_.get()), step](const Turn& at) {
+  Operation counting(std::uint64_t step) const {
+    return [count = static_cast<Count*>(count_.get()), step](const Iteration& at) {
       kernels::tally(count, step, at.stream);
     };
   }
@@ -63,13 +63,13 @@ class Tally {
   std::uint64_t launched_ = 0;
 };
 
-/// Throws WrongResult unless `work` issues `kernel` (kernels/empty.hpp) so many times, each as one
-/// warp, and nothing else: read from what it puts on a stream that is captured. An empty kernel
+/// Throws WrongResult unless `operation` issues `kernel` (kernels/empty.hpp) so many times, each as
+/// one warp, and nothing else: read from what it puts on a stream that is captured. An empty kernel
 /// leaves no other trace: that what was launched has run, only the synchronisation tells that
 /// reports no error.
-inline void require_launches(const Work& work, const void* kernel, std::size_t times,
-                             const Turn& at) {
-  const Graph issued = Graph::capture(at.stream, [&] { work(at); });
+inline void require_launches(const Operation& operation, const void* kernel, std::size_t times,
+                             const Iteration& at) {
+  const Graph issued = Graph::capture(at.stream, [&] { operation(at); });
   const OperationFacts facts = inspect(issued, 0);
   if (facts.nodes() != times || facts.kernels.size() != times) {
     throw WrongResult("the work issues " + std::to_string(facts.kernels.size()) + " kernels in " +
@@ -91,23 +91,23 @@ inline void require_launches(const Work& work, const void* kernel, std::size_t t
   }
 }
 
-/// `work`, which must launch the empty kernel with so many bytes of arguments once.
-inline Work one_empty(GpuCase& gpu, std::size_t argument_bytes, Work work) {
-  gpu.verify([=](const Turn& at) {
-    require_launches(work, kernels::empty_kernel(argument_bytes), 1, at);
+/// `operation`, which must launch the empty kernel with so many bytes of arguments once.
+inline Operation one_empty(GpuCase& gpu, std::size_t argument_bytes, Operation operation) {
+  gpu.verify([=](const Iteration& at) {
+    require_launches(operation, kernels::empty_kernel(argument_bytes), 1, at);
   });
-  return work;
+  return operation;
 }
 
-/// Work of one launch that must show what `blocks` blocks write which exchange their numbers in
-/// groups of `group` (kernels/blocks.hpp).
-inline Work exchanging(GpuCase& gpu, std::size_t blocks, std::size_t group,
-                       const std::function<void(const Turn&, float*)>& launch) {
+/// Operation of one launch that must show what `blocks` blocks write which exchange their numbers
+/// in groups of `group` (kernels/blocks.hpp).
+inline Operation exchanging(GpuCase& gpu, std::size_t blocks, std::size_t group,
+                            const std::function<void(const Iteration&, float*)>& launch) {
   const auto out = gpu.output<float>(blocks);
-  gpu.verify(out, {}, [group](const Turn& at, Window window, double* expected) {
+  gpu.verify(out, {}, [group](const Iteration& at, Window window, double* expected) {
     kernels::exchange_reference(expected, window.first, window.count, group, at.stream);
   });
-  return [=](const Turn& at) { launch(at, out[at]); };
+  return [=](const Iteration& at) { launch(at, out[at]); };
 }
 
 /// A chain of small kernels each of which needs the one before: 16 that add 1 to 4096 floats.
@@ -137,7 +137,7 @@ class ChainMemory {
  public:
   ChainMemory() : in_(allocate_device(bytes)), out_(allocate_device(bytes)) {
     const Stream stream;
-    fill_seeded(static_cast<float*>(in_.get()), chain_floats, 1, 0, stream.get());
+    detail::fill_seeded(static_cast<float*>(in_.get()), chain_floats, 1, 0, stream.get());
     poison(stream.get());
   }
   const float* in() const { return static_cast<const float*>(in_.get()); }

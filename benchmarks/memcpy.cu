@@ -20,14 +20,14 @@ void copy_elements(GpuCase& gpu, Way way, std::size_t bytes) {
   const auto target = gpu.output<T>(bytes / sizeof(T), way.to);
   moves(gpu, way, bytes);
   gpu.verify_copy(target, source);
-  const Work work = [=](const Turn& at) {
+  const Operation operation = [=](const Iteration& at) {
     WARPGAUGE_CHECK(cudaMemcpyAsync(target[at], source[at], bytes, cudaMemcpyDefault, at.stream));
   };
   if (kind_of(way.from).is_capturable && kind_of(way.to).is_capturable) {
-    gpu.replay(work);
+    gpu.replay(operation);
   } else {
     // The driver stages it through memory of its own while the caller waits.
-    gpu.host_calls(to_its_end(work));
+    gpu.host_calls(synchronised(operation));
   }
 }
 
@@ -52,7 +52,7 @@ void copy_blocking(GpuCase& gpu, Way way) {
   const std::size_t bytes = gpu.param("bytes");
   const auto source = gpu.input<std::uint8_t>(bytes, way.from);
   const auto target = gpu.output<std::uint8_t>(bytes, way.to);
-  const Work call = [=](const Turn& at) {
+  const Operation call = [=](const Iteration& at) {
     WARPGAUGE_CHECK(cudaMemcpy(target[at], source[at], bytes, cudaMemcpyDefault));
   };
   const bool waits = way.from != Memory::pageable && way.traffic() != Traffic::device_copy;
@@ -62,8 +62,11 @@ void copy_blocking(GpuCase& gpu, Way way) {
     gpu.host_calls(call);
     return;
   }
-  // cudaMemcpy is not of the turn's stream but of the default one, which does not wait for others.
-  const Work wait = [](const Turn&) { WARPGAUGE_CHECK(cudaStreamSynchronize(cudaStreamLegacy)); };
+  // cudaMemcpy is not of the iteration's stream but of the default one, which does not wait for
+  // others.
+  const Operation wait = [](const Iteration&) {
+    WARPGAUGE_CHECK(cudaStreamSynchronize(cudaStreamLegacy));
+  };
   gpu.verify(wait);
   gpu.verify_copy(target, source);
   gpu.host_calls(call, wait);
@@ -77,7 +80,7 @@ void copy_by_kernel(GpuCase& gpu, Way way) {
   moves(gpu, way, bytes);
   gpu.verify_copy(target, source);
   gpu.replay(
-      [=](const Turn& at) { kernels::copy_bytes(source[at], target[at], bytes, at.stream); });
+      [=](const Iteration& at) { kernels::copy_bytes(source[at], target[at], bytes, at.stream); });
 }
 
 /// Managed memory moved by cudaMemPrefetchAsync, which no graph can hold: bound by the driver,
@@ -87,13 +90,13 @@ void prefetch_managed(GpuCase& gpu, Side to, Traffic traffic) {
   const std::size_t bytes = gpu.param("bytes");
   const auto data = gpu.input<float>(bytes / sizeof(float), Memory::managed);
   const Side from = to == Side::host ? Side::device : Side::host;
-  const Work there = [=](const Turn& at) {
+  const Operation there = [=](const Iteration& at) {
     prefetch(data[at], bytes, to, at.stream);
     WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
   };
-  const Work back = [=](const Turn& at) { prefetch(data[at], bytes, from, at.stream); };
+  const Operation back = [=](const Iteration& at) { prefetch(data[at], bytes, from, at.stream); };
   gpu.moves_bytes(bytes, traffic);
-  gpu.verify([=, device = gpu.device()](const Turn& at) {
+  gpu.verify([=, device = gpu.device()](const Iteration& at) {
     back(at);
     WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
     require_pages(data[at], bytes, from, device);
@@ -114,11 +117,11 @@ void copy_both_ways(GpuCase& gpu) {
   gpu.moves_bytes(2 * bytes, std::nullopt);
   gpu.verify_copy(device_target, host_source);
   gpu.verify_copy(host_target, device_source);
-  gpu.overlap({[=](const Turn& at) {
+  gpu.overlap({[=](const Iteration& at) {
                  WARPGAUGE_CHECK(cudaMemcpyAsync(device_target[at], host_source[at], bytes,
                                                  cudaMemcpyHostToDevice, at.stream));
                },
-               [=](const Turn& at) {
+               [=](const Iteration& at) {
                  WARPGAUGE_CHECK(cudaMemcpyAsync(host_target[at], device_source[at], bytes,
                                                  cudaMemcpyDeviceToHost, at.stream));
                }});
@@ -129,7 +132,7 @@ void copy_both_ways(GpuCase& gpu) {
 void copy_2d(GpuCase& gpu, Way way) {
   const std::size_t width = gpu.param("row_bytes");
   const Rows rows(gpu, way, 16 * mebi / width, width);
-  gpu.replay([=](const Turn& at) {
+  gpu.replay([=](const Iteration& at) {
     WARPGAUGE_CHECK(cudaMemcpy2DAsync(rows.to(at, 0), width, rows.from(at, 0), 2 * width, width,
                                       rows.count, cudaMemcpyDefault, at.stream));
   });
@@ -138,7 +141,7 @@ void copy_2d(GpuCase& gpu, Way way) {
 /// Small copies one call each: bound by the driver's work a call.
 void copy_in_a_loop(GpuCase& gpu, Way way) {
   const Rows pieces(gpu, way, gpu.param("pieces"), gpu.param("piece_bytes"));
-  gpu.host_calls(to_its_end([=](const Turn& at) {
+  gpu.host_calls(synchronised([=](const Iteration& at) {
     for (std::size_t i = 0; i < pieces.count; ++i) {
       WARPGAUGE_CHECK(cudaMemcpyAsync(pieces.to(at, i), pieces.from(at, i), pieces.bytes,
                                       cudaMemcpyDefault, at.stream));
@@ -159,7 +162,7 @@ void copy_in_a_batch(GpuCase& gpu, Way way) {
   std::vector<std::size_t> sizes(pieces.count, pieces.bytes);
   std::vector<void*> from(pieces.count);
   std::vector<void*> to(pieces.count);
-  gpu.host_calls(to_its_end([=](const Turn& at) mutable {
+  gpu.host_calls(synchronised([=](const Iteration& at) mutable {
     for (std::size_t i = 0; i < pieces.count; ++i) {
       from[i] = pieces.from(at, i);
       to[i] = pieces.to(at, i);
@@ -188,11 +191,12 @@ void fill(GpuCase& gpu) {
   const std::size_t bytes = gpu.param("bytes");
   const auto target = gpu.output<std::uint8_t>(bytes);
   gpu.moves_bytes(bytes, Traffic::device_write);
-  gpu.verify(target, {}, [](const Turn& at, Window part, double* expected) {
+  gpu.verify(target, {}, [](const Iteration& at, Window part, double* expected) {
     WARPGAUGE_CHECK(cudaMemsetAsync(expected, 0, part.count * sizeof(double), at.stream));
   });
-  gpu.replay(
-      [=](const Turn& at) { WARPGAUGE_CHECK(cudaMemsetAsync(target[at], 0, bytes, at.stream)); });
+  gpu.replay([=](const Iteration& at) {
+    WARPGAUGE_CHECK(cudaMemsetAsync(target[at], 0, bytes, at.stream));
+  });
 }
 
 using Body = void (*)(GpuCase&, Way);

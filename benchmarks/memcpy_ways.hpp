@@ -75,16 +75,16 @@ struct Rows {
         bytes(row_bytes) {
     moves(gpu, way, rows * row_bytes);
     gpu.verify(target, {},
-               [in = source, rows, width = row_bytes / sizeof(float)](const Turn& at, Window part,
-                                                                      double* expected) {
+               [in = source, rows, width = row_bytes / sizeof(float)](
+                   const Iteration& at, Window part, double* expected) {
                  kernels::packed_rows_reference(in[at], expected, {rows, width, 2 * width},
                                                 part.first, part.count, at.stream);
                });
   }
-  std::byte* from(const Turn& at, std::size_t row) const {
+  std::byte* from(const Iteration& at, std::size_t row) const {
     return reinterpret_cast<std::byte*>(source[at]) + 2 * row * bytes;
   }
-  std::byte* to(const Turn& at, std::size_t row) const {
+  std::byte* to(const Iteration& at, std::size_t row) const {
     return reinterpret_cast<std::byte*>(target[at]) + row * bytes;
   }
 };

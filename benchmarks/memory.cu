@@ -21,7 +21,7 @@ using namespace warpgauge;
 constexpr std::size_t page = 4 * kibi;
 
 /// Throws unless the last byte of what the device can reach keeps what the device writes to it.
-void require_usable(void* memory, std::size_t bytes, const Turn& at) {
+void require_usable(void* memory, std::size_t bytes, const Iteration& at) {
   constexpr unsigned char written = 0x5a;
   unsigned char read = 0;
   auto* const last = static_cast<unsigned char*>(memory) + bytes - 1;
@@ -42,7 +42,7 @@ struct Allocator {
   std::function<void(std::size_t bytes)> require_given_back = [](std::size_t) {};
 
   /// Takes and gives back, after what `use` does between.
-  void pair(std::size_t bytes, const Turn& at, const std::function<void(void*)>& use) const {
+  void pair(std::size_t bytes, const Iteration& at, const std::function<void(void*)>& use) const {
     void* const memory = take(bytes, at.stream);
     use(memory);
     give_back(memory, at.stream);
@@ -51,13 +51,15 @@ struct Allocator {
 
 /// Verifies that what is taken can be used, and where it goes. Returns the pair as work. It moves
 /// no bytes: the time is the driver's and the operating system's, as that of other calls is.
-Work pairs(GpuCase& gpu, const Allocator& allocator) {
+Operation pairs(GpuCase& gpu, const Allocator& allocator) {
   const std::size_t bytes = gpu.param("bytes");
-  gpu.verify([=](const Turn& at) {
+  gpu.verify([=](const Iteration& at) {
     allocator.require_given_back(bytes);
     allocator.pair(bytes, at, [&](void* memory) { require_usable(memory, bytes, at); });
   });
-  return [=](const Turn& at) { allocator.give_back(allocator.take(bytes, at.stream), at.stream); };
+  return [=](const Iteration& at) {
+    allocator.give_back(allocator.take(bytes, at.stream), at.stream);
+  };
 }
 
 Allocator by_cuda_malloc() {
@@ -105,7 +107,7 @@ void warm_pool(GpuCase& gpu) {
 
 /// The pool keeps nothing: every call maps memory, and the synchronisation unmaps it.
 void cold_pool(GpuCase& gpu) {
-  gpu.host_calls(to_its_end(pairs(gpu, by_pool(gpu, 0))));
+  gpu.host_calls(synchronised(pairs(gpu, by_pool(gpu, 0))));
 }
 
 /// Ordinary memory, as malloc takes it from the system for large sizes, that nobody has written to:
@@ -181,9 +183,9 @@ using Touch = decltype(&touch_by_host);
 void first_touch(GpuCase& gpu, const Take& take, Touch touch) {
   const std::size_t bytes = gpu.param("bytes");
   const auto fresh = std::make_shared<Fresh>();
-  gpu.verify([=](const Turn& at) { fresh->require_touched(bytes, at.stream); });
-  gpu.host_calls([=](const Turn& at) { touch(*fresh, bytes, at.stream); },
-                 [=](const Turn& at) {
+  gpu.verify([=](const Iteration& at) { fresh->require_touched(bytes, at.stream); });
+  gpu.host_calls([=](const Iteration& at) { touch(*fresh, bytes, at.stream); },
+                 [=](const Iteration& at) {
                    fresh->memory.reset();
                    fresh->memory = take(bytes, at.stream);
                    ++fresh->value;

@@ -40,9 +40,9 @@ class Lanes {
 
   using StreamOf = std::function<cudaStream_t(std::size_t lane)>;
 
-  /// What `issue` puts on `count` streams starts together behind what is on the turn's, which is
-  /// the first of them and goes on when all have ended.
-  void run(std::size_t count, const Turn& at,
+  /// What `issue` puts on `count` streams starts together behind what is on the iteration's, which
+  /// is the first of them and goes on when all have ended.
+  void run(std::size_t count, const Iteration& at,
            const std::function<void(const StreamOf&)>& issue) const {
     begun_.record(at.stream);
     for (std::size_t i = 0; i + 1 < count; ++i) {
@@ -67,13 +67,13 @@ void copy(const void* from, void* to, std::size_t bytes, cudaStream_t stream) {
 
 void verify_rounds(GpuCase& gpu, const Buffer<std::int32_t>& output,
                    const Buffer<std::int32_t>& input) {
-  gpu.verify(output, {}, [=](const Turn& at, Window part, double* expected) {
+  gpu.verify(output, {}, [=](const Iteration& at, Window part, double* expected) {
     kernels::lcg_reference(input[at] + part.first, expected, part.count, rounds, at.stream);
   });
 }
 
 /// Chunk by chunk to the device, computed with, and back, each chunk in the next of the streams.
-Work pipeline(GpuCase& gpu) {
+Operation pipeline(GpuCase& gpu) {
   const std::size_t streams = gpu.param("streams");
   const std::size_t chunk = total / gpu.param("chunks");
   const auto in = gpu.input<std::int32_t>(total, Memory::pinned);
@@ -84,7 +84,7 @@ Work pipeline(GpuCase& gpu) {
   gpu.verify_copy(arrived, in);
   verify_rounds(gpu, computed, in);
   verify_rounds(gpu, out, in);
-  return [=, &lanes = Lanes::of_process()](const Turn& at) {
+  return [=, &lanes = Lanes::of_process()](const Iteration& at) {
     lanes.run(streams, at, [&](const Lanes::StreamOf& stream_of) {
       for (std::size_t first = 0; first < total; first += chunk) {
         const cudaStream_t stream = stream_of(first / chunk % streams);
@@ -106,7 +106,7 @@ void copies_alone(GpuCase& gpu) {
   gpu.moves_bytes(2 * total_bytes, std::nullopt);
   gpu.verify_copy(arrived, in);
   gpu.verify_copy(out, computed);
-  gpu.replay([=, &lanes = Lanes::of_process()](const Turn& at) {
+  gpu.replay([=, &lanes = Lanes::of_process()](const Iteration& at) {
     lanes.run(2, at, [&](const Lanes::StreamOf& stream_of) {
       copy(in[at], arrived[at], total_bytes, stream_of(0));
       copy(computed[at], out[at], total_bytes, stream_of(1));
@@ -122,18 +122,18 @@ void compute_alone(GpuCase& gpu) {
   gpu.moves_bytes(2 * total_bytes);
   verify_rounds(gpu, out, in);
   gpu.replay(
-      [=](const Turn& at) { kernels::lcg_rounds(in[at], out[at], total, rounds, at.stream); });
+      [=](const Iteration& at) { kernels::lcg_rounds(in[at], out[at], total, rounds, at.stream); });
 }
 
 /// Eight kernels of one block each, of 20 us on an H200 (at 1.98 GHz): one after the other in one
 /// stream, all at once in eight. Bound by the longest stream, and by the launches.
-Work small_kernels(GpuCase& gpu) {
+Operation small_kernels(GpuCase& gpu) {
   constexpr std::size_t count = 8;
   constexpr std::uint64_t cycles = 39'600;
   const std::size_t streams = gpu.param("streams");
   const auto done = gpu.output<float>(count * kernels::spin_threads);
   gpu.moves_bytes(done.count() * sizeof(float), std::nullopt);
-  gpu.verify(done, {}, [](const Turn& at, Window part, double* expected) {
+  gpu.verify(done, {}, [](const Iteration& at, Window part, double* expected) {
     std::vector<double> numbers(part.count);
     for (std::size_t i = 0; i < part.count; ++i) {
       numbers[i] = static_cast<double>((part.first + i) % kernels::spin_threads);
@@ -141,7 +141,7 @@ Work small_kernels(GpuCase& gpu) {
     copy(numbers.data(), expected, part.count * sizeof(double), at.stream);
     WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
   });
-  return [=, &lanes = Lanes::of_process()](const Turn& at) {
+  return [=, &lanes = Lanes::of_process()](const Iteration& at) {
     lanes.run(streams, at, [&](const Lanes::StreamOf& stream_of) {
       for (std::size_t i = 0; i < count; ++i) {
         kernels::spin(cycles, 1, done[at] + i * kernels::spin_threads, stream_of(i % streams));
@@ -156,7 +156,7 @@ const Axes chunked_and_issued{{"streams", {4}, {1, 2, 8}}, {"chunks", {16}, {4, 
 const GpuBenchmark in_a_graph{"overlap/pipeline", chunked,
                               [](GpuCase& gpu) { gpu.replay(pipeline(gpu)); }};
 const GpuBenchmark issued{"overlap/pipeline_issued", chunked_and_issued,
-                          [](GpuCase& gpu) { gpu.host_calls(to_its_end(pipeline(gpu))); }};
+                          [](GpuCase& gpu) { gpu.host_calls(synchronised(pipeline(gpu))); }};
 const GpuBenchmark only_copies{"overlap/copies_alone", {}, copies_alone};
 const GpuBenchmark only_compute{"overlap/compute_alone", {}, compute_alone};
 
@@ -165,7 +165,7 @@ const GpuBenchmark small_in_a_graph{"overlap/small_kernels",
                                     [](GpuCase& gpu) { gpu.replay(small_kernels(gpu)); }};
 const GpuBenchmark small_issued{
     "overlap/small_kernels_issued", {{"streams", {}, {1, 2, 4, 8}}}, [](GpuCase& gpu) {
-      gpu.host_calls(to_its_end(small_kernels(gpu)));
+      gpu.host_calls(synchronised(small_kernels(gpu)));
     }};
 
 }  // namespace

@@ -37,14 +37,14 @@ constexpr Tolerance less_than_a_term{.absolute = 0.2};
 /// call(in..., out, n, stream) as work that reads alone, 4 bytes an element and input, and leaves
 /// in `out` what reference(in..., expected, n, stream) writes.
 template <class Reference, class Call, class... Input>
-Work reducing(GpuCase& gpu, Tolerance tolerance, const Reference& reference, const Call& call,
-              const Buffer<float>& out, const Input&... in) {
+Operation reducing(GpuCase& gpu, Tolerance tolerance, const Reference& reference, const Call& call,
+                   const Buffer<float>& out, const Input&... in) {
   const std::size_t n = gpu.param("n");
   gpu.moves_bytes(sizeof...(in) * n * sizeof(float), Traffic::device_read);
-  gpu.verify(out, tolerance, [=](const Turn& at, Window /*whole*/, double* expected) {
+  gpu.verify(out, tolerance, [=](const Iteration& at, Window /*whole*/, double* expected) {
     reference(in[at]..., expected, n, at.stream);
   });
-  return [=](const Turn& at) { call(in[at]..., out[at], n, at.stream); };
+  return [=](const Iteration& at) { call(in[at]..., out[at], n, at.stream); };
 }
 
 template <class Call>
@@ -58,9 +58,9 @@ template <class Call>
 void max_by(GpuCase& gpu, const Call& call) {
   const auto in = floats(gpu);
   const auto out = gpu.output<float>(1);
-  const Work work = reducing(gpu, {}, kernels::max_reference, call, out, in);
+  const Operation operation = reducing(gpu, {}, kernels::max_reference, call, out, in);
   verify_largest(gpu, in, out, call);  // last, for it overwrites `out`
-  gpu.replay(work);
+  gpu.replay(operation);
 }
 
 template <class Call>
@@ -123,7 +123,7 @@ const GpuBenchmark by_thrust[] = {
     {"reduce/max_thrust_call/f32", answered,
      [](GpuCase& gpu) {
        const auto in = floats(gpu);
-       verify_largest(gpu, in, [=](const Turn& at) {
+       verify_largest(gpu, in, [=](const Iteration& at) {
          return kernels::max_thrust(in[at], in.count(), at.stream);
        });
        answer(gpu, {}, kernels::max_reference, kernels::max_thrust, in);
@@ -163,11 +163,11 @@ void normalise_powers(GpuCase& gpu) {
   const auto out = gpu.output<T>(matrix_elements<T>);
   gpu.moves_bytes(2 * matrix_elements<T> * sizeof(T));
   gpu.verify(out, {.relative = sums + unit_roundoff<T>},
-             [=](const Turn& at, Window part, double* expected) {
+             [=](const Iteration& at, Window part, double* expected) {
                kernels::softmax_reference(in[at], expected, shape, part.first, part.count,
                                           at.stream);
              });
-  gpu.replay([=](const Turn& at) { launch(in[at], out[at], shape, at.stream); });
+  gpu.replay([=](const Iteration& at) { launch(in[at], out[at], shape, at.stream); });
 }
 
 template <class T, LayerNorm<T> launch>
@@ -180,11 +180,11 @@ void normalise_moments(GpuCase& gpu) {
   gpu.moves_bytes(2 * (matrix_elements<T> + shape.columns) * sizeof(T));
   // |x - mean| is at most 1.5 times the deviation of 1.04, gamma at most 1.5.
   gpu.verify(out, {.absolute = 4 * sums, .relative = unit_roundoff<T>},
-             [=](const Turn& at, Window part, double* expected) {
+             [=](const Iteration& at, Window part, double* expected) {
                kernels::layer_norm_reference(in[at], gamma[at], beta[at], expected, shape, epsilon,
                                              part.first, part.count, at.stream);
              });
-  gpu.replay([=](const Turn& at) {
+  gpu.replay([=](const Iteration& at) {
     launch(in[at], gamma[at], beta[at], out[at], shape, epsilon, at.stream);
   });
 }
@@ -214,10 +214,10 @@ void transpose(GpuCase& gpu) {
   const auto in = gpu.input<float>(n * n);
   const auto out = gpu.output<float>(n * n);
   gpu.moves_bytes(2 * n * n * sizeof(float));
-  gpu.verify(out, {}, [=](const Turn& at, Window part, double* expected) {
+  gpu.verify(out, {}, [=](const Iteration& at, Window part, double* expected) {
     kernels::transpose_reference(in[at], expected, shape, part.first, part.count, at.stream);
   });
-  gpu.replay([=](const Turn& at) { launch(in[at], out[at], shape, at.stream); });
+  gpu.replay([=](const Iteration& at) { launch(in[at], out[at], shape, at.stream); });
 }
 
 // n x n: 4096 are 64 MiB each way.
@@ -238,10 +238,10 @@ void count_keys(GpuCase& gpu, BinOf bin_of, const Call& call) {
   const auto bins = gpu.output<std::int32_t>(kernels::histogram_bins);
   gpu.moves_bytes(n * sizeof(std::int32_t) + kernels::histogram_bins * sizeof(std::int32_t),
                   Traffic::device_read);
-  gpu.verify(bins, {}, [=](const Turn& at, Window /*whole*/, double* expected) {
+  gpu.verify(bins, {}, [=](const Iteration& at, Window /*whole*/, double* expected) {
     kernels::histogram_reference(keys[at], expected, n, bin_of, at.stream);
   });
-  gpu.replay([=](const Turn& at) { call(keys[at], bins[at], n, bin_of, at.stream); });
+  gpu.replay([=](const Iteration& at) { call(keys[at], bins[at], n, bin_of, at.stream); });
 }
 
 constexpr BinOf spread{255};   // over all 256 bins
@@ -274,11 +274,11 @@ void scan(GpuCase& gpu) {
   const auto in = gpu.input<std::int32_t>(n);
   const auto out = gpu.output<std::int32_t>(n);
   gpu.moves_bytes(2 * n * sizeof(std::int32_t));
-  gpu.verify(out, {}, [=](const Turn& at, Window part, double* expected) {
+  gpu.verify(out, {}, [=](const Iteration& at, Window part, double* expected) {
     kernels::scan_reference(in[at], expected, part.first, part.count, at.stream);
   });
   const auto call = made_for<Library>(gpu);
-  gpu.replay([=](const Turn& at) { call(in[at], out[at], n, at.stream); });
+  gpu.replay([=](const Iteration& at) { call(in[at], out[at], n, at.stream); });
 }
 
 const Axes scanned{{"n", {16 << 20}, {64 << 10, 1 << 20, 64 << 20}}};

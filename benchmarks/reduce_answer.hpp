@@ -22,10 +22,10 @@ void answer(GpuCase& gpu, Tolerance tolerance, const Reference& reference, const
   const std::size_t n = gpu.param("n");
   const auto out = gpu.output<float>(1, Memory::pinned);
   gpu.moves_bytes(sizeof...(in) * n * sizeof(float), Traffic::device_read);
-  gpu.verify(out, tolerance, [=](const Turn& at, Window /*whole*/, double* expected) {
+  gpu.verify(out, tolerance, [=](const Iteration& at, Window /*whole*/, double* expected) {
     reference(in[at]..., expected, n, at.stream);
   });
-  gpu.host_calls([=](const Turn& at) { *out[at] = call(in[at]..., n, at.stream); });
+  gpu.host_calls([=](const Iteration& at) { *out[at] = call(in[at]..., n, at.stream); });
 }
 
 }  // namespace warpgauge

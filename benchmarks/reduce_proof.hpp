@@ -11,24 +11,24 @@
 namespace warpgauge {
 
 /// The i-th of many places in n elements: the first, the last, and from there on by the golden
-/// ratio, which spreads them evenly however many there are. `turn` moves them.
-inline std::size_t spread_place(std::size_t i, std::size_t n, std::size_t turn) {
+/// ratio, which spreads them evenly however many there are. `iteration` moves them.
+inline std::size_t spread_place(std::size_t i, std::size_t n, std::size_t iteration) {
   if (i < 2) {
     return i * (n - 1);
   }
   constexpr double golden = 0.6180339887498949;
   double whole = 0;
-  const double fraction = std::modf(static_cast<double>(i + turn) * golden, &whole);
+  const double fraction = std::modf(static_cast<double>(i + iteration) * golden, &whole);
   return static_cast<std::size_t>(fraction * static_cast<double>(n));
 }
 
-/// Verifies that largest_of(turn) is the largest element of `in` wherever that lies. Of random
+/// Verifies that largest_of(iteration) is the largest element of `in` wherever that lies. Of random
 /// elements the largest, or one as large, lies anywhere: half of them can be left out and it still
 /// comes out. So a larger one is put into one place after the other, which shows what leaves out a
 /// fortieth of the elements in a row, or either end; kernels/reduce_test.cpp shows single ones.
 template <class LargestOf>
 void verify_largest(GpuCase& gpu, const Buffer<float>& in, const LargestOf& largest_of) {
-  gpu.verify([=, n = in.count()](const Turn& at) {
+  gpu.verify([=, n = in.count()](const Iteration& at) {
     constexpr std::size_t places = 64;
     const auto copy = [&](float* to, const float* from) {
       WARPGAUGE_CHECK(cudaMemcpyAsync(to, from, sizeof(float), cudaMemcpyDefault, at.stream));
@@ -55,7 +55,7 @@ void verify_largest(GpuCase& gpu, const Buffer<float>& in, const LargestOf& larg
 template <class Call>
 void verify_largest(GpuCase& gpu, const Buffer<float>& in, const Buffer<float>& out,
                     const Call& call) {
-  verify_largest(gpu, in, [=](const Turn& at) {
+  verify_largest(gpu, in, [=](const Iteration& at) {
     float found = 0;
     call(in[at], out[at], in.count(), at.stream);
     WARPGAUGE_CHECK(cudaMemcpyAsync(&found, out[at], sizeof(found), cudaMemcpyDefault, at.stream));

@@ -20,7 +20,7 @@ using namespace warpgauge;
 
 /// Waits behind work: a wait that does not wait is found out.
 void verify_behind_work(GpuCase& gpu, const Wait& way, Then then = as_it_is) {
-  gpu.verify([=](const Turn& at) {
+  gpu.verify([=](const Iteration& at) {
     occupy(at.stream);
     way.prepare(at);
     way.wait(at);
@@ -39,13 +39,13 @@ void idle(GpuCase& gpu, const Wait& way, Then then = as_it_is) {
   gpu.issue(way.wait);
 }
 
-void launch_empty(const Turn& at) {
+void launch_empty(const Iteration& at) {
   kernels::launch_empty(0, at.stream);
 }
 
 Timed behind_empty(GpuCase& gpu, const Wait& way) {
   const Timed timed = launch_and_wait(one_empty(gpu, 0, launch_empty), way);
-  gpu.verify([=](const Turn& at) { require_waits(timed, at); });
+  gpu.verify([=](const Iteration& at) { require_waits(timed, at); });
   return timed;
 }
 
@@ -84,13 +84,13 @@ const GpuBenchmark query_busy{"sync/query_behind_kernel", full_suite,
 
 void behind_kernel(GpuCase& gpu, const Wait& way, Waiting thread) {
   const Timed timed = behind_empty(gpu, way);
-  gpu.verify([=](const Turn& at) { require_waiting(thread, timed, at); });
+  gpu.verify([=](const Iteration& at) { require_waiting(thread, timed, at); });
   gpu.host_calls(timed.call);
 }
 
 void scheduled(GpuCase& gpu, unsigned schedule, Waiting thread) {
   const Schedule during(schedule);
-  gpu.verify([&](const Turn&) { during.require_in_force(); });
+  gpu.verify([&](const Iteration&) { during.require_in_force(); });
   behind_kernel(gpu, for_stream(), thread);
 }
 
@@ -123,7 +123,7 @@ void issue_stream_wait(GpuCase& gpu) {
 
 void issue_there_and_back(GpuCase& gpu) {
   const Timed timed = there_and_back(launch_empty, second_stream());
-  gpu.verify([=](const Turn& at) {
+  gpu.verify([=](const Iteration& at) {
     require_both_waits(timed, at);
     require_launches(timed.call, kernels::empty_kernel(0), 2, at);
   });
@@ -156,15 +156,15 @@ void callback(cudaStream_t stream, Called* called) {
   WARPGAUGE_CHECK(cudaStreamAddCallback(stream, Called::call_back, called, 0));
 }
 
-Work calling(GpuCase& gpu, void (*enqueue)(cudaStream_t, Called*)) {
+Operation calling(GpuCase& gpu, void (*enqueue)(cudaStream_t, Called*)) {
   const auto called = std::make_shared<Called>();
-  gpu.verify([called](const Turn&) {
+  gpu.verify([called](const Iteration&) {
     if (called->times != called->wanted) {
       throw WrongResult("the host was called " + std::to_string(called->times) + " times, not " +
                         std::to_string(called->wanted));
     }
   });
-  return [=](const Turn& at) {
+  return [=](const Iteration& at) {
     ++called->wanted;
     enqueue(at.stream, called.get());
   };
@@ -195,12 +195,12 @@ void read_back(GpuCase& gpu, std::size_t count) {
   const auto host = gpu.output<float>(steps, Memory::pageable);
   for (const auto& output : {scalars, host}) {
     gpu.verify(output, {.relative = 2 * unit_roundoff<float>},
-               [=](const Turn& at, Window window, double* expected) {
+               [=](const Iteration& at, Window window, double* expected) {
                  kernels::transform_reference<kernels::Square>(in[at] + window.first, expected,
                                                                window.count, at.stream);
                });
   }
-  gpu.host_calls([=](const Turn& at) {
+  gpu.host_calls([=](const Iteration& at) {
     for (std::size_t step = 0; step < steps; ++step) {
       kernels::transform_scalar<kernels::Square>(in[at] + step, scalars[at] + step, 1, at.stream);
       if ((step + 1) % count == 0) {
@@ -228,7 +228,7 @@ using Replaceable = std::shared_ptr<std::optional<Event>>;
 /// Recorded behind work, the event must tell its time.
 Replaceable verified_event(GpuCase& gpu) {
   const auto event = std::make_shared<std::optional<Event>>(std::in_place);
-  gpu.verify([event](const Turn& at) {
+  gpu.verify([event](const Iteration& at) {
     const Event begun;
     begun.record(at.stream);
     occupy(at.stream);
@@ -254,23 +254,25 @@ void elapsed(GpuCase& gpu) {
   occupy(stream.get());
   pair->ended.record(stream.get());
   stream.synchronize();
-  gpu.verify([pair](const Turn&) {
+  gpu.verify([pair](const Iteration&) {
     if (!(pair->seconds >= 0.9 * work_seconds && pair->seconds < 100 * work_seconds)) {
       throw WrongResult("the events tell " + std::to_string(pair->seconds) + " s of 200 us");
     }
   });
-  gpu.host_calls([=](const Turn&) { pair->seconds = seconds_between(pair->begun, pair->ended); });
+  gpu.host_calls(
+      [=](const Iteration&) { pair->seconds = seconds_between(pair->begun, pair->ended); });
 }
 
 // Making one has the end of the one before in it.
 const GpuBenchmark event_create{"sync/event_create", {}, [](GpuCase& gpu) {
                                   const Replaceable event = verified_event(gpu);
-                                  gpu.host_calls([=](const Turn&) { event->emplace(); });
+                                  gpu.host_calls([=](const Iteration&) { event->emplace(); });
                                 }};
-const GpuBenchmark event_record{"sync/event_record", {}, [](GpuCase& gpu) {
-                                  const Replaceable event = verified_event(gpu);
-                                  gpu.issue([=](const Turn& at) { (*event)->record(at.stream); });
-                                }};
+const GpuBenchmark event_record{
+    "sync/event_record", {}, [](GpuCase& gpu) {
+      const Replaceable event = verified_event(gpu);
+      gpu.issue([=](const Iteration& at) { (*event)->record(at.stream); });
+    }};
 const GpuBenchmark event_elapsed{"sync/event_elapsed", {}, elapsed};
 
 }  // namespace

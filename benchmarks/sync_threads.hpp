@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include <warpgauge/cuda/delay.hpp>
 #include "benchmarks/sync_ways.hpp"
 
 namespace warpgauge {
@@ -108,13 +109,14 @@ inline const char* name_of(Waiting waiting) {
 }
 
 /// What it did in a call that waits for 1 ms, beside a companion. On an H200's host it works for
-/// 100 % of the wait and lets the companion have none or one turn when it spins, for 57 % and 380
-/// turns when it yields, and for 2 % and 2800 when it sleeps.
-inline Waiting seen_waiting(const Timed& timed, const Turn& at) {
+/// 100 % of the wait and lets the companion have none or one iteration when it spins, for 57 % and
+/// 380 turns when it yields, and for 2 % and 2800 when it sleeps.
+inline Waiting seen_waiting(const Timed& timed, const Iteration& at) {
   const Companion companion;
   const std::int64_t turns = companion.turns();
-  const double share = share_worked(
-      [&] { timed.call_with([](const Turn& now) { delay(1'000'000, now.stream); }, at); });
+  const double share = share_worked([&] {
+    timed.call_with([](const Iteration& now) { detail::delay(1'000'000, now.stream); }, at);
+  });
   if (share < 0.25) {
     return Waiting::sleeps;
   }
@@ -123,7 +125,7 @@ inline Waiting seen_waiting(const Timed& timed, const Turn& at) {
 
 /// Throws WrongResult unless the thread does as it is said to in two of three waits: somebody else
 /// may have the core in one.
-inline void require_waiting(Waiting said, const Timed& timed, const Turn& at) {
+inline void require_waiting(Waiting said, const Timed& timed, const Iteration& at) {
   constexpr int waits = 3;
   int as_said = 0;
   Waiting other = said;

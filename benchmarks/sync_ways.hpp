@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
+#include <warpgauge/cuda/delay.hpp>
 #include <warpgauge/cuda/event.hpp>
-#include <warpgauge/cuda/patterns.hpp>
 #include <warpgauge/cuda/stream.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
 #include "benchmarks/launch_proof.hpp"
@@ -17,29 +17,29 @@ namespace warpgauge {
 
 inline constexpr double work_seconds = 200e-6;
 
-/// Work that takes work_seconds, as the global timer counts, whose step may be 1 us.
+/// Operation that takes work_seconds, as the global timer counts, whose step may be 1 us.
 inline void occupy(cudaStream_t stream) {
-  delay(static_cast<std::uint64_t>(work_seconds * 1e9), stream);
+  detail::delay(static_cast<std::uint64_t>(work_seconds * 1e9), stream);
 }
 
 /// A way to wait for everything on a stream, and what has to follow the work before that.
 struct Wait {
-  Work wait;
-  Work prepare = [](const Turn&) {};
+  Operation wait;
+  Operation prepare = [](const Iteration&) {};
 };
 
 inline Wait for_stream() {
-  return {[](const Turn& at) { WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream)); }};
+  return {[](const Iteration& at) { WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream)); }};
 }
 
 inline Wait for_device() {
-  return {[](const Turn&) { WARPGAUGE_CHECK(cudaDeviceSynchronize()); }};
+  return {[](const Iteration&) { WARPGAUGE_CHECK(cudaDeviceSynchronize()); }};
 }
 
 inline Wait for_event(unsigned flags = cudaEventDefault) {
   const auto event = std::make_shared<const Event>(flags);
-  return {[event](const Turn&) { event->synchronize(); },
-          [event](const Turn& at) { event->record(at.stream); }};
+  return {[event](const Iteration&) { event->synchronize(); },
+          [event](const Iteration& at) { event->record(at.stream); }};
 }
 
 inline bool has_ended(cudaStream_t stream) {
@@ -54,7 +54,7 @@ inline bool has_ended(cudaStream_t stream) {
 
 /// Asks again and again.
 inline Wait by_query() {
-  return {[](const Turn& at) {
+  return {[](const Iteration& at) {
     while (!has_ended(at.stream)) {
     }
   }};
@@ -69,11 +69,11 @@ inline void require_ended(cudaStream_t stream) {
 /// What is timed: `call`, which launches `*kernel`. An empty kernel shows no wait, so that another
 /// takes its place while the call is verified, which is then the very one that is timed.
 struct Timed {
-  std::shared_ptr<Work> kernel;
-  Work call;
+  std::shared_ptr<Operation> kernel;
+  Operation call;
 
   /// Makes the call once, of `other`.
-  void call_with(Work other, const Turn& at) const {
+  void call_with(Operation other, const Iteration& at) const {
     other.swap(*kernel);
     call(at);
     other.swap(*kernel);
@@ -81,9 +81,9 @@ struct Timed {
 };
 
 /// `kernel`, and then the wait for it.
-inline Timed launch_and_wait(const Work& kernel, const Wait& way) {
-  const auto launched = std::make_shared<Work>(kernel);
-  return {launched, [=](const Turn& at) {
+inline Timed launch_and_wait(const Operation& kernel, const Wait& way) {
+  const auto launched = std::make_shared<Operation>(kernel);
+  return {launched, [=](const Iteration& at) {
             (*launched)(at);
             way.prepare(at);
             way.wait(at);
@@ -91,11 +91,11 @@ inline Timed launch_and_wait(const Work& kernel, const Wait& way) {
 }
 
 /// Throws WrongResult unless the call launches its kernel once and returns when that has ended.
-inline void require_waits(const Timed& timed, const Turn& at) {
+inline void require_waits(const Timed& timed, const Iteration& at) {
   Tally tally;
-  const Work count = tally.counting(1);
+  const Operation count = tally.counting(1);
   timed.call_with(
-      [&](const Turn& now) {
+      [&](const Iteration& now) {
         count(now);
         occupy(now.stream);
       },
@@ -122,9 +122,10 @@ struct OtherStream {
 };
 
 /// `kernel`, then the same on the other stream, which waits for that, and the first one for it.
-inline Timed there_and_back(const Work& kernel, const std::shared_ptr<const OtherStream>& other) {
-  const auto launched = std::make_shared<Work>(kernel);
-  return {launched, [=](const Turn& at) {
+inline Timed there_and_back(const Operation& kernel,
+                            const std::shared_ptr<const OtherStream>& other) {
+  const auto launched = std::make_shared<Operation>(kernel);
+  return {launched, [=](const Iteration& at) {
             const cudaStream_t second = other->stream.get();
             (*launched)(at);
             other->there.make_wait(second, at.stream);
@@ -133,13 +134,13 @@ inline Timed there_and_back(const Work& kernel, const std::shared_ptr<const Othe
           }};
 }
 
-/// Throws WrongResult unless the turn's stream takes the time of both kernels when each takes
+/// Throws WrongResult unless the iteration's stream takes the time of both kernels when each takes
 /// work_seconds: a wait that is missing, there or back, leaves one.
-inline void require_both_waits(const Timed& timed, const Turn& at) {
+inline void require_both_waits(const Timed& timed, const Iteration& at) {
   const Event begun;
   const Event ended;
   begun.record(at.stream);
-  timed.call_with([](const Turn& now) { occupy(now.stream); }, at);
+  timed.call_with([](const Iteration& now) { occupy(now.stream); }, at);
   ended.record(at.stream);
   WARPGAUGE_CHECK(cudaDeviceSynchronize());
   const double seconds = seconds_between(begun, ended);
@@ -152,8 +153,8 @@ inline void require_both_waits(const Timed& timed, const Turn& at) {
 
 /// By the other stream, which is made to wait for the first.
 inline Wait by_other(const std::shared_ptr<const OtherStream>& other) {
-  return {[other](const Turn&) { other->stream.synchronize(); },
-          [other](const Turn& at) { other->there.make_wait(other->stream.get(), at.stream); }};
+  return {[other](const Iteration&) { other->stream.synchronize(); },
+          [other](const Iteration& at) { other->there.make_wait(other->stream.get(), at.stream); }};
 }
 
 /// Brings the driver into a state.

@@ -26,10 +26,10 @@ const GpuBenchmark spin{
       constexpr unsigned blocks = 132;
       const std::size_t cycles = gpu.param("cycles");
       const auto done = gpu.output<float>(std::size_t{blocks} * kernels::spin_threads);
-      gpu.verify(done, {}, [](const Turn& at, Window part, double* expected) {
+      gpu.verify(done, {}, [](const Iteration& at, Window part, double* expected) {
         count_kernel<<<1, 256, 0, at.stream>>>(expected, part);
       });
-      gpu.replay([=](const Turn& at) { kernels::spin(cycles, blocks, done[at], at.stream); });
+      gpu.replay([=](const Iteration& at) { kernels::spin(cycles, blocks, done[at], at.stream); });
     }};
 
 // One kernel, bound by device memory, 8 bytes an element.
@@ -42,11 +42,11 @@ const GpuBenchmark square{
       const auto out = gpu.output<float>(n);
       gpu.moves_bytes(2 * n * sizeof(float));
       const Tolerance rounding{.relative = 2 * unit_roundoff<float>};
-      gpu.verify(out, rounding, [=](const Turn& at, Window part, double* expected) {
+      gpu.verify(out, rounding, [=](const Iteration& at, Window part, double* expected) {
         kernels::transform_reference<kernels::Square>(in[at] + part.first, expected, part.count,
                                                       at.stream);
       });
-      gpu.replay([=](const Turn& at) {
+      gpu.replay([=](const Iteration& at) {
         kernels::transform_vector<kernels::Square>(in[at], out[at], n, at.stream);
       });
     }};
@@ -62,11 +62,11 @@ const GpuBenchmark sum_cub{
       // sign, so that the partial sums of a thread, of about 10^3 terms, are about 30, and the
       // errors of n additions add up like a random walk, to about u sqrt(n) 30 = 0.03 at most.
       const Tolerance half_a_term{.absolute = 0.25};
-      gpu.verify(out, half_a_term, [=](const Turn& at, Window /*whole*/, double* expected) {
+      gpu.verify(out, half_a_term, [=](const Iteration& at, Window /*whole*/, double* expected) {
         kernels::sum_reference(in[at], expected, n, at.stream);
       });
       const auto sum = std::make_shared<kernels::CubSum>(n);
-      gpu.replay([=](const Turn& at) { (*sum)(in[at], out[at], n, at.stream); });
+      gpu.replay([=](const Iteration& at) { (*sum)(in[at], out[at], n, at.stream); });
     }};
 
 // What a library chooses, on tensor cores: bound by arithmetic, 2 n^3 operations.
@@ -82,11 +82,11 @@ const GpuBenchmark cublas{
       // Summed in fp32 as in benchmarks/gemm.cu, where the bound is derived, then rounded once.
       const Tolerance tolerance{.absolute = unit_roundoff<float> * 2.25 * 8 * length,
                                 .relative = unit_roundoff<__nv_bfloat16>};
-      gpu.verify(c, tolerance, [=](const Turn& at, Window part, double* expected) {
+      gpu.verify(c, tolerance, [=](const Iteration& at, Window part, double* expected) {
         kernels::gemm_reference(a[at], b[at], expected, shape, part.first, part.count, at.stream);
       });
       const auto gemm = std::make_shared<kernels::CublasGemm>();
-      gpu.replay([=](const Turn& at) { (*gemm)(a[at], b[at], c[at], shape, at.stream); });
+      gpu.replay([=](const Iteration& at) { (*gemm)(a[at], b[at], c[at], shape, at.stream); });
     }};
 
 }  // namespace

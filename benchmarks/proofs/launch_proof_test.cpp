@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <warpgauge/cuda/delay.hpp>
 #include <warpgauge/testing/case_required.hpp>
 #include "benchmarks/launch_graphs.hpp"
 
@@ -12,27 +13,27 @@ namespace {
 
 class LaunchProofTest : public CaseRequired {
  protected:
-  static Work empty(std::size_t bytes = 0) {
-    return [bytes](const Turn& at) { kernels::launch_empty(bytes, at.stream); };
+  static Operation empty(std::size_t bytes = 0) {
+    return [bytes](const Iteration& at) { kernels::launch_empty(bytes, at.stream); };
   }
-  static Work twice(const Work& work) {
-    return [work](const Turn& at) {
-      work(at);
-      work(at);
+  static Operation twice(const Operation& operation) {
+    return [operation](const Iteration& at) {
+      operation(at);
+      operation(at);
     };
   }
-  /// What is said of `work` that is to launch the empty kernel without arguments so often.
-  std::string said_of(const Work& work, std::size_t times = 1) {
+  /// What is said of `operation` that is to launch the empty kernel without arguments so often.
+  std::string said_of(const Operation& operation, std::size_t times = 1) {
     return failure(
-        [&] { require_launches(work, kernels::empty_kernel(0), times, {gpu().stream(), 0}); });
+        [&] { require_launches(operation, kernels::empty_kernel(0), times, {gpu().stream(), 0}); });
   }
   /// What is said of a graph of `kernels` kernels that is to be launched once, and is so often.
-  std::string said_of_graph(std::size_t kernels, const Work& kernel, int launches) {
+  std::string said_of_graph(std::size_t kernels, const Operation& kernel, int launches) {
     const Graph graph = graph_of(kernels, kernel);
     ExecutableGraph executable(graph);
     return failure([&] {
       require_runs(
-          [&](const Turn& at) {
+          [&](const Iteration& at) {
             for (int i = 0; i < launches; ++i) {
               executable.launch(at.stream);
             }
@@ -54,7 +55,7 @@ TEST_F(LaunchProofTest, EachEmptyKernelIsFound) {
 }
 
 TEST_F(LaunchProofTest, NoneAndTooManyAreRefused) {
-  const Work nothing = [](const Turn&) {};
+  const Operation nothing = [](const Iteration&) {};
   EXPECT_EQ(said_of(nothing), "the work issues 0 kernels in 0 nodes, not 1 kernels");
   EXPECT_EQ(said_of(twice(empty())), "the work issues 2 kernels in 2 nodes, not 1 kernels");
   EXPECT_EQ(said_of(empty(), 2), "the work issues 1 kernels in 1 nodes, not 2 kernels");
@@ -62,7 +63,7 @@ TEST_F(LaunchProofTest, NoneAndTooManyAreRefused) {
 
 TEST_F(LaunchProofTest, AnotherKernelIsRefused) {
   EXPECT_NE(said_of(empty(64)).find("the work launches "), std::string::npos) << said_of(empty(64));
-  const Work wait = [](const Turn& at) { delay(1'000, at.stream); };
+  const Operation wait = [](const Iteration& at) { detail::delay(1'000, at.stream); };
   EXPECT_NE(said_of(wait).find("not one warp of "), std::string::npos) << said_of(wait);
 }
 
@@ -81,13 +82,13 @@ TEST_F(LaunchProofTest, AGraphThatIsNotLaunchedOnceIsFoundOut) {
 
 TEST_F(LaunchProofTest, AGraphOfMoreOrLessThanAKernelIsFoundOut) {
   EXPECT_NE(said_of_graph(2, empty(), 1), "no failure");
-  EXPECT_NE(said_of_graph(1, [](const Turn&) {}, 1), "no failure");
+  EXPECT_NE(said_of_graph(1, [](const Iteration&) {}, 1), "no failure");
 }
 
 TEST_F(LaunchProofTest, ABenchmarkOfWorkThatLaunchesNothingFails) {
   const std::string message = failure([&] {
     GpuCase fixture = make();
-    fixture.issue(one_empty(fixture, 0, [](const Turn&) {}));
+    fixture.issue(one_empty(fixture, 0, [](const Iteration&) {}));
   });
   EXPECT_NE(message.find("the work issues 0 kernels"), std::string::npos) << message;
 }

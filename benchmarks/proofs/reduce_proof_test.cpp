@@ -26,11 +26,11 @@ class ReduceProofTest : public CaseRequired {
       GpuCase fixture = make();
       const auto in = fixture.input<float>(count);
       const auto out = fixture.output<float>(1);
-      fixture.verify(out, {}, [=](const Turn& at, Window, double* expected) {
+      fixture.verify(out, {}, [=](const Iteration& at, Window, double* expected) {
         kernels::max_reference(in[at], expected, count, at.stream);
       });
       verify_largest(fixture, in, out, max);
-      fixture.replay([=](const Turn& at) { max(in[at], out[at], count, at.stream); });
+      fixture.replay([=](const Iteration& at) { max(in[at], out[at], count, at.stream); });
     });
   }
 
@@ -60,14 +60,14 @@ TEST_F(ReduceProofTest, EitherHalfIsMissed) {
 
 TEST_F(ReduceProofTest, PlacesReachEveryFortieth) {
   constexpr std::size_t n = 4000;
-  for (const std::size_t turn : {0, 1, 7, 511}) {
+  for (const std::size_t iteration : {0, 1, 7, 511}) {
     std::vector<bool> reached(40);
     for (std::size_t i = 0; i < 64; ++i) {
-      const std::size_t place = spread_place(i, n, turn);
+      const std::size_t place = spread_place(i, n, iteration);
       ASSERT_LT(place, n);
       reached[place / 100] = true;
     }
-    EXPECT_EQ(std::count(reached.begin(), reached.end(), false), 0) << turn;
+    EXPECT_EQ(std::count(reached.begin(), reached.end(), false), 0) << iteration;
   }
 }
 

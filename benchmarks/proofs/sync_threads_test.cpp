@@ -16,7 +16,7 @@ class SyncThreadsTest : public CaseRequired {
  protected:
   /// A wait for whatever is launched while it is looked at.
   static Timed of(const Wait& way) {
-    return launch_and_wait([](const Turn&) {}, way);
+    return launch_and_wait([](const Iteration&) {}, way);
   }
   std::string said_of_thread(Waiting said, const Wait& way) {
     return failure([&] { require_waiting(said, of(way), {gpu().stream(), 0}); });

@@ -13,20 +13,20 @@ namespace {
 
 class SyncWaysTest : public CaseRequired {
  protected:
-  using Make = std::function<void(const Work& kernel, const Turn& at)>;
+  using Make = std::function<void(const Operation& kernel, const Iteration& at)>;
 
-  Turn turn() { return {gpu().stream(), 0}; }
+  Iteration iteration() { return {gpu().stream(), 0}; }
 
   /// `make` as what is timed.
   static Timed timed(const Make& make) {
-    const auto kernel = std::make_shared<Work>();
-    return {kernel, [=](const Turn& at) { make(*kernel, at); }};
+    const auto kernel = std::make_shared<Operation>();
+    return {kernel, [=](const Iteration& at) { make(*kernel, at); }};
   }
   std::string said_of_wait(const Timed& of) {
-    return failure([&] { require_waits(of, turn()); });
+    return failure([&] { require_waits(of, iteration()); });
   }
   std::string said_of_round(const Timed& of) {
-    return failure([&] { require_both_waits(of, turn()); });
+    return failure([&] { require_both_waits(of, iteration()); });
   }
 };
 
@@ -40,15 +40,16 @@ TEST_F(SyncWaysTest, EachWayWaitsForTheKernel) {
 
 TEST_F(SyncWaysTest, AWaitForNothingIsFoundOut) {
   const std::string early = "the call returned before the work it waits for had ended";
-  EXPECT_EQ(said_of_wait(launch_and_wait({}, {[](const Turn&) {}})), early);
+  EXPECT_EQ(said_of_wait(launch_and_wait({}, {[](const Iteration&) {}})), early);
   const Event never_recorded;
-  EXPECT_EQ(said_of_wait(launch_and_wait({}, {[&](const Turn&) { never_recorded.synchronize(); }})),
-            early);
+  EXPECT_EQ(
+      said_of_wait(launch_and_wait({}, {[&](const Iteration&) { never_recorded.synchronize(); }})),
+      early);
 }
 
 TEST_F(SyncWaysTest, AWaitForWhatStandsInFrontOfTheKernelIsFoundOut) {
   const Event in_front;
-  EXPECT_EQ(said_of_wait(timed([&](const Work& kernel, const Turn& at) {
+  EXPECT_EQ(said_of_wait(timed([&](const Operation& kernel, const Iteration& at) {
               in_front.record(at.stream);
               kernel(at);
               in_front.synchronize();
@@ -57,9 +58,9 @@ TEST_F(SyncWaysTest, AWaitForWhatStandsInFrontOfTheKernelIsFoundOut) {
 }
 
 TEST_F(SyncWaysTest, AKernelThatIsNotLaunchedOnceIsFoundOut) {
-  EXPECT_EQ(said_of_wait(timed([](const Work&, const Turn&) {})),
+  EXPECT_EQ(said_of_wait(timed([](const Operation&, const Iteration&) {})),
             "kernels that were launched count to 1, those that ran to 0");
-  EXPECT_EQ(said_of_wait(timed([](const Work& kernel, const Turn& at) {
+  EXPECT_EQ(said_of_wait(timed([](const Operation& kernel, const Iteration& at) {
               kernel(at);
               kernel(at);
               WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
@@ -69,10 +70,10 @@ TEST_F(SyncWaysTest, AKernelThatIsNotLaunchedOnceIsFoundOut) {
 
 TEST_F(SyncWaysTest, TheKernelThatIsTimedComesBackAfterTheProof) {
   int launches = 0;
-  const Timed of = launch_and_wait([&](const Turn&) { ++launches; }, for_stream());
+  const Timed of = launch_and_wait([&](const Iteration&) { ++launches; }, for_stream());
   EXPECT_EQ(said_of_wait(of), "no failure");
   EXPECT_EQ(launches, 0);
-  of.call(turn());
+  of.call(iteration());
   EXPECT_EQ(launches, 1);
 }
 
@@ -82,18 +83,20 @@ TEST_F(SyncWaysTest, ThereAndBackWaitsTwice) {
 
 TEST_F(SyncWaysTest, AMissingWaitIsFoundEitherWay) {
   const OtherStream streams;
-  const Turn other{streams.stream.get(), 0};
-  const std::string never_back = said_of_round(timed([&](const Work& kernel, const Turn& at) {
-    kernel(at);
-    streams.there.make_wait(other.stream, at.stream);
-    kernel(other);
-  }));
+  const Iteration other{streams.stream.get(), 0};
+  const std::string never_back =
+      said_of_round(timed([&](const Operation& kernel, const Iteration& at) {
+        kernel(at);
+        streams.there.make_wait(other.stream, at.stream);
+        kernel(other);
+      }));
   EXPECT_NE(never_back.find("one of both streams did not wait"), std::string::npos) << never_back;
-  const std::string never_there = said_of_round(timed([&](const Work& kernel, const Turn& at) {
-    kernel(at);
-    kernel(other);
-    streams.back.make_wait(at.stream, other.stream);
-  }));
+  const std::string never_there =
+      said_of_round(timed([&](const Operation& kernel, const Iteration& at) {
+        kernel(at);
+        kernel(other);
+        streams.back.make_wait(at.stream, other.stream);
+      }));
   EXPECT_NE(never_there.find("one of both streams did not wait"), std::string::npos) << never_there;
 }
 

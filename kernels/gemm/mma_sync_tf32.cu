@@ -13,8 +13,8 @@ namespace warpgauge::kernels {
 inline constexpr unsigned tf32_m = 16;
 inline constexpr unsigned tf32_n = 8;
 inline constexpr unsigned tf32_k = 8;
-/// Place of chunks of B: rows k, k + 1, k + 2, k + 3 of the two chunks that eight lanes read at
-/// once lie in different banks.
+/// SamplePoint of chunks of B: rows k, k + 1, k + 2, k + 3 of the two chunks that eight lanes read
+/// at once lie in different banks.
 template <unsigned Chunks>
 __device__ inline unsigned swizzled_by_pairs(unsigned row, unsigned chunk) {
   static_assert(Chunks % 8 == 0);

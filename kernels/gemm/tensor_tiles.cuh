@@ -59,15 +59,14 @@ __device__ inline void copy_chunk_async(void* to, const void* from, bool inside)
 
 /// Begins to bring part `part` of `Parts` of a tile to shared memory: Rows x Columns elements from
 /// `origin` on, of a row-major matrix with `stride` elements a row, by all Threads of the block.
-/// Zeros stand for what is past the first `rows` rows or `columns` columns. Place: byte offset of
-/// (row, chunk), as swizzled.
-/// WholeChunks: the matrix's rows are whole chunks. Otherwise elements go one by one, and have
-/// arrived when this returns.
+/// Zeros stand for what is past the first `rows` rows or `columns` columns. SamplePoint: byte
+/// offset of (row, chunk), as swizzled. WholeChunks: the matrix's rows are whole chunks. Otherwise
+/// elements go one by one, and have arrived when this returns.
 template <bool WholeChunks, unsigned Rows, unsigned Columns, unsigned Threads, unsigned Parts,
-          class T, class Place>
+          class T, class SamplePoint>
 __device__ inline void copy_tile(unsigned char* tile, const T* __restrict__ origin,
                                  std::size_t stride, unsigned rows, unsigned columns, unsigned part,
-                                 const Place& place) {
+                                 const SamplePoint& place) {
   constexpr unsigned per_chunk = chunk_elements<T>;
   constexpr unsigned chunks = Columns / per_chunk;
   constexpr unsigned rows_at_once = Threads / chunks;
