@@ -5,7 +5,8 @@
 // by launches where n is small. Bytes are those that an operation asks for, each once.
 #include <algorithm>
 
-#include <warpgauge/cuda/unsupported.hpp>
+#include <warpgauge/core/units.hpp>
+#include <warpgauge/cuda/device.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
 #include "benchmarks/elementwise_ways.hpp"
 #include "kernels/elementwise/elementwise.hpp"

@@ -7,8 +7,10 @@
 #include <type_traits>
 #include <utility>
 
+#include <warpgauge/cuda/memory.hpp>
 #include <warpgauge/cuda/seeded_data.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
+#include <warpgauge/program/run_context.hpp>
 #include "benchmarks/gemm_arithmetic.hpp"
 #include "kernels/gemm/cublaslt.hpp"
 #include "kernels/gemm/gemm.hpp"
@@ -63,9 +65,9 @@ void measure(GpuCase& gpu, GemmShape shape, std::size_t batch, Tolerance toleran
 }
 
 template <class T>
-std::shared_ptr<T> seeded(GpuSession& gpu, std::size_t count, std::uint64_t seed) {
+std::shared_ptr<T> seeded(cudaStream_t stream, std::size_t count, std::uint64_t seed) {
   std::shared_ptr<void> memory = allocate_device(count * sizeof(T));
-  detail::fill_seeded(static_cast<T*>(memory.get()), count, seed, 0, gpu.stream());
+  detail::fill_seeded(static_cast<T*>(memory.get()), count, seed, 0, stream);
   return std::static_pointer_cast<T>(memory);
 }
 
@@ -92,10 +94,11 @@ ComputeCeiling cublas_ceiling(const Arithmetic& arithmetic) {
     const GemmShape shape{n, n, n};
     // In TF32 that takes a third of a millisecond.
     const int times = arithmetic.tf32 ? 4 : 1;
-    return {"cuBLAS " + arithmetic.name, times * flops(shape), [=](GpuSession& gpu) -> Operation {
+    return {"cuBLAS " + arithmetic.name, times * flops(shape),
+            [=](cudaStream_t stream) -> Operation {
               const auto gemm = cublas<T>(shape, arithmetic);
-              return [=, a = seeded<T>(gpu, n * n, 1), b = seeded<T>(gpu, n * n, 2),
-                      c = seeded<T>(gpu, n * n, 3)](const Iteration& at) {
+              return [=, a = seeded<T>(stream, n * n, 1), b = seeded<T>(stream, n * n, 2),
+                      c = seeded<T>(stream, n * n, 3)](const Iteration& at) {
                 for (int i = 0; i < times; ++i) {
                   gemm(a.get(), b.get(), c.get(), at.stream);
                 }

@@ -82,7 +82,7 @@ inline void require_launches(const Operation& operation, const void* kernel, std
   for (const KernelFacts& launched : facts.kernels) {
     constexpr std::array<unsigned, 3> one_block{1, 1, 1};
     constexpr std::array<unsigned, 3> one_warp{32, 1, 1};
-    const bool known = !launched.told || launched.name == name;
+    const bool known = !launched.known || launched.name == name;
     if (!known || launched.grid != one_block || launched.block != one_warp) {
       throw WrongResult("the work launches " + launched.name + ", " +
                         std::to_string(launched.grid[0]) + " blocks of " +

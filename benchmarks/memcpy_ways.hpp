@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <warpgauge/core/units.hpp>
+#include <warpgauge/gpu/memory_kind.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
 #include "kernels/memory/copy.hpp"
 

@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include <warpgauge/core/units.hpp>
+#include <warpgauge/cuda/memory.hpp>
+#include <warpgauge/cuda/memory_pool.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
 #include <warpgauge/host/pageable_memory.hpp>
-#include "benchmarks/memory_pool.hpp"
 #include "kernels/memory/copy.hpp"
 
 namespace {
@@ -89,15 +91,25 @@ Allocator by_cuda_malloc_host() {
           [](void* memory, cudaStream_t) { WARPGAUGE_CHECK(cudaFreeHost(memory)); }};
 }
 
-Allocator by_pool(const GpuCase& gpu, std::uint64_t kept_bytes) {
-  const auto pool = std::make_shared<const MemoryPool>(gpu.device(), kept_bytes);
-  return {[pool](std::size_t bytes, cudaStream_t stream) {
+/// From the session's memory pool, which keeps `kept_bytes` that nobody uses. What it should keep
+/// it must have; what it should not keep is given back here, for a driver may do so later than
+/// asked.
+Allocator by_pool(GpuCase& gpu, std::uint64_t kept_bytes) {
+  MemoryPool& pool = gpu.memory_pool(kept_bytes);
+  return {[handle = pool.get()](std::size_t bytes, cudaStream_t stream) {
             void* memory = nullptr;
-            WARPGAUGE_CHECK(cudaMallocFromPoolAsync(&memory, bytes, pool->get(), stream));
+            WARPGAUGE_CHECK(cudaMallocFromPoolAsync(&memory, bytes, handle, stream));
             return memory;
           },
           [](void* memory, cudaStream_t stream) { WARPGAUGE_CHECK(cudaFreeAsync(memory, stream)); },
-          [pool](std::size_t bytes) { pool->require_kept(bytes); }};
+          [&pool, kept_bytes](std::size_t bytes) {
+            if (kept_bytes == 0) {
+              pool.trim();
+            } else if (pool.reserved_bytes() < bytes) {
+              throw WrongResult("the memory pool has " + std::to_string(pool.reserved_bytes()) +
+                                " bytes where " + std::to_string(bytes) + " were given back to it");
+            }
+          }};
 }
 
 /// The pool has it already: the call alone, which hands out an address.
@@ -194,11 +206,10 @@ void first_touch(GpuCase& gpu, const Take& take, Touch touch) {
 
 /// Of a pool that gives all back to the device each time, and must have done so by then: what it
 /// kept would be mapped, and perhaps touched, already.
-Take from_cold_pool(const GpuCase& gpu) {
+Take from_cold_pool(GpuCase& gpu) {
   return [allocator = by_pool(gpu, 0)](std::size_t bytes, cudaStream_t stream) {
     WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
     allocator.require_given_back(bytes);
-    // The memory keeps its pool: the pool of what is still in use must not go first.
     return std::shared_ptr<void>(allocator.take(bytes, stream), [allocator, stream](void* memory) {
       report_cuda_error(cudaFreeAsync(memory, stream), "cudaFreeAsync");
     });
@@ -207,7 +218,7 @@ Take from_cold_pool(const GpuCase& gpu) {
 
 /// `allocate` as a Take.
 template <auto allocate>
-Take taking(const GpuCase& /*gpu*/) {
+Take taking(GpuCase& /*gpu*/) {
   return [](std::size_t bytes, cudaStream_t) { return allocate(bytes); };
 }
 
@@ -244,7 +255,7 @@ const GpuBenchmark host_register{
 
 const Axes touched_sizes{{"bytes", {}, {64 * kibi, mebi, 16 * mebi, 64 * mebi, 256 * mebi}}};
 
-GpuBenchmark touching(const std::string& what, Take (*take)(const GpuCase&), Touch touch,
+GpuBenchmark touching(const std::string& what, Take (*take)(GpuCase&), Touch touch,
                       std::source_location where = std::source_location::current()) {
   return {"memory/first_touch_" + what, touched_sizes,
           [=](GpuCase& gpu) { first_touch(gpu, take(gpu), touch); }, where};

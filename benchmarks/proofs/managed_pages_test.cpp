@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <warpgauge/core/units.hpp>
 #include <warpgauge/testing/case_required.hpp>
 
 namespace warpgauge {
@@ -18,7 +19,7 @@ class ManagedPagesTest : public CaseRequired {
     }
     int shared = 0;
     WARPGAUGE_CHECK(cudaDeviceGetAttribute(
-        &shared, cudaDevAttrPageableMemoryAccessUsesHostPageTables, gpu().device().index));
+        &shared, cudaDevAttrPageableMemoryAccessUsesHostPageTables, gpu().device.index));
     if (shared != 0) {
       GTEST_SKIP() << "no usable GPU: this one has no page table of its own";
     }
@@ -30,7 +31,7 @@ class ManagedPagesTest : public CaseRequired {
     gpu().synchronize();
   }
   std::string said_of(Side side) {
-    return failure([&] { require_pages(memory_.get(), bytes, side, gpu().device()); });
+    return failure([&] { require_pages(memory_.get(), bytes, side, gpu().device); });
   }
   static constexpr std::size_t bytes = 16 * mebi;
   DeviceMemory memory_;
