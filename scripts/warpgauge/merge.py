@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from warpgauge.counters import (
+    FLAWS,
     FULL_SUITE,
     LEFT_OUT,
     RESOURCES,
@@ -27,7 +28,7 @@ JsonRow = dict[str, Any]
 SIGNIFICANT_DIGITS = 7  # far below any noise, and short in a diff
 
 # Counters that are no measurement, whose last digit counts.
-_EXACT = frozenset((*RESOURCES, "clock_event_reasons", SOURCE_LINE))
+_EXACT = frozenset((*RESOURCES, *FLAWS, "clock_event_reasons", SOURCE_LINE))
 
 
 def rows(
