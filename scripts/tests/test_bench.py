@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+import fake_binary
 from clone import TIMES, Repository
 from warpgauge.errors import ExitStatus
 
@@ -164,7 +165,8 @@ def test_all_is_no_filter_as_for_the_benchmarks(repository: Repository) -> None:
 
 def test_a_program_of_an_earlier_build_is_not_run(repository: Repository) -> None:
     repository.binary("gone", {"gone/a": 1.0})
-    (repository.built / "families.txt").write_text("bench_host\nbench_sync\n")
+    listed = [fake_binary.program("bench_host", device=False), fake_binary.program("bench_sync")]
+    fake_binary.write_manifest(repository.built, listed)
     repository.bench("--quick")
     assert "gone" not in repository.runs()[0].read_text()
 

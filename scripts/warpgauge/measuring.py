@@ -96,7 +96,7 @@ class Measuring:
             settings = [build.settings(like / "build" / "release")] if like else []
             with progress.status(self.notes) as say:
                 build.build(root, "release", say, self.echo, *settings)
-        return root / "build" / "release" / "benchmarks"
+        return root / "build" / "release"
 
     def _source_of_programs(self, tree: dict[str, str]) -> dict[str, str]:
         """That of the tree, unless other programs are there and --no-build runs them."""
