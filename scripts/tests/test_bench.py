@@ -99,7 +99,7 @@ def test_a_quiet_run_tells_faults_and_what_changes_the_meaning(repository: Repos
     assert repository.bench("--quiet", "--quick") is ExitStatus.NOT_MEASURED
     assert repository.output()[1] == (
         "round 1: sync/busy: bench_sync was killed by SIGSEGV: an illegal memory access There is "
-        "no baseline for NVIDIA Fake yet: record one with scripts/bench --record"
+        "no baseline for NVIDIA Fake yet: the same command with --record makes one"
     )
 
 

@@ -38,6 +38,14 @@ def test_a_program_needs_a_gpu_where_the_manifest_says_so(tmp_path: Path) -> Non
     assert not found.needs_gpu
 
 
+def test_a_program_of_the_working_directory_is_not_looked_for_in_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, {"version": 1, "programs": [{**GEMM, "path": "bench_gemm"}]})
+    assert manifest.read(Path()).programs == (Program(tmp_path / "bench_gemm"),)
+
+
 def test_the_build_of_a_commit_before_the_manifest_is_found_too(tmp_path: Path) -> None:
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "families.txt").write_text("bench_sync\n\nbench_host\n")

@@ -70,8 +70,8 @@ def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]
     programs = manifest.read(build).programs
     if not programs:
         raise UserError(
-            f"{build / manifest.FILE} names no benchmark program: build first (leave out "
-            "--no-build)"
+            f"{build / manifest.FILE} names no benchmark program: build first (scripts/bench "
+            "does, without --no-build and --build-dir)"
         )
     found = [(one, listed(one.path, scratch, suite)) for one in programs]
     return told_apart([replace(binary, needs_gpu=one.needs_gpu) for one, binary in found])

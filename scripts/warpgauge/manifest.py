@@ -70,7 +70,8 @@ def _program(told: object, build: Path, index: int, place: Place) -> Program:
     if isinstance(told, dict):
         path, device = told.get("path"), told.get("device")
         if isinstance(path, str) and path and "\0" not in path and isinstance(device, bool):
-            return Program(build / path, device)
+            # Absolute: a bare name would be looked for in PATH.
+            return Program(build.absolute() / path, device)
     fault = f"program {index + 1} lacks a 'path', or whether it needs a 'device' (true or false)"
     raise place.error(fault, _REMEDY)
 
