@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a real GPU can do to a run costs the row that did it; a minute and a half on an H200.
 
-Needs fixtures' program bench_faults, which a build with tests makes, and a GPU; skipped without.
+Needs the program of fixtures/testing/bench_faults.cu, which a build with tests makes, and a GPU;
+skipped without.
 """
 
 from __future__ import annotations
