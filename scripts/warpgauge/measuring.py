@@ -56,7 +56,7 @@ class Suite:
 
 @dataclass(frozen=True)
 class Built:
-    """The folder of this tree's programs, and the commit and state that they were built from."""
+    """The folder of the programs, and what they were built from: commit, state, and whose it is."""
 
     programs: Path
     source: Mapping[str, str]
