@@ -39,7 +39,7 @@ class BenchProcess:
 
     @property
     def built(self) -> Path:
-        return self.root / "build" / "release" / "benchmarks"
+        return self.root / "build" / "release"
 
     def start(self, *argv: str) -> subprocess.Popen[str]:
         """`argv` of scripts/bench, whose build takes no time."""

@@ -57,11 +57,11 @@ class Repository:
 
     @property
     def built(self) -> Path:
-        return self.root / "build" / "release" / "benchmarks"
+        return self.root / "build" / "release"
 
     def rewind(self) -> None:
         """The next process of each binary is its first again."""
-        for count in self.built.glob("*.count"):
+        for count in self.built.rglob("*.count"):
             count.unlink()
 
     def bench(self, *argv: str) -> ExitStatus:
@@ -119,7 +119,7 @@ class GitRepository(Repository):
         say("building")
         (root / "build").mkdir(exist_ok=True)
         (root / "build" / "bench-build.log").write_text("error: no")
-        built = root / "build" / "release" / "benchmarks"
+        built = root / "build" / "release"
         for old in built.glob("*"):
             old.unlink()
         further = root / "full_suite.json"

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from warpgauge import manifest
+
 GPU = {
     "gpu_name": "NVIDIA Fake",
     "gpu_uuid": "GPU-00000000-0000-0000-0000-000000000000",
@@ -35,7 +37,7 @@ def make(
     slower: Mapping[str, float] | None = None,
     full_suite: Sequence[str] = (),
 ) -> Path:
-    """A program bench_<family>, in the list of those built.
+    """A program bench_<family>, in the manifest of the build folder `folder`.
 
     Its benchmarks take `times` ns plus the number of the process, and have the `counters` of "all"
     and of that number. `faults` says by the number of the process (or "always") what goes wrong in
@@ -67,6 +69,18 @@ def make(
     path.write_text(f"#!{sys.executable} -IS\n{_PROGRAM.read_text()}")
     Path(f"{path}.told").write_text(json.dumps(told))
     path.chmod(0o755)
-    with (folder / "families.txt").open("a") as families:
-        families.write(f"{path.name}\n")
+    listed = folder / manifest.FILE
+    known = json.loads(listed.read_text())["programs"] if listed.exists() else []
+    others = [one for one in known if one["name"] != path.name]
+    write_manifest(folder, [*others, program(path.name, device=family != "host")])
     return path
+
+
+def program(name: str, *, device: bool = True) -> dict[str, object]:
+    """Its entry in the manifest of the folder that it lies in."""
+    return {"name": name, "path": name, "sources": [], "device": device}
+
+
+def write_manifest(folder: Path, programs: Sequence[Mapping[str, object]]) -> None:
+    told = {"version": 1, "programs": list(programs)}
+    (folder / manifest.FILE).write_text(json.dumps(told))

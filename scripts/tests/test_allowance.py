@@ -34,6 +34,18 @@ BY_ROW: dict[Allowance, tuple[Json, Json]] = {
         run([row("a/b", other_processes=1.0), row("a/c", other_processes=1.0)]),
         run(ROWS),
     ),
+    Allowance.L2_SET_ASIDE: (
+        run(ROWS),
+        run([row("a/b", l2_set_aside=1.0), row("a/c", l2_set_aside=1.0)]),
+    ),
+    Allowance.HOST_NODES: (
+        run([row("a/b", host_nodes=1.0), row("a/c", host_nodes=1.0)]),
+        run(ROWS),
+    ),
+    Allowance.BEYOND_CEILING: (
+        run(ROWS),
+        run([row("a/b", beyond_ceiling=1.1), row("a/c", beyond_ceiling=1.1)]),
+    ),
     Allowance.PARALLEL: (
         run([row("a/b", kernels=0.0), row("a/c", kernels=0.0)]),
         run([row("a/b", kernels=0.0), row("a/c", kernels=0.0)], gpus_at_once="2"),

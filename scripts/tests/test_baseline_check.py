@@ -31,7 +31,7 @@ def built(there: Baselines, *names: str) -> None:
     for name in names:
         families.setdefault(name.split("/")[0], {})[name] = 1.0
     for family, times in families.items():
-        fake_binary.make(there.root / "build/release/benchmarks", family, times)
+        fake_binary.make(there.root / "build/release", family, times)
 
 
 def told_by_a_run(**changed: str) -> dict[str, str]:
@@ -74,7 +74,7 @@ def test_without_a_build_it_says_what_was_not_checked(baselines: Baselines) -> N
     baselines.session(19)
     assert baselines.command("check") is ExitStatus.OK
     shown = baselines.flat()
-    assert "nothing is built in build/release/benchmarks: whether each" in shown
+    assert "nothing is built in build/release: whether each" in shown
     assert shown.endswith(" no warnings, 1 remark (no fault, but worth knowing)")
 
 
@@ -91,7 +91,7 @@ def test_a_benchmark_that_is_gone_or_new_is_warned_of(baselines: Baselines) -> N
 def test_a_program_that_cannot_list_says_nothing_of_its_family(baselines: Baselines) -> None:
     baselines.session(19)
     built(baselines, "memcpy/a", "memcpy/b")
-    folder = baselines.root / "build/release/benchmarks"
+    folder = baselines.root / "build/release"
     fake_binary.make(folder, "sync", listing_fault="libcuda.so.1: cannot open")
     warned(baselines)
     baselines.command("check")
@@ -106,7 +106,7 @@ def test_what_is_new_of_the_full_suite_is_recorded_with_it(baselines: Baselines)
     path.write_text(json.dumps(document))
     built(baselines, "sync/c")
     fake_binary.make(
-        baselines.root / "build/release/benchmarks",
+        baselines.root / "build/release",
         "memcpy",
         {"memcpy/a": 1.0, "memcpy/b": 1.0, "memcpy/new": 1.0},
         full_suite=["memcpy/a", "memcpy/new"],

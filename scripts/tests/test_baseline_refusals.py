@@ -32,6 +32,7 @@ REFUSED = {
         run([*ROWS, row("sync/d", other_processes=1.0)]),
         "sync/d: 1 other process used the GPU; end what else uses the GPU, then measure again",
     ),
+    "host functions": (run([*ROWS, row("sync/d", host_nodes=1.0)]), "holds 1 host function"),
     "foreign before": (run(ROWS, other_processes="2"), "others used the GPU when it began"),
     "plain": (google([google_row("a", 1.0)]), "it is a Google Benchmark JSON; give a run file"),
     "lost": (run(ROWS[1:]), "it lacks 'memcpy/a' of"),

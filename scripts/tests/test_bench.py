@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+import fake_binary
 from clone import TIMES, Repository
 from warpgauge.errors import ExitStatus
 
@@ -98,7 +99,7 @@ def test_a_quiet_run_tells_faults_and_what_changes_the_meaning(repository: Repos
     assert repository.bench("--quiet", "--quick") is ExitStatus.NOT_MEASURED
     assert repository.output()[1] == (
         "round 1: sync/busy: bench_sync was killed by SIGSEGV: an illegal memory access There is "
-        "no baseline for NVIDIA Fake yet: record one with scripts/bench --record"
+        "no baseline for NVIDIA Fake yet: the same command with --record makes one"
     )
 
 
@@ -164,7 +165,8 @@ def test_all_is_no_filter_as_for_the_benchmarks(repository: Repository) -> None:
 
 def test_a_program_of_an_earlier_build_is_not_run(repository: Repository) -> None:
     repository.binary("gone", {"gone/a": 1.0})
-    (repository.built / "families.txt").write_text("bench_host\nbench_sync\n")
+    listed = [fake_binary.program("bench_host", device=False), fake_binary.program("bench_sync")]
+    fake_binary.write_manifest(repository.built, listed)
     repository.bench("--quick")
     assert "gone" not in repository.runs()[0].read_text()
 

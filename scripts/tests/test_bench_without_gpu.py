@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import fake_binary
 from clone import TIMES, Repository
 from warpgauge.errors import ExitStatus, UserError
 
@@ -43,7 +44,8 @@ def add_second_session(path: Path) -> None:
 
 
 def test_without_nvcc_it_says_so(repository: Repository) -> None:
-    (repository.built / "families.txt").write_text("bench_host\n")
+    listed = [fake_binary.program("bench_host", device=False)]
+    fake_binary.write_manifest(repository.built, listed)
     assert repository.bench("--quick") is ExitStatus.NOT_MEASURED
     assert "not built, for want of nvcc" in repository.output()[1]
 

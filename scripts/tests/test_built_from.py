@@ -79,6 +79,6 @@ def test_a_build_that_breaks_off_leaves_programs_of_no_known_commit(clone: GitRe
 @pytest.mark.parametrize("text", ["", "[]", '{"commit": 1, "dirty": ""}', '{"commit": ""}', "\xff"])
 def test_what_is_no_note_tells_nothing(clone: GitRepository, text: str) -> None:
     built_from.keep(clone.root, {"commit": "c", "dirty": "false"})
-    (path,) = (clone.root / "build" / "release").glob("*.json")
+    (path,) = (clone.root / "build" / "release").glob("built-from.json")
     path.write_bytes(text.encode("latin-1"))
     assert built_from.known(clone.root) is None

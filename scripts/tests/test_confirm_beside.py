@@ -144,7 +144,7 @@ def test_without_a_baseline_everything_is_measured_in_turns(clone: GitRepository
     clone.commit({"host": HOST_TIMES, "sync": SLOW})
     assert beside(clone, "HEAD~1") is ExitStatus.REGRESSION
     out = clone.output()[0]
-    assert "There is no baseline for NVIDIA Fake yet: record one" in out
+    assert "There is no baseline for NVIDIA Fake yet: the same command" in out
     assert f"Measured in turns with commit {base[:10]}: 5 rounds." in out
     names = sorted(path.name for path in clone.runs())
     assert len(names) == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fake_binary
-from warpgauge import discovery
+from warpgauge import discovery, manifest
 from warpgauge.errors import UserError
 
 
@@ -22,17 +22,17 @@ def test_programs_are_found_by_name_and_know_their_benchmarks(tmp_path: Path) ->
 
 def test_only_what_the_last_build_made_is_found(tmp_path: Path) -> None:
     fake_binary.make(tmp_path, "gone")
-    (tmp_path / "families.txt").unlink()
+    (tmp_path / manifest.FILE).unlink()
     fake_binary.make(tmp_path, "host")
     assert [binary.family for binary in discovery.find(tmp_path, tmp_path)] == ["host"]
 
 
-@pytest.mark.parametrize("listed", [None, "", "\n"])
-def test_a_folder_without_a_list_says_to_build(tmp_path: Path, listed: str | None) -> None:
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_folder_without_programs_says_to_build(tmp_path: Path, listed: bool) -> None:
     fake_binary.make(tmp_path, "host")
-    (tmp_path / "families.txt").unlink()
-    if listed is not None:
-        (tmp_path / "families.txt").write_text(listed)
+    (tmp_path / manifest.FILE).unlink()
+    if listed:
+        fake_binary.write_manifest(tmp_path, [])
     with pytest.raises(UserError, match="build first"):
         discovery.find(tmp_path, tmp_path)
 

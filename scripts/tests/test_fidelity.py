@@ -34,7 +34,7 @@ def make(
     """bench_<family> with one benchmark whose operations take `parts` by CUPTI."""
     kernels = sum(kind == "kernel" for kind, _ in parts)
     fake_binary.make(
-        repository.built,
+        repository.built / "benchmarks",
         family,
         {f"{family}/square": replay_ns - MEDIAN_PROCESS},
         counters={"all": counters or {"operations": 64 * 7, "samples": 7, "kernels": kernels}},
@@ -42,7 +42,7 @@ def make(
         faults=faults,
         no_gpu=no_gpu,
     )
-    (repository.built / fidelity.LIBRARY).touch()
+    (repository.built / "benchmarks" / fidelity.LIBRARY).touch()
 
 
 def run(repository: Repository, *argv: str) -> ExitStatus:
@@ -198,11 +198,11 @@ def test_a_build_without_cupti_or_nvcc_is_told_apart(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(repository, 1050.0)
-    (repository.built / fidelity.LIBRARY).unlink()
+    (repository.built / "benchmarks" / fidelity.LIBRARY).unlink()
     with pytest.raises(UserError, match="the CUDA toolkit has no CUPTI") as caught:
         run(repository)
     assert caught.value.status is ExitStatus.NOT_MEASURED
-    (repository.built / "bench_fidelity").unlink()
+    (repository.built / "benchmarks" / "bench_fidelity").unlink()
     for compiler, status in ((None, ExitStatus.NOT_MEASURED), ("nvcc", ExitStatus.BAD_USAGE)):
         monkeypatch.setattr(build, "cuda_compiler", lambda found=compiler: found)
         with pytest.raises(UserError, match="the build made no bench_fidelity") as caught:

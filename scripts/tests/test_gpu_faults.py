@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a real GPU can do to a run costs the row that did it; a minute and a half on an H200.
 
-Needs fixtures' program bench_faults, which a build with tests makes, and a GPU; skipped without.
+Needs the program of fixtures/testing/bench_faults.cu, which a build with tests makes, and a GPU;
+skipped without.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import fake_binary
 from bench_process import BenchProcess
 from kills import killed_and_resumed, left_running
 from warpgauge import gpu_users
@@ -28,7 +30,7 @@ PRESET = "cmake --preset ci && cmake --build --preset ci"
 @pytest.fixture(scope="module")
 def program() -> Path:
     """The newest that was built."""
-    built = sorted(ROOT.glob("build/*/fixtures/bench_faults"), key=lambda one: one.stat().st_mtime)
+    built = sorted(ROOT.glob("build/*/**/bench_faults"), key=lambda one: one.stat().st_mtime)
     if not built:
         pytest.skip(f"bench_faults is not built, which needs nvcc: {PRESET}")
     command = [str(built[-1]), "--benchmark_filter=a_right"]
@@ -45,7 +47,7 @@ def machine(tmp_path: Path, program: Path) -> BenchProcess:
     made = BenchProcess(tmp_path)
     made.built.mkdir(parents=True)
     shutil.copy2(program, made.built / program.name)
-    (made.built / "families.txt").write_text(f"{program.name}\n")
+    fake_binary.write_manifest(made.built, [fake_binary.program(program.name)])
     return made
 
 

@@ -94,9 +94,23 @@ def test_an_unknown_unit_is_an_error(unit: object) -> None:
     assert merged(outcome(row(1.0, time_unit=unit)))["error_message"] == told
 
 
-def test_a_skipped_row_is_an_error() -> None:
-    found = merged(outcome(row(0.0, skipped=True, skip_message="no tensor cores")))
-    assert found["error_message"] == "skipped: no tensor cores"
+def test_a_skipped_row_has_no_time_and_says_so_in_a_field() -> None:
+    for native in (True, False):
+        keys = (
+            {"skip_message": "no memory"}
+            if native
+            else {"error_occurred": True, "error_message": "no memory"}
+        )
+        found = merged(outcome(row(0.0, skipped=1.0, **keys)))
+        assert (found["error_occurred"], found["error_message"]) == (True, "no memory")
+        assert found["skipped"] is True
+
+
+def test_a_message_makes_no_skip() -> None:
+    wrong = row(0.0, error_occurred=True, error_message="skipped: it says")
+    found = merged(outcome(wrong), outcome(wrong, number=2))
+    assert "skipped" not in found
+    assert found["error_message"] == "in round 1: skipped: it says"
 
 
 def test_a_row_is_skipped_only_where_every_process_skipped_it() -> None:
@@ -106,7 +120,7 @@ def test_a_row_is_skipped_only_where_every_process_skipped_it() -> None:
     def told(*outcomes: Outcome) -> object:
         return merged(*outcomes)["error_message"]
 
-    assert told(outcome(skip), outcome(skip, number=2)) == "skipped: no memory"
+    assert told(outcome(skip), outcome(skip, number=2)) == "no memory"
     assert told(outcome(skip), outcome(wrong, number=2)) == "in round 2: wrong result"
     assert told(outcome(wrong), outcome(skip, number=2)) == "in round 1: wrong result"
     assert told(outcome(skip), outcome(number=2)) == "in round 2: it broke"

@@ -45,6 +45,17 @@ def test_without_a_clean_majority_the_row_says_in_how_many(
     assert LEFT_OUT not in found
 
 
+@pytest.mark.parametrize(
+    ("counter", "value"),
+    [("l2_set_aside", 33554432.0), ("host_nodes", 2.0), ("beyond_ceiling", 1.6)],
+)
+def test_what_one_process_saw_of_the_benchmark_itself_is_said_of_all(
+    counter: str, value: float
+) -> None:
+    found = of(CLEAN, {**CLEAN, counter: value}, CLEAN)
+    assert (found[counter], len(found["process_medians"])) == (value, 3)
+
+
 def test_kinds_of_disturbance_add_up() -> None:
     found = of(CLEAN, SLOW, FOREIGN)
     assert (found[THROTTLED], found[OTHER_PROCESSES]) == (1, 2)

@@ -28,7 +28,7 @@ def no_list_in_the_base(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -
     def built(root: Path, *rest: Any) -> None:  # noqa: ANN401
         clone.build(root, *rest)
         if root != clone.root:
-            folder = root / "build" / "release" / "benchmarks"
+            folder = root / "build" / "release"
             fake_binary.make(folder, "sync", listing_fault="libx.so: cannot open")
 
     monkeypatch.setattr(build, "build", built)

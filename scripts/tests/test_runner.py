@@ -134,7 +134,9 @@ def test_it_is_told_which_benchmark_runs(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_gpu_arguments_reach_only_gpu_binaries(tmp_path: Path) -> None:
-    sync, host = Binary(Path("bench_sync"), ("a",)), Binary(Path("bench_host"), ("b",))
+    sync, host = (
+        Binary(Path(f"bench_{one}"), (one,), needs_gpu=one == "sync") for one in ("sync", "host")
+    )
     lane = Lane((sync, host), ("--inject=a=2",))
     both = Plan((lane,), range(1, 2), 1, tmp_path, ("--device=1",))
     assert command(both, lane, sync) == ["bench_sync", "--inject=a=2", "--device=1"]

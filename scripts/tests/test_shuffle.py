@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order within a program is the same on both sides (fixtures/suite_test.cpp has the other)."""
+"""The order within a program is that of fixtures/program/suite_test.cpp, too."""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ from warpgauge.policy import Expected, Policy, Required
 from warpgauge.terms import Terms
 from warpgauge.verdict import judge
 
-SKIP = failed("a/skip", "skipped: needs another GPU")
+SKIP = {**failed("a/skip", "needs another GPU"), "skipped": 1.0}
+SAYS_SKIPPED = failed("a/skip", "skipped: needs another GPU")
 STEADY = row("a/b")
 IN_TURNS = {"pair_id": "1"}
 FULL: Json = {"full_suite": 1.0}
@@ -53,6 +54,10 @@ def skipped_by_google() -> Json:
         (run([STEADY, failed("a/skip")]), run([STEADY, SKIP]), False),
         (run([STEADY, SKIP]), run([STEADY, failed("a/skip")]), False),
         (run([STEADY, SKIP]), run([STEADY, row("a/skip")]), False),
+        # The field decides, and no message.
+        (recorded("a/b"), run([STEADY, SAYS_SKIPPED]), False),
+        (run([STEADY, SKIP]), run([STEADY, SAYS_SKIPPED]), False),
+        (recorded("a/b"), run([STEADY, skipped_by_google()]), True),
         (plain(skipped_by_google()), plain(skipped_by_google()), False),
         (run([STEADY, SKIP]), plain(skipped_by_google()), False),
     ],

@@ -7,13 +7,18 @@ import pytest
 
 from builders import Json, baseline, context, failed, google, google_row, row, run, scaled
 from conftest import Loader
+from warpgauge.allowance import Allowance
 from warpgauge.comparison import Comparison, Outcome, Verdict
 from warpgauge.errors import ExitStatus
+from warpgauge.terms import Terms
 from warpgauge.verdict import judge
 
 SLOW: Json = {"throttled": 7.0, "sm_clock_hz": 1.62e9, "clock_event_reasons": 4.0}
 FOREIGN: Json = {"other_processes": 2.0}
 CLEAN: Json = {"other_processes": 0.0, "sm_clock_hz": 1.98e9, "clock_event_reasons": 1.0}
+L2: Json = {"l2_set_aside": 33554432.0}
+HOST: Json = {"host_nodes": 2.0}
+BEYOND: Json = {"beyond_ceiling": 1.6}
 TARGET = {"sm_clock_target_hz": "1980000000"}
 
 
@@ -25,7 +30,7 @@ def only(comparison: Comparison) -> Verdict:
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("bad", [SLOW, FOREIGN])
+@pytest.mark.parametrize("bad", [SLOW, FOREIGN, L2, HOST, BEYOND])
 @pytest.mark.parametrize("side", ["baseline", "candidate"])
 def test_a_disturbed_row_is_never_judged(
     loaded: Loader, factor: float, bad: Json, side: str
@@ -45,6 +50,30 @@ def test_the_reason_is_one_that_a_person_understands(loaded: Loader) -> None:
         "(power cap): let the GPU cool or lift the power limit, then measure again; "
         "--allow throttled compares all the same"
     )
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason", "allow"),
+    [
+        (L2, "32 MiB of the L2 were set aside for persisting accesses, so that it was not cold: "
+         "set cudaLimitPersistingL2CacheSize to 0", "l2-set-aside"),
+        (HOST, "its captured graph holds 2 host functions, which take the host's time and not the "
+         "GPU's: take host functions out", "host-nodes"),
+        (BEYOND, "an operation claims 1.6 times what this GPU was measured to reach: correct the "
+         "bytes and flops", "beyond-ceiling"),
+    ],
+)  # fmt: skip
+def test_what_the_engine_saw_of_a_benchmark_is_told_and_can_be_allowed(
+    loaded: Loader, bad: Json, reason: str, allow: str
+) -> None:
+    base, cand = loaded(run([row("a/b")])), loaded(run([row("a/b", **bad)]))
+    verdict = only(judge(base, cand))
+    assert verdict.reason.startswith(f"candidate: {reason}")
+    assert verdict.reason.endswith(f"--allow {allow} compares all the same")
+    assert verdict.counters == {}
+    (allowance,) = (one for one in Allowance if one.word == allow)
+    allowed = judge(base, cand, Terms(allow=frozenset([allowance])))
+    assert only(allowed).outcome is Outcome.PASS
 
 
 def test_each_disturbed_side_is_told(loaded: Loader) -> None:

@@ -190,6 +190,7 @@ def test_a_command_of_ours_takes_what_it_is_given(call: Call) -> None:
 def test_the_calls_are_found() -> None:
     found = {call.script for call in calls()}
     assert {"scripts/gate", "scripts/gpus", "scripts/beside", ".ci/run"} <= found
+    assert "scripts/devtools/sanitize" in found
 
 
 @pytest.mark.parametrize("text", workflows.examples())

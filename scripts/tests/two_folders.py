@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import fake_binary
-from warpgauge import programs
+from warpgauge import manifest, programs
 from warpgauge.errors import ExitStatus
 
 TIMES = {"BM_copy/8": 1000.0, "BM_copy/64": 5000.0}
@@ -51,7 +51,7 @@ class TwoFolders:
         )
         for file in (path, Path(f"{path}.told")):
             file.rename(file.with_name(file.name.removeprefix("bench_")))
-        (self.root / side / "families.txt").unlink()
+        (self.root / side / manifest.FILE).unlink()
         return path.with_name(name)
 
     def both(self, name: str, times: Mapping[str, float] = TIMES) -> None:

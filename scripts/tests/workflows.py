@@ -19,7 +19,7 @@ _HOSTED = re.compile(r"ubuntu-\d\d\.04")
 
 # What begins a command in a shell, and what ends it; a line that goes on is one.
 _END = re.compile(r"\n|&&|\|\||[;|]")
-_SCRIPT = re.compile(r"(?:^|[\s\"'/])((?:scripts|\.ci)/[\w.-]+)")
+_SCRIPT = re.compile(r"(?:^|[\s\"'/])((?:scripts|\.ci)(?:/[\w.-]+)+)")
 _FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 

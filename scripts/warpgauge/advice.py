@@ -9,7 +9,7 @@ import shlex
 from warpgauge import counters
 from warpgauge.commits import is_full, short
 from warpgauge.comparison import Comparison, Evidence, Outcome, Verdict
-from warpgauge.context import PROGRAMS
+from warpgauge.context import BASELINES, BUILD_DIR, PROGRAMS
 from warpgauge.controls import FAMILY as CONTROLS
 from warpgauge.discovery import FULL_SUITE
 from warpgauge.headline import worst
@@ -20,7 +20,6 @@ from warpgauge.sessions import newest_last
 # A name that fits on a line, too.
 _HARMLESS = re.compile(r"[A-Za-z0-9_/:,=-]{1,200}")
 _HARMLESS_FOLDER = re.compile(r"(?!-)[A-Za-z0-9_./,@+=: -]{1,200}")
-ACCEPT = "If the change is meant, commit it, and accept its times with scripts/bench --record."
 
 
 def next_step(comparison: Comparison) -> str:
@@ -41,7 +40,7 @@ def next_step(comparison: Comparison) -> str:
     if comparison.count(Outcome.INCONCLUSIVE) and ours:
         return "Measure the inconclusive ones again on a quieter machine or in more processes."
     if comparison.count(Outcome.IMPROVED) and ours and not in_turns:
-        return "Keep the gain: scripts/bench --record makes it the time to hold."
+        return f"Keep the gain: {_bench(comparison)} --record makes it the time to hold."
     return ""
 
 
@@ -58,7 +57,10 @@ def _first_failed(comparison: Comparison) -> Verdict | None:
 
 def accept(comparison: Comparison) -> str:
     """What to do where a change is meant; a pair has no baseline to put it in."""
-    return ACCEPT if _base(comparison) is None else ""
+    if _base(comparison) is not None:
+        return ""
+    bench = _bench(comparison)
+    return f"If the change is meant, commit it, and accept its times with {bench} --record."
 
 
 def command(comparison: Comparison, one: Verdict) -> str:
@@ -70,7 +72,7 @@ def command(comparison: Comparison, one: Verdict) -> str:
     base, beside = _base(comparison), _beside(comparison, one)
     if base is None and beside and one.name not in comparison.baseline.rows:
         base = beside  # the baseline would not flag it, so that nothing would be confirmed
-    bench = "scripts/bench"
+    bench = _bench(comparison)
     if base:
         bench += f" --against {base}"
     elif base is None and beside:
@@ -83,6 +85,20 @@ def command(comparison: Comparison, one: Verdict) -> str:
         return bench
     controls = f"|^{CONTROLS}/" if one.clock is Clock.HOST and base is None else ""
     return f"{bench} --filter '^{one.name}${controls}'"
+
+
+def _bench(comparison: Comparison) -> str:
+    """The command that measured the candidate, of whichever project's programs."""
+    context = newest_last(comparison.candidate.sessions.values())[-1].context
+    words = ["scripts/bench"]
+    if BUILD_DIR in context and BASELINES in context:
+        for key, word in ((BUILD_DIR, "BUILD_DIR"), (BASELINES, "BASELINES")):
+            told = context[key]
+            words += [
+                f"--{key.replace('_', '-')}",
+                told if _HARMLESS_FOLDER.fullmatch(told) else word,
+            ]
+    return shlex.join(words)
 
 
 def is_harmless(name: str) -> bool:

@@ -22,6 +22,9 @@ class Allowance(Enum):
     SM_CLOCK = ("sm-clock", "device times were taken at different SM clocks")
     THROTTLED = ("throttled", "the SM clock was lowered")
     OTHER_PROCESSES = ("other-processes", "others used the GPU")
+    L2_SET_ASIDE = ("l2-set-aside", "part of the L2 was set aside for persisting accesses")
+    HOST_NODES = ("host-nodes", "host functions ran in what was timed on the device")
+    BEYOND_CEILING = ("beyond-ceiling", "it claims more than the GPU was measured to reach")
     PARALLEL = ("parallel", "other GPUs of the machine were measured at the same time")
     TIMING = ("timing", "one side was timed by the device's clock, the other by the host's")
 

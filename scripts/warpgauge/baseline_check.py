@@ -35,7 +35,7 @@ def check(
     folders: Sequence[Path], root: Path, now: datetime, stale_days: float, console: Console
 ) -> ExitStatus:
     """Check each, and say all; raises UserError for one that cannot be read, after the others."""
-    everything, built, unbuilt = _built(root / "build" / "release" / "benchmarks")
+    everything, built, unbuilt = _built(root / "build" / "release")
     readable, faults = open_readable(folders)
     warned = remarked = 0
     for folder in readable:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from warpgauge.context import BASELINES, BUILD_DIR
 from warpgauge.counters import OF_THE_MOMENT, RESOURCES
 from warpgauge.document import TIME_UNITS, Object, read, rows_of
 from warpgauge.errors import UserError
@@ -23,6 +24,8 @@ _DIGITS = 7
 
 # What a context says about the place and the minute of a run, and not about its times.
 _NOT_KEPT = OF_THE_MOMENT | {
+    BUILD_DIR,
+    BASELINES,
     "warpgauge_format",
     "host_name",
     "executable",

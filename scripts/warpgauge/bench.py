@@ -70,8 +70,12 @@ class Bench:
         """The whole way; everything that can be refused is refused before the minutes of it."""
         options, share = self.options, self.share
         chosen, commit = self.inputs()
-        paths = RunPaths(options.out) if options.out else named_after(self.root, datetime.now())
-        paths.check(options, self.root / "baselines")
+        paths = (
+            RunPaths(options.out)
+            if options.out
+            else named_after(self.work / "runs", datetime.now())
+        )
+        paths.check(options, self.baselines)
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
             at_once = share.at_once if share else 1
             measuring = Measuring(
@@ -107,6 +111,18 @@ class Bench:
                 (measuring.warn if budget.too_short else measuring.note)(budget.told)
             return status
 
+    @property
+    def baselines(self) -> Path:
+        """Of this tree, or of the project that --build-dir names."""
+        named = self.options.baselines
+        return self.root / "baselines" if named is None else named.absolute()
+
+    @property
+    def work(self) -> Path:
+        """What one command at a time uses, and where its runs are kept."""
+        named = self.options.build_dir
+        return self.root / "build" if named is None else named.resolve()
+
     def inputs(self) -> tuple[Record | None, str]:
         """The baseline and the commit that are named; None, "" where none is. Raises UserError."""
         options = self.options
@@ -122,7 +138,7 @@ class Bench:
             folder,
             lambda gpu: chosen or self._baseline_of(gpu),
             self.show,
-            self.root / "baselines",
+            self.baselines,
             partial(self.faults.print, markup=False, highlight=False, soft_wrap=True),
         )
 
@@ -132,8 +148,7 @@ class Bench:
         """This build, against a baseline where there is one, confirmed beside `commit` if given."""
         options, suite, measuring = self.options, beside.suite, beside.measuring
         if options.self_check:
-            baselines = self.root / "baselines"
-            return self_check_command.run(beside, base, paths.folder, self.show, baselines)
+            return self_check_command.run(beside, base, paths.folder, self.show, self.baselines)
         if options.record:
             self._require_recordable(suite, base)
         elif base is not None:
@@ -163,12 +178,12 @@ class Bench:
     @cached_property
     def show(self) -> Conclusion:
         """How results are judged and shown. Raises UserError for a policy that is wrong."""
-        options, baselines = self.options, self.root / "baselines"
+        options = self.options
         terms = Terms(
             filter=options.filter or None,
             fail_on_resources="resources" in options.fail_on,
             allow=options.allow,
-            policy=policy.named_or_in(baselines, options.policy),
+            policy=policy.named_or_in(self.baselines, options.policy),
             today=date.today(),
         )
         return Conclusion(self.results, terms, options.formats)
@@ -213,12 +228,12 @@ class Bench:
         return self._baseline_of(name) if name else None
 
     def _baseline_of(self, gpu_name: str) -> Record | None:
-        path = baseline.find(self.root / "baselines", gpu_name)
+        path = baseline.find(self.baselines, gpu_name)
         return load.load(path) if path else None
 
     def _require_recordable(self, suite: Suite, base: Record | None) -> None:
-        known, baselines = suite.known, self.root / "baselines"
-        at = baseline.path_of(baselines, known["gpu_name"]) if base else baselines
+        known, at = suite.known, self.baselines
+        at = baseline.path_of(at, known["gpu_name"]) if base else at
         recordable.require_suite(known, suite.binaries, suite.probe.faults, at, base)
 
     def _concluded(
@@ -235,7 +250,7 @@ class Bench:
         else:
             status = show.compared(settled(show.judged(base, run)))
         if self.options.record:
-            for line in baseline.record(run.path, self.root / "baselines").lines():
+            for line in baseline.record(run.path, self.baselines).lines():
                 self.results.print(line, markup=False, highlight=False, soft_wrap=True)
             return ExitStatus.OK
         if base is None:
@@ -244,7 +259,7 @@ class Bench:
                 warn(line)
         if probe.no_gpu:
             if not self.options.quiet:
-                show.recorded(self.root / "baselines")
+                show.recorded(self.baselines)
             status = ExitStatus.NOT_MEASURED if status is ExitStatus.OK else status
             warn(f"No GPU was measured, so that this is no pass: exit status {status:d}.")
         return status
@@ -274,13 +289,11 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     shown = Output(stderr=options.formats.shown is not TERMINAL)
     faults = Output(stderr=True)
     notes = Output(stderr=True, quiet=True) if options.quiet else faults
+    one = Bench(options, root, shown, notes, faults, argv, before)
     try:
         if options.self_check_of:
-            return Bench(options, root, shown, notes, faults).judge_self_check(
-                options.self_check_of
-            )
-        with alone(root / "build", _waiting(options, "of this tree", notes)):
-            one = Bench(options, root, shown, notes, faults, argv, before)
+            return one.judge_self_check(options.self_check_of)
+        with alone(one.work, _waiting(options, "of this tree", notes)):
             return every_gpu.measured(one) if options.every_gpu else one.run()
     except OSError as fault:
         raise of_system(fault) from fault

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from warpgauge import discovery
+from warpgauge import manifest
 from warpgauge.commits import short
 from warpgauge.files import replace_all
 from warpgauge.text import inert
@@ -36,7 +36,8 @@ def known(root: Path) -> dict[str, str] | None:
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
         since = path.stat().st_mtime_ns
-        newer = any(one.stat().st_mtime_ns > since for one in discovery.programs(_folder(root)))
+        programs = manifest.read(_folder(root)).programs
+        newer = any(one.path.stat().st_mtime_ns > since for one in programs)
     except (OSError, ValueError):
         return None
     if newer or not isinstance(told, dict) or not all(isinstance(told.get(k), str) for k in _KEYS):
@@ -66,8 +67,8 @@ def _said(source: Mapping[str, str]) -> str:
 
 
 def _folder(root: Path) -> Path:
-    return root / "build" / "release" / "benchmarks"
+    return root / "build" / "release"
 
 
 def _path(root: Path) -> Path:
-    return _folder(root).parent / _FILE
+    return _folder(root) / _FILE

@@ -61,4 +61,4 @@ def without_baseline(probe: Probe) -> str:
     name = probe.context.get("gpu_name")
     if name is None:
         return "Nothing to compare with: no benchmark lived long enough to name its GPU."
-    return f"There is no baseline for {name} yet: record one with scripts/bench --record"
+    return f"There is no baseline for {name} yet: the same command with --record makes one"

@@ -41,7 +41,9 @@ def confirmed(
     """
     measuring = beside.measuring
     if not measuring.options.confirm:
-        return unconfirmed(further(screened), "--no-confirm was given")
+        given = measuring.options.build_dir is None
+        why = "--no-confirm was given" if given else "no other commit of --build-dir is built here"
+        return unconfirmed(further(screened), why)
     to_judge = new(screened) if asked else set()
     # Without a GPU the base's programs for it are not asked.
     lost = missing(screened) if asked and not beside.suite.probe.no_gpu else set()

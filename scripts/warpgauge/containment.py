@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from warpgauge.discovery import BAD_USAGE, NOT_MEASURABLE
-from warpgauge.document import error_of
+from warpgauge.document import failure_of
 from warpgauge.last_words import described
 from warpgauge.partial_report import Report
 from warpgauge.process import NOT_EXECUTABLE, Ending
@@ -45,7 +45,7 @@ class Part:
     @property
     def good(self) -> bool:
         """Status 1 tells of errored rows, and those speak for themselves."""
-        errored = any(error_of(row) is not None for row in self.rows)
+        errored = any(failure_of(row) is not None for row in self.rows)
         ending = self.ending
         return not ending.ended_for and (ending.status == 0 or (ending.status == 1 and errored))
 
@@ -140,4 +140,5 @@ def _remarks(ending: Ending, step: Step) -> list[str]:
 
 
 def _is_untried(row: Row) -> bool:
-    return _NOT_TRIED.match(error_of(row) or "") is not None
+    failure = failure_of(row)
+    return failure is not None and _NOT_TRIED.match(failure.message) is not None

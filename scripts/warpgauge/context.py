@@ -26,6 +26,9 @@ WIDENING_KEYS: Mapping[Clock, tuple[str, ...]] = MappingProxyType(
 # The folder of another project's programs (scripts/beside), which need not say how they were built.
 PROGRAMS = "programs"
 
+# The build folder of another project, and where its baselines lie (scripts/bench --build-dir).
+BUILD_DIR, BASELINES = "build_dir", "baselines"
+
 # What may explain a change, in the order it is shown in.
 TOLD_KEYS = (
     PROGRAMS,

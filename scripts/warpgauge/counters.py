@@ -33,6 +33,15 @@ SM_CLOCK = "sm_clock_hz"
 # and how many processes of others were on the GPU: such times are no result.
 THROTTLED = "throttled"
 OTHER_PROCESSES = "other_processes"
+_DISTURBING = (THROTTLED, OTHER_PROCESSES)
+
+# What the engine saw of the benchmark itself, where its times are no result: bytes of L2 that
+# persisting accesses keep, host functions in the captured graph, and how many times faster it
+# claims to be than what this GPU was measured to reach. Another process would see it again.
+L2_SET_ASIDE = "l2_set_aside"
+HOST_NODES = "host_nodes"
+BEYOND_CEILING = "beyond_ceiling"
+FLAWS = (L2_SET_ASIDE, HOST_NODES, BEYOND_CEILING)
 
 # In the context: how many GPUs of the machine were measured at the same time, if more than one.
 GPUS_AT_ONCE = "gpus_at_once"
@@ -71,6 +80,7 @@ KNOWN = frozenset(
         *OF_THE_MOMENT,
         HOST_CLOCK,
         THROTTLED,
+        *FLAWS,
         RESOURCES_VARY,
         FULL_SUITE,
         "bytes_per_second",
@@ -90,8 +100,8 @@ _REASON_BITS = 64  # NVML's mask is an unsigned long long
 
 
 def is_disturbed(counters: Counters) -> bool:
-    """Whether the time of these counters is no result. Unknown, as of old files, is not."""
-    return bool(counters.get(THROTTLED)) or counters.get(OTHER_PROCESSES, 0.0) > 0.0
+    """Whether the GPU was disturbed, which may pass. Unknown, as of old files, it was not."""
+    return any(counters.get(key, 0.0) > 0.0 for key in _DISTURBING)
 
 
 def combined(several: Sequence[Counters], middle: Combine = statistics.median) -> dict[str, float]:
@@ -119,8 +129,7 @@ _RULES: Mapping[str, Combine] = MappingProxyType(
         "clock_event_reasons": _every_reason,
         SM_CLOCK: min,
         "discarded": max,
-        THROTTLED: max,
-        OTHER_PROCESSES: max,
+        **dict.fromkeys((*_DISTURBING, *FLAWS), max),
         # A value that was seen, and not 40.5 registers.
         **dict.fromkeys((*RESOURCES, SOURCE_LINE), statistics.median_low),
     }

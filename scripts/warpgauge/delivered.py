@@ -13,6 +13,7 @@ from pathlib import Path
 from warpgauge import containment, measured, partial_report, process, selection
 from warpgauge.containment import Names, Part
 from warpgauge.discovery import Binary
+from warpgauge.document import Failure
 from warpgauge.errors import UserError
 from warpgauge.order import is_shuffled, seed_of, sequence
 from warpgauge.partial_report import Report
@@ -42,14 +43,15 @@ class Outcome:
     remarks: Sequence[str] = ()  # what was bad and cost no benchmark
 
     @cached_property
-    def failures(self) -> Mapping[str, str]:
+    def failures(self) -> Mapping[str, Failure]:
         """Why benchmarks have no result in this turn: faults, and rows that are no measurement."""
-        found: dict[str, str] = {}
+        found: dict[str, Failure] = {}
         for row in self.report.get("benchmarks", []):
             why = measured.fault_of(row) if measured.is_run(row) else None
-            if why is not None:
-                found.setdefault(row["name"], why)
-        return {**found, **self.faults}
+            known = found.get(row["name"])
+            if why is not None and (known is None or known.skipped):  # an error outranks a skip
+                found[row["name"]] = why
+        return {**found, **{name: Failure(why) for name, why in self.faults.items()}}
 
 
 def deliver(plan: Plan, turn: Turn, names: Names, running: Running) -> Outcome:

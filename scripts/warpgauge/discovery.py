@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from warpgauge import partial_report, process
+from warpgauge import manifest, partial_report, process
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.fields import is_name
 from warpgauge.last_words import described
@@ -17,8 +17,6 @@ from warpgauge.partial_report import Report
 from warpgauge.shuffle import shuffled
 from warpgauge.text import quoted
 
-FAMILIES = "families.txt"  # CMake's list of what this build made, one program a line
-HOST_FAMILY = "host"  # the one family that needs no GPU
 LISTING_DEADLINE_S = 60.0
 DEFAULT_SUITE, FULL_SUITE = "default", "full"  # a program's --suite
 # What no command can be given, and what stands for bytes that are no text.
@@ -36,14 +34,11 @@ class Binary:
     fault: str | None = None  # why its benchmarks could not be listed
     shuffles: bool = False  # it knows --shuffle; programs of older commits do not
     arguments: tuple[str, ...] = ()  # which have it know these benchmarks, and no fewer
+    needs_gpu: bool = True
 
     @property
     def family(self) -> str:
         return self.path.name.removeprefix("bench_")
-
-    @property
-    def needs_gpu(self) -> bool:
-        return self.family != HOST_FAMILY
 
     def own(self, names: Sequence[str]) -> tuple[str, ...]:
         """`names` as the program itself calls them."""
@@ -66,18 +61,20 @@ class Probe:
     faults: tuple[str, ...] = ()  # how programs failed on the way
 
 
-def find(folder: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]:
-    """Every program that the last build of `folder` made, sorted by name, with those of its
-    benchmarks that are of the suite; these may be none.
+def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]:
+    """Every program that the last build of the folder `build` made, sorted by name, with those of
+    its benchmarks that are of the suite; these may be none. Raises UserError.
 
     Others lie there, too, of sources that are gone; a listed one that is gone carries a fault.
     """
-    paths = programs(folder)
-    if not paths:
+    programs = manifest.read(build).programs
+    if not programs:
         raise UserError(
-            f"{folder / FAMILIES} names no benchmark program: build first (leave out --no-build)"
+            f"{build / manifest.FILE} names no benchmark program: build first (scripts/bench "
+            "does, without --no-build and --build-dir)"
         )
-    return told_apart([listed(path, scratch, suite) for path in paths])
+    found = [(one, listed(one.path, scratch, suite)) for one in programs]
+    return told_apart([replace(binary, needs_gpu=one.needs_gpu) for one, binary in found])
 
 
 def told_apart(binaries: Sequence[AnyBinary]) -> list[AnyBinary]:
@@ -98,15 +95,6 @@ def told_apart(binaries: Sequence[AnyBinary]) -> list[AnyBinary]:
             binary = replace(binary, names=(), fault=fault)
         apart.append(binary)
     return apart
-
-
-def programs(folder: Path) -> list[Path]:
-    """What the last build of `folder` made, sorted by name; it may be gone."""
-    try:
-        lines = (folder / FAMILIES).read_text(errors="replace").splitlines()
-    except OSError:
-        return []
-    return [folder / name for name in sorted({line.strip() for line in lines} - {""})]
 
 
 def select(binaries: Sequence[Binary], regex: str, scratch: Path) -> list[Binary]:

@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why the times of a row are no result: a lowered SM clock, others on the GPU, or beside it."""
+"""Why the times of a row are no result: what the engine saw of the GPU or of the benchmark."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from warpgauge.allowance import Allowance
-from warpgauge.counters import GPUS_AT_ONCE, OTHER_PROCESSES, SM_CLOCK, THROTTLED, is_disturbed
+from warpgauge.counters import (
+    BEYOND_CEILING,
+    GPUS_AT_ONCE,
+    HOST_NODES,
+    L2_SET_ASIDE,
+    OTHER_PROCESSES,
+    SM_CLOCK,
+    THROTTLED,
+)
 from warpgauge.model import Clock, Record, Row, Session
 from warpgauge.objection import Objection
 from warpgauge.sessions import newest_last
@@ -64,15 +72,9 @@ def _all(row: Row, sessions: Mapping[str, Session]) -> dict[Allowance, Disturban
     if at_once > 1 and _shares_the_host(row):
         fault = f"{at_once} GPUs were measured at once, which share CPU, host memory and bus"
         found[Allowance.PARALLEL] = Disturbance(fault, "leave out --parallel")
-    if not is_disturbed(row.counters):
-        return found
-    if row.counters.get(THROTTLED):
-        remedy = "let the GPU cool or lift the power limit"
-        found[Allowance.THROTTLED] = Disturbance(_lowered(row, sessions), remedy)
-    others = int(row.counters.get(OTHER_PROCESSES, 0.0))
-    if others > 0:
-        fault = f"{plural(others, 'other process', 'other processes')} used the GPU"
-        found[Allowance.OTHER_PROCESSES] = Disturbance(fault, "end what else uses the GPU")
+    for counter, (allowance, fault_of, remedy) in _SEEN.items():
+        if row.counters.get(counter, 0.0) > 0.0:
+            found[allowance] = Disturbance(fault_of(row, sessions), remedy)
     return found
 
 
@@ -107,3 +109,50 @@ def reasons(mask: int) -> str:
     """Why the driver lowers the clock, by NVML's mask of reasons; "" for no such reason."""
     known = [words for bit, words in _REASONS.items() if mask & bit]
     return ", ".join(known or (["hardware slowdown"] if mask & _SLOWDOWN else []))
+
+
+def _others(row: Row, _: Mapping[str, Session]) -> str:
+    others = int(row.counters[OTHER_PROCESSES])
+    return f"{plural(others, 'other process', 'other processes')} used the GPU"
+
+
+def _set_aside(row: Row, _: Mapping[str, Session]) -> str:
+    kept = f"{row.counters[L2_SET_ASIDE] / 2**20:.3g} MiB"
+    return f"{kept} of the L2 were set aside for persisting accesses, so that it was not cold"
+
+
+def _host_nodes(row: Row, _: Mapping[str, Session]) -> str:
+    count = plural(int(row.counters[HOST_NODES]), "host function")
+    return f"its captured graph holds {count}, which take the host's time and not the GPU's"
+
+
+def _beyond_ceiling(row: Row, _: Mapping[str, Session]) -> str:
+    times = f"{row.counters[BEYOND_CEILING]:.3g} times"
+    return f"an operation claims {times} what this GPU was measured to reach"
+
+
+_FaultOf = Callable[[Row, Mapping[str, Session]], str]
+
+# By the counter that tells of it, above 0.
+_SEEN: Mapping[str, tuple[Allowance, _FaultOf, str]] = {
+    THROTTLED: (Allowance.THROTTLED, _lowered, "let the GPU cool or lift the power limit"),
+    OTHER_PROCESSES: (Allowance.OTHER_PROCESSES, _others, "end what else uses the GPU"),
+    L2_SET_ASIDE: (
+        Allowance.L2_SET_ASIDE,
+        _set_aside,
+        "set cudaLimitPersistingL2CacheSize to 0 and use no access policy window",
+    ),
+    HOST_NODES: (
+        Allowance.HOST_NODES,
+        _host_nodes,
+        "take host functions out of what is captured, or let the host's clock time it",
+    ),
+    BEYOND_CEILING: (
+        Allowance.BEYOND_CEILING,
+        _beyond_ceiling,
+        "correct the bytes and flops that it states, or the work that it leaves out",
+    ),
+}
+
+# What --allow calls all that makes the times of a row, and its rates, no result.
+ALLOWANCES = frozenset((Allowance.PARALLEL, *(allowance for allowance, _, _ in _SEEN.values())))

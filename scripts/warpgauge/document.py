@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import cast
 
 from warpgauge.json_file import RESULT_FILE, Object, Repeated, parsed, text_of
-from warpgauge.model import SKIPPED
 from warpgauge.place import Place
 from warpgauge.text import cut, quoted
 
 __all__ = [
     "TIME_UNITS",
     "Document",
+    "Failure",
     "Object",
     "Place",
     "as_object",
-    "error_of",
+    "failure_of",
     "kind",
     "read",
     "rows_of",
@@ -46,6 +46,17 @@ class Document:
 
     place: Place
     top: Object
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a row has no time. `skipped`: its machine cannot run it, and nobody is at fault."""
+
+    message: str
+    skipped: bool = False
+
+    def __str__(self) -> str:
+        return f"skipped: {self.message}" if self.skipped else self.message
 
 
 def read(path: Path) -> Document:
@@ -160,13 +171,16 @@ def rows_of(document: Document) -> Iterator[tuple[Place, Object]]:
         yield Place(path, "", index, row.get("name")), row
 
 
-def error_of(row: Object) -> str | None:
-    """What went wrong while this row was measured, or None."""
+def failure_of(row: Object) -> Failure | None:
+    """Why this row has no time; None where it has one.
+
+    The field `skipped` alone tells a skip from an error. Google Benchmark has it from 1.8 on, with
+    a message of its own; a program built with an older one adds it to an errored row.
+    """
+    skipped = bool(row.get("skipped"))
     if row.get("error_occurred"):
-        return _message(row, "error_message")
-    if row.get("skipped"):
-        return f"{SKIPPED}{_message(row, 'skip_message')}"
-    return None
+        return Failure(_message(row, "error_message"), skipped)
+    return Failure(_message(row, "skip_message"), skipped) if skipped else None
 
 
 def _message(row: Object, key: str) -> str:

@@ -54,7 +54,7 @@ class Share:
 def measured(one: Bench) -> ExitStatus:
     """What `one` asks for, of each GPU. Raises UserError for what no GPU could do."""
     options = one.options
-    paths = RunPaths(options.out) if options.out else named_after(one.root, datetime.now())
+    paths = RunPaths(options.out) if options.out else named_after(one.work / "runs", datetime.now())
     one.inputs()
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
         measuring = Measuring(options, one.root, Path(scratch), one.notes, one.faults)
@@ -74,7 +74,7 @@ def measured(one: Bench) -> ExitStatus:
         share = Share(built, at_once, there.folder, own)
         to = paths.of(uuid).run
         its = replace(options, device=uuid, out=to, formats=options.formats.of(uuid))
-        RunPaths(to).check(its, one.root / "baselines")
+        RunPaths(to).check(its, one.baselines)
         before = resume.begun(own, its)
         argv = [word for word in one.argv if word != "--parallel"]
         lone = replace(

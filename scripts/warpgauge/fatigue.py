@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from warpgauge import disturbance
 from warpgauge.counters import SM_CLOCK, THROTTLED, combined
-from warpgauge.document import error_of
+from warpgauge.document import failure_of
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.partial_report import Report
 from warpgauge.text import quantity
@@ -43,7 +43,7 @@ class Fatigue:
             {**row, "full": _full_clock(report.get("context", {}))}
             for report in reports
             for row in report.get("benchmarks", [])
-            if error_of(row) is None and (SM_CLOCK in row or row.get(THROTTLED))
+            if failure_of(row) is None and (SM_CLOCK in row or row.get(THROTTLED))
         ]
         if not rows:
             return  # of the host alone: it tells nothing of the GPU

@@ -31,6 +31,7 @@ from warpgauge import (
 )
 from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
+from warpgauge.document import failure_of
 from warpgauge.errors import ExitStatus, UserError, of_system
 from warpgauge.fidelity_finding import Finding
 from warpgauge.fidelity_options import Options, parse
@@ -197,8 +198,8 @@ class Fidelity:
 
 def _fault(row: JsonRow) -> str | None:
     """Why a row holds no device time."""
-    if row.get("error_occurred"):
-        return str(row["error_message"])
+    if (failure := failure_of(row)) is not None:
+        return str(failure)
     if "host_clock" in row:
         return "it is timed by the host's clock, of which CUPTI knows nothing"
     return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from warpgauge.aggregates import repetitions
 from warpgauge.counters import combined
-from warpgauge.document import Document, Object, error_of, rows_of
+from warpgauge.document import Document, Failure, Object, failure_of, rows_of
 from warpgauge.errors import UserError
 from warpgauge.fields import (
     context_strings,
@@ -46,7 +46,7 @@ class _Benchmark:
     spread: tuple[float, int] = 0.0, 1  # standard deviation, and of how many repetitions
     unusable: list[str] = field(default_factory=list)  # aggregates that are no typical time
     label: str = ""
-    error: str | None = None
+    failure: Failure | None = None
     repetitions: set[object] = field(default_factory=set)  # None: a row without a number
     iterations: int = 0
     cpu: list[float] = field(default_factory=list)  # seconds of an iteration
@@ -85,8 +85,9 @@ def _identity(row: Object, place: Place) -> tuple[str, str | None]:
 
 
 def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place) -> None:
-    if (error := error_of(row)) is not None:
-        benchmark.error = benchmark.error or error
+    if (failure := failure_of(row)) is not None:
+        if benchmark.failure is None or benchmark.failure.skipped:  # an error outranks a skip
+            benchmark.failure = failure
         return
     # Of another unit than time since 1.6: a coefficient of variation is a fraction.
     told_as_time = row.get("aggregate_unit", "time") == "time"
@@ -131,8 +132,9 @@ def _twice(place: Place) -> UserError:
 
 
 def _row(name: str, session: str, benchmark: _Benchmark) -> Row | None:
-    if benchmark.error is not None:
-        return Row(name, {}, Clock.HOST, label=benchmark.label, error=benchmark.error)
+    if (failure := benchmark.failure) is not None:
+        label, error = benchmark.label, str(failure)
+        return Row(name, {}, Clock.HOST, label=label, error=error, skipped=failure.skipped)
     if benchmark.times:
         times, counters = tuple(benchmark.times), _middle(benchmark.counters)
         return Row(

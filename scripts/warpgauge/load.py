@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 from warpgauge.counters import HOST_CLOCK, KNOWN
-from warpgauge.document import Document, Object, as_object, error_of, kind, read, rows_of
+from warpgauge.document import Document, Object, as_object, failure_of, kind, read, rows_of
 from warpgauge.errors import UserError
 from warpgauge.fields import (
     context_strings,
@@ -153,9 +153,11 @@ def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
         require_counters(row, place, KNOWN)
         counters, label = counters_of(row), label_of(row)
         clock = Clock.HOST if counters.get(HOST_CLOCK) or timed_by_host(row) else Clock.DEVICE
-        error = error_of(row)
-        if error is not None:
-            rows[name] = Row(name, {}, clock, counters, label, error)
+        failure = failure_of(row)
+        if failure is not None:
+            rows[name] = Row(
+                name, {}, clock, counters, label, str(failure), skipped=failure.skipped
+            )
             continue
         unit = unit_of(row, place)
         told = seconds(row.get("real_time"), unit, "real_time", place)

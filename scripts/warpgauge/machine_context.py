@@ -27,17 +27,21 @@ COMMIT_VARIABLE = "WARPGAUGE_COMMIT"
 UNKNOWN = ("", "[N/A]", "[Not Supported]", "[Unknown Error]")
 
 
-def source(root: Path) -> dict[str, str]:
+def source(root: Path, apart: Sequence[Path] = (Path("baselines"),)) -> dict[str, str]:
     """The commit that was built and whether the tree differs from it; "" when nobody knows.
 
-    baselines/ does not count as a difference: it is not part of what is measured, and recording
-    a second session must not be refused because of the first. An exported tree that lies in
-    somebody else's repository, unknown to its commit, has none there.
+    What differs in a folder of `apart` does not count, each absolute or as seen from `root`:
+    baselines are not part of what is measured, and recording a second session must not be refused
+    because of the first. An exported tree that lies in somebody else's repository, unknown to its
+    commit, has none there.
     """
     try:
         git.require(root, "rev-parse", "--verify", "--quiet", "HEAD:./")
         commit = git.require(root, "rev-parse", "--verify", "HEAD")
-        changes = git.require(root, "status", "--porcelain", "--", ".", ":(exclude)baselines")
+        ours = root.resolve()
+        inside = [path for one in apart if ours in (path := (ours / one).resolve()).parents]
+        left_out = [f":(exclude,literal){path.relative_to(ours)}" for path in inside]
+        changes = git.require(root, "status", "--porcelain", "-uall", "--", ".", *left_out)
     except UserError:
         told = os.environ.get(COMMIT_VARIABLE, "")
         return {"commit": told, "dirty": "false" if told else ""}

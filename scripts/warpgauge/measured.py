@@ -3,22 +3,22 @@
 
 from __future__ import annotations
 
-from warpgauge.document import TIME_UNITS, Object, error_of
+from warpgauge.document import TIME_UNITS, Failure, Object, failure_of
 from warpgauge.text import cut
 
 _LONGEST = 60  # characters
 _BEYOND_TIME = 1e100  # in any unit: what can be converted to another
 
 
-def fault_of(row: Object) -> str | None:
+def fault_of(row: Object) -> Failure | None:
     """Why it is none; None when it is one."""
-    if (error := error_of(row)) is not None:
-        return error
+    if (failure := failure_of(row)) is not None:
+        return failure
     time, unit = row.get("real_time"), row.get("time_unit", "ns")
     if not (isinstance(time, int | float) and 0.0 < time < _BEYOND_TIME):
-        return f"its time is {cut(repr(time), _LONGEST)}, which is no measurement"
+        return Failure(f"its time is {cut(repr(time), _LONGEST)}, which is no measurement")
     if not (isinstance(unit, str) and unit in TIME_UNITS):
-        return f"its time unit is {cut(repr(unit), _LONGEST)}"
+        return Failure(f"its time unit is {cut(repr(unit), _LONGEST)}")
     return None
 
 

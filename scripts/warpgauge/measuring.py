@@ -16,12 +16,14 @@ from warpgauge import (
     built_from,
     discovery,
     machine_context,
+    manifest,
     progress,
     runner,
     selection,
     system_packages,
 )
 from warpgauge.budget import Budget
+from warpgauge.context import BASELINES, BUILD_DIR
 from warpgauge.counters import GPUS_AT_ONCE
 from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary, Probe
@@ -54,7 +56,7 @@ class Suite:
 
 @dataclass(frozen=True)
 class Built:
-    """The folder of this tree's programs, and the commit and state that they were built from."""
+    """The folder of the programs, and what they were built from: commit, state, and whose it is."""
 
     programs: Path
     source: Mapping[str, str]
@@ -75,7 +77,9 @@ class Measuring:
     watch: GpuWatch | None = None  # over the GPU, once it is known
 
     def built(self) -> Built:
-        """Up to date unless --no-build was given. Raises UserError."""
+        """Up to date unless --no-build was given, or another project's. Raises UserError."""
+        if self.options.build_dir is not None:
+            return self._elsewhere(self.options.build_dir)
         tree = machine_context.source(self.root)
         if self.options.record:
             machine_context.require_committed(tree)
@@ -90,13 +94,26 @@ class Measuring:
             machine_context.require_committed(source)
         return Built(folder, source)
 
+    def _elsewhere(self, folder: Path) -> Built:
+        """Another project's programs as they are, taken to be built from its sources as they are.
+
+        Those are unknown where its manifest does not tell where they lie. Raises UserError.
+        """
+        sources, baselines = manifest.read(folder).source or folder, self.options.baselines
+        apart = [one.absolute() for one in (folder, baselines) if one is not None]
+        source = machine_context.source(sources, apart)
+        if self.options.record:
+            machine_context.require_committed(source)
+        where = {BUILD_DIR: str(folder), BASELINES: str(baselines)}
+        return Built(folder, {**source, **where})
+
     def programs(self, root: Path, *, like: Path | None = None) -> Path:
         """The same of the tree `root`, which may be built as `like` was. Raises UserError."""
         if self.options.build:
             settings = [build.settings(like / "build" / "release")] if like else []
             with progress.status(self.notes) as say:
                 build.build(root, "release", say, self.echo, *settings)
-        return root / "build" / "release" / "benchmarks"
+        return root / "build" / "release"
 
     def _source_of_programs(self, tree: dict[str, str]) -> dict[str, str]:
         """That of the tree, unless other programs are there and --no-build runs them."""
@@ -121,7 +138,7 @@ class Measuring:
         if options.inject:
             selection.require_injected(options.injected_regex, binaries)
         if probe.no_gpu:
-            self.warn(f"No GPU is measured here: {probe.no_gpu}. Only the host family runs.")
+            self.warn(f"No GPU is measured here: {probe.no_gpu}. Only what needs none runs.")
         known = {**machine_context.machine(), **probe.context}
         known |= machine_context.gpu(probe.context.get("gpu_uuid", ""))
         if self.at_once > 1:
@@ -132,7 +149,8 @@ class Measuring:
 
     def _probe(self, everything: Sequence[Binary]) -> Probe:
         if not any(binary.needs_gpu for binary in everything):
-            return Probe({}, "the GPU benchmarks are not built, for want of nvcc")
+            missing = "the GPU benchmarks are not built, for want of nvcc"
+            return Probe({}, missing if self.options.build_dir is None else "no program needs one")
         where = (self._gpu_arguments, self.scratch, self._gpu_environment)
         return discovery.probe(everything, *where)
 

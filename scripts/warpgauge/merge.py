@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from warpgauge.counters import (
+    FLAWS,
     FULL_SUITE,
     LEFT_OUT,
     RESOURCES,
@@ -18,17 +19,16 @@ from warpgauge.counters import (
 )
 from warpgauge.delivered import Outcome
 from warpgauge.discovery import Binary
-from warpgauge.document import TIME_UNITS
+from warpgauge.document import TIME_UNITS, Failure
 from warpgauge.fields import counters_of, label_of, number_or_zero, timed_by_host, with_host_time
 from warpgauge.measured import is_run
-from warpgauge.model import SKIPPED
 
 JsonRow = dict[str, Any]
 
 SIGNIFICANT_DIGITS = 7  # far below any noise, and short in a diff
 
 # Counters that are no measurement, whose last digit counts.
-_EXACT = frozenset((*RESOURCES, "clock_event_reasons", SOURCE_LINE))
+_EXACT = frozenset((*RESOURCES, *FLAWS, "clock_event_reasons", SOURCE_LINE))
 
 
 def rows(
@@ -53,7 +53,7 @@ def rows(
         places = {"family_index": family_index, "per_family_instance_index": 0}
         if binary.fault is not None:
             fault = f"{binary.path.name}: {binary.fault}"
-            merged.append(_errored({"name": binary.family, **places}, fault))
+            merged.append(_failed({"name": binary.family, **places}, Failure(fault)))
             continue
         family = binary.family
         processes = [one for one in by_binary[family] if one.binary.names]
@@ -79,20 +79,21 @@ def _runs(outcome: Outcome) -> list[JsonRow]:
 def _row(identity: JsonRow, processes: Sequence[Outcome], paired: bool) -> JsonRow:
     measured = []
     reported: list[JsonRow] = []
-    failure = "" if processes else "it was not run"
-    skips: list[tuple[Outcome, str]] = []
+    failure = None if processes else Failure("it was not run")
+    skips: list[tuple[Outcome, Failure]] = []
     for outcome in processes:
         found = [row for row in _runs(outcome) if row["name"] == identity["name"]]
         reported += found
-        why = outcome.failures.get(identity["name"], "" if found else "it was not reported")
-        if why.startswith(SKIPPED):
+        missing = None if found else Failure("it was not reported")
+        why = outcome.failures.get(identity["name"], missing)
+        if why is not None and why.skipped:
             skips.append((outcome, why))
-        elif why:
-            failure = failure or _at(outcome, why)
+        elif why is not None:
+            failure = failure or Failure(f"in round {outcome.round}: {why}")
         else:
             measured.append({**_process_row(found), "round": outcome.round})
     if failure := failure or _skipped(skips, measured):
-        return _timed(_errored(identity, failure) | _origin(reported), reported)
+        return _timed(_failed(identity, failure) | _origin(reported), reported)
     kept = _undisturbed(measured)
     times = [row["real_time"] for row in kept]
     rounds = {"process_rounds": [row["round"] for row in kept]} if paired else {}
@@ -116,15 +117,17 @@ def _timed(merged: JsonRow, rows: Sequence[JsonRow]) -> JsonRow:
     return with_host_time(merged) if any(map(timed_by_host, rows)) else merged
 
 
-def _skipped(skips: Sequence[tuple[Outcome, str]], measured: Sequence[JsonRow]) -> str:
+def _skipped(
+    skips: Sequence[tuple[Outcome, Failure]], measured: Sequence[JsonRow]
+) -> Failure | None:
     """Why a benchmark that some processes skipped, and none failed, has no time."""
     if not skips:
-        return ""
+        return None
     outcome, why = skips[0]
     if not measured:
         return why
-    reason = why.removeprefix(SKIPPED)
-    return f"skipped in round {outcome.round} ({reason}), measured in round {measured[0]['round']}"
+    in_round = f"skipped in round {outcome.round} ({why.message})"
+    return Failure(f"{in_round}, measured in round {measured[0]['round']}")
 
 
 def _undisturbed(measured: Sequence[JsonRow]) -> Sequence[JsonRow]:
@@ -159,19 +162,18 @@ def _process_row(repetitions: Sequence[JsonRow]) -> JsonRow:
     }
 
 
-def _errored(identity: JsonRow, message: str) -> JsonRow:
+def _failed(identity: JsonRow, failure: Failure) -> JsonRow:
+    """An errored row for every reader of Google Benchmark's JSON; a field says if it is a skip."""
     nothing = {"iterations": 0, "real_time": 0.0, "cpu_time": 0.0, "time_unit": "ns"}
-    return {**_fixed(identity), **nothing, "error_occurred": True, "error_message": message}
+    told = {"error_occurred": True, "error_message": failure.message}
+    skip = {"skipped": True} if failure.skipped else {}
+    return {**_fixed(identity), **nothing, **told, **skip}
 
 
 def _origin(rows: Sequence[JsonRow]) -> JsonRow:
     """Where a benchmark that failed comes from, as far as one of its rows tells."""
     told = combined([counters_of(row) for row in rows])
     return {key: told[key] for key in (SOURCE_LINE, FULL_SUITE) if key in told}
-
-
-def _at(outcome: Outcome, why: str) -> str:
-    return f"in round {outcome.round}: {why}"
 
 
 def _fixed(identity: JsonRow) -> JsonRow:

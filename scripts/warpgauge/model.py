@@ -9,9 +9,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-# How the `error` of a benchmark begins that its program skipped; the reason follows.
-SKIPPED = "skipped: "
-
 
 class Clock(Enum):
     """What a row was timed with; it decides how far the time may move without a cause."""
@@ -62,6 +59,7 @@ class Row:
     """One benchmark: for each session the central time of every process, in seconds.
 
     `rounds` numbers those processes where it matters which of two sides' ran beside each other.
+    `error` says why there are none. `skipped`: its machine cannot run it, and nobody is at fault.
     `contradicted` where the file's own summary of them is another time. `iterations` are those of
     all processes, `cpu_seconds` an iteration's on the CPU: 0 where the file does not tell.
     """
@@ -76,15 +74,11 @@ class Row:
     contradicted: bool = False
     iterations: int = 0
     cpu_seconds: float = 0.0
+    skipped: bool = False
 
     @property
     def family(self) -> str:
         return self.name.split("/", 1)[0]
-
-    @property
-    def skipped(self) -> bool:
-        """Whether it has no time because the machine cannot run it, and nobody is at fault."""
-        return self.error is not None and self.error.startswith(SKIPPED)
 
 
 @dataclass(frozen=True)

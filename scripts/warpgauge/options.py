@@ -28,6 +28,9 @@ PROCESSES = 7
 QUICK_PROCESSES = 3
 
 EVERY_GPU = "all"
+
+# Of the project that --build-dir names, unless --baselines does; in the working directory.
+_BASELINES = Path("baselines")
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 # Formats of which two cannot follow each other in one stream.
@@ -47,6 +50,8 @@ class Options:
     budget_s: float | None
     out: Path | None
     baseline: Path | None
+    build_dir: Path | None  # of another project
+    baselines: Path | None  # the folder of that project's
     device: int | str | None
     parallel: bool
     against: str
@@ -92,11 +97,13 @@ def parse(argv: Sequence[str]) -> Options:
         budget_s=given.budget,
         out=given.out,
         baseline=given.baseline,
+        build_dir=given.build_dir,
+        baselines=given.baselines or (_BASELINES if given.build_dir else None),
         device=given.device,
         parallel=given.parallel,
         against=given.against or "",
         confirm_beside=given.confirm_beside or "",
-        confirm=not given.no_confirm,
+        confirm=not given.no_confirm and given.build_dir is None,
         second_look=not given.quick,
         record=given.record,
         self_check=given.self_check is not None,
@@ -106,7 +113,7 @@ def parse(argv: Sequence[str]) -> Options:
         seed=random.SystemRandom().getrandbits(32) if given.seed is None else given.seed,
         timeout_s=given.timeout,
         wait=not given.no_wait,
-        build=not given.no_build,
+        build=not given.no_build and given.build_dir is None,
         quiet=given.quiet,
         verbose=given.verbose,
         formats=Formats.parse(given.format, given.export),
@@ -125,6 +132,7 @@ def parse(argv: Sequence[str]) -> Options:
         _refuse("--quiet", {"--verbose": options.verbose})
     if options.record:
         _check_recordable(options)
+    _check_build_dir(options)
     if options.self_check:
         others: dict[str, object] = {"--record": options.record, "--against": options.against}
         others |= {"--inject": options.inject, "--out": options.out, "--format": given.format}
@@ -158,6 +166,22 @@ def _check_resuming(given: Mapping[str, object], usual: Mapping[str, object]) ->
     _refuse("--resume", {f"--{name.replace('_', '-')}": True for name in changed})
 
 
+def _check_build_dir(options: Options) -> None:
+    if options.build_dir is None:
+        if options.baselines is not None:
+            raise UserError("--baselines is of another project: give its --build-dir, too")
+        return
+    for option, given in (
+        ("--against", options.against),
+        ("--confirm-beside", options.confirm_beside),
+    ):
+        if given:
+            raise UserError(
+                f"{option} does not go with --build-dir, of which no other commit is built here: "
+                "scripts/beside compares two build folders"
+            )
+
+
 def _check_recordable(options: Options) -> None:
     """A baseline is the whole suite, as it is, measured often enough."""
     spoiled = {
@@ -166,7 +190,8 @@ def _check_recordable(options: Options) -> None:
         "--filter": options.filter,
         "--inject": options.inject,
         "--baseline": options.baseline,
-        "--no-build, which may run the build of another commit": not options.build,
+        "--no-build, which may run the build of another commit": not options.build
+        and options.build_dir is None,
         f"fewer than {FEWEST_PROCESSES} processes": options.processes < FEWEST_PROCESSES,
     }
     _refuse("--record", spoiled)
@@ -204,6 +229,11 @@ def _parser() -> Parser:
         f"{QUICK_PROCESSES} processes of everything, then more of what is still open")  # fmt: skip
     add("--out", metavar="FILE", type=Path, help="run file; default build/runs/<time>.json")
     add("--baseline", metavar="PATH", type=Path, help="default baselines/<this GPU model>")
+    add("--build-dir", metavar="DIR", type=_folder, help="measure the programs of another "
+        "project's build folder as they are, by their manifest; run files go to DIR/runs, and "
+        "nothing is measured again beside another commit")  # fmt: skip
+    add("--baselines", metavar="DIR", type=Path, help="with --build-dir: that project's baselines "
+        f"and policy, and where --record adds to; default {_BASELINES}")  # fmt: skip
     add("--against", metavar="REF", type=_revision, help="build this commit too, and "
         "measure both in turns, instead of comparing with a baseline")  # fmt: skip
     add("--confirm-beside", metavar="REF", type=_revision, help="measure what differs from the "
@@ -246,6 +276,12 @@ def _revision(text: str) -> str:
     if not text.strip() or not text.isprintable():
         raise argparse.ArgumentTypeError(f"{text!r} names no commit")
     return text
+
+
+def _folder(text: str) -> Path:
+    if not text or not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is no folder")
+    return Path(text)
 
 
 def _device(text: str) -> int | str:

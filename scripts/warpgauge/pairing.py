@@ -22,8 +22,6 @@ from warpgauge.text import inert, quantity
 # How the reason of a MISSING benchmark ends that simply is not there.
 GONE = ", but the candidate does not have it"
 
-_OF_THE_TIMES = frozenset((Allowance.THROTTLED, Allowance.OTHER_PROCESSES, Allowance.PARALLEL))
-
 
 @dataclass(frozen=True)
 class Pairing:
@@ -101,7 +99,7 @@ def waived(
 
 def _invalid(row: Row, objections: Collection[Objection]) -> Verdict:
     """Without the rates where they are no result either."""
-    disturbed = any(one.allowance in _OF_THE_TIMES for one in objections)
+    disturbed = any(one.allowance in disturbance.ALLOWANCES for one in objections)
     counters = {} if disturbed else row.counters
     told = reason(objections)
     return Verdict(row.name, Outcome.INVALID, row.clock, reason=told, counters=counters)

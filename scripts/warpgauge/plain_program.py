@@ -24,18 +24,16 @@ _NOTHING = "--benchmark_filter=^$"
 
 @dataclass(frozen=True)
 class PlainProgram(Binary):
-    """It is its own family, by the name of its file. `names` begin with `prefix`."""
+    """It is its own family, by the name of its file. `names` begin with `prefix`.
+
+    Nobody knows whether it needs a GPU: so the GPU is looked after when it ends badly.
+    """
 
     prefix: str = ""
 
     @property
     def family(self) -> str:
         return self.path.name
-
-    @property
-    def needs_gpu(self) -> bool:
-        """Nobody knows: so the GPU is looked after when it ends badly."""
-        return True
 
     @property
     def claims(self) -> tuple[str, ...]:

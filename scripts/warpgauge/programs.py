@@ -108,7 +108,8 @@ class _Invocation:
     def _paths(self) -> RunPaths:
         """Raises UserError for what must not be written."""
         options, baselines = self.asked.options, self.root / "baselines"
-        paths = RunPaths(options.out) if options.out else named_after(self.root, datetime.now())
+        runs = self.root / "build" / "runs"
+        paths = RunPaths(options.out) if options.out else named_after(runs, datetime.now())
         for path in paths.pair:
             output_file.check_run_file(path, baselines, [])
         command_log.require_ours(paths.log)

@@ -22,8 +22,9 @@ from warpgauge.comparison import (
     ResourceChange,
     Verdict,
 )
+from warpgauge.document import Failure
 from warpgauge.json_file import parsed
-from warpgauge.model import SKIPPED, Clock, Record, Row, Session, Source
+from warpgauge.model import Clock, Record, Row, Session, Source
 from warpgauge.place import Place
 from warpgauge.report import State
 from warpgauge.stats import ALPHA
@@ -40,10 +41,9 @@ Json = Mapping[str, Any]
 T = TypeVar("T")
 
 # Why a row failed is the verdict's reason: of the row itself it only counts that it did.
-_ERRORS = {
-    State.MEASURED.value: None,
-    State.FAILED.value: "failed",
-    State.SKIPPED.value: f"{SKIPPED}on that machine",
+_FAILURES = {
+    State.FAILED.value: Failure("failed"),
+    State.SKIPPED.value: Failure("on that machine", skipped=True),
 }
 
 
@@ -126,12 +126,20 @@ def _side(side: Json, rows: Mapping[str, Row], place: Place) -> Record:
 
 def _rows(verdicts: Sequence[Verdict], states: Sequence[Json], side: str) -> dict[str, Row]:
     """What is known of a side's rows: which there are, which failed, and their counters."""
-    return {
-        one.name: Row(one.name, {}, one.clock, counters, error=_ERRORS[state[side]])
-        for one, state in zip(verdicts, states, strict=True)
-        if state[side] != State.ABSENT.value
-        for counters in (one.counters if side == "candidate" else one.baseline_counters,)
-    }
+    rows = {}
+    for one, told in zip(verdicts, states, strict=True):
+        state = told[side]
+        if state != State.ABSENT.value:
+            counters = one.counters if side == "candidate" else one.baseline_counters
+            rows[one.name] = Row(
+                one.name,
+                {},
+                one.clock,
+                counters,
+                error=str(_FAILURES[state]) if state in _FAILURES else None,
+                skipped=state == State.SKIPPED.value,
+            )
+    return rows
 
 
 def _verdict(one: Json) -> Verdict:

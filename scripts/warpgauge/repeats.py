@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from warpgauge.counters import is_disturbed
-from warpgauge.document import error_of
+from warpgauge.document import failure_of
 from warpgauge.partial_report import Report
 
 # So many tries in a row that are disturbed again, and the GPU is taken to stay as it is.
@@ -33,7 +33,7 @@ class Budget:
 def disturbed(reports: Iterable[Report]) -> tuple[str, ...]:
     """The benchmarks that were disturbed in any of them."""
     rows = (row for report in reports for row in report.get("benchmarks", []))
-    found = (row["name"] for row in rows if error_of(row) is None and _is_disturbed(row))
+    found = (row["name"] for row in rows if failure_of(row) is None and _is_disturbed(row))
     return tuple(dict.fromkeys(found))
 
 

@@ -64,12 +64,11 @@ class RunPaths:
         options.formats.check(baselines, [*inputs, *runs])
 
 
-def named_after(root: Path, now: datetime) -> RunPaths:
-    """Where a run goes when the user names no file; its folder is made.
+def named_after(folder: Path, now: datetime) -> RunPaths:
+    """Where a run goes, in `folder`, when the user names no file; the folder is made.
 
     Two runs of one second get two names.
     """
-    folder = root / "build" / "runs"
     folder.mkdir(parents=True, exist_ok=True)
     name, number = f"{now:%Y-%m-%d-%H%M%S}", 1
     stem = name
