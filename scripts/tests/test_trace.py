@@ -130,19 +130,9 @@ def test_a_look_at_the_clock_is_no_region() -> None:
     assert regions(made.activities) == []
 
 
-@pytest.mark.parametrize("enumeration", ["5Place", "11SamplePoint"])
-def test_a_stamp_is_known_by_its_kernel_whatever_its_enumeration_is_called(
-    enumeration: str,
-) -> None:
-    made = Tape()
-    for name in (BEFORE_WORK, WORK, AFTER_WORK):
-        made.add("kernel", name.replace("5Place", enumeration), 100)
-    assert [len(region) for region in regions(made.activities)] == [1]
-
-
 def test_a_kernel_of_the_same_name_elsewhere_is_work() -> None:
     made = Tape()
-    for name in (BEFORE_WORK, "_ZN4mine12stamp_kernelILi2EEvv", "_Z12delay_kernelm", AFTER_WORK):
+    for name in (BEFORE_WORK, "_ZN4mine19clock_sample_kernelILi2EEvv", "_Z12delay_kernelm", AFTER_WORK):
         made.add("kernel", name, 100)
     assert [len(region) for region in regions(made.activities)] == [2]
 

@@ -19,7 +19,7 @@ from warpgauge.text import plural
 
 # The stamps of fixtures/cuda/sm_clock.cu, each with its place, as the compiler writes their names:
 # a value of an enumeration, whatever that is called.
-_STAMP = re.compile(r"_ZN9warpgauge\d+_GLOBAL__N_.*12stamp_kernelILNS_\w+?E(\d)E")
+_STAMP = re.compile(r"_ZN9warpgauge\d+_GLOBAL__N_.*19clock_sample_kernelILNS_11SamplePointE(\d)E")
 _BEFORE_WORK, _AFTER_WORK, _AFTER_TAIL = 1, 2, 3
 
 
