@@ -33,7 +33,9 @@ endfunction()
 function(warpgauge_add_library name alias)
   add_library(${name})
   add_library(warpgauge::${alias} ALIAS ${name})
-  set_target_properties(${name} PROPERTIES EXPORT_NAME ${alias} POSITION_INDEPENDENT_CODE ON
+  # A project that hides its symbols includes this one: those of a shared library stay visible.
+  set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET default CUDA_VISIBILITY_PRESET default
+    VISIBILITY_INLINES_HIDDEN OFF EXPORT_NAME ${alias} POSITION_INDEPENDENT_CODE ON
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
     INSTALL_RPATH "\$ORIGIN" INSTALL_RPATH_USE_LINK_PATH ON)
   target_compile_features(${name} PUBLIC cxx_std_20)

@@ -17,6 +17,9 @@ function(warpgauge_add_benchmark)
   endif()
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_link_libraries(${arg_NAME} PRIVATE ${main} ${arg_LIBRARIES})
+  # Where warpgauge is a shared library, hidden registrations would not reach it.
+  set_target_properties(${arg_NAME} PROPERTIES CXX_VISIBILITY_PRESET default
+    CUDA_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)
   warpgauge_add_context(${arg_NAME})
   _warpgauge_list_program()
   if(NOT arg_NO_TEST)
