@@ -2,7 +2,7 @@
 # An installed package where there is one, else these exact sources.
 include(FetchContent)
 set(BENCHMARK_ENABLE_TESTING OFF)
-set(BENCHMARK_ENABLE_INSTALL OFF)
+set(BENCHMARK_ENABLE_INSTALL ${WARPGAUGE_INSTALL}) # what is exported needs it exported
 set(BENCHMARK_ENABLE_WERROR OFF)
 set(INSTALL_GTEST OFF)
 set(CMAKE_POLICY_DEFAULT_CMP0077 NEW) # the options above reach the fetched projects
@@ -12,7 +12,9 @@ FetchContent_Declare(benchmark
   URL_HASH SHA256=6bc180a57d23d4d9515519f92b0c83d61b05b5bab188961f36ac7b06b0d9e9ce
   SYSTEM DOWNLOAD_EXTRACT_TIMESTAMP FALSE
   FIND_PACKAGE_ARGS 1.7)
-FetchContent_MakeAvailable(benchmark)
+if(NOT TARGET benchmark::benchmark) # the project that includes this one may have it
+  FetchContent_MakeAvailable(benchmark)
+endif()
 if(WARPGAUGE_TESTS)
   FetchContent_Declare(googletest
     URL https://github.com/google/googletest/archive/refs/tags/v1.14.0.tar.gz

@@ -8,16 +8,18 @@ file(MAKE_DIRECTORY "${WARPGAUGE_INCLUDE_DIR}")
 file(CREATE_LINK "${PROJECT_SOURCE_DIR}/fixtures" "${WARPGAUGE_INCLUDE_DIR}/warpgauge" SYMBOLIC)
 
 # warpgauge_set_options(target...)
-# Warnings as errors, the sanitizers where asked for, and "kernels/..." and "benchmarks/..." as
-# include paths.
+# Warnings as errors (not inside another project, whose compiler may know more of them), the sanitizers
+# where asked for, and "kernels/..." and "benchmarks/..." as include paths.
 function(warpgauge_set_options)
   foreach(target IN LISTS ARGN)
     target_compile_features(${target} PRIVATE cxx_std_20)
     target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
-    target_compile_options(${target} PRIVATE
-      $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror>
-      # -Wpedantic would object to the code nvcc generates; -Wshadow and -Wconversion to Thrust's.
-      "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:--Werror all-warnings -Xcompiler=-Wall,-Wextra,-Werror>")
+    if(PROJECT_IS_TOP_LEVEL)
+      target_compile_options(${target} PRIVATE
+        $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror>
+        # -Wpedantic would object to the code nvcc generates; -Wshadow and -Wconversion to Thrust's.
+        "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:--Werror all-warnings -Xcompiler=-Wall,-Wextra,-Werror>")
+    endif()
     if(WARPGAUGE_SANITIZE)
       set(sanitize -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
       target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${sanitize}>)
@@ -31,13 +33,15 @@ endfunction()
 function(warpgauge_add_library name alias)
   add_library(${name})
   add_library(warpgauge::${alias} ALIAS ${name})
-  set_target_properties(${name} PROPERTIES EXPORT_NAME ${alias} POSITION_INDEPENDENT_CODE ON
-    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  # A project that hides its symbols includes this one: those of a shared library stay visible.
+  set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET default CUDA_VISIBILITY_PRESET default
+    VISIBILITY_INLINES_HIDDEN OFF EXPORT_NAME ${alias} POSITION_INDEPENDENT_CODE ON
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    INSTALL_RPATH "\$ORIGIN" INSTALL_RPATH_USE_LINK_PATH ON)
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_include_directories(${name} PUBLIC
     "$<BUILD_INTERFACE:${WARPGAUGE_INCLUDE_DIR}>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
   warpgauge_set_options(${name})
-  set_property(GLOBAL APPEND PROPERTY WARPGAUGE_LIBRARIES ${name})
 endfunction()
 
 # warpgauge_add_test(NAME n SOURCES s... LIBRARIES l... LABEL host|gpu)
