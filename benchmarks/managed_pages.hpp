@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include <warpgauge/core/units.hpp>
 #include <warpgauge/cuda/memory.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
 
