@@ -81,8 +81,8 @@ auto cublas(GemmShape shape, const Arithmetic& arithmetic, std::size_t batch = 1
   };
 }
 
-/// What cuBLAS reaches with floats at 4096, with 16 bits at 8192: a millisecond of work or more,
-/// for the clock of shorter work alone is not a steady one. Tensor cores multiply f16 and bf16 at
+/// What cuBLAS reaches with floats at 4096, with 16 bits at 8192: a millisecond or more, for
+/// the clock is not steady in shorter operations. Tensor cores multiply f16 and bf16 at
 /// one rate, so bf16 stands for both.
 template <class T>
 ComputeCeiling cublas_ceiling(const Arithmetic& arithmetic) {

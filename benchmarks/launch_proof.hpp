@@ -30,7 +30,7 @@ namespace warpgauge {
 /// Every kernel that was launched must have run, and once.
 class Tally {
  public:
-  /// A kernel that counts on by `step`. Whoever launches it tells launched().
+  /// A kernel that adds `step` to the count. Whoever launches it calls launched().
   Operation counting(std::uint64_t step) {
     return [count = count_.data(), step](const Iteration& at) {
       kernels::tally(count, step, at.stream);
@@ -54,7 +54,7 @@ class Tally {
 
 /// Throws WrongResult unless `operation` issues `kernel` (kernels/empty.hpp) so many times, each as
 /// one warp, and nothing else: read from what it puts on a stream that is captured. An empty kernel
-/// leaves no other trace: that what was launched has run, only the synchronisation tells that
+/// leaves no other trace: that what was launched has run, only the synchronisation shows, which
 /// reports no error.
 inline void require_launches(const Operation& operation, const void* kernel, std::size_t times,
                              const Iteration& at) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies between host and device, and on the device: bound by the bus, the host's memory for
-// pageable copies, the driver's work a call for small ones, and device memory (bytes read and bytes
+// pageable copies, the driver's time a call for small ones, and device memory (bytes read and bytes
 // written) on the device. `bytes` are those of one way, `pieces` of `piece_bytes` each where a copy
 // has many.
 #include <vector>
@@ -44,7 +44,7 @@ void copy(GpuCase& gpu, Way way) {
 }
 
 /// cudaMemcpy. To and from page-locked memory, and to pageable memory, it returns when the copy has
-/// ended: the driver's work a call, from a few MiB on the same as an asynchronous copy. Otherwise
+/// ended: the driver's time a call, from a few MiB on the same as an asynchronous copy. Otherwise
 /// (CUDA Runtime API, "API synchronization behavior") the time is that of the call and not of the
 /// copy, so that it is no byte's: from pageable memory it returns when all of it is in memory of
 /// the driver's, which for small sizes is before the copy has ended, and on the device it waits for
@@ -140,7 +140,7 @@ void copy_2d(GpuCase& gpu, Way way) {
   });
 }
 
-/// Small copies one call each: bound by the driver's work a call.
+/// Small copies one call each: bound by the driver's time a call.
 void copy_in_a_loop(GpuCase& gpu, Way way) {
   const Rows pieces(gpu, way, gpu.param("pieces"), gpu.param("piece_bytes"));
   gpu.host_calls(synchronised([=](const Iteration& at) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread does while it waits for the device: how it is told, and how that is seen.
+// What a thread does while it waits for the device: how that is chosen, and how it is seen.
 #pragma once
 
 #include <sched.h>
