@@ -12,7 +12,7 @@ namespace {
 
 using namespace warpgauge;
 
-constexpr std::size_t blocks_per_sm = 4;  // see kernels/cache_read.cu
+constexpr std::size_t blocks_per_sm = 4;  // see kernels/memory/cache_read.cu
 
 /// Integers read past the L1 by the whole device, `read_bytes` in all or a little more. `traffic`:
 /// what bounds them, if none of them is found in a cache.

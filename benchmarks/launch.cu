@@ -227,7 +227,7 @@ const GpuBenchmark link_programmatic{"launch/link_programmatic", {in_full_suite}
 
 using kernels::Copy;
 
-/// `copy` as one of kernels/elementwise.hpp.
+/// `copy` as one of kernels/elementwise/elementwise.hpp.
 template <class Transform>
 void issue_copy(GpuCase& gpu, const Transform& copy) {
   const auto in = gpu.input<float>(1);

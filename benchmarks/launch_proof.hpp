@@ -52,10 +52,10 @@ class Tally {
   std::uint64_t launched_ = 0;
 };
 
-/// Throws WrongResult unless `operation` issues `kernel` (kernels/empty.hpp) so many times, each as
-/// one warp, and nothing else: read from what it puts on a stream that is captured. An empty kernel
-/// leaves no other trace: that what was launched has run, only the synchronisation shows, which
-/// reports no error.
+/// Throws WrongResult unless `operation` issues `kernel` (kernels/launch/empty.hpp) so many times,
+/// each as one warp, and nothing else: read from what it puts on a stream that is captured. An
+/// empty kernel leaves no other trace: that what was launched has run, only the synchronisation
+/// shows, which reports no error.
 inline void require_launches(const Operation& operation, const void* kernel, std::size_t times,
                              const Iteration& at) {
   const Graph issued = Graph::capture(at.stream, [&] { operation(at); });
@@ -89,7 +89,7 @@ inline Operation one_empty(GpuCase& gpu, std::size_t argument_bytes, Operation o
 }
 
 /// Operation of one launch that must show what `blocks` blocks write which exchange their numbers
-/// in groups of `group` (kernels/blocks.hpp).
+/// in groups of `group` (kernels/launch/blocks.hpp).
 inline Operation exchanging(GpuCase& gpu, std::size_t blocks, std::size_t group,
                             const std::function<void(const Iteration&, float*)>& launch) {
   const auto out = gpu.output<float>(blocks);

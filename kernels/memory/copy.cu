@@ -13,7 +13,7 @@
 
 namespace warpgauge::kernels {
 
-// As vector_threads, for the same reason: see elementwise_vector.cuh.
+// As vector_threads, for the same reason: see elementwise/vector.cuh.
 inline constexpr unsigned copy_threads = 128;
 inline constexpr unsigned touch_threads = 128;
 inline constexpr unsigned packed_rows_threads = 256;
