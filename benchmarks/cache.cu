@@ -12,7 +12,7 @@ namespace {
 
 using namespace warpgauge;
 
-constexpr std::size_t blocks_per_sm = 4;  // see kernels/cache_read.cu
+constexpr std::size_t blocks_per_sm = 4;  // see kernels/memory/cache_read.cu
 
 /// Integers read past the L1 by the whole device, `read_bytes` in all or a little more. `traffic`:
 /// what bounds them, if none of them is found in a cache.
@@ -79,21 +79,21 @@ void chase(GpuCase& gpu, CacheState cache_state) {
              cache_state);
 }
 
-GpuBenchmark chase_hot(std::vector<std::size_t> bytes, std::vector<std::size_t> full,
-                       std::size_t loads,
-                       std::source_location where = std::source_location::current()) {
-  return {"cache/chase_hot",
-          {{"bytes", std::move(bytes), std::move(full)}, {"loads", {loads}}},
-          [](GpuCase& gpu) { chase(gpu, CacheState::hot); },
-          where};
+void chase_hot(GpuCase& gpu) {
+  chase(gpu, CacheState::hot);
 }
 
 // A pointer each 128 bytes, and loads enough to come by all of them: rings that stay in the L1,
 // that stay in the L2 ...
-const GpuBenchmark chase_l1 = chase_hot({16 << 10}, {4 << 10, 128 << 10}, 100'000);
-const GpuBenchmark chase_l2 = chase_hot({2 << 20}, {1 << 20}, 16'384);
-const GpuBenchmark chase_more_of_l2 = chase_hot({}, {8 << 20}, 65'536);
-const GpuBenchmark chase_most_of_l2 = chase_hot({}, {16 << 20}, 131'072);
+const GpuBenchmark chase_l1{"cache/chase_hot",
+                            {{"bytes", {16 << 10}, {4 << 10, 128 << 10}}, {"loads", {100'000}}},
+                            chase_hot};
+const GpuBenchmark chase_l2{
+    "cache/chase_hot", {{"bytes", {2 << 20}, {1 << 20}}, {"loads", {16'384}}}, chase_hot};
+const GpuBenchmark chase_more_of_l2{
+    "cache/chase_hot", {{"bytes", {}, {8 << 20}}, {"loads", {65'536}}}, chase_hot};
+const GpuBenchmark chase_most_of_l2{
+    "cache/chase_hot", {{"bytes", {}, {16 << 20}}, {"loads", {131'072}}}, chase_hot};
 // ... and that no cache holds; 1 GiB is also more than its TLBs reach.
 const GpuBenchmark chase_memory{"cache/chase",
                                 {{"bytes", {1 << 30}, {256 << 20}}, {"loads", {1000}}},

@@ -4,11 +4,17 @@
 // arithmetic; by the loads in flight where it moves one element (scalar, grid_stride, misaligned);
 // by launches where n is small. Bytes are those that an operation asks for, each once.
 #include <algorithm>
+#include <functional>
+#include <source_location>
+#include <string>
+#include <type_traits>
+#include <vector>
 
+#include <warpgauge/core/for_types.hpp>
 #include <warpgauge/core/units.hpp>
 #include <warpgauge/cuda/device.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
-#include "benchmarks/elementwise_ways.hpp"
+#include "benchmarks/elementwise_operations.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 
 namespace {
@@ -24,58 +30,41 @@ using Launcher = void (*)(const In*, Out*, std::size_t, cudaStream_t, Op);
 template <class T>
 using AxpyLauncher = void (*)(Axpy, const T*, const T*, T*, std::size_t, cudaStream_t);
 
-template <class In, class Out>
-std::string type_name() {
-  const std::string in = element_name<In>;
-  return std::is_same_v<In, Out> ? in : in + "_to_" + element_name<Out>;
-}
-
-void require_supported(const std::string& variant) {
-  if (variant.ends_with("_cub") && !cub_transforms()) {
-    throw Unsupported("needs cub::DeviceTransform, which CUDA 13.0 has");
-  }
-}
+// Bodies of benchmarks, to be registered by name below.
 
 template <class Op, class In = float, class Out = In>
-GpuBenchmark unary(const std::string& variant, Launcher<Op, In, Out> launch, const Axis& n,
-                   CacheState cache_state = CacheState::cold,
-                   std::source_location where = std::source_location::current()) {
-  const auto body = [=](GpuCase& gpu) {
-    require_supported(variant);
+auto unary(Launcher<Op, In, Out> launch, CacheState cache_state = CacheState::cold) {
+  return [=](GpuCase& gpu) {
     const std::size_t count = gpu.param("n");
     const auto in = gpu.input<In>(count);
     const auto out = gpu.output<Out>(count);
     gpu.moves_bytes(count * (sizeof(In) + sizeof(Out)));
-    gpu.verify(out, tolerance<Op, In, Out>(),
-               [=](const Iteration& at, Window part, double* expected) {
-                 transform_reference<Op, In>(in[at] + part.first, expected, part.count, at.stream);
-               });
+    gpu.verify(
+        out, tolerance<Op, In, Out>(), [=](const Iteration& at, Window window, double* expected) {
+          transform_reference<Op, In>(in[at] + window.first, expected, window.count, at.stream);
+        });
     gpu.replay([=](const Iteration& at) { launch(in[at], out[at], count, at.stream, Op{}); },
                cache_state);
   };
-  return {"elementwise/" + variant + "/" + type_name<In, Out>(), {n}, body, where};
 }
 
 // 12 bytes an element of floats.
 template <class T>
-GpuBenchmark axpy(const std::string& variant, AxpyLauncher<T> launch, const Axis& n,
-                  std::source_location where = std::source_location::current()) {
-  const auto body = [=](GpuCase& gpu) {
-    require_supported(variant);
+auto axpy(AxpyLauncher<T> launch) {
+  return [=](GpuCase& gpu) {
     const std::size_t count = gpu.param("n");
     const auto x = gpu.input<T>(count);
     const auto y = gpu.input<T>(count);
     const auto out = gpu.output<T>(count);
     gpu.moves_bytes(3 * count * sizeof(T));
     gpu.verify(out, tolerance<Axpy, T, T>(),
-               [=](const Iteration& at, Window part, double* expected) {
-                 axpy_reference(Axpy{}, x[at] + part.first, y[at] + part.first, expected,
-                                part.count, at.stream);
+               [=](const Iteration& at, Window window, double* expected) {
+                 axpy_reference(Axpy{}, x[at] + window.first, y[at] + window.first, expected,
+                                window.count, at.stream);
                });
     gpu.replay(
         [=](const Iteration& at) { launch(Axpy{}, x[at], y[at], out[at], count, at.stream); });
   };
-  return {"elementwise/" + variant + "/" + element_name<T>, {n}, body, where};
 }
 
 template <class T>
@@ -83,11 +72,8 @@ using ChainLauncher = void (*)(const Chain&, const T*, T*, T*, std::size_t, cuda
 
 // Four kernels, each of which reads and writes device memory: four times the bytes of one.
 template <class T>
-GpuBenchmark chain_of_four_kernels(const std::string& variant, ChainLauncher<T> launch,
-                                   const Axis& n,
-                                   std::source_location where = std::source_location::current()) {
-  const auto body = [=](GpuCase& gpu) {
-    require_supported(variant);
+auto four_kernels(ChainLauncher<T> launch) {
+  return [=](GpuCase& gpu) {
     const std::size_t count = gpu.param("n");
     const auto in = gpu.input<T>(count);
     const auto scratch = gpu.output<T>(count);
@@ -95,8 +81,8 @@ GpuBenchmark chain_of_four_kernels(const std::string& variant, ChainLauncher<T> 
     gpu.moves_bytes(4 * 2 * count * sizeof(T));
     const auto verify = [&](const Buffer<T>& written, Chain op, double roundings) {
       const Tolerance steps{.absolute = 1.01 * roundings * unit_roundoff<T>};
-      gpu.verify(written, steps, [=](const Iteration& at, Window part, double* expected) {
-        transform_reference<Chain, T>(in[at] + part.first, expected, part.count, at.stream, op);
+      gpu.verify(written, steps, [=](const Iteration& at, Window window, double* expected) {
+        transform_reference<Chain, T>(in[at] + window.first, expected, window.count, at.stream, op);
       });
     };
     // Each step rounds to T: x + bias, which counts 0.75 times like the product, 1.32 at most; the
@@ -109,7 +95,16 @@ GpuBenchmark chain_of_four_kernels(const std::string& variant, ChainLauncher<T> 
       launch(Chain{}, in[at], scratch[at], out[at], count, at.stream);
     });
   };
-  return {"elementwise/" + variant + "/" + element_name<T>, {n}, body, where};
+}
+
+/// `body`, which calls cub::DeviceTransform.
+std::function<void(GpuCase&)> by_cub(std::function<void(GpuCase&)> body) {
+  return [body = std::move(body)](GpuCase& gpu) {
+    if (!cub_transforms()) {
+      throw Unsupported("needs cub::DeviceTransform, which CUDA 13.0 has");
+    }
+    body(gpu);
+  };
 }
 
 // Bound by device memory, too, but what that moves are sectors of 32 bytes, of which an operation
@@ -123,8 +118,8 @@ const GpuBenchmark strided{
       const auto in = gpu.input<float>(n * stride);
       const auto out = gpu.output<float>(n);
       gpu.moves_bytes(2 * n * sizeof(float));
-      gpu.verify(out, {}, [=](const Iteration& at, Window part, double* expected) {
-        copy_strided_reference(in[at] + part.first * stride, expected, part.count, stride,
+      gpu.verify(out, {}, [=](const Iteration& at, Window window, double* expected) {
+        copy_strided_reference(in[at] + window.first * stride, expected, window.count, stride,
                                at.stream);
       });
       gpu.replay([=](const Iteration& at) { copy_strided(in[at], out[at], n, stride, at.stream); });
@@ -136,8 +131,8 @@ const GpuBenchmark misaligned{
       const auto in = gpu.input<float>(n + 1);
       const auto out = gpu.output<float>(n);
       gpu.moves_bytes(2 * n * sizeof(float));
-      gpu.verify(out, {}, [=](const Iteration& at, Window part, double* expected) {
-        transform_reference<Copy>(in[at] + 1 + part.first, expected, part.count, at.stream);
+      gpu.verify(out, {}, [=](const Iteration& at, Window window, double* expected) {
+        transform_reference<Copy>(in[at] + 1 + window.first, expected, window.count, at.stream);
       });
       gpu.replay([=](const Iteration& at) { copy_misaligned(in[at], out[at], n, at.stream); });
     }};
@@ -161,144 +156,128 @@ const GpuBenchmark copied{"elementwise/copy_memcpy/f32",
 
 // Elements: from latency-bound through one L2 of data to well past it. 64 MiB are 16 Mi floats.
 constexpr std::size_t e8 = 100'000'000;  // a size that many write down, and no power of two
-const Axis sweep_of_full{"n", {}, {4 * kibi, 256 * kibi, 16 * mebi, 256 * mebi}};
-const Axis large{"n", {16 * mebi}, {4 * kibi, 256 * kibi, 256 * mebi}};
-const Axis large_and_tiny{"n", {4 * kibi, 16 * mebi}, {256 * kibi, 64 * mebi, 256 * mebi}};
-const Axis two_large{"n", {16 * mebi}, {256 * mebi}};
-const Axis large_of_full{"n", {}, {16 * mebi, 256 * mebi}};
-const Axis one_of_full{"n", {}, {16 * mebi}};
-const Axis narrow{
-    "n", {32 * mebi}, {4 * kibi, 512 * mebi}};  // 16-bit elements: as many bytes as `large`
-const Axis narrow_of_full{"n", {}, {32 * mebi}};
+const Axes sweep_of_full{{"n", {}, {4 * kibi, 256 * kibi, 16 * mebi, 256 * mebi}}};
+const Axes large{{"n", {16 * mebi}, {4 * kibi, 256 * kibi, 256 * mebi}}};
+const Axes large_and_tiny{{"n", {4 * kibi, 16 * mebi}, {256 * kibi, 64 * mebi, 256 * mebi}}};
+const Axes two_large{{"n", {16 * mebi}, {256 * mebi}}};
+const Axes large_of_full{{"n", {}, {16 * mebi, 256 * mebi}}};
+const Axes one_of_full{{"n", {}, {16 * mebi}}};
+// 16-bit elements: as many bytes as `large`.
+const Axes narrow{{"n", {32 * mebi}, {4 * kibi, 512 * mebi}}};
+const Axes narrow_of_full{{"n", {}, {32 * mebi}}};
 
 const GpuBenchmark floats[] = {
-    unary<Copy>("copy_scalar", transform_scalar, sweep_of_full),
-    unary<Copy>("copy_vec4", transform_vector, large_and_tiny),
-    unary<Copy>("copy_thrust", transform_thrust, large),
-    unary<Copy>("copy_cub", transform_cub, two_large),
-    unary<Square>("square_scalar", transform_scalar,
-                  {"n", {e8}, {4 * kibi, 256 * kibi, 16 * mebi, 256 * mebi}}),
-    unary<Square>("square_grid_stride", transform_grid_stride,
-                  {"n", {16 * mebi}, {e8, 256 * mebi}}),
-    unary<Square>("square_vec4", transform_vector,
-                  {"n", {16 * mebi, e8}, {4 * kibi, 256 * kibi, 256 * mebi}}),
-    unary<Square>("square_thrust", transform_thrust, large),
-    unary<Square>("square_cub", transform_cub, {"n", {16 * mebi}, {e8, 256 * mebi}}),
+    {"elementwise/copy_scalar/f32", sweep_of_full, unary<Copy>(transform_scalar)},
+    {"elementwise/copy_vec4/f32", large_and_tiny, unary<Copy>(transform_vector)},
+    {"elementwise/copy_thrust/f32", large, unary<Copy>(transform_thrust)},
+    {"elementwise/copy_cub/f32", two_large, by_cub(unary<Copy>(transform_cub))},
+    {"elementwise/square_scalar/f32",
+     {{"n", {e8}, {4 * kibi, 256 * kibi, 16 * mebi, 256 * mebi}}},
+     unary<Square>(transform_scalar)},
+    {"elementwise/square_grid_stride/f32",
+     {{"n", {16 * mebi}, {e8, 256 * mebi}}},
+     unary<Square>(transform_grid_stride)},
+    {"elementwise/square_vec4/f32",
+     {{"n", {16 * mebi, e8}, {4 * kibi, 256 * kibi, 256 * mebi}}},
+     unary<Square>(transform_vector)},
+    {"elementwise/square_thrust/f32", large, unary<Square>(transform_thrust)},
+    {"elementwise/square_cub/f32",
+     {{"n", {16 * mebi}, {e8, 256 * mebi}}},
+     by_cub(unary<Square>(transform_cub))},
     // Buffers of 2 and of 16 MiB that stay in the L2.
-    unary<Square>("square_vec4_hot", transform_vector, {"n", {2 * mebi}, {256 * kibi}},
-                  CacheState::hot),
-    unary<Affine>("affine_scalar", transform_scalar, sweep_of_full),
-    unary<Affine>("affine_vec4", transform_vector, large),
-    unary<Affine>("affine_thrust", transform_thrust, sweep_of_full),
-    unary<Affine>("affine_cub", transform_cub, large_of_full),
-    unary<Scale>("scale_vec4", transform_vector, large_of_full),
-    unary<Pow2>("pow_vec4", transform_vector, two_large),
-    unary<Gelu>("gelu_vec4", transform_vector, two_large),
-    unary<GeluTanh>("gelu_tanh_vec4", transform_vector, large_of_full),
-    unary<Chain>("chain_fused", transform_vector, two_large),
+    {"elementwise/square_vec4_hot/f32",
+     {{"n", {2 * mebi}, {256 * kibi}}},
+     unary<Square>(transform_vector, CacheState::hot)},
+    {"elementwise/affine_scalar/f32", sweep_of_full, unary<Affine>(transform_scalar)},
+    {"elementwise/affine_vec4/f32", large, unary<Affine>(transform_vector)},
+    {"elementwise/affine_thrust/f32", sweep_of_full, unary<Affine>(transform_thrust)},
+    {"elementwise/affine_cub/f32", large_of_full, by_cub(unary<Affine>(transform_cub))},
+    {"elementwise/scale_vec4/f32", large_of_full, unary<Scale>(transform_vector)},
+    {"elementwise/pow_vec4/f32", two_large, unary<Pow2>(transform_vector)},
+    {"elementwise/gelu_vec4/f32", two_large, unary<Gelu>(transform_vector)},
+    {"elementwise/gelu_tanh_vec4/f32", large_of_full, unary<GeluTanh>(transform_vector)},
+    {"elementwise/chain_fused/f32", two_large, unary<Chain>(transform_vector)},
 };
 
 const GpuBenchmark narrow_floats[] = {
-    unary<Square, Bf16>("square_scalar", transform_scalar, narrow),
-    unary<Square, Bf16>("square_vec8", transform_vector, narrow),
-    unary<Gelu, Bf16>("gelu_vec8", transform_vector, narrow),
+    {"elementwise/square_scalar/bf16", narrow, unary<Square, Bf16>(transform_scalar)},
+    {"elementwise/square_vec8/bf16", narrow, unary<Square, Bf16>(transform_vector)},
+    {"elementwise/gelu_vec8/bf16", narrow, unary<Gelu, Bf16>(transform_vector)},
 };
 
 // 6 bytes an element: 16 at a time on the side of the floats, 8 on the other.
 const GpuBenchmark conversions[] = {
-    unary<Copy, float, Bf16>("convert_vec4", transform_vector, two_large),
-    unary<Copy, Bf16, float>("convert_vec4", transform_vector, two_large),
-    unary<Copy, float, Half>("convert_vec4", transform_vector, one_of_full),
-    unary<Copy, Half, float>("convert_vec4", transform_vector, one_of_full),
-    unary<Copy, float, Bf16>("convert_thrust", transform_thrust, one_of_full),
-    unary<Copy, Bf16, float>("convert_thrust", transform_thrust, one_of_full),
-    unary<Copy, float, Half>("convert_thrust", transform_thrust, one_of_full),
-    unary<Copy, Half, float>("convert_thrust", transform_thrust, one_of_full),
-    unary<Copy, float, Bf16>("convert_cub", transform_cub, one_of_full),
-    unary<Copy, Bf16, float>("convert_cub", transform_cub, one_of_full),
-    unary<Copy, float, Half>("convert_cub", transform_cub, one_of_full),
-    unary<Copy, Half, float>("convert_cub", transform_cub, one_of_full),
+    {"elementwise/convert_vec4/f32_to_bf16", two_large, unary<Copy, float, Bf16>(transform_vector)},
+    {"elementwise/convert_vec4/bf16_to_f32", two_large, unary<Copy, Bf16, float>(transform_vector)},
+    {"elementwise/convert_vec4/f32_to_f16", one_of_full,
+     unary<Copy, float, Half>(transform_vector)},
+    {"elementwise/convert_vec4/f16_to_f32", one_of_full,
+     unary<Copy, Half, float>(transform_vector)},
+    {"elementwise/convert_thrust/f32_to_bf16", one_of_full,
+     unary<Copy, float, Bf16>(transform_thrust)},
+    {"elementwise/convert_thrust/bf16_to_f32", one_of_full,
+     unary<Copy, Bf16, float>(transform_thrust)},
+    {"elementwise/convert_thrust/f32_to_f16", one_of_full,
+     unary<Copy, float, Half>(transform_thrust)},
+    {"elementwise/convert_thrust/f16_to_f32", one_of_full,
+     unary<Copy, Half, float>(transform_thrust)},
+    {"elementwise/convert_cub/f32_to_bf16", one_of_full,
+     by_cub(unary<Copy, float, Bf16>(transform_cub))},
+    {"elementwise/convert_cub/bf16_to_f32", one_of_full,
+     by_cub(unary<Copy, Bf16, float>(transform_cub))},
+    {"elementwise/convert_cub/f32_to_f16", one_of_full,
+     by_cub(unary<Copy, float, Half>(transform_cub))},
+    {"elementwise/convert_cub/f16_to_f32", one_of_full,
+     by_cub(unary<Copy, Half, float>(transform_cub))},
 };
 
 const GpuBenchmark axpys[] = {
-    axpy<float>("axpy_vec4", axpy_vector, {"n", {16 * mebi}, {4 * kibi, 256 * mebi}}),
-    axpy<float>("axpy_cub", axpy_cub, two_large),
+    {"elementwise/axpy_vec4/f32",
+     {{"n", {16 * mebi}, {4 * kibi, 256 * mebi}}},
+     axpy<float>(axpy_vector)},
+    {"elementwise/axpy_cub/f32", two_large, by_cub(axpy<float>(axpy_cub))},
 };
 
-const GpuBenchmark chain_four =
-    chain_of_four_kernels<float>("chain_four", chain_of_four, two_large);
+const GpuBenchmark chain_four{"elementwise/chain_four/f32", two_large,
+                              four_kernels<float>(chain_of_four)};
 
-// ---- Beside them, of the full suite: each operation in each type by each way, at 64 MiB. ----
-
-template <class T>
-const Axis& beside = sizeof(T) == 4 ? one_of_full : narrow_of_full;
-
-/// Whether a table above has rows of it, with sizes of its own.
-template <class T>
-bool has_rows(const std::string& variant) {
+/// Whether a table above has it, with sizes of its own.
+bool is_registered(const std::string& name) {
   const auto& all = GpuBenchmark::all();
-  return std::any_of(all.begin(), all.end(),
-                     [name = "elementwise/" + variant + "/" + element_name<T>](const auto& row) {
-                       return row.name == name;
-                     });
+  return std::any_of(all.begin(), all.end(), [&](const auto& row) { return row.name == name; });
 }
 
-template <class T, class Way, class Op>
-void add_transform(std::source_location where) {
-  const std::string variant = variant_name<Way, Op, T>();
-  if (!has_rows<T>(variant)) {
-    unary<Op, T>(variant, Way::template transform<Op, T, T>, beside<T>, CacheState::cold, where);
-  }
-}
-
-template <class T, class Way, class... Op>
-void add_transforms(std::source_location where) {
-  (add_transform<T, Way, Op>(where), ...);
-}
-
-template <class T, class Way>
-void add_axpy(std::source_location where) {
-  const std::string variant = variant_name<Way, Axpy, T>();
-  if (!has_rows<T>(variant)) {
-    axpy<T>(variant, Way::template axpy<T>, beside<T>, where);
-  }
-}
-
-template <class T, class Way>
-void add_way(std::source_location where) {
-  add_transforms<T, Way, Copy, Scale, Square, Pow2, Affine, Chain, Gelu, GeluTanh>(where);
-  add_axpy<T, Way>(where);
-}
-
-template <class T>
-void add_chain_of_four(const std::string& variant, ChainLauncher<T> launch,
-                       std::source_location where) {
-  if (!has_rows<T>(variant)) {
-    chain_of_four_kernels<T>(variant, launch, beside<T>, where);
-  }
-}
-
-/// Registers what has no rows yet, so that it stands behind all tables.
-struct EverythingElse {
-  explicit EverythingElse(std::source_location where = std::source_location::current()) {
-    of_type<float>(where);
-    of_type<Bf16>(where);
-    of_type<Half>(where);
-  }
-
- private:
-  template <class T>
-  static void of_type(std::source_location where) {
-    add_way<T, Scalar>(where);
-    add_way<T, GridStride>(where);
-    add_way<T, Vectors>(where);
-    add_way<T, Thrust>(where);
-    add_way<T, Cub>(where);
-    add_chain_of_four<T>("chain_four", chain_of_four, where);
-    add_chain_of_four<T>("chain_four_thrust", chain_of_four_thrust, where);
-    add_chain_of_four<T>("chain_four_cub", chain_of_four_cub, where);
-  }
-};
-const EverythingElse everything_else;
+// Beside them, of the full suite: each operation in each type by each way, at 64 MiB.
+const auto everything_else = for_types<float, Bf16, Half>([]<class T>(std::type_identity<T>) {
+  const auto here = std::source_location::current();
+  std::vector<GpuBenchmark> added;
+  const auto add = [&](const std::string& variant, const std::function<void(GpuCase&)>& body) {
+    const std::string name = "elementwise/" + variant + "/" + element_name<T>;
+    if (!is_registered(name)) {
+      added.emplace_back(name, sizeof(T) == 4 ? one_of_full : narrow_of_full,
+                         variant.ends_with("_cub") ? by_cub(body) : body, here);
+    }
+  };
+  const auto add_way = [&](const std::string& suffix, const auto& transform,
+                           AxpyLauncher<T> launch) {
+    for_types<Copy, Scale, Square, Pow2, Affine, Chain, Gelu, GeluTanh>(
+        [&]<class Op>(std::type_identity<Op>) {
+          const bool plain = std::is_same_v<Op, Chain> && suffix.starts_with("_vec");
+          add(operation_name<Op> + (plain ? "" : suffix), unary<Op, T, T>(transform));
+          return true;
+        });
+    add("axpy" + suffix, axpy<T>(launch));
+  };
+  add_way("_scalar", [](auto... of) { transform_scalar(of...); }, axpy_scalar);
+  add_way("_grid_stride", [](auto... of) { transform_grid_stride(of...); }, axpy_grid_stride);
+  add_way(
+      sizeof(T) == 4 ? "_vec4" : "_vec8", [](auto... of) { transform_vector(of...); }, axpy_vector);
+  add_way("_thrust", [](auto... of) { transform_thrust(of...); }, axpy_thrust);
+  add_way("_cub", [](auto... of) { transform_cub(of...); }, axpy_cub);
+  add("chain_four", four_kernels<T>(chain_of_four));
+  add("chain_four_thrust", four_kernels<T>(chain_of_four_thrust));
+  add("chain_four_cub", four_kernels<T>(chain_of_four_cub));
+  return added;
+});
 
 }  // namespace

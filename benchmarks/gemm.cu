@@ -5,9 +5,8 @@
 #include <memory>
 #include <optional>
 #include <type_traits>
-#include <utility>
 
-#include <warpgauge/cuda/memory.hpp>
+#include <warpgauge/cuda/device_array.hpp>
 #include <warpgauge/cuda/seeded_data.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
 #include <warpgauge/program/run_context.hpp>
@@ -65,13 +64,13 @@ void measure(GpuCase& gpu, GemmShape shape, std::size_t batch, Tolerance toleran
 }
 
 template <class T>
-std::shared_ptr<T> seeded(cudaStream_t stream, std::size_t count, std::uint64_t seed) {
-  std::shared_ptr<void> memory = allocate_device(count * sizeof(T));
-  detail::fill_seeded(static_cast<T*>(memory.get()), count, seed, 0, stream);
-  return std::static_pointer_cast<T>(memory);
+auto seeded(std::size_t count, std::uint64_t seed, cudaStream_t stream) {
+  const auto values = std::make_shared<DeviceArray<T>>(count);
+  detail::fill_seeded(values->data(), count, seed, 0, stream);
+  return values;
 }
 
-/// The vendor's libraries, as measure() takes work.
+/// The vendor's libraries, as measure() takes operations.
 template <class T>
 auto cublas(GemmShape shape, const Arithmetic& arithmetic, std::size_t batch = 1) {
   const auto gemm =
@@ -82,8 +81,8 @@ auto cublas(GemmShape shape, const Arithmetic& arithmetic, std::size_t batch = 1
   };
 }
 
-/// What cuBLAS reaches with floats at 4096, with 16 bits at 8192: a millisecond of work or more,
-/// for the clock of shorter work alone is not a steady one. Tensor cores multiply f16 and bf16 at
+/// What cuBLAS reaches with floats at 4096, with 16 bits at 8192: a millisecond or more, for
+/// the clock is not steady in shorter operations. Tensor cores multiply f16 and bf16 at
 /// one rate, so bf16 stands for both.
 template <class T>
 ComputeCeiling cublas_ceiling(const Arithmetic& arithmetic) {
@@ -97,10 +96,10 @@ ComputeCeiling cublas_ceiling(const Arithmetic& arithmetic) {
     return {"cuBLAS " + arithmetic.name, times * flops(shape),
             [=](cudaStream_t stream) -> Operation {
               const auto gemm = cublas<T>(shape, arithmetic);
-              return [=, a = seeded<T>(stream, n * n, 1), b = seeded<T>(stream, n * n, 2),
-                      c = seeded<T>(stream, n * n, 3)](const Iteration& at) {
+              return [=, a = seeded<T>(n * n, 1, stream), b = seeded<T>(n * n, 2, stream),
+                      c = seeded<T>(n * n, 3, stream)](const Iteration& at) {
                 for (int i = 0; i < times; ++i) {
-                  gemm(a.get(), b.get(), c.get(), at.stream);
+                  gemm(a->data(), b->data(), c->data(), at.stream);
                 }
               };
             }};
@@ -112,27 +111,19 @@ GemmShape square(const GpuCase& gpu) {
   return {n, n, n};
 }
 
+// Bodies of benchmarks, to be registered by name below.
+
 /// A rung of a ladder, a block of which takes `shared_bytes` of shared memory where that is more
-/// than every GPU has. The slower the kernel, the smaller its largest size.
+/// than every GPU has.
 template <class T>
-GpuBenchmark rung(const std::string& variant, Launcher<T> launch, const Arithmetic& arithmetic,
-                  const Axis& sizes, std::size_t shared_bytes = 0,
-                  std::source_location where = std::source_location::current()) {
-  return {"gemm/" + variant + "/" + arithmetic.name,
-          {sizes},
-          [=](GpuCase& gpu) {
-            if (arithmetic.name != fp32.name && gpu.device().compute_major < 8) {
-              throw Unsupported("needs compute capability 8.0");
-            }
-            require_shared_memory(gpu.device(), shared_bytes);
-            const GemmShape shape = square(gpu);
-            measure<T, T>(gpu, shape, 1, tolerance<T>(shape.k, arithmetic),
-                          {cublas_ceiling<T>(arithmetic)},
-                          [=](const T* a, const T* b, T* c, cudaStream_t stream) {
-                            launch(a, b, c, shape, stream);
-                          });
-          },
-          where};
+auto rung(Launcher<T> launch, const Arithmetic& arithmetic, std::size_t shared_bytes = 0) {
+  return [=](GpuCase& gpu) {
+    require_shared_memory(gpu.device(), shared_bytes);
+    const GemmShape shape = square(gpu);
+    measure<T, T>(
+        gpu, shape, 1, tolerance<T>(shape.k, arithmetic), {cublas_ceiling<T>(arithmetic)},
+        [=](const T* a, const T* b, T* c, cudaStream_t stream) { launch(a, b, c, shape, stream); });
+  };
 }
 
 template <class T>
@@ -145,140 +136,147 @@ void multiply_by_cublas(GpuCase& gpu, GemmShape shape, std::size_t batch,
 }
 
 template <class T>
-GpuBenchmark by_cublas(const Arithmetic& arithmetic, const Axis& sizes,
-                       std::source_location where = std::source_location::current()) {
-  return {"gemm/cublas/" + arithmetic.name,
-          {sizes},
-          [=](GpuCase& gpu) { multiply_by_cublas<T>(gpu, square(gpu), 1, arithmetic); },
-          where};
+auto by_cublas(const Arithmetic& arithmetic, CacheState cache_state = CacheState::cold) {
+  return [=](GpuCase& gpu) { multiply_by_cublas<T>(gpu, square(gpu), 1, arithmetic, cache_state); };
+}
+
+/// Many small products in one call.
+template <class T>
+auto batched(const Arithmetic& arithmetic) {
+  return [=](GpuCase& gpu) {
+    multiply_by_cublas<T>(gpu, square(gpu), gpu.param("batch"), arithmetic);
+  };
+}
+
+/// A few rows times a large matrix.
+template <class T>
+auto skinny(const Arithmetic& arithmetic) {
+  return [=](GpuCase& gpu) {
+    const std::size_t n = gpu.param("n");
+    multiply_by_cublas<T>(gpu, {gpu.param("m"), n, n}, 1, arithmetic, CacheState::cold,
+                          Traffic::device_read);
+  };
+}
+
+/// One row, without a library.
+template <class T>
+void one_row(GpuCase& gpu) {
+  const std::size_t n = gpu.param("n");
+  measure<T, T>(gpu, {1, n, n}, 1, tolerance<T>(n, of_elements<T>()),
+                {cublas_ceiling<T>(of_elements<T>()), Traffic::device_read},
+                [=](const T* a, const T* b, T* c, cudaStream_t stream) {
+                  kernels::gemv(a, b, c, n, n, stream);
+                });
 }
 
 using bf16 = __nv_bfloat16;
 using f16 = __half;
 
-// fp32 without tensor cores, from the first idea on. Bound by: see each rung's source.
+// fp32 without tensor cores, from the first idea on. Bound by: see each rung's source. The slower
+// the kernel, the smaller its largest size.
 const GpuBenchmark ladder[] = {
-    rung<float>("naive", kernels::gemm_naive, fp32, {"n", {1024}, {256}}),
-    rung<float>("coalesced", kernels::gemm_coalesced, fp32, {"n", {1024}, {256, 2048}}),
-    rung<float>("tiled", kernels::gemm_tiled, fp32, {"n", {1024}, {256, 2048}}),
-    rung<float>("register_1d", kernels::gemm_register_1d, fp32, {"n", {2048}, {256, 1024, 4096}}),
-    rung<float>("register_2d", kernels::gemm_register_2d, fp32, {"n", {2048}, {256, 1024, 4096}}),
-    rung<float>("vectorized", kernels::gemm_vectorized, fp32, {"n", {2048}, {256, 1024, 4096}}),
-    rung<float>("double_buffered", kernels::gemm_double_buffered, fp32,
-                {"n", {2048}, {256, 1024, 4096, 8192}}),
-    rung<float>("warp_tile", kernels::gemm_warp_tile, fp32,
-                {"n", {4096}, {256, 512, 1024, 2048, 8192}}),
+    {"gemm/naive/f32", {{"n", {1024}, {256}}}, rung<float>(kernels::gemm_naive, fp32)},
+    {"gemm/coalesced/f32",
+     {{"n", {1024}, {256, 2048}}},
+     rung<float>(kernels::gemm_coalesced, fp32)},
+    {"gemm/tiled/f32", {{"n", {1024}, {256, 2048}}}, rung<float>(kernels::gemm_tiled, fp32)},
+    {"gemm/register_1d/f32",
+     {{"n", {2048}, {256, 1024, 4096}}},
+     rung<float>(kernels::gemm_register_1d, fp32)},
+    {"gemm/register_2d/f32",
+     {{"n", {2048}, {256, 1024, 4096}}},
+     rung<float>(kernels::gemm_register_2d, fp32)},
+    {"gemm/vectorized/f32",
+     {{"n", {2048}, {256, 1024, 4096}}},
+     rung<float>(kernels::gemm_vectorized, fp32)},
+    {"gemm/double_buffered/f32",
+     {{"n", {2048}, {256, 1024, 4096, 8192}}},
+     rung<float>(kernels::gemm_double_buffered, fp32)},
+    {"gemm/warp_tile/f32",
+     {{"n", {4096}, {256, 512, 1024, 2048, 8192}}},
+     rung<float>(kernels::gemm_warp_tile, fp32)},
 };
 
 // On tensor cores by warps.
+const Axes large{{"n", {4096}, {256, 512, 1024, 2048, 8192}}};
+const Axes every_size{{"n", {}, {256, 512, 1024, 2048, 4096, 8192}}};
 const GpuBenchmark tensor_rungs[] = {
-    rung<bf16>("wmma", kernels::gemm_wmma<bf16>, of_elements<bf16>(), {"n", {2048}, {1024, 4096}}),
-    rung<f16>("wmma", kernels::gemm_wmma<f16>, of_elements<f16>(), {"n", {}, {1024, 2048, 4096}}),
-    rung<bf16>("wmma_staged", kernels::gemm_wmma_staged<bf16>, of_elements<bf16>(),
-               {"n", {4096}, {256, 512, 1024, 2048, 8192}}, kernels::gemm_wmma_staged_shared_bytes),
-    rung<f16>("wmma_staged", kernels::gemm_wmma_staged<f16>, of_elements<f16>(),
-              {"n", {}, {256, 512, 1024, 2048, 4096, 8192}},
-              kernels::gemm_wmma_staged_shared_bytes),
-    rung<bf16>("mma_sync", kernels::gemm_mma_sync<bf16>, of_elements<bf16>(),
-               {"n", {4096}, {256, 512, 1024, 2048, 8192}}, kernels::gemm_mma_sync_shared_bytes),
-    rung<f16>("mma_sync", kernels::gemm_mma_sync<f16>, of_elements<f16>(),
-              {"n", {}, {256, 512, 1024, 2048, 4096, 8192}}, kernels::gemm_mma_sync_shared_bytes),
-    rung<float>("mma_sync", kernels::gemm_mma_sync_tf32, tf32,
-                {"n", {4096}, {256, 512, 1024, 2048, 8192}}, kernels::gemm_mma_sync_shared_bytes),
+    {"gemm/wmma/bf16",
+     {{"n", {2048}, {1024, 4096}}},
+     rung<bf16>(kernels::gemm_wmma<bf16>, of_elements<bf16>())},
+    {"gemm/wmma/f16",
+     {{"n", {}, {1024, 2048, 4096}}},
+     rung<f16>(kernels::gemm_wmma<f16>, of_elements<f16>())},
+    {"gemm/wmma_staged/bf16", large,
+     rung<bf16>(kernels::gemm_wmma_staged<bf16>, of_elements<bf16>(),
+                kernels::gemm_wmma_staged_shared_bytes)},
+    {"gemm/wmma_staged/f16", every_size,
+     rung<f16>(kernels::gemm_wmma_staged<f16>, of_elements<f16>(),
+               kernels::gemm_wmma_staged_shared_bytes)},
+    {"gemm/mma_sync/bf16", large,
+     rung<bf16>(kernels::gemm_mma_sync<bf16>, of_elements<bf16>(),
+                kernels::gemm_mma_sync_shared_bytes)},
+    {"gemm/mma_sync/f16", every_size,
+     rung<f16>(kernels::gemm_mma_sync<f16>, of_elements<f16>(),
+               kernels::gemm_mma_sync_shared_bytes)},
+    {"gemm/mma_sync/tf32", large,
+     rung<float>(kernels::gemm_mma_sync_tf32, tf32, kernels::gemm_mma_sync_shared_bytes)},
 };
 
 const ContextRegistration version{"cublas_version", kernels::cublas_version};
 
+const Axes two_sizes{{"n", {1024, 4096}, {256, 512, 2048, 8192}}};
 const GpuBenchmark libraries[] = {
-    by_cublas<float>(fp32, {"n", {1024, 4096}, {256, 512, 2048, 8192}}),
-    by_cublas<float>(tf32, {"n", {4096}, {256, 512, 1024, 2048, 8192}}),
-    by_cublas<f16>(of_elements<f16>(), {"n", {}, {256, 512, 1024, 2048, 4096, 8192}}),
-    by_cublas<bf16>(of_elements<bf16>(), {"n", {1024, 4096}, {256, 512, 2048, 8192}}),
+    {"gemm/cublas/f32", two_sizes, by_cublas<float>(fp32)},
+    {"gemm/cublas/tf32", large, by_cublas<float>(tf32)},
+    {"gemm/cublas/f16", every_size, by_cublas<f16>(of_elements<f16>())},
+    {"gemm/cublas/bf16", two_sizes, by_cublas<bf16>(of_elements<bf16>())},
 };
 
 // 8-bit floats, B transposed, C as bf16. It has no ceiling but itself. Of the full suite alone, for
 // loading its kernels takes a process 1.6 s.
-const GpuBenchmark fp8{
-    "gemm/cublaslt/e4m3", {{"n", {}, {256, 512, 1024, 2048, 4096, 8192}}}, [](GpuCase& gpu) {
-      if (!kernels::multiplies_fp8()) {
-        throw Unsupported("needs compute capability 8.9");
-      }
-      const GemmShape shape = square(gpu);
-      const auto gemm = std::make_shared<kernels::CublasLtFp8Gemm>(shape);
-      measure<__nv_fp8_e4m3, bf16>(
-          gpu, shape, 1, tolerance<bf16>(shape.k, e4m3), {std::nullopt, std::nullopt},
-          [=](const __nv_fp8_e4m3* a, const __nv_fp8_e4m3* b, bf16* c, cudaStream_t stream) {
-            (*gemm)(a, b, c, stream);
-          },
-          GemmB::transposed);
-    }};
+const GpuBenchmark fp8{"gemm/cublaslt/e4m3", every_size, [](GpuCase& gpu) {
+                         if (!kernels::multiplies_fp8()) {
+                           throw Unsupported("needs compute capability 8.9");
+                         }
+                         const GemmShape shape = square(gpu);
+                         const auto gemm = std::make_shared<kernels::CublasLtFp8Gemm>(shape);
+                         measure<__nv_fp8_e4m3, bf16>(
+                             gpu, shape, 1, tolerance<bf16>(shape.k, e4m3),
+                             {std::nullopt, std::nullopt},
+                             [=](const __nv_fp8_e4m3* a, const __nv_fp8_e4m3* b, bf16* c,
+                                 cudaStream_t stream) { (*gemm)(a, b, c, stream); },
+                             GemmB::transposed);
+                       }};
 
 // Many small products in one call, as attention has them: bound by memory and by starting up.
-template <class T>
-GpuBenchmark batched(const Arithmetic& arithmetic, Axes axes,
-                     std::source_location where = std::source_location::current()) {
-  return {"gemm/cublas_batched/" + arithmetic.name, std::move(axes),
-          [=](GpuCase& gpu) {
-            multiply_by_cublas<T>(gpu, square(gpu), gpu.param("batch"), arithmetic);
-          },
-          where};
-}
-
 const Axes batches{{"batch", {64}, {512}}, {"n", {256}, {64, 128}}};
 const Axes batches_in_full{{"batch", {}, {64, 512}}, {"n", {}, {64, 128, 256}}};
 const GpuBenchmark in_batches[] = {
-    batched<bf16>(of_elements<bf16>(), batches),
-    batched<f16>(of_elements<f16>(), batches_in_full),
-    batched<float>(fp32, batches_in_full),
-    batched<float>(tf32, batches_in_full),
+    {"gemm/cublas_batched/bf16", batches, batched<bf16>(of_elements<bf16>())},
+    {"gemm/cublas_batched/f16", batches_in_full, batched<f16>(of_elements<f16>())},
+    {"gemm/cublas_batched/f32", batches_in_full, batched<float>(fp32)},
+    {"gemm/cublas_batched/tf32", batches_in_full, batched<float>(tf32)},
 };
 
 // A few rows times a large matrix, as each step of decoding has it: bound by reading B once.
-template <class T>
-GpuBenchmark skinny(const Arithmetic& arithmetic, Axes axes,
-                    std::source_location where = std::source_location::current()) {
-  return {"gemm/cublas_skinny/" + arithmetic.name, std::move(axes),
-          [=](GpuCase& gpu) {
-            const std::size_t n = gpu.param("n");
-            multiply_by_cublas<T>(gpu, {gpu.param("m"), n, n}, 1, arithmetic, CacheState::cold,
-                                  Traffic::device_read);
-          },
-          where};
-}
-
 const Axes few_rows{{"m", {1}, {8, 16}}, {"n", {8192}, {4096}}};
 const Axes few_rows_in_full{{"m", {}, {1, 8, 16}}, {"n", {}, {4096, 8192}}};
 const GpuBenchmark with_few_rows[] = {
-    skinny<bf16>(of_elements<bf16>(), few_rows),
-    skinny<f16>(of_elements<f16>(), few_rows_in_full),
-    skinny<float>(fp32, few_rows_in_full),
+    {"gemm/cublas_skinny/bf16", few_rows, skinny<bf16>(of_elements<bf16>())},
+    {"gemm/cublas_skinny/f16", few_rows_in_full, skinny<f16>(of_elements<f16>())},
+    {"gemm/cublas_skinny/f32", few_rows_in_full, skinny<float>(fp32)},
 };
 
 // The same of one row, without a library.
-template <class T>
-GpuBenchmark one_row(const Axis& n, std::source_location where = std::source_location::current()) {
-  return {std::string("gemm/gemv/") + element_name<T>,
-          {n},
-          [](GpuCase& gpu) {
-            const std::size_t columns = gpu.param("n");
-            measure<T, T>(gpu, {1, columns, columns}, 1, tolerance<T>(columns, of_elements<T>()),
-                          {cublas_ceiling<T>(of_elements<T>()), Traffic::device_read},
-                          [=](const T* a, const T* b, T* c, cudaStream_t stream) {
-                            kernels::gemv(a, b, c, columns, columns, stream);
-                          });
-          },
-          where};
-}
-
 const GpuBenchmark with_one_row[] = {
-    one_row<bf16>({"n", {8192}, {4096}}),
-    one_row<f16>({"n", {}, {4096, 8192}}),
+    {"gemm/gemv/bf16", {{"n", {8192}, {4096}}}, one_row<bf16>},
+    {"gemm/gemv/f16", {{"n", {}, {4096, 8192}}}, one_row<f16>},
 };
 
 // Without rests: what the power limit leaves. Reaching its steady state takes half a second.
-const GpuBenchmark sustained{"gemm/cublas_sustained/bf16", {{"n", {}, {4096}}}, [](GpuCase& gpu) {
-                               multiply_by_cublas<bf16>(gpu, square(gpu), 1, of_elements<bf16>(),
-                                                        CacheState::sustained);
-                             }};
+const GpuBenchmark sustained{"gemm/cublas_sustained/bf16",
+                             {{"n", {}, {4096}}},
+                             by_cublas<bf16>(of_elements<bf16>(), CacheState::sustained)};
 
 }  // namespace

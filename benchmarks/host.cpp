@@ -8,15 +8,17 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
 #include <warpgauge/host/pageable_memory.hpp>
 #include <warpgauge/host_benchmark.hpp>
+#include "benchmarks/checked_thread.hpp"
 
 namespace {
 
@@ -70,20 +72,27 @@ class Token {
   static constexpr std::uint64_t stop = 2;
   void send(std::uint64_t value) const { post(there_, value); }
   std::uint64_t receive() const { return take(there_); }
-  void answer() const { post(back_, pass); }
-  void wait_for_answer() const { take(back_); }
+  void answer(std::uint64_t value) const { post(back_, value); }
+  std::uint64_t wait_for_answer() const { return take(back_); }
 
  private:
-  static void post(int file, std::uint64_t value) {
-    if (write(file, &value, sizeof(value)) != sizeof(value)) {
-      throw std::runtime_error("cannot write to an eventfd");
+  /// `transfer` again and again while a signal interrupts it.
+  template <class Transfer>
+  static void retry(const char* what, const Transfer& transfer) {
+    ssize_t moved = -1;
+    do {
+      moved = transfer();
+    } while (moved < 0 && errno == EINTR);
+    if (moved != sizeof(std::uint64_t)) {
+      throw std::runtime_error(what);
     }
+  }
+  static void post(int file, std::uint64_t value) {
+    retry("cannot write to an eventfd", [&] { return write(file, &value, sizeof(value)); });
   }
   static std::uint64_t take(int file) {
     std::uint64_t value = 0;
-    if (read(file, &value, sizeof(value)) != sizeof(value)) {
-      throw std::runtime_error("cannot read from an eventfd");
-    }
+    retry("cannot read from an eventfd", [&] { return read(file, &value, sizeof(value)); });
     return value;
   }
   int there_;
@@ -93,32 +102,44 @@ class Token {
 /// A thread that sleeps until the token comes and passes it back; ends with this object.
 class Sleeper {
  public:
-  Sleeper()
-      : thread_([this] {
-          while (token_.receive() == Token::pass) {
-            token_.answer();
-          }
-        }) {}
+  Sleeper() : thread_([this] { pass_back(); }) {}
   ~Sleeper() {
-    token_.send(Token::stop);
-    thread_.join();
+    try {
+      token_.send(Token::stop);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "warpgauge: a thread cannot be stopped: %s\n", error.what());
+      std::abort();
+    }
   }
   Sleeper(const Sleeper&) = delete;
   Sleeper& operator=(const Sleeper&) = delete;
 
-  /// Two wake-ups: the sleeper's and then the caller's.
-  void there_and_back() const {
+  /// Two wake-ups: the sleeper's and then the caller's. Throws what the sleeper threw.
+  void there_and_back() {
     token_.send(Token::pass);
-    token_.wait_for_answer();
+    if (token_.wait_for_answer() == Token::stop) {
+      thread_.join();
+    }
   }
 
  private:
+  void pass_back() const {
+    try {
+      while (token_.receive() == Token::pass) {
+        token_.answer(Token::pass);
+      }
+    } catch (...) {
+      token_.answer(Token::stop);  // else the caller would wait for ever
+      throw;
+    }
+  }
+
   Token token_;
-  std::thread thread_;
+  CheckedThread thread_;
 };
 
 void thread_wakeup(HostCase& host) {
-  const Sleeper sleeper;
+  Sleeper sleeper;
   host.host_calls({.call = [&] { sleeper.there_and_back(); }});
 }
 

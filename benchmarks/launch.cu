@@ -149,24 +149,24 @@ const GpuBenchmark graph_capture{
 // ---- A chain of small kernels. ----
 
 /// From the first call until the host knows that the chain has ended.
-void chain_synchronised(GpuCase& gpu, const std::function<Operation(const ChainMemory&)>& chain) {
-  const auto memory = std::make_shared<const ChainMemory>();
+void chain_synchronised(GpuCase& gpu, const std::function<Operation(ChainMemory&)>& chain) {
+  const auto memory = std::make_shared<ChainMemory>();
   gpu.verify([memory](const Iteration& at) { memory->require(at.stream); });
   gpu.computes_flops(chain_flops);
   gpu.host_calls(synchronised(chain(*memory)));
 }
 
-Operation one_by_one(const ChainMemory& memory) {
+Operation one_by_one(ChainMemory& memory) {
   return [in = memory.in(), out = memory.out()](const Iteration& at) {
     in_steps(chain_kernels, kernels::add_one, in, out, at.stream);
   };
 }
 
-Operation as_one_graph(const ChainMemory& memory) {
+Operation as_one_graph(ChainMemory& memory) {
   return launching(graph_of(1, one_by_one(memory)));
 }
 
-Operation as_one_kernel(const ChainMemory& memory) {
+Operation as_one_kernel(ChainMemory& memory) {
   return [in = memory.in(), out = memory.out()](const Iteration& at) {
     in_one_kernel(in, out, at.stream);
   };
@@ -227,7 +227,7 @@ const GpuBenchmark link_programmatic{"launch/link_programmatic", {in_full_suite}
 
 using kernels::Copy;
 
-/// `copy` as one of kernels/elementwise.hpp.
+/// `copy` as one of kernels/elementwise/elementwise.hpp.
 template <class Transform>
 void issue_copy(GpuCase& gpu, const Transform& copy) {
   const auto in = gpu.input<float>(1);

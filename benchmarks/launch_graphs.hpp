@@ -60,7 +60,7 @@ inline Operation launching_proven(GpuCase& gpu, const Operation& kernel) {
 }
 
 /// Two graphs of the same kernels with other arguments, and an executable one that is made anew or
-/// changed, from one of them and from the other in turns.
+/// changed, from one and the other alternately.
 class Remade {
  public:
   explicit Remade(std::size_t nodes) : nodes_(nodes) {}

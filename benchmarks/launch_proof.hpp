@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <warpgauge/core/kernel_name.hpp>
+#include <warpgauge/cuda/device_array.hpp>
 #include <warpgauge/cuda/graph.hpp>
-#include <warpgauge/cuda/memory.hpp>
 #include <warpgauge/cuda/seeded_data.hpp>
 #include <warpgauge/cuda/stream.hpp>
 #include <warpgauge/gpu/graph_inspection.hpp>
@@ -24,22 +24,15 @@
 
 namespace warpgauge {
 
-// What is read back here goes through the benchmark's own stream. Blocking copies and sets, which
-// go through the default one, left every later kernel of a graph in that process 0.3 us later: an
-// H200 took 0.85 us an empty one, not 0.53, behind 8 copies of 16 KiB and 6 sets.
+// What is read back here goes through the benchmark's own stream, never the default one, which
+// would change later times (warpgauge/cuda/device_array.hpp).
 
 /// Every kernel that was launched must have run, and once.
 class Tally {
  public:
-  Tally() : count_(allocate_device(sizeof(Count))) {
-    const Stream stream;
-    WARPGAUGE_CHECK(cudaMemsetAsync(count_.get(), 0, sizeof(Count), stream.get()));
-    stream.synchronize();
-  }
-
-  /// A kernel that counts on by `step`. Whoever launches it tells launched().
-  Operation counting(std::uint64_t step) const {
-    return [count = static_cast<Count*>(count_.get()), step](const Iteration& at) {
+  /// A kernel that adds `step` to the count. Whoever launches it calls launched().
+  Operation counting(std::uint64_t step) {
+    return [count = count_.data(), step](const Iteration& at) {
       kernels::tally(count, step, at.stream);
     };
   }
@@ -47,10 +40,7 @@ class Tally {
 
   /// Throws WrongResult unless all that was launched before on `stream` was counted.
   void require(cudaStream_t stream) const {
-    Count counted = 0;
-    WARPGAUGE_CHECK(
-        cudaMemcpyAsync(&counted, count_.get(), sizeof(counted), cudaMemcpyDeviceToHost, stream));
-    WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
+    const unsigned long long counted = count_.download(stream).front();
     if (counted != launched_) {
       throw WrongResult("kernels that were launched count to " + std::to_string(launched_) +
                         ", those that ran to " + std::to_string(counted));
@@ -58,23 +48,22 @@ class Tally {
   }
 
  private:
-  using Count = unsigned long long;
-  DeviceMemory count_;
+  DeviceArray<unsigned long long> count_ = zeroed<unsigned long long>(1);
   std::uint64_t launched_ = 0;
 };
 
-/// Throws WrongResult unless `operation` issues `kernel` (kernels/empty.hpp) so many times, each as
-/// one warp, and nothing else: read from what it puts on a stream that is captured. An empty kernel
-/// leaves no other trace: that what was launched has run, only the synchronisation tells that
-/// reports no error.
+/// Throws WrongResult unless `operation` issues `kernel` (kernels/launch/empty.hpp) so many times,
+/// each as one warp, and nothing else: read from what it puts on a stream that is captured. An
+/// empty kernel leaves no other trace: that what was launched has run, only the synchronisation
+/// shows, which reports no error.
 inline void require_launches(const Operation& operation, const void* kernel, std::size_t times,
                              const Iteration& at) {
   const Graph issued = Graph::capture(at.stream, [&] { operation(at); });
   const OperationFacts facts = inspect(issued, 0);
   if (facts.nodes() != times || facts.kernels.size() != times) {
-    throw WrongResult("the work issues " + std::to_string(facts.kernels.size()) + " kernels in " +
-                      std::to_string(facts.nodes()) + " nodes, not " + std::to_string(times) +
-                      " kernels");
+    throw WrongResult("the operation issues " + std::to_string(facts.kernels.size()) +
+                      " kernels in " + std::to_string(facts.nodes()) + " nodes, not " +
+                      std::to_string(times) + " kernels");
   }
   const char* symbol = nullptr;
   WARPGAUGE_CHECK(cudaFuncGetName(&symbol, kernel));
@@ -84,7 +73,7 @@ inline void require_launches(const Operation& operation, const void* kernel, std
     constexpr std::array<unsigned, 3> one_warp{32, 1, 1};
     const bool known = !launched.known || launched.name == name;
     if (!known || launched.grid != one_block || launched.block != one_warp) {
-      throw WrongResult("the work launches " + launched.name + ", " +
+      throw WrongResult("the operation launches " + launched.name + ", " +
                         std::to_string(launched.grid[0]) + " blocks of " +
                         std::to_string(launched.block[0]) + " along x, not one warp of " + name);
     }
@@ -100,7 +89,7 @@ inline Operation one_empty(GpuCase& gpu, std::size_t argument_bytes, Operation o
 }
 
 /// Operation of one launch that must show what `blocks` blocks write which exchange their numbers
-/// in groups of `group` (kernels/blocks.hpp).
+/// in groups of `group` (kernels/launch/blocks.hpp).
 inline Operation exchanging(GpuCase& gpu, std::size_t blocks, std::size_t group,
                             const std::function<void(const Iteration&, float*)>& launch) {
   const auto out = gpu.output<float>(blocks);
@@ -135,24 +124,18 @@ inline void in_one_kernel(const float* in, float* out, cudaStream_t stream) {
 /// What a chain reads and writes, the same memory each time, so that a graph can hold it.
 class ChainMemory {
  public:
-  ChainMemory() : in_(allocate_device(bytes)), out_(allocate_device(bytes)) {
+  ChainMemory() {
     const Stream stream;
-    detail::fill_seeded(static_cast<float*>(in_.get()), chain_floats, 1, 0, stream.get());
+    detail::fill_seeded(in_.data(), chain_floats, 1, 0, stream.get());
     poison(stream.get());
   }
-  const float* in() const { return static_cast<const float*>(in_.get()); }
-  float* out() const { return static_cast<float*>(out_.get()); }
+  const float* in() const { return in_.data(); }
+  float* out() { return out_.data(); }
 
   /// Throws WrongResult unless a whole chain has gone through `stream` since the last time.
-  void require(cudaStream_t stream) const {
-    std::vector<float> before(chain_floats);
-    std::vector<float> after(chain_floats);
-    const auto read = [stream](std::vector<float>& to, const float* from) {
-      WARPGAUGE_CHECK(cudaMemcpyAsync(to.data(), from, bytes, cudaMemcpyDeviceToHost, stream));
-    };
-    read(before, in());
-    read(after, out());
-    WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
+  void require(cudaStream_t stream) {
+    const std::vector<float> before = in_.download(stream);
+    const std::vector<float> after = out_.download(stream);
     for (std::size_t i = 0; i < chain_floats; ++i) {
       const double expected = static_cast<double>(before[i]) + chain_kernels;
       if (!(std::abs(static_cast<double>(after[i]) - expected) <= chain_rounding.absolute)) {
@@ -164,14 +147,12 @@ class ChainMemory {
   }
 
  private:
-  static constexpr std::size_t bytes = chain_floats * sizeof(float);
-
-  void poison(cudaStream_t stream) const {  // all bits set: NaN
-    WARPGAUGE_CHECK(cudaMemsetAsync(out_.get(), 0xff, bytes, stream));
+  void poison(cudaStream_t stream) {
+    out_.fill_bytes(0xff, stream);  // NaN
     WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
   }
-  DeviceMemory in_;
-  DeviceMemory out_;
+  DeviceArray<float> in_{chain_floats};
+  DeviceArray<float> out_{chain_floats};
 };
 
 }  // namespace warpgauge

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies between host and device, and on the device: bound by the bus, the host's memory for
-// pageable copies, the driver's work a call for small ones, and device memory (bytes read and bytes
+// pageable copies, the driver's time a call for small ones, and device memory (bytes read and bytes
 // written) on the device. `bytes` are those of one way, `pieces` of `piece_bytes` each where a copy
 // has many.
 #include <vector>
 
+#include <warpgauge/core/units.hpp>
+#include <warpgauge/cuda/memory.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
 #include "benchmarks/managed_pages.hpp"
 #include "benchmarks/memcpy_ways.hpp"
@@ -42,7 +44,7 @@ void copy(GpuCase& gpu, Way way) {
 }
 
 /// cudaMemcpy. To and from page-locked memory, and to pageable memory, it returns when the copy has
-/// ended: the driver's work a call, from a few MiB on the same as an asynchronous copy. Otherwise
+/// ended: the driver's time a call, from a few MiB on the same as an asynchronous copy. Otherwise
 /// (CUDA Runtime API, "API synchronization behavior") the time is that of the call and not of the
 /// copy, so that it is no byte's: from pageable memory it returns when all of it is in memory of
 /// the driver's, which for small sizes is before the copy has ended, and on the device it waits for
@@ -138,7 +140,7 @@ void copy_2d(GpuCase& gpu, Way way) {
   });
 }
 
-/// Small copies one call each: bound by the driver's work a call.
+/// Small copies one call each: bound by the driver's time a call.
 void copy_in_a_loop(GpuCase& gpu, Way way) {
   const Rows pieces(gpu, way, gpu.param("pieces"), gpu.param("piece_bytes"));
   gpu.host_calls(synchronised([=](const Iteration& at) {
@@ -191,20 +193,17 @@ void fill(GpuCase& gpu) {
   const std::size_t bytes = gpu.param("bytes");
   const auto target = gpu.output<std::uint8_t>(bytes);
   gpu.moves_bytes(bytes, Traffic::device_write);
-  gpu.verify(target, {}, [](const Iteration& at, Window part, double* expected) {
-    WARPGAUGE_CHECK(cudaMemsetAsync(expected, 0, part.count * sizeof(double), at.stream));
+  gpu.verify(target, {}, [](const Iteration& at, Window window, double* expected) {
+    WARPGAUGE_CHECK(cudaMemsetAsync(expected, 0, window.count * sizeof(double), at.stream));
   });
   gpu.replay([=](const Iteration& at) {
     WARPGAUGE_CHECK(cudaMemsetAsync(target[at], 0, bytes, at.stream));
   });
 }
 
-using Body = void (*)(GpuCase&, Way);
-
-GpuBenchmark benchmark(Way way, const char* suffix, Body body, Axes axes,
-                       std::source_location where = std::source_location::current()) {
-  return {"memcpy/" + way.name() + suffix, std::move(axes),
-          [way, body](GpuCase& gpu) { body(gpu, way); }, where};
+/// The body that measures `copy` in one way.
+auto by(void (*copy)(GpuCase&, Way), Way way) {
+  return [=](GpuCase& gpu) { copy(gpu, way); };
 }
 
 constexpr Memory pageable = Memory::pageable;
@@ -213,29 +212,33 @@ constexpr Memory registered = Memory::registered;
 constexpr Memory write_combined = Memory::write_combined;
 
 const GpuBenchmark plain[] = {
-    benchmark(h2d(pageable), "", copy, bytes({4 * kibi, 16 * mebi}, 1, gibi)),
-    benchmark(d2h(pageable), "", copy, bytes({4 * kibi, 16 * mebi}, 1, gibi)),
-    benchmark(h2d(pinned), "", copy, bytes({4 * kibi, mebi, 16 * mebi}, 1, gibi)),
+    {"memcpy/h2d_pageable", bytes({4 * kibi, 16 * mebi}, 1, gibi), by(copy, h2d(pageable))},
+    {"memcpy/d2h_pageable", bytes({4 * kibi, 16 * mebi}, 1, gibi), by(copy, d2h(pageable))},
+    {"memcpy/h2d_pinned", bytes({4 * kibi, mebi, 16 * mebi}, 1, gibi), by(copy, h2d(pinned))},
     // 4 KiB take 7 % longer on a host with two H200s than on one with one: of the full suite.
-    benchmark(d2h(pinned), "", copy, bytes({16 * mebi}, 1, gibi)),
-    benchmark(h2d(write_combined), "", copy, bytes({16 * mebi}, 1, gibi)),
-    benchmark(d2h(write_combined), "", copy, bytes({}, 1, gibi)),
-    benchmark(h2d(registered), "", copy, bytes({16 * mebi}, 1, gibi)),
-    benchmark(d2h(registered), "", copy, bytes({}, 1, gibi)),
-    benchmark(d2d, "", copy, bytes({4 * kibi, mebi, 256 * mebi}, 1, gibi)),
-    benchmark({Memory::managed, Memory::managed}, "", copy, bytes({}, 1, gibi)),
+    {"memcpy/d2h_pinned", bytes({16 * mebi}, 1, gibi), by(copy, d2h(pinned))},
+    {"memcpy/h2d_write_combined", bytes({16 * mebi}, 1, gibi), by(copy, h2d(write_combined))},
+    {"memcpy/d2h_write_combined", bytes({}, 1, gibi), by(copy, d2h(write_combined))},
+    {"memcpy/h2d_registered", bytes({16 * mebi}, 1, gibi), by(copy, h2d(registered))},
+    {"memcpy/d2h_registered", bytes({}, 1, gibi), by(copy, d2h(registered))},
+    {"memcpy/d2d", bytes({4 * kibi, mebi, 256 * mebi}, 1, gibi), by(copy, d2d)},
+    {"memcpy/d2d_managed", bytes({}, 1, gibi), by(copy, {Memory::managed, Memory::managed})},
 };
 
 const GpuBenchmark blocking[] = {
-    benchmark(h2d(pageable), "_blocking", copy_blocking, bytes({}, 1, gibi)),
-    benchmark(d2h(pageable), "_blocking", copy_blocking, bytes({}, 1, gibi)),
-    benchmark(h2d(pinned), "_blocking", copy_blocking, bytes({4 * kibi}, 1, gibi)),
-    benchmark(d2h(pinned), "_blocking", copy_blocking, bytes({}, 1, gibi)),
-    benchmark(h2d(write_combined), "_blocking", copy_blocking, bytes({}, 4 * kibi, 16 * mebi)),
-    benchmark(d2h(write_combined), "_blocking", copy_blocking, bytes({}, 4 * kibi, 16 * mebi)),
-    benchmark(h2d(registered), "_blocking", copy_blocking, bytes({}, 4 * kibi, 16 * mebi)),
-    benchmark(d2h(registered), "_blocking", copy_blocking, bytes({}, 4 * kibi, 16 * mebi)),
-    benchmark(d2d, "_blocking", copy_blocking, bytes({}, 1, gibi)),
+    {"memcpy/h2d_pageable_blocking", bytes({}, 1, gibi), by(copy_blocking, h2d(pageable))},
+    {"memcpy/d2h_pageable_blocking", bytes({}, 1, gibi), by(copy_blocking, d2h(pageable))},
+    {"memcpy/h2d_pinned_blocking", bytes({4 * kibi}, 1, gibi), by(copy_blocking, h2d(pinned))},
+    {"memcpy/d2h_pinned_blocking", bytes({}, 1, gibi), by(copy_blocking, d2h(pinned))},
+    {"memcpy/h2d_write_combined_blocking", bytes({}, 4 * kibi, 16 * mebi),
+     by(copy_blocking, h2d(write_combined))},
+    {"memcpy/d2h_write_combined_blocking", bytes({}, 4 * kibi, 16 * mebi),
+     by(copy_blocking, d2h(write_combined))},
+    {"memcpy/h2d_registered_blocking", bytes({}, 4 * kibi, 16 * mebi),
+     by(copy_blocking, h2d(registered))},
+    {"memcpy/d2h_registered_blocking", bytes({}, 4 * kibi, 16 * mebi),
+     by(copy_blocking, d2h(registered))},
+    {"memcpy/d2d_blocking", bytes({}, 1, gibi), by(copy_blocking, d2d)},
 };
 
 const GpuBenchmark both_ways{"memcpy/bidirectional_pinned", bytes({16 * mebi}, 4 * kibi, gibi),
@@ -251,29 +254,33 @@ const GpuBenchmark to_the_host{
 const Axes row_lengths{{"row_bytes", {kibi}, {64, 16 * kibi, 256 * kibi}}};
 const Axes row_lengths_in_full{{"row_bytes", {}, {64, kibi, 16 * kibi, 256 * kibi}}};
 const GpuBenchmark by_rows[] = {
-    benchmark(h2d(pinned), "_2d", copy_2d, row_lengths_in_full),
-    benchmark(d2h(pinned), "_2d", copy_2d, row_lengths_in_full),
-    benchmark(d2d, "_2d", copy_2d, row_lengths),
+    {"memcpy/h2d_pinned_2d", row_lengths_in_full, by(copy_2d, h2d(pinned))},
+    {"memcpy/d2h_pinned_2d", row_lengths_in_full, by(copy_2d, d2h(pinned))},
+    {"memcpy/d2d_2d", row_lengths, by(copy_2d, d2d)},
 };
 
 const Axes in_pieces{{"pieces", {256}, {16}}, {"piece_bytes", {4 * kibi}, {64 * kibi}}};
 const Axes in_pieces_in_full{{"pieces", {}, {16, 256}}, {"piece_bytes", {}, {4 * kibi, 64 * kibi}}};
 const GpuBenchmark many[] = {
-    benchmark(h2d(pinned), "_loop", copy_in_a_loop, in_pieces),
-    benchmark(h2d(pinned), "_batch", copy_in_a_batch, in_pieces),
-    benchmark(d2h(pinned), "_loop", copy_in_a_loop, in_pieces_in_full),
-    benchmark(d2h(pinned), "_batch", copy_in_a_batch, in_pieces_in_full),
-    benchmark(d2d, "_loop", copy_in_a_loop, in_pieces_in_full),
-    benchmark(d2d, "_batch", copy_in_a_batch, in_pieces_in_full),
+    {"memcpy/h2d_pinned_loop", in_pieces, by(copy_in_a_loop, h2d(pinned))},
+    {"memcpy/h2d_pinned_batch", in_pieces, by(copy_in_a_batch, h2d(pinned))},
+    {"memcpy/d2h_pinned_loop", in_pieces_in_full, by(copy_in_a_loop, d2h(pinned))},
+    {"memcpy/d2h_pinned_batch", in_pieces_in_full, by(copy_in_a_batch, d2h(pinned))},
+    {"memcpy/d2d_loop", in_pieces_in_full, by(copy_in_a_loop, d2d)},
+    {"memcpy/d2d_batch", in_pieces_in_full, by(copy_in_a_batch, d2d)},
 };
 
 const GpuBenchmark by_kernel[] = {
-    benchmark(h2d(pinned), "_by_kernel", copy_by_kernel, bytes({16 * mebi}, 4 * kibi, gibi)),
-    benchmark(d2h(pinned), "_by_kernel", copy_by_kernel, bytes({}, 4 * kibi, gibi)),
-    benchmark(h2d(write_combined), "_by_kernel", copy_by_kernel, bytes({}, 4 * kibi, 16 * mebi)),
-    benchmark(h2d(registered), "_by_kernel", copy_by_kernel, bytes({}, 4 * kibi, 16 * mebi)),
-    benchmark(d2h(registered), "_by_kernel", copy_by_kernel, bytes({}, 4 * kibi, 16 * mebi)),
-    benchmark(d2d, "_by_kernel", copy_by_kernel, bytes({}, 4 * kibi, gibi)),
+    {"memcpy/h2d_pinned_by_kernel", bytes({16 * mebi}, 4 * kibi, gibi),
+     by(copy_by_kernel, h2d(pinned))},
+    {"memcpy/d2h_pinned_by_kernel", bytes({}, 4 * kibi, gibi), by(copy_by_kernel, d2h(pinned))},
+    {"memcpy/h2d_write_combined_by_kernel", bytes({}, 4 * kibi, 16 * mebi),
+     by(copy_by_kernel, h2d(write_combined))},
+    {"memcpy/h2d_registered_by_kernel", bytes({}, 4 * kibi, 16 * mebi),
+     by(copy_by_kernel, h2d(registered))},
+    {"memcpy/d2h_registered_by_kernel", bytes({}, 4 * kibi, 16 * mebi),
+     by(copy_by_kernel, d2h(registered))},
+    {"memcpy/d2d_by_kernel", bytes({}, 4 * kibi, gibi), by(copy_by_kernel, d2d)},
 };
 
 const GpuBenchmark zeros{"memcpy/memset", bytes({256 * mebi}, 1, gibi), fill};

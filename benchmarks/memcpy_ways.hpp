@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include <warpgauge/core/units.hpp>
@@ -14,7 +13,7 @@
 
 namespace warpgauge {
 
-/// From one kind of memory to another: "h2d_pinned", "d2h_registered", "d2d", "d2d_managed".
+/// From one kind of memory to another.
 struct Way {
   Memory from;
   Memory to;
@@ -24,16 +23,6 @@ struct Way {
       return Traffic::host_to_device;
     }
     return kind_of(to).on_device ? Traffic::device_copy : Traffic::device_to_host;
-  }
-  std::string name() const {
-    switch (traffic()) {
-      case Traffic::host_to_device:
-        return std::string("h2d_") + kind_of(from).name;
-      case Traffic::device_to_host:
-        return std::string("d2h_") + kind_of(to).name;
-      default:
-        return to == Memory::device ? "d2d" : std::string("d2d_") + kind_of(to).name;
-    }
   }
 };
 constexpr Way h2d(Memory host) {
@@ -78,9 +67,9 @@ struct Rows {
     moves(gpu, way, rows * row_bytes);
     gpu.verify(target, {},
                [in = source, rows, width = row_bytes / sizeof(float)](
-                   const Iteration& at, Window part, double* expected) {
+                   const Iteration& at, Window window, double* expected) {
                  kernels::packed_rows_reference(in[at], expected, {rows, width, 2 * width},
-                                                part.first, part.count, at.stream);
+                                                window.first, window.count, at.stream);
                });
   }
   std::byte* from(const Iteration& at, std::size_t row) const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <warpgauge/core/units.hpp>
+#include <warpgauge/cuda/check.hpp>
 #include <warpgauge/cuda/memory.hpp>
 #include <warpgauge/cuda/memory_pool.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
@@ -43,16 +44,21 @@ struct Allocator {
   /// Throws unless what was given back is where it should be; the stream has ended.
   std::function<void(std::size_t bytes)> require_given_back = [](std::size_t) {};
 
-  /// Takes and gives back, after what `use` does between.
+  /// Takes and gives back, after what `use` does between, also when that throws.
   void pair(std::size_t bytes, const Iteration& at, const std::function<void(void*)>& use) const {
     void* const memory = take(bytes, at.stream);
-    use(memory);
+    try {
+      use(memory);
+    } catch (...) {
+      give_back(memory, at.stream);
+      throw;
+    }
     give_back(memory, at.stream);
   }
 };
 
-/// Verifies that what is taken can be used, and where it goes. Returns the pair as work. It moves
-/// no bytes: the time is the driver's and the operating system's, as that of other calls is.
+/// Verifies that what is taken can be used, and where it goes. Returns the pair as an operation. It
+/// moves no bytes: the time is the driver's and the operating system's, as that of other calls is.
 Operation pairs(GpuCase& gpu, const Allocator& allocator) {
   const std::size_t bytes = gpu.param("bytes");
   gpu.verify([=](const Iteration& at) {
@@ -255,10 +261,9 @@ const GpuBenchmark host_register{
 
 const Axes touched_sizes{{"bytes", {}, {64 * kibi, mebi, 16 * mebi, 64 * mebi, 256 * mebi}}};
 
-GpuBenchmark touching(const std::string& what, Take (*take)(GpuCase&), Touch touch,
-                      std::source_location where = std::source_location::current()) {
-  return {"memory/first_touch_" + what, touched_sizes,
-          [=](GpuCase& gpu) { first_touch(gpu, take(gpu), touch); }, where};
+/// The body that measures a first touch.
+auto touching(Take (*take)(GpuCase&), Touch touch) {
+  return [=](GpuCase& gpu) { first_touch(gpu, take(gpu), touch); };
 }
 
 const GpuBenchmark first_touches[] = {
@@ -266,15 +271,22 @@ const GpuBenchmark first_touches[] = {
     // the kernel waits. On an H200 16 MiB take 0.9 ms in one process and 1.4 in the next, wherever
     // the caller runs and whatever it touches (the driver's thread has its own core, it seems): too
     // far apart for the default suite.
-    touching("managed_by_device", taking<allocate_managed>, touch_by_device),
-    touching("managed_by_host", taking<allocate_managed>, touch_by_host),
+    {"memory/first_touch_managed_by_device", touched_sizes,
+     touching(taking<allocate_managed>, touch_by_device)},
+    {"memory/first_touch_managed_by_host", touched_sizes,
+     touching(taking<allocate_managed>, touch_by_host)},
     // Nothing is left to be paid but misses of the TLBs: every page is there when the call returns.
-    touching("malloc_by_device", taking<allocate_device>, touch_by_device),
-    touching("malloc_async_cold_by_device", from_cold_pool, touch_by_device),
-    touching("malloc_host_by_host", taking<allocate_pinned>, touch_by_host),
-    touching("malloc_host_by_device", taking<allocate_pinned>, touch_by_device),
+    {"memory/first_touch_malloc_by_device", touched_sizes,
+     touching(taking<allocate_device>, touch_by_device)},
+    {"memory/first_touch_malloc_async_cold_by_device", touched_sizes,
+     touching(from_cold_pool, touch_by_device)},
+    {"memory/first_touch_malloc_host_by_host", touched_sizes,
+     touching(taking<allocate_pinned>, touch_by_host)},
+    {"memory/first_touch_malloc_host_by_device", touched_sizes,
+     touching(taking<allocate_pinned>, touch_by_device)},
     // A fault for each page, which the operating system serves with a page of zeros.
-    touching("pageable_by_host", taking<allocate_untouched>, touch_by_host),
+    {"memory/first_touch_pageable_by_host", touched_sizes,
+     touching(taking<allocate_untouched>, touch_by_host)},
 };
 
 }  // namespace

@@ -67,8 +67,8 @@ void copy(const void* from, void* to, std::size_t bytes, cudaStream_t stream) {
 
 void verify_rounds(GpuCase& gpu, const Buffer<std::int32_t>& output,
                    const Buffer<std::int32_t>& input) {
-  gpu.verify(output, {}, [=](const Iteration& at, Window part, double* expected) {
-    kernels::lcg_reference(input[at] + part.first, expected, part.count, rounds, at.stream);
+  gpu.verify(output, {}, [=](const Iteration& at, Window window, double* expected) {
+    kernels::lcg_reference(input[at] + window.first, expected, window.count, rounds, at.stream);
   });
 }
 
@@ -133,12 +133,12 @@ Operation small_kernels(GpuCase& gpu) {
   const std::size_t streams = gpu.param("streams");
   const auto done = gpu.output<float>(count * kernels::spin_threads);
   gpu.moves_bytes(done.count() * sizeof(float), std::nullopt);
-  gpu.verify(done, {}, [](const Iteration& at, Window part, double* expected) {
-    std::vector<double> numbers(part.count);
-    for (std::size_t i = 0; i < part.count; ++i) {
-      numbers[i] = static_cast<double>((part.first + i) % kernels::spin_threads);
+  gpu.verify(done, {}, [](const Iteration& at, Window window, double* expected) {
+    std::vector<double> numbers(window.count);
+    for (std::size_t i = 0; i < window.count; ++i) {
+      numbers[i] = static_cast<double>((window.first + i) % kernels::spin_threads);
     }
-    copy(numbers.data(), expected, part.count * sizeof(double), at.stream);
+    copy(numbers.data(), expected, window.count * sizeof(double), at.stream);
     WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
   });
   return [=, &lanes = Lanes::of_process()](const Iteration& at) {

@@ -34,8 +34,8 @@ using kernels::TransposeShape;
 // thousands of terms that a thread adds: 0.1 at most. A term left out, or twice, is 0.25 or more.
 constexpr Tolerance less_than_a_term{.absolute = 0.2};
 
-/// call(in..., out, n, stream) as work that reads alone, 4 bytes an element and input, and leaves
-/// in `out` what reference(in..., expected, n, stream) writes.
+/// call(in..., out, n, stream) as an operation that only reads, 4 bytes an element and input, and
+/// leaves in `out` what reference(in..., expected, n, stream) writes.
 template <class Reference, class Call, class... Input>
 Operation reducing(GpuCase& gpu, Tolerance tolerance, const Reference& reference, const Call& call,
                    const Buffer<float>& out, const Input&... in) {
@@ -79,9 +79,8 @@ auto made_for(GpuCase& gpu) {
   };
 }
 
-using Reduction = void (GridReduction::*)(const float*, float*, std::size_t, cudaStream_t);
-
-template <Reduction reduction>
+/// A member of GridReduction as a call.
+template <auto reduction>
 auto in_one_launch() {
   return [made = std::make_shared<GridReduction>()](auto... arguments) {
     ((*made).*reduction)(arguments...);
@@ -97,11 +96,7 @@ const GpuBenchmark reductions[] = {
      [](GpuCase& gpu) { sum_by(gpu, in_one_launch<&GridReduction::sum>()); }},
     {"reduce/sum_cub/f32", beside, [](GpuCase& gpu) { sum_by(gpu, made_for<CubSum>(gpu)); }},
     {"reduce/dot/f32", beside,
-     [](GpuCase& gpu) {
-       dot_by(gpu, [made = std::make_shared<GridReduction>()](auto... arguments) {
-         made->dot(arguments...);
-       });
-     }},
+     [](GpuCase& gpu) { dot_by(gpu, in_one_launch<&GridReduction::dot>()); }},
     {"reduce/dot_cub/f32", beside, [](GpuCase& gpu) { dot_by(gpu, made_for<CubDot>(gpu)); }},
     {"reduce/max/f32", beside,
      [](GpuCase& gpu) { max_by(gpu, in_one_launch<&GridReduction::max>()); }},
@@ -163,8 +158,8 @@ void normalise_powers(GpuCase& gpu) {
   const auto out = gpu.output<T>(matrix_elements<T>);
   gpu.moves_bytes(2 * matrix_elements<T> * sizeof(T));
   gpu.verify(out, {.relative = sums + unit_roundoff<T>},
-             [=](const Iteration& at, Window part, double* expected) {
-               kernels::softmax_reference(in[at], expected, shape, part.first, part.count,
+             [=](const Iteration& at, Window window, double* expected) {
+               kernels::softmax_reference(in[at], expected, shape, window.first, window.count,
                                           at.stream);
              });
   gpu.replay([=](const Iteration& at) { launch(in[at], out[at], shape, at.stream); });
@@ -180,9 +175,9 @@ void normalise_moments(GpuCase& gpu) {
   gpu.moves_bytes(2 * (matrix_elements<T> + shape.columns) * sizeof(T));
   // |x - mean| is at most 1.5 times the deviation of 1.04, gamma at most 1.5.
   gpu.verify(out, {.absolute = 4 * sums, .relative = unit_roundoff<T>},
-             [=](const Iteration& at, Window part, double* expected) {
+             [=](const Iteration& at, Window window, double* expected) {
                kernels::layer_norm_reference(in[at], gamma[at], beta[at], expected, shape, epsilon,
-                                             part.first, part.count, at.stream);
+                                             window.first, window.count, at.stream);
              });
   gpu.replay([=](const Iteration& at) {
     launch(in[at], gamma[at], beta[at], out[at], shape, epsilon, at.stream);
@@ -214,8 +209,8 @@ void transpose(GpuCase& gpu) {
   const auto in = gpu.input<float>(n * n);
   const auto out = gpu.output<float>(n * n);
   gpu.moves_bytes(2 * n * n * sizeof(float));
-  gpu.verify(out, {}, [=](const Iteration& at, Window part, double* expected) {
-    kernels::transpose_reference(in[at], expected, shape, part.first, part.count, at.stream);
+  gpu.verify(out, {}, [=](const Iteration& at, Window window, double* expected) {
+    kernels::transpose_reference(in[at], expected, shape, window.first, window.count, at.stream);
   });
   gpu.replay([=](const Iteration& at) { launch(in[at], out[at], shape, at.stream); });
 }
@@ -274,8 +269,8 @@ void scan(GpuCase& gpu) {
   const auto in = gpu.input<std::int32_t>(n);
   const auto out = gpu.output<std::int32_t>(n);
   gpu.moves_bytes(2 * n * sizeof(std::int32_t));
-  gpu.verify(out, {}, [=](const Iteration& at, Window part, double* expected) {
-    kernels::scan_reference(in[at], expected, part.first, part.count, at.stream);
+  gpu.verify(out, {}, [=](const Iteration& at, Window window, double* expected) {
+    kernels::scan_reference(in[at], expected, window.first, window.count, at.stream);
   });
   const auto call = made_for<Library>(gpu);
   gpu.replay([=](const Iteration& at) { call(in[at], out[at], n, at.stream); });

@@ -10,9 +10,9 @@
 
 namespace warpgauge {
 
-/// The i-th of many places in n elements: the first, the last, and from there on by the golden
+/// The i-th of many indices of n elements: the first, the last, and from there on by the golden
 /// ratio, which spreads them evenly however many there are. `iteration` moves them.
-inline std::size_t spread_place(std::size_t i, std::size_t n, std::size_t iteration) {
+inline std::size_t spread_index(std::size_t i, std::size_t n, std::size_t iteration) {
   if (i < 2) {
     return i * (n - 1);
   }
@@ -25,26 +25,26 @@ inline std::size_t spread_place(std::size_t i, std::size_t n, std::size_t iterat
 /// Verifies that largest_of(iteration) is the largest element of `in` wherever that lies. Of random
 /// elements the largest, or one as large, lies anywhere: half of them can be left out and it still
 /// comes out. So a larger one is put into one place after the other, which shows what leaves out a
-/// fortieth of the elements in a row, or either end; kernels/reduce_test.cpp shows single ones.
+/// fortieth of the elements in a row, or either end; kernels/reduce/reduce_test.cpp shows single ones.
 template <class LargestOf>
 void verify_largest(GpuCase& gpu, const Buffer<float>& in, const LargestOf& largest_of) {
   gpu.verify([=, n = in.count()](const Iteration& at) {
-    constexpr std::size_t places = 64;
+    constexpr std::size_t indices = 64;
     const auto copy = [&](float* to, const float* from) {
       WARPGAUGE_CHECK(cudaMemcpyAsync(to, from, sizeof(float), cudaMemcpyDefault, at.stream));
     };
-    for (std::size_t i = 0; i < places; ++i) {
-      float* const place = in[at] + spread_place(i, n, at.slot);
+    for (std::size_t i = 0; i < indices; ++i) {
+      float* const element = in[at] + spread_index(i, n, at.slot);
       const float largest = 2 + static_cast<float>(i);  // inputs are below 1.5
       float kept = 0;
-      copy(&kept, place);
-      copy(place, &largest);
+      copy(&kept, element);
+      copy(element, &largest);
       const float found = largest_of(at);
-      copy(place, &kept);
+      copy(element, &kept);
       WARPGAUGE_CHECK(cudaStreamSynchronize(at.stream));
       if (found != largest) {
         throw WrongResult("the largest of " + std::to_string(n) + " elements is number " +
-                          std::to_string(place - in[at]) + ", " + std::to_string(largest) +
+                          std::to_string(element - in[at]) + ", " + std::to_string(largest) +
                           ", but the result is " + std::to_string(found));
       }
     }

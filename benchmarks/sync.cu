@@ -18,7 +18,7 @@ namespace {
 
 using namespace warpgauge;
 
-/// Waits behind work: a wait that does not wait is found out.
+/// Waits behind a kernel: a wait that does not wait is found out.
 void verify_behind_work(GpuCase& gpu, const Wait& way, Then then = as_it_is) {
   gpu.verify([=](const Iteration& at) {
     occupy(at.stream);
@@ -29,11 +29,11 @@ void verify_behind_work(GpuCase& gpu, const Wait& way, Then then = as_it_is) {
   });
 }
 
-/// With nothing to wait for any more: the call alone, which is the core's work. What it takes
+/// With nothing to wait for any more: the call alone, which is time of the core. What it takes
 /// depends on whether the driver knows the whole device to be idle, as it does from a
-/// cudaDeviceSynchronize to the next work. Then the stream's takes 0.2 us and the event's too, else
-/// both take 1.3 us. A stream is measured as a program leaves it that launches and waits, an event
-/// on a device that is known to be idle; the full suite has the other state of each.
+/// cudaDeviceSynchronize to the next launch. Then the stream's takes 0.2 us and the event's too,
+/// else both take 1.3 us. A stream is measured as a program leaves it that launches and waits, an
+/// event on a device that is known to be idle; the full suite has the other state of each.
 void idle(GpuCase& gpu, const Wait& way, Then then = as_it_is) {
   verify_behind_work(gpu, way, then);
   gpu.issue(way.wait);
@@ -225,7 +225,7 @@ const GpuBenchmark scalars_batched{"sync/scalars_batched", {{"steps", {16}}}, []
 
 using Replaceable = std::shared_ptr<std::optional<Event>>;
 
-/// Recorded behind work, the event must tell its time.
+/// Recorded behind a kernel, the event must have its time.
 Replaceable verified_event(GpuCase& gpu) {
   const auto event = std::make_shared<std::optional<Event>>(std::in_place);
   gpu.verify([event](const Iteration& at) {
@@ -235,13 +235,13 @@ Replaceable verified_event(GpuCase& gpu) {
     (*event)->record(at.stream);
     (*event)->synchronize();
     if (!(seconds_between(begun, **event) >= 0.9 * work_seconds)) {
-      throw WrongResult("the event tells less than the time of the work in front of it");
+      throw WrongResult("the event has less than the time of the kernel in front of it");
     }
   });
   return event;
 }
 
-/// Two events with work between them, both reached.
+/// Two events with a kernel between them, both reached.
 struct Elapsed {
   Event begun, ended;
   double seconds = 0;
@@ -256,7 +256,7 @@ void elapsed(GpuCase& gpu) {
   stream.synchronize();
   gpu.verify([pair](const Iteration&) {
     if (!(pair->seconds >= 0.9 * work_seconds && pair->seconds < 100 * work_seconds)) {
-      throw WrongResult("the events tell " + std::to_string(pair->seconds) + " s of 200 us");
+      throw WrongResult("the events are " + std::to_string(pair->seconds) + " s apart, not 200 us");
     }
   });
   gpu.host_calls(

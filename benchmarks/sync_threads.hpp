@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread does while it waits for the device: how it is told, and how that is seen.
+// What a thread does while it waits for the device: how that is chosen, and how it is seen.
 #pragma once
 
 #include <sched.h>
@@ -10,9 +10,9 @@
 #include <ctime>
 #include <functional>
 #include <string>
-#include <thread>
 
 #include <warpgauge/cuda/delay.hpp>
+#include "benchmarks/checked_thread.hpp"
 #include "benchmarks/sync_ways.hpp"
 
 namespace warpgauge {
@@ -53,51 +53,62 @@ inline double seconds_of(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Which part of `call` the calling thread spent on a core.
-inline double share_worked(const std::function<void()>& call) {
+/// The fraction of `call` that the calling thread spent on a core.
+inline double fraction_worked(const std::function<void()>& call) {
   const double begun = seconds_of(CLOCK_MONOTONIC);
   const double worked = seconds_of(CLOCK_THREAD_CPUTIME_ID);
   call();
   return (seconds_of(CLOCK_THREAD_CPUTIME_ID) - worked) / (seconds_of(CLOCK_MONOTONIC) - begun);
 }
 
-/// A second thread on the calling thread's core, on which both stay, that yields it again and
-/// again.
-class Companion {
+/// Keeps the calling thread, and those it starts, on the CPU it runs on; then lets it go where it
+/// could go before.
+class KeptOnOneCpu {
  public:
-  Companion() {
+  /// Throws Unsupported where the system does not let it.
+  KeptOnOneCpu() {
     sched_getaffinity(0, sizeof(before_), &before_);
     cpu_set_t here{};
     CPU_SET(static_cast<std::size_t>(sched_getcpu()), &here);
     if (sched_setaffinity(0, sizeof(here), &here) != 0) {
       throw Unsupported("needs to keep two threads on one CPU, to show how one of them waits");
     }
-    thread_ = std::thread([this] {
-      while (!ended_) {
-        ++turns_;
-        sched_yield();
-      }
-    });
-    while (turns_ == 0) {
-      sched_yield();
-    }
   }
-  ~Companion() {
-    ended_ = true;
-    thread_.join();
-    sched_setaffinity(0, sizeof(before_), &before_);
-  }
-  Companion(const Companion&) = delete;
-  Companion& operator=(const Companion&) = delete;
-
-  /// How often it has had the core.
-  std::int64_t turns() const { return turns_; }
+  ~KeptOnOneCpu() { sched_setaffinity(0, sizeof(before_), &before_); }
+  KeptOnOneCpu(const KeptOnOneCpu&) = delete;
+  KeptOnOneCpu& operator=(const KeptOnOneCpu&) = delete;
 
  private:
   cpu_set_t before_{};
+};
+
+/// A second thread on the calling thread's core, on which both stay, that yields it again and
+/// again.
+class Companion {
+ public:
+  Companion()
+      : thread_([this] {
+          while (!ended_) {
+            ++yields_;
+            sched_yield();
+          }
+        }) {
+    while (yields_ == 0) {
+      sched_yield();
+    }
+  }
+  ~Companion() { ended_ = true; }
+  Companion(const Companion&) = delete;
+  Companion& operator=(const Companion&) = delete;
+
+  /// How often it has had the core and yielded it.
+  std::int64_t yields() const { return yields_; }
+
+ private:
+  KeptOnOneCpu kept_;
   std::atomic<bool> ended_{false};
-  std::atomic<std::int64_t> turns_{0};
-  std::thread thread_;
+  std::atomic<std::int64_t> yields_{0};
+  CheckedThread thread_;  // last: it ends first
 };
 
 /// What the calling thread does while it waits.
@@ -110,17 +121,17 @@ inline const char* name_of(Waiting waiting) {
 
 /// What it did in a call that waits for 1 ms, beside a companion. On an H200's host it works for
 /// 100 % of the wait and lets the companion have none or one iteration when it spins, for 57 % and
-/// 380 turns when it yields, and for 2 % and 2800 when it sleeps.
+/// 380 yields when it yields, and for 2 % and 2800 when it sleeps.
 inline Waiting seen_waiting(const Timed& timed, const Iteration& at) {
   const Companion companion;
-  const std::int64_t turns = companion.turns();
-  const double share = share_worked([&] {
+  const std::int64_t yields = companion.yields();
+  const double fraction = fraction_worked([&] {
     timed.call_with([](const Iteration& now) { detail::delay(1'000'000, now.stream); }, at);
   });
-  if (share < 0.25) {
+  if (fraction < 0.25) {
     return Waiting::sleeps;
   }
-  return companion.turns() - turns < 30 ? Waiting::spins : Waiting::yields;
+  return companion.yields() - yields < 30 ? Waiting::spins : Waiting::yields;
 }
 
 /// Throws WrongResult unless the thread does as it is said to in two of three waits: somebody else

@@ -22,7 +22,7 @@ inline void occupy(cudaStream_t stream) {
   detail::delay(static_cast<std::uint64_t>(work_seconds * 1e9), stream);
 }
 
-/// A way to wait for everything on a stream, and what has to follow the work before that.
+/// A way to wait for everything on a stream, and what has to follow the operation before that.
 struct Wait {
   Operation wait;
   Operation prepare = [](const Iteration&) {};
@@ -62,7 +62,7 @@ inline Wait by_query() {
 
 inline void require_ended(cudaStream_t stream) {
   if (!has_ended(stream)) {
-    throw WrongResult("the call returned before the work it waits for had ended");
+    throw WrongResult("the call returned before the operation it waits for had ended");
   }
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the launchers refuse, or have nothing to do for, before any CUDA call: needs no GPU.
-#include "kernels/arguments.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
 #include <string>
 
-#include "kernels/arguments_test.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/arguments_test.hpp>
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/launch/empty.hpp"
 #include "kernels/launch/spin.hpp"
@@ -26,20 +25,13 @@ double* const between_doubles = reinterpret_cast<double*>(memory + 1);
 
 constexpr std::size_t huge = std::numeric_limits<std::size_t>::max();
 
-TEST(BlocksFor, RoundsUpAndReachesTheLimit) {
-  EXPECT_EQ(blocks_for("f", 1, 256), 1U);
-  EXPECT_EQ(blocks_for("f", 256, 256), 1U);
-  EXPECT_EQ(blocks_for("f", 257, 256), 2U);
-  EXPECT_EQ(blocks_for("f", 256 * max_grid_blocks, 256), max_grid_blocks);
-}
-
 template <class Launcher>
 void expect_refuses_bad_gemm(Launcher launch) {
   const auto message = [&](const float* a, const float* b, float* c, GemmShape shape) {
     return refusal([&] { launch(a, b, c, shape, nullptr); });
   };
-  const auto names = [](const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
+  const auto names = [](const std::string& text, const std::string& words) {
+    return text.find(words) != std::string::npos;
   };
   EXPECT_EQ(message(nullptr, nullptr, nullptr, {0, 1, 1}), "");
   EXPECT_EQ(message(nullptr, nullptr, nullptr, {1, 0, 1}), "");
@@ -63,7 +55,7 @@ TEST(Gemm, TiledRefusesBadArguments) {
   expect_refuses_bad_gemm(gemm_tiled);
 }
 
-TEST(Gemm, ReferenceRefusesAPartPastTheEnd) {
+TEST(Gemm, ReferenceRefusesAWindowPastTheEnd) {
   const auto reference = [](std::size_t first, std::size_t count) {
     return refusal(
         [=] { gemm_reference(aligned, aligned, doubles, {2, 3, 4}, first, count, nullptr); });

@@ -5,17 +5,20 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
+#include <optional>
 #include <random>
-#include <stdexcept>
 #include <type_traits>
 #include <vector>
+
+#include <warpgauge/cuda/check.hpp>
+#include <warpgauge/cuda/device_array.hpp>
+#include <warpgauge/cuda/graph.hpp>
+#include <warpgauge/cuda/stream.hpp>
 
 namespace warpgauge::kernels {
 
@@ -33,22 +36,15 @@ class DeviceTest : public ::testing::Test {
       GTEST_SKIP() << "no usable GPU: none in this machine";
     }
     // Not blocking: work sent to the default stream by mistake is then not ordered with ours.
-    cudaStream_t created = nullptr;
-    ASSERT_EQ(cudaStreamCreateWithFlags(&created, cudaStreamNonBlocking), cudaSuccess);
-    stream_.reset(created);
+    stream_.emplace();
   }
 
-  cudaStream_t stream() const { return stream_.get(); }
+  cudaStream_t stream() const { return stream_.value().get(); }
 
-  void synchronize() const { ASSERT_EQ(cudaStreamSynchronize(stream()), cudaSuccess); }
+  void synchronize() const { stream_.value().synchronize(); }
 
  private:
-  struct DestroyStream {
-    void operator()(cudaStream_t stream) const {
-      EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
-    }
-  };
-  std::unique_ptr<std::remove_pointer_t<cudaStream_t>, DestroyStream> stream_;
+  std::optional<Stream> stream_;
 };
 
 /// n finite values of either sign, 0.5 <= |x| <= 1: none is small enough for its loss to hide.
@@ -69,6 +65,17 @@ std::vector<T> random_values_as(std::size_t n, unsigned seed) {
   return {values.begin(), values.end()};
 }
 
+/// n integers from -8 to 8 as T, which any type of floating point holds exactly.
+template <class T>
+std::vector<T> small_integers(std::size_t n, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::vector<T> values;
+  for (std::size_t i = 0; i < n; ++i) {
+    values.push_back(static_cast<T>(static_cast<float>(generator() % 17) - 8));
+  }
+  return values;
+}
+
 /// n integers of any bits: sums of them pass 2^31 at once and wrap over and over.
 inline std::vector<std::int32_t> random_integers(std::size_t n, unsigned seed) {
   std::mt19937 generator(seed);
@@ -78,46 +85,6 @@ inline std::vector<std::int32_t> random_integers(std::size_t n, unsigned seed) {
   }
   return values;
 }
-
-/// Elements on the device, whose copy has ended when a call returns. Thrust has the same and more,
-/// and would take each test ten seconds to compile.
-template <class T>
-class DeviceArray {
- public:
-  DeviceArray() = default;
-  // Not explicit, for a test's values are host vectors that go to the device as they are.
-  DeviceArray(const std::vector<T>& values) : n_(values.size()) {
-    void* raw = nullptr;
-    require(cudaMalloc(&raw, std::max<std::size_t>(n_ * sizeof(T), 1)));
-    memory_.reset(static_cast<T*>(raw));
-    require(cudaMemcpy(raw, values.data(), n_ * sizeof(T), cudaMemcpyHostToDevice));
-    require(cudaDeviceSynchronize());  // our streams do not wait for the default one
-  }
-  explicit DeviceArray(std::size_t n, T value = T{}) : DeviceArray(std::vector<T>(n, value)) {}
-
-  T* data() { return memory_.get(); }
-  const T* data() const { return memory_.get(); }
-  std::size_t size() const { return n_; }
-
-  std::vector<T> values() const {
-    std::vector<T> host(n_);
-    require(cudaMemcpy(host.data(), memory_.get(), n_ * sizeof(T), cudaMemcpyDeviceToHost));
-    return host;
-  }
-
- private:
-  struct Free {
-    void operator()(T* memory) const { EXPECT_EQ(cudaFree(memory), cudaSuccess); }
-  };
-  static void require(cudaError_t status) {
-    if (status != cudaSuccess) {
-      throw std::runtime_error(cudaGetErrorString(status));
-    }
-  }
-
-  std::size_t n_ = 0;
-  std::unique_ptr<T, Free> memory_;
-};
 
 /// n outputs on the device, NaN until a kernel writes them, and a guard behind that none may touch.
 template <class T>
@@ -133,7 +100,8 @@ class GuardedOutput {
 
   /// The outputs, once the guard is found whole. The stream must be synchronised.
   std::vector<T> values() const {
-    std::vector<T> all = memory_.values();
+    const Stream stream;
+    std::vector<T> all = memory_.download(stream.get());
     for (std::size_t i = n_; i < all.size(); ++i) {
       EXPECT_EQ(std::bit_cast<Bits>(all[i]), guard_bits) << "written " << i - n_ << " past the end";
     }
@@ -183,20 +151,12 @@ void expect_same(const std::vector<T>& got, const std::vector<double>& expected)
   expect_within(got, expected, [](double) { return 0.0; });
 }
 
-/// Captures what launch() sends to the stream and replays it once. Global mode, so that an
-/// allocation or a synchronisation on the way fails the capture.
+/// Captures what launch() sends to the stream, which fails for an allocation or a synchronisation
+/// on the way, and replays it once.
 template <class Launch>
 void capture_and_replay(cudaStream_t stream, const Launch& launch) {
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t executable = nullptr;
-  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
-  EXPECT_NO_THROW(launch());
-  ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
-  EXPECT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
-  EXPECT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
-  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-  EXPECT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);
-  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  ExecutableGraph(Graph::capture(stream, launch)).launch(stream);
+  WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
 }
 
 }  // namespace warpgauge::kernels

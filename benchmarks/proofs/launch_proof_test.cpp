@@ -56,13 +56,14 @@ TEST_F(LaunchProofTest, EachEmptyKernelIsFound) {
 
 TEST_F(LaunchProofTest, NoneAndTooManyAreRefused) {
   const Operation nothing = [](const Iteration&) {};
-  EXPECT_EQ(said_of(nothing), "the work issues 0 kernels in 0 nodes, not 1 kernels");
-  EXPECT_EQ(said_of(twice(empty())), "the work issues 2 kernels in 2 nodes, not 1 kernels");
-  EXPECT_EQ(said_of(empty(), 2), "the work issues 1 kernels in 1 nodes, not 2 kernels");
+  EXPECT_EQ(said_of(nothing), "the operation issues 0 kernels in 0 nodes, not 1 kernels");
+  EXPECT_EQ(said_of(twice(empty())), "the operation issues 2 kernels in 2 nodes, not 1 kernels");
+  EXPECT_EQ(said_of(empty(), 2), "the operation issues 1 kernels in 1 nodes, not 2 kernels");
 }
 
 TEST_F(LaunchProofTest, AnotherKernelIsRefused) {
-  EXPECT_NE(said_of(empty(64)).find("the work launches "), std::string::npos) << said_of(empty(64));
+  EXPECT_NE(said_of(empty(64)).find("the operation launches "), std::string::npos)
+      << said_of(empty(64));
   const Operation wait = [](const Iteration& at) { detail::delay(1'000, at.stream); };
   EXPECT_NE(said_of(wait).find("not one warp of "), std::string::npos) << said_of(wait);
 }
@@ -90,7 +91,7 @@ TEST_F(LaunchProofTest, ABenchmarkOfWorkThatLaunchesNothingFails) {
     GpuCase fixture = make();
     fixture.issue(one_empty(fixture, 0, [](const Iteration&) {}));
   });
-  EXPECT_NE(message.find("the work issues 0 kernels"), std::string::npos) << message;
+  EXPECT_NE(message.find("the operation issues 0 kernels"), std::string::npos) << message;
 }
 
 }  // namespace

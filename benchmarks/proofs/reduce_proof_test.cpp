@@ -34,28 +34,28 @@ class ReduceProofTest : public CaseRequired {
     });
   }
 
-  /// Looks at `part` elements from `first` on alone.
-  static Max of_part(std::size_t first, std::size_t part) {
+  /// Looks at `size` elements from `first` on alone.
+  static Max of_window(std::size_t first, std::size_t size) {
     return [=, reduction = std::make_shared<kernels::GridReduction>()](
                const float* in, float* out, std::size_t, cudaStream_t stream) {
-      reduction->max(in + first, out, part, stream);
+      reduction->max(in + first, out, size, stream);
     };
   }
 };
 
 TEST_F(ReduceProofTest, TheLargestOfAllPasses) {
-  EXPECT_EQ(said_of(of_part(0, count)), "no failure");
+  EXPECT_EQ(said_of(of_window(0, count)), "no failure");
 }
 
 TEST_F(ReduceProofTest, EitherEndIsMissed) {
-  EXPECT_NE(said_of(of_part(4, count - 4)).find("elements is number 0, 2"), std::string::npos);
-  EXPECT_NE(said_of(of_part(0, count - 1)).find("elements is number 1048575, 3"),
+  EXPECT_NE(said_of(of_window(4, count - 4)).find("elements is number 0, 2"), std::string::npos);
+  EXPECT_NE(said_of(of_window(0, count - 1)).find("elements is number 1048575, 3"),
             std::string::npos);
 }
 
 TEST_F(ReduceProofTest, EitherHalfIsMissed) {
-  EXPECT_NE(said_of(of_part(0, count / 2)), "no failure");
-  EXPECT_NE(said_of(of_part(count / 2, count / 2)), "no failure");
+  EXPECT_NE(said_of(of_window(0, count / 2)), "no failure");
+  EXPECT_NE(said_of(of_window(count / 2, count / 2)), "no failure");
 }
 
 TEST_F(ReduceProofTest, PlacesReachEveryFortieth) {
@@ -63,9 +63,9 @@ TEST_F(ReduceProofTest, PlacesReachEveryFortieth) {
   for (const std::size_t iteration : {0, 1, 7, 511}) {
     std::vector<bool> reached(40);
     for (std::size_t i = 0; i < 64; ++i) {
-      const std::size_t place = spread_place(i, n, iteration);
-      ASSERT_LT(place, n);
-      reached[place / 100] = true;
+      const std::size_t index = spread_index(i, n, iteration);
+      ASSERT_LT(index, n);
+      reached[index / 100] = true;
     }
     EXPECT_EQ(std::count(reached.begin(), reached.end(), false), 0) << iteration;
   }

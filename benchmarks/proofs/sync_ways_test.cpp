@@ -39,7 +39,7 @@ TEST_F(SyncWaysTest, EachWayWaitsForTheKernel) {
 }
 
 TEST_F(SyncWaysTest, AWaitForNothingIsFoundOut) {
-  const std::string early = "the call returned before the work it waits for had ended";
+  const std::string early = "the call returned before the operation it waits for had ended";
   EXPECT_EQ(said_of_wait(launch_and_wait({}, {[](const Iteration&) {}})), early);
   const Event never_recorded;
   EXPECT_EQ(
@@ -54,7 +54,7 @@ TEST_F(SyncWaysTest, AWaitForWhatStandsInFrontOfTheKernelIsFoundOut) {
               kernel(at);
               in_front.synchronize();
             })),
-            "the call returned before the work it waits for had ended");
+            "the call returned before the operation it waits for had ended");
 }
 
 TEST_F(SyncWaysTest, AKernelThatIsNotLaunchedOnceIsFoundOut) {

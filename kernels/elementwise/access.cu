@@ -5,10 +5,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/elementwise/strides.hpp"
-#include "kernels/launch_check.hpp"
 
 namespace warpgauge::kernels {
 
@@ -50,7 +50,7 @@ void copy_strided(const float* in, float* out, std::size_t n, std::size_t stride
   require_stride("copy_strided", n, stride);
   const unsigned blocks = blocks_for("copy_strided", n, block_threads);
   copy_strided_kernel<<<blocks, block_threads, 0, stream>>>(in, out, n, stride);
-  check_launch("copy_strided");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 void copy_misaligned(const float* in, float* out, std::size_t n, cudaStream_t stream) {
@@ -61,7 +61,7 @@ void copy_misaligned(const float* in, float* out, std::size_t n, cudaStream_t st
   require_pointer("copy_misaligned", "out", out, alignof(float));
   const unsigned blocks = blocks_for("copy_misaligned", n, block_threads);
   copy_misaligned_kernel<<<blocks, block_threads, 0, stream>>>(in, out, n);
-  check_launch("copy_misaligned");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace warpgauge::kernels

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
 
 namespace warpgauge::kernels {
 

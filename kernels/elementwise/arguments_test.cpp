@@ -5,8 +5,8 @@
 #include <limits>
 #include <string>
 
-#include "kernels/arguments.hpp"
-#include "kernels/arguments_test.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/arguments_test.hpp>
 #include "kernels/elementwise/elementwise.hpp"
 
 namespace warpgauge::kernels {

@@ -3,12 +3,12 @@
 // others by the loads in flight, of which they have two a thread.
 #include <algorithm>
 
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
+#include <warpgauge/cuda/current_device.hpp>
 #include "kernels/elementwise/arguments.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/elementwise/vector.cuh"
-#include "kernels/launch_check.hpp"
-#include "kernels/sm_count.hpp"
 
 namespace warpgauge::kernels {
 
@@ -70,7 +70,7 @@ void axpy_scalar(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStr
   require_axpy_arrays("axpy_scalar", x, y, out);
   const unsigned blocks = blocks_for("axpy_scalar", n, block_threads);
   axpy_scalar_kernel<<<blocks, block_threads, 0, stream>>>(op, x, y, out, n);
-  check_launch("axpy_scalar");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 template <class T>
@@ -83,7 +83,7 @@ void axpy_grid_stride(Axpy op, const T* x, const T* y, T* out, std::size_t n, cu
   const std::size_t at_once = std::size_t{sm_count()} * blocks_per_sm;
   const auto blocks = static_cast<unsigned>(std::min(enough, at_once));
   axpy_grid_stride_kernel<<<blocks, block_threads, 0, stream>>>(op, x, y, out, n);
-  check_launch("axpy_grid_stride");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 template <class T>
@@ -94,7 +94,7 @@ void axpy_vector(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStr
   require_axpy_arrays("axpy_vector", x, y, out, vector_bytes);
   const unsigned blocks = blocks_for("axpy_vector", n, axpy_vector_threads * vector_width<T>);
   axpy_vector_kernel<<<blocks, axpy_vector_threads, 0, stream>>>(op, x, y, out, n);
-  check_launch("axpy_vector");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 using Half = __half;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Four elementwise kernels where one would do: bound by device memory, four times over.
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/elementwise/vector.cuh"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // out[i] = op(in[i]): few operations an element, so bound by device memory but where an operation
-// of elementwise_ops.hpp says otherwise.
+// of ops.hpp says otherwise.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -13,7 +13,7 @@
 
 namespace warpgauge::kernels {
 
-// All launchers below: Op is one of elementwise_ops.hpp, In and Out are float, __half or
+// All launchers below: Op is one of ops.hpp, In and Out are float, __half or
 // __nv_bfloat16; which combinations there are is at the end of each source. in, x and y are device
 // arrays of n elements that do not overlap out, which has n, too. Computed in float and rounded to
 // Out once. Asynchronous on stream, can be captured into a graph. n = 0 does nothing, whatever the
@@ -24,8 +24,8 @@ namespace warpgauge::kernels {
 template <class Op, class In = float, class Out = In>
 void transform_scalar(const In* in, Out* out, std::size_t n, cudaStream_t stream, Op op = {});
 
-/// One element a thread and turn of a loop, by as many threads as the GPU holds at once: the usual
-/// remedy, with the loads of a turn as narrow as before. Any n.
+/// One element a thread and iteration of a loop, by as many threads as the GPU holds at once: the
+/// usual remedy, with the loads of an iteration as narrow as before. Any n.
 template <class Op, class In = float, class Out = In>
 void transform_grid_stride(const In* in, Out* out, std::size_t n, cudaStream_t stream, Op op = {});
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One element a thread and turn, in as many threads as fit the GPU. Bound by the loads in flight:
-// no more of them than with one element a thread, but no blocks come and go (3.0 of an H200's 4.3
-// TB/s, with 8 blocks an SM as with 32; 2.1 with 4).
+// One element a thread and iteration, in as many threads as fit the GPU. Bound by the loads in
+// flight: no more of them than with one element a thread, but no blocks come and go (3.0 of an
+// H200's 4.3 TB/s, with 8 blocks an SM as with 32; 2.1 with 4).
 #include <algorithm>
 
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
+#include <warpgauge/cuda/current_device.hpp>
 #include "kernels/elementwise/elementwise.hpp"
-#include "kernels/launch_check.hpp"
-#include "kernels/sm_count.hpp"
 
 namespace warpgauge::kernels {
 
@@ -35,7 +35,7 @@ void transform_grid_stride(const In* in, Out* out, std::size_t n, cudaStream_t s
   const std::size_t at_once = std::size_t{sm_count()} * blocks_per_sm;
   const auto blocks = static_cast<unsigned>(std::min(enough, at_once));
   transform_grid_stride_kernel<<<blocks, block_threads, 0, stream>>>(in, out, n, op);
-  check_launch("transform_grid_stride");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 using Half = __half;

@@ -7,15 +7,14 @@
 #include <cstddef>
 #include <limits>
 #include <stdexcept>
-#include <string>
 #if CCCL_MAJOR_VERSION >= 3
 #include <cub/device/device_transform.cuh>
 #endif
 
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/elementwise/arguments.hpp"
 #include "kernels/elementwise/elementwise.hpp"
-#include "kernels/launch_check.hpp"
 
 namespace warpgauge::kernels {
 
@@ -30,13 +29,11 @@ bool cub_transforms() noexcept {
 
 /// cub::DeviceTransform with the arguments in its order; `inputs` is a pointer or a tuple of them.
 template <class Inputs, class Out, class Op>
-void cub_transform(const char* launcher, Inputs inputs, Out* out, std::size_t n, Op op,
-                   cudaStream_t stream) {
+void cub_transform(Inputs inputs, Out* out, std::size_t n, Op op, cudaStream_t stream) {
 #if CCCL_MAJOR_VERSION >= 3
-  check_status(launcher, cub::DeviceTransform::Transform(inputs, out, n, op, stream));
+  WARPGAUGE_CHECK(cub::DeviceTransform::Transform(inputs, out, n, op, stream));
 #else
-  throw std::runtime_error(std::string(launcher) +
-                           ": compiled without cub::DeviceTransform, which CUDA 13.0 has");
+  throw std::runtime_error("compiled without cub::DeviceTransform, which CUDA 13.0 has");
 #endif
 }
 
@@ -49,7 +46,7 @@ void transform_thrust(const In* in, Out* out, std::size_t n, cudaStream_t stream
   require_pointer("transform_thrust", "out", out, alignof(Out));
   require_at_most("transform_thrust", n, most_for_thrust);
   thrust::transform(thrust::cuda::par_nosync.on(stream), in, in + n, out, RoundedTo<Op, Out>{op});
-  check_launch("thrust::transform");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 template <class Op, class In, class Out>
@@ -60,7 +57,7 @@ void transform_cub(const In* in, Out* out, std::size_t n, cudaStream_t stream, O
   require_pointer("transform_cub", "in", in, alignof(In));
   require_pointer("transform_cub", "out", out, alignof(Out));
   require_at_most("transform_cub", n, most_for_cub);
-  cub_transform("transform_cub", in, out, n, RoundedTo<Op, Out>{op}, stream);
+  cub_transform(in, out, n, RoundedTo<Op, Out>{op}, stream);
 }
 
 template <class T>
@@ -71,7 +68,7 @@ void axpy_thrust(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStr
   require_axpy_arrays("axpy_thrust", x, y, out);
   require_at_most("axpy_thrust", n, most_for_thrust);
   thrust::transform(thrust::cuda::par_nosync.on(stream), x, x + n, y, out, RoundedTo<Axpy, T>{op});
-  check_launch("thrust::transform");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 template <class T>
@@ -81,7 +78,7 @@ void axpy_cub(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStream
   }
   require_axpy_arrays("axpy_cub", x, y, out);
   require_at_most("axpy_cub", n, most_for_cub);
-  cub_transform("axpy_cub", cuda::std::make_tuple(x, y), out, n, RoundedTo<Axpy, T>{op}, stream);
+  cub_transform(cuda::std::make_tuple(x, y), out, n, RoundedTo<Axpy, T>{op}, stream);
 }
 
 /// transform(in, out, op), four times.

@@ -2,10 +2,10 @@
 // The references, in double precision: for verification, not for speed.
 #include <limits>
 
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/elementwise/strides.hpp"
-#include "kernels/launch_check.hpp"
 
 namespace warpgauge::kernels {
 
@@ -31,7 +31,7 @@ void transform_reference(const In* in, double* expected, std::size_t n, cudaStre
   require_pointer("transform_reference", "expected", expected, alignof(double));
   const unsigned blocks = blocks_for("transform_reference", n, block_threads);
   elementwise_reference_kernel<<<blocks, block_threads, 0, stream>>>(expected, n, 1, op, in);
-  check_launch("transform_reference");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 template <class T>
@@ -45,7 +45,7 @@ void axpy_reference(Axpy op, const T* x, const T* y, double* expected, std::size
   require_pointer("axpy_reference", "expected", expected, alignof(double));
   const unsigned blocks = blocks_for("axpy_reference", n, block_threads);
   elementwise_reference_kernel<<<blocks, block_threads, 0, stream>>>(expected, n, 1, op, x, y);
-  check_launch("axpy_reference");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 void copy_strided_reference(const float* in, double* expected, std::size_t n, std::size_t stride,
@@ -59,7 +59,7 @@ void copy_strided_reference(const float* in, double* expected, std::size_t n, st
   const unsigned blocks = blocks_for("copy_strided_reference", n, block_threads);
   elementwise_reference_kernel<<<blocks, block_threads, 0, stream>>>(expected, n, stride, Copy{},
                                                                      in);
-  check_launch("copy_strided_reference");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 using Half = __half;

@@ -2,9 +2,9 @@
 // One element a thread. Bound by the loads in flight, not by memory: an SM's 2048 threads wait for
 // 8 KiB of floats at most, a quarter of what they wait for with 16-byte loads, and for less while
 // blocks come and go (2.7 of an H200's 4.3 TB/s; 1.5 with elements of 16 bits).
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/elementwise/elementwise.hpp"
-#include "kernels/launch_check.hpp"
 
 namespace warpgauge::kernels {
 
@@ -29,7 +29,7 @@ void transform_scalar(const In* in, Out* out, std::size_t n, cudaStream_t stream
   require_pointer("transform_scalar", "out", out, alignof(Out));
   const unsigned blocks = blocks_for("transform_scalar", n, block_threads);
   transform_scalar_kernel<<<blocks, block_threads, 0, stream>>>(in, out, n, op);
-  check_launch("transform_scalar");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 using Half = __half;

@@ -3,10 +3,10 @@
 // instructions for 4 bytes moved, and so is pow(x, 2), about 80 for 8.
 #include <type_traits>
 
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/elementwise/vector.cuh"
-#include "kernels/launch_check.hpp"
 
 namespace warpgauge::kernels {
 
@@ -63,7 +63,7 @@ void transform_vector(const In* in, Out* out, std::size_t n, cudaStream_t stream
   constexpr unsigned per_thread = vectors_per_thread<Op, In> * vector_width<In, Out>;
   const unsigned blocks = blocks_for("transform_vector", n, vector_threads * per_thread);
   transform_vector_kernel<<<blocks, vector_threads, 0, stream>>>(in, out, n, op);
-  check_launch("transform_vector");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 using Half = __half;

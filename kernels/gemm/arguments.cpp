@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
 
 namespace warpgauge::kernels {
 namespace {
@@ -33,6 +33,19 @@ GemmTiles gemm_tiles(const char* launcher, GemmShape shape, unsigned tile_rows,
   }
   return {static_cast<unsigned>(rows * columns), static_cast<unsigned>(rows),
           static_cast<unsigned>(columns)};
+}
+
+bool has_whole_chunks(GemmShape shape, std::size_t element_bytes) {
+  const std::size_t elements = chunk_bytes / element_bytes;
+  return shape.k % elements == 0 && shape.n % elements == 0;
+}
+
+std::size_t require_workspace(const char* owner, std::size_t bytes) {
+  if (bytes == 0) {
+    throw std::invalid_argument(std::string(owner) +
+                                ": a workspace of 0 bytes, at least 1 is needed");
+  }
+  return bytes;
 }
 
 void require_gemm(const char* launcher, const void* a, const void* b, std::size_t alignment,

@@ -18,8 +18,18 @@ struct GemmTiles {
 
 /// Throws std::invalid_argument when there are more than max_grid_blocks tiles of tile_rows x
 /// tile_columns outputs.
-GemmTiles gemm_tiles(const char* launcher, GemmShape shape, unsigned tile_rows = gemm_tile,
-                     unsigned tile_columns = gemm_tile);
+GemmTiles gemm_tiles(const char* launcher, GemmShape shape, unsigned tile_rows,
+                     unsigned tile_columns);
+
+/// What a thread of the tensor-core rungs copies at once, to which their matrices are aligned, and
+/// what the banks of shared memory serve eight threads with.
+inline constexpr unsigned chunk_bytes = 16;
+
+/// Whether every row of A, B and C is whole chunks.
+bool has_whole_chunks(GemmShape shape, std::size_t element_bytes);
+
+/// Its argument; throws std::invalid_argument when that is 0.
+std::size_t require_workspace(const char* owner, std::size_t bytes);
 
 /// Throws std::invalid_argument for k = 0, an input that is null or no multiple of alignment bytes,
 /// or a matrix whose bytes do not fit a size_t. For shapes with m and n > 0.

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
 #include "kernels/gemm/ladder.hpp"
 
 namespace warpgauge::kernels {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rung 2: neighbouring threads make neighbouring columns, so that a warp reads one word of A for
 // all and a whole cache line of B. Bound by L1: two loads for each fused multiply-add.
-#include "kernels/arguments.hpp"
-#include "kernels/gemm/arguments.hpp"
 #include "kernels/gemm/ladder.hpp"
-#include "kernels/launch_check.hpp"
+#include "kernels/gemm/launch.cuh"
 
 namespace warpgauge::kernels {
 
@@ -26,15 +24,8 @@ __global__ __launch_bounds__(gemm_tile_threads) void gemm_coalesced_kernel(
 
 void gemm_coalesced(const float* a, const float* b, float* c, GemmShape shape,
                     cudaStream_t stream) {
-  if (shape.m == 0 || shape.n == 0) {
-    return;
-  }
-  require_gemm("gemm_coalesced", a, b, alignof(float), shape);
-  require_pointer("gemm_coalesced", "c", c, alignof(float));
-  const GemmTiles tiles = gemm_tiles("gemm_coalesced", shape);
-  gemm_coalesced_kernel<<<tiles.blocks, dim3(gemm_tile, gemm_tile), 0, stream>>>(a, b, c, shape,
-                                                                                 tiles.columns);
-  check_launch("gemm_coalesced");
+  launch_gemm({"gemm_coalesced", gemm_tile, gemm_tile, dim3(gemm_tile, gemm_tile)},
+              gemm_coalesced_kernel, a, b, c, shape, stream);
 }
 
 }  // namespace warpgauge::kernels

@@ -9,9 +9,9 @@
 #include <string>
 #include <type_traits>
 
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/gemm/arguments.hpp"
-#include "kernels/launch_check.hpp"
 
 namespace warpgauge::kernels {
 namespace {
@@ -54,8 +54,10 @@ void CublasGemm::DestroyHandle::operator()(cublasContext* handle) const noexcept
 }
 
 CublasGemm::CublasGemm(std::size_t workspace_bytes, FloatProducts floats)
-    : floats_(floats), workspace_("CublasGemm", workspace_bytes), handle_(create_handle()) {
-  // Leaves float as it is by default. Of 16 bits, parts of a sum are else added in 16 bits.
+    : floats_(floats),
+      workspace_(require_workspace("CublasGemm", workspace_bytes)),
+      handle_(create_handle()) {
+  // Leaves float as it is by default. Of 16 bits, sums that are split are else added in 16 bits.
   check_cublas("cublasSetMathMode",
                cublasSetMathMode(handle_.get(), CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
 }
@@ -83,7 +85,7 @@ void CublasGemm::batched(const T* a, const T* b, T* c, GemmShape shape, std::siz
   // The workspace goes second: cublasSetStream puts cuBLAS's own pool back.
   check_cublas("cublasSetStream", cublasSetStream(handle_.get(), stream));
   check_cublas("cublasSetWorkspace",
-               cublasSetWorkspace(handle_.get(), workspace_.data(), workspace_.bytes()));
+               cublasSetWorkspace(handle_.get(), workspace_.data(), workspace_.size_bytes()));
   const float one = 1;
   const float zero = 0;
   constexpr cudaDataType_t type = cuda_type<T>();
@@ -113,12 +115,12 @@ template void CublasGemm::batched(const __nv_bfloat16*, const __nv_bfloat16*, __
                                   GemmShape, std::size_t, cudaStream_t);
 
 std::string cublas_version() {
-  const auto part = [](libraryPropertyType which) {
+  const auto number = [](libraryPropertyType which) {
     int value = 0;
     check_cublas("cublasGetProperty", cublasGetProperty(which, &value));
     return std::to_string(value);
   };
-  return part(MAJOR_VERSION) + '.' + part(MINOR_VERSION) + '.' + part(PATCH_LEVEL);
+  return number(MAJOR_VERSION) + '.' + number(MINOR_VERSION) + '.' + number(PATCH_LEVEL);
 }
 
 }  // namespace warpgauge::kernels

@@ -9,9 +9,9 @@
 #include <string>
 #include <type_traits>
 
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/gemm/arguments.hpp"
-#include "kernels/launch_check.hpp"
 
 namespace warpgauge::kernels {
 namespace {
@@ -106,7 +106,7 @@ GemmShape checked(GemmShape shape) {
 }  // namespace
 
 bool multiplies_fp8() {
-  return has_compute_capability("multiplies_fp8", 8, 9);
+  return has_compute_capability(8, 9);
 }
 
 /// cuBLASLt reads column by column, so it sees our row-major matrices transposed; it is asked for
@@ -114,7 +114,7 @@ bool multiplies_fp8() {
 /// back.
 struct CublasLtFp8Gemm::Plan {
   Plan(GemmShape shape, std::size_t workspace_bytes)
-      : workspace("CublasLtFp8Gemm", workspace_bytes),
+      : workspace(require_workspace("CublasLtFp8Gemm", workspace_bytes)),
         handle(create_handle()),
         operation(create_operation()),
         b(create_layout(CUDA_R_8F_E4M3, shape.k, shape.n)),
@@ -130,7 +130,7 @@ struct CublasLtFp8Gemm::Plan {
     }
   }
 
-  Workspace workspace;  // first, and so freed last
+  DeviceArray<std::byte> workspace;  // first, and so freed last
   LtHandle handle;
   Operation operation;
   Layout b, a, c;
@@ -159,11 +159,11 @@ void CublasLtFp8Gemm::operator()(const __nv_fp8_e4m3* a, const __nv_fp8_e4m3* b_
   require_pointer("CublasLtFp8Gemm", "c", c, alignment);
   const float one = 1;
   const float zero = 0;
-  check_lt(
-      "cublasLtMatmul",
-      cublasLtMatmul(plan_->handle.get(), plan_->operation.get(), &one, b_transposed,
-                     plan_->b.get(), a, plan_->a.get(), &zero, c, plan_->c.get(), c, plan_->c.get(),
-                     &plan_->best.algo, plan_->workspace.data(), plan_->workspace.bytes(), stream));
+  check_lt("cublasLtMatmul",
+           cublasLtMatmul(plan_->handle.get(), plan_->operation.get(), &one, b_transposed,
+                          plan_->b.get(), a, plan_->a.get(), &zero, c, plan_->c.get(), c,
+                          plan_->c.get(), &plan_->best.algo, plan_->workspace.data(),
+                          plan_->workspace.size_bytes(), stream));
 }
 
 }  // namespace warpgauge::kernels

@@ -9,13 +9,13 @@
 #include <cstddef>
 #include <memory>
 
+#include <warpgauge/cuda/device_array.hpp>
 #include "kernels/gemm/gemm.hpp"
-#include "kernels/workspace.hpp"
 
 namespace warpgauge::kernels {
 
 /// Whether the current device multiplies 8-bit floats: compute capability 8.9 or newer.
-/// Throws std::runtime_error when CUDA does not tell.
+/// Throws std::runtime_error when CUDA fails.
 bool multiplies_fp8();
 
 /// e4m3 times e4m3, sums in fp32 without cuBLASLt's faster and less exact mode, rounded once to

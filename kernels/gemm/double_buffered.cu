@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rung 7: while a tile is multiplied, the next is copied into a second buffer (cp.async), past the
 // registers. Bound by shared memory and the instructions beside the multiply-adds.
-#include "kernels/arguments.hpp"
-#include "kernels/gemm/arguments.hpp"
 #include "kernels/gemm/copies.cuh"
 #include "kernels/gemm/ladder.hpp"
-#include "kernels/launch_check.hpp"
+#include "kernels/gemm/launch.cuh"
 
 namespace warpgauge::kernels {
 
 inline constexpr unsigned tile_buffered = 128;     // edge of a block's square of outputs
 inline constexpr unsigned depth_buffered = 8;      // terms of a tile
 inline constexpr unsigned threads_buffered = 256;  // a square of 16 x 16, 8 x 8 outputs each
-// Four words of padding: the 32 words that a warp copies into the turned tile at a time, four rows
-// at eight terms, then lie in 32 banks.
+// Four words of padding: the 32 words that a warp copies into the transposed tile at a time, four
+// rows at eight terms, then lie in 32 banks.
 inline constexpr unsigned a_row_buffered = tile_buffered + 4;
 
-/// kWide: the rows of B and C begin at multiples of 16 bytes. A is turned on its way, so that it
-/// goes by 4 bytes in any case.
+/// kWide: the rows of B and C begin at multiples of 16 bytes. A is transposed on its way, so that
+/// it goes by 4 bytes in any case.
 template <bool kWide>
 __global__ __launch_bounds__(threads_buffered, 2) void gemm_double_buffered_kernel(
     const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c,
     GemmShape shape, unsigned tile_columns) {
-  __shared__ __align__(16) float a_tiles[2][depth_buffered][a_row_buffered];  // turned
+  __shared__ __align__(16) float a_tiles[2][depth_buffered][a_row_buffered];  // transposed
   __shared__ __align__(16) float b_tiles[2][depth_buffered][tile_buffered];
   const std::size_t first_row = std::size_t{blockIdx.x / tile_columns} * tile_buffered;
   const std::size_t first_column = std::size_t{blockIdx.x % tile_columns} * tile_buffered;
@@ -75,20 +73,20 @@ __global__ __launch_bounds__(threads_buffered, 2) void gemm_double_buffered_kern
     copy_tile(1 - buffer, first + depth_buffered);
 #pragma unroll
     for (unsigned term = 0; term < depth_buffered; ++term) {
-      float a_part[8];
-      float b_part[8];
+      float a_values[8];
+      float b_values[8];
 #pragma unroll
       for (unsigned half = 0; half < 2; ++half) {
-        *reinterpret_cast<float4*>(&a_part[half * 4]) =
+        *reinterpret_cast<float4*>(&a_values[half * 4]) =
             *reinterpret_cast<const float4*>(&a_tiles[buffer][term][y + half * 64]);
-        *reinterpret_cast<float4*>(&b_part[half * 4]) =
+        *reinterpret_cast<float4*>(&b_values[half * 4]) =
             *reinterpret_cast<const float4*>(&b_tiles[buffer][term][x + half * 64]);
       }
 #pragma unroll
       for (unsigned i = 0; i < 8; ++i) {
 #pragma unroll
         for (unsigned j = 0; j < 8; ++j) {
-          sums[i][j] += a_part[i] * b_part[j];
+          sums[i][j] += a_values[i] * b_values[j];
         }
       }
     }
@@ -112,16 +110,10 @@ __global__ __launch_bounds__(threads_buffered, 2) void gemm_double_buffered_kern
 
 void gemm_double_buffered(const float* a, const float* b, float* c, GemmShape shape,
                           cudaStream_t stream) {
-  if (shape.m == 0 || shape.n == 0) {
-    return;
-  }
-  require_gemm("gemm_double_buffered", a, b, alignof(float), shape);
-  require_pointer("gemm_double_buffered", "c", c, alignof(float));
-  const GemmTiles tiles = gemm_tiles("gemm_double_buffered", shape, tile_buffered, tile_buffered);
   const bool wide = rows_are_vectors(b, shape.n) && rows_are_vectors(c, shape.n);
-  const auto kernel = wide ? gemm_double_buffered_kernel<true> : gemm_double_buffered_kernel<false>;
-  kernel<<<tiles.blocks, threads_buffered, 0, stream>>>(a, b, c, shape, tiles.columns);
-  check_launch("gemm_double_buffered");
+  launch_gemm({"gemm_double_buffered", tile_buffered, tile_buffered, threads_buffered},
+              wide ? gemm_double_buffered_kernel<true> : gemm_double_buffered_kernel<false>, a, b,
+              c, shape, stream);
 }
 
 }  // namespace warpgauge::kernels

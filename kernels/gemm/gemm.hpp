@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "kernels/workspace.hpp"
+#include <warpgauge/cuda/device_array.hpp>
 
 struct cublasContext;  // what cublasHandle_t points to; spares every reader cuBLAS's headers
 
@@ -42,7 +42,7 @@ enum class FloatProducts : std::uint8_t {
 };
 
 /// cuBLAS, with sums in fp32: of floats as FloatProducts says; of f16 and bf16 on tensor cores,
-/// rounded to the type once at the end, also where a sum was cut into parts
+/// rounded to the type once at the end, also where a sum was split
 /// (CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION).
 /// Holds a handle and a workspace on the device that is current at construction. The workspace is
 /// explicit because cuBLAS otherwise allocates while a graph is captured; a graph made from this
@@ -76,7 +76,7 @@ class CublasGemm {
   };
 
   FloatProducts floats_;
-  Workspace workspace_;  // before handle_: freed after it
+  DeviceArray<std::byte> workspace_;  // before handle_: freed after it
   std::unique_ptr<cublasContext, DestroyHandle> handle_;
 };
 
@@ -88,15 +88,15 @@ enum class GemmB : std::uint8_t {
 
 /// expected[i] = element first + i of C, flattened, for i < count, summed in double precision, in
 /// order of k; products of two T are exact in double. T: float, __half, __nv_bfloat16 or
-/// __nv_fp8_e4m3. A part of C is enough to verify a large one. count = 0 does nothing. Also throws
-/// std::invalid_argument when first + count > m*n, or for more than 2^31 - 1 blocks of 16 rows x
-/// 256 columns.
+/// __nv_fp8_e4m3. A window of C is enough to verify a large one. count = 0 does nothing. Also
+/// throws std::invalid_argument when first + count > m*n, or for more than 2^31 - 1 blocks of 16
+/// rows x 256 columns.
 template <class T>
 void gemm_reference(const T* a, const T* b, double* expected, GemmShape shape, std::size_t first,
                     std::size_t count, cudaStream_t stream, GemmB layout = GemmB::row_major);
 
 /// Version of the cuBLAS in use, which may be another than the one compiled against: "13.1.0".
-/// Throws std::runtime_error when cuBLAS does not tell.
+/// Throws std::runtime_error when cuBLAS fails.
 std::string cublas_version();
 
 }  // namespace warpgauge::kernels

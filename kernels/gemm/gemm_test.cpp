@@ -114,7 +114,7 @@ class GemmTest : public DeviceTest {
 
   template <class T>
   void expect_cublas_refuses_bad_arguments() const {
-    const DeviceArray<T> in(2);
+    const DeviceArray<T> in(std::vector<T>(2));
     GuardedOutput<T> out(1);
     const T* const input = in.data();
     const T* const none = nullptr;
@@ -141,17 +141,17 @@ TEST_F(GemmTest, ReferenceOfBf16MatchesTheHost) {
   expect_reference_matches_the_host<__nv_bfloat16>();
 }
 
-TEST_F(GemmTest, ReferenceOfAPartIsThatPartOfTheWhole) {
+TEST_F(GemmTest, ReferenceOfAWindowIsThatWindowOfTheWhole) {
   constexpr GemmShape shape{33, 17, 65};
-  constexpr std::size_t first = 16;  // the last column of row 0, so that the part crosses rows
+  constexpr std::size_t first = 16;  // the last column of row 0, so that the window crosses rows
   constexpr std::size_t count = 40;
   const Inputs<float> inputs(shape);
-  GuardedOutput<double> part(count);
-  gemm_reference(inputs.a(), inputs.b(), part.data(), shape, first, count, stream());
+  GuardedOutput<double> window(count);
+  gemm_reference(inputs.a(), inputs.b(), window.data(), shape, first, count, stream());
   synchronize();
   const std::vector<double> whole = multiply_on_host(inputs, shape);
   const std::vector<double> expected(whole.begin() + first, whole.begin() + first + count);
-  expect_close(part.values(), expected, 1e-12);
+  expect_close(window.values(), expected, 1e-12);
 }
 
 TEST_F(GemmTest, NaiveMatchesReference) {
@@ -179,7 +179,7 @@ TEST_F(GemmTest, CublasWorksAfterAMoveAndWithBothTypes) {
   expect_matches_reference<float>(second);
 }
 
-TEST_F(GemmTest, CublasTellsItsVersion) {
+TEST_F(GemmTest, CublasHasAVersion) {
   EXPECT_EQ(cublas_version().find("1"), 0U) << cublas_version();
 }
 

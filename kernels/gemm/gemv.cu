@@ -6,9 +6,9 @@
 
 #include <cstring>
 
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/gemm/arguments.hpp"
-#include "kernels/launch_check.hpp"
 
 namespace warpgauge::kernels {
 
@@ -104,7 +104,7 @@ void launch_gemv(const T* a, const T* b, T* c, std::size_t n, std::size_t k, cud
   const auto kernel =
       n % gemv_per_load == 0 ? gemv_kernel<T, Tile, true> : gemv_kernel<T, Tile, false>;
   kernel<<<blocks, Tile::threads, 0, stream>>>(a, b, c, n, k);
-  check_launch("gemv");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 template <class T>

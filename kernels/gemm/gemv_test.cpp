@@ -24,27 +24,21 @@ class GemvTest : public DeviceTest {
   void expect_matches_reference(double roundoff) {
     for (const Size size : sizes) {
       SCOPED_TRACE(::testing::Message() << size.n << " x " << size.k);
-      const DeviceArray<T> a = random_values_as<T>(size.k, 1);
-      const DeviceArray<T> b = random_values_as<T>(size.k * size.n, 2);
+      const DeviceArray<T> a(random_values_as<T>(size.k, 1));
+      const DeviceArray<T> b(random_values_as<T>(size.k * size.n, 2));
       GuardedOutput<double> expected(size.n);
       GuardedOutput<T> direct(size.n);
       GuardedOutput<T> replayed(size.n);
-      gemm_reference(data(a), data(b), expected.data(), {1, size.n, size.k}, 0, size.n, stream());
-      gemv(data(a), data(b), direct.data(), size.n, size.k, stream());
+      gemm_reference(a.data(), b.data(), expected.data(), {1, size.n, size.k}, 0, size.n, stream());
+      gemv(a.data(), b.data(), direct.data(), size.n, size.k, stream());
       synchronize();
       const double sum = 2 * static_cast<double>(size.k) * std::numeric_limits<float>::epsilon();
       const auto most = [=](double value) { return sum + roundoff * std::abs(value); };
       expect_within(direct.values(), expected.values(), most);
       capture_and_replay(
-          stream(), [&] { gemv(data(a), data(b), replayed.data(), size.n, size.k, stream()); });
+          stream(), [&] { gemv(a.data(), b.data(), replayed.data(), size.n, size.k, stream()); });
       expect_within(replayed.values(), expected.values(), most);
     }
-  }
-
- private:
-  template <class T>
-  static const T* data(const DeviceArray<T>& values) {
-    return values.data();
   }
 };
 

@@ -38,7 +38,7 @@ class Input {
     const std::vector<float> inner = random_values(n, seed);
     values.insert(values.end(), inner.begin(), inner.end());
     values.resize(values.size() + guard, none);
-    memory_ = values;
+    memory_ = DeviceArray<float>(values);
   }
   const float* data() const { return memory_.data() + first_; }
 
@@ -81,7 +81,7 @@ TEST_P(GemmLadderTest, AnInfiniteInputReachesItsOwnRowOnly) {
   std::vector<float> host_a(shape.m * shape.k, 1.0F);
   host_a[shape.k] = std::numeric_limits<float>::infinity();  // row 1, behind the end of row 0
   const DeviceArray<float> a(host_a);
-  const DeviceArray<float> b(shape.k * shape.n, 1.0F);
+  const DeviceArray<float> b(std::vector<float>(shape.k * shape.n, 1.0F));
   GuardedOutput<float> c(shape.m * shape.n);
   GetParam().launch(a.data(), b.data(), c.data(), shape, stream());
   synchronize();

@@ -25,11 +25,6 @@ struct Errors {
 class GemmLibraryTest : public DeviceTest {
  protected:
   template <class T>
-  static const T* data(const DeviceArray<T>& values) {
-    return values.data();
-  }
-
-  template <class T>
   static void expect_close(const std::vector<T>& actual, const std::vector<double>& expected,
                            Errors most) {
     expect_within(actual, expected,
@@ -43,19 +38,19 @@ class GemmLibraryTest : public DeviceTest {
     SCOPED_TRACE(::testing::Message()
                  << batch << " x " << shape.m << " x " << shape.n << " x " << shape.k);
     const std::size_t outputs = shape.m * shape.n;
-    const DeviceArray<In> a = random_values_as<In>(batch * shape.m * shape.k, 1);
-    const DeviceArray<In> b = random_values_as<In>(batch * shape.k * shape.n, 2);
+    const DeviceArray<In> a(random_values_as<In>(batch * shape.m * shape.k, 1));
+    const DeviceArray<In> b(random_values_as<In>(batch * shape.k * shape.n, 2));
     GuardedOutput<double> expected(batch * outputs);
     for (std::size_t i = 0; i < batch; ++i) {
-      gemm_reference(data(a) + i * shape.m * shape.k, data(b) + i * shape.k * shape.n,
+      gemm_reference(a.data() + i * shape.m * shape.k, b.data() + i * shape.k * shape.n,
                      expected.data() + i * outputs, shape, 0, outputs, stream(), layout);
     }
     GuardedOutput<Out> direct(batch * outputs);
     GuardedOutput<Out> replayed(batch * outputs);
-    gemm(data(a), data(b), direct.data());
+    gemm(a.data(), b.data(), direct.data());
     synchronize();
     expect_close(direct.values(), expected.values(), most);
-    capture_and_replay(stream(), [&] { gemm(data(a), data(b), replayed.data()); });
+    capture_and_replay(stream(), [&] { gemm(a.data(), b.data(), replayed.data()); });
     expect_close(replayed.values(), expected.values(), most);
     return largest_error(direct.values(), expected.values());
   }
@@ -75,7 +70,7 @@ class GemmLibraryTest : public DeviceTest {
     return major >= 8;
   }
 
-  /// 2 k units in the last place of 1 in fp32, as gemm_test.cpp tells.
+  /// 2 k units in the last place of 1 in fp32, as gemm_test.cpp explains.
   static double sum_error(GemmShape shape) {
     return 2 * static_cast<double>(shape.k) * std::numeric_limits<float>::epsilon();
   }
@@ -149,13 +144,13 @@ TEST_F(GemmLibraryTest, CublasLtWorksAfterAMoveAndRefusesBadPointers) {
   constexpr GemmShape shape{16, 16, 16};
   CublasLtFp8Gemm first(shape);
   CublasLtFp8Gemm gemm = std::move(first);
-  const DeviceArray<__nv_fp8_e4m3> in = random_values_as<__nv_fp8_e4m3>(257, 1);
+  const DeviceArray<__nv_fp8_e4m3> in(random_values_as<__nv_fp8_e4m3>(257, 1));
   GuardedOutput<__nv_bfloat16> out(256);
-  EXPECT_THROW(gemm(nullptr, data(in), out.data(), stream()), std::invalid_argument);
-  EXPECT_THROW(gemm(data(in), nullptr, out.data(), stream()), std::invalid_argument);
-  EXPECT_THROW(gemm(data(in), data(in), nullptr, stream()), std::invalid_argument);
-  EXPECT_THROW(gemm(data(in) + 1, data(in), out.data(), stream()), std::invalid_argument);
-  EXPECT_NO_THROW(gemm(data(in), data(in), out.data(), stream()));
+  EXPECT_THROW(gemm(nullptr, in.data(), out.data(), stream()), std::invalid_argument);
+  EXPECT_THROW(gemm(in.data(), nullptr, out.data(), stream()), std::invalid_argument);
+  EXPECT_THROW(gemm(in.data(), in.data(), nullptr, stream()), std::invalid_argument);
+  EXPECT_THROW(gemm(in.data() + 1, in.data(), out.data(), stream()), std::invalid_argument);
+  EXPECT_NO_THROW(gemm(in.data(), in.data(), out.data(), stream()));
   synchronize();
 }
 

@@ -5,18 +5,18 @@
 // of mma.sync: 622 TFLOP/s on an H200, where cuBLAS reaches 820 by instructions of Hopper's own.
 #include <type_traits>
 
+#include "kernels/gemm/launch.cuh"
 #include "kernels/gemm/tensor.hpp"
 #include "kernels/gemm/tensor_stages.cuh"
 #include "kernels/gemm/tensor_tiles.cuh"
 
 namespace warpgauge::kernels {
 
-// One instruction's part of C, and how many terms it adds.
+// One instruction's tile of C, and how many terms it adds.
 inline constexpr unsigned mma_m = 16;
 inline constexpr unsigned mma_n = 8;
 inline constexpr unsigned mma_k = 16;
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 template <class T>
 __device__ inline void multiply_add(float (&sums)[4], const unsigned (&a)[4],
                                     const unsigned (&b)[2]) {
@@ -45,13 +45,11 @@ __device__ inline unsigned round_two(float low, float high) {
   }
   return packed;
 }
-#endif
 
 template <class T, class Tile, bool WholeChunks>
 __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_sync_kernel(
     const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ c, GemmShape shape,
     std::size_t tile_rows, std::size_t tile_columns) {
-#if __CUDA_ARCH__ >= 800
   constexpr unsigned a_chunks = Tile::k / chunk_elements<T>;
   constexpr unsigned b_chunks = Tile::n / chunk_elements<T>;
   constexpr unsigned a_bytes = Tile::m * Tile::k * sizeof(T);
@@ -68,15 +66,15 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
   const T* const a_rows = a + first_row * shape.k;
   const unsigned rows_left = elements_left(first_row, shape.m, Tile::m);
   const unsigned columns_left = elements_left(first_column, shape.n, Tile::n);
-  const auto copy_stage = [&]<unsigned Parts = 1>(std::size_t stage, unsigned slot,
-                                                  unsigned part = 0) {
+  const auto copy_stage = [&]<unsigned Slices = 1>(std::size_t stage, unsigned slot,
+                                                   unsigned slice = 0) {
     unsigned char* const to = memory + slot * stage_bytes;
     const std::size_t first_k = stage * Tile::k;
     const unsigned k_left = elements_left(first_k, shape.k, Tile::k);
-    copy_tile<WholeChunks, Tile::m, Tile::k, Tile::threads, Parts>(
-        to, a_rows + first_k, shape.k, rows_left, k_left, part, swizzled<a_chunks>);
-    copy_tile<WholeChunks, Tile::k, Tile::n, Tile::threads, Parts>(
-        to + a_bytes, b + (first_k * shape.n + first_column), shape.n, k_left, columns_left, part,
+    copy_tile<WholeChunks, Tile::m, Tile::k, Tile::threads, Slices>(
+        to, a_rows + first_k, shape.k, rows_left, k_left, slice, swizzled<a_chunks>);
+    copy_tile<WholeChunks, Tile::k, Tile::n, Tile::threads, Slices>(
+        to + a_bytes, b + (first_k * shape.n + first_column), shape.n, k_left, columns_left, slice,
         swizzled<b_chunks>);
   };
 
@@ -156,7 +154,6 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
         *reinterpret_cast<const uint4*>(own + swizzled<c_chunks>(row_in_warp, chunk));
     store_chunk<WholeChunks>(c, shape.m, shape.n, row, column, whole);
   }
-#endif
 }
 
 template <class T>
@@ -164,8 +161,10 @@ void gemm_mma_sync(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t s
   using Tile = MmaTile<128, 256, 64, 3, 64, 64, 1, 8>;
   constexpr unsigned bytes = Tile::stages * (Tile::m + Tile::n) * Tile::k * sizeof(T);
   static_assert(bytes == gemm_mma_sync_shared_bytes);
-  launch_tiles<Tile, T>("gemm_mma_sync", gemm_mma_sync_kernel<T, Tile, true>,
-                        gemm_mma_sync_kernel<T, Tile, false>, bytes, a, b, c, shape, stream);
+  launch_gemm({"gemm_mma_sync", Tile::m, Tile::n, Tile::threads, chunk_bytes, bytes},
+              has_whole_chunks(shape, sizeof(T)) ? gemm_mma_sync_kernel<T, Tile, true>
+                                                 : gemm_mma_sync_kernel<T, Tile, false>,
+              a, b, c, shape, stream);
 }
 
 template void gemm_mma_sync(const __half*, const __half*, __half*, GemmShape, cudaStream_t);

@@ -3,17 +3,18 @@
 // transposes 32 bits, so B is read word by word, in an order of banks without conflicts; and every
 // fragment is rounded, a few between the multiplications of others. Bound by the rate of mma.sync,
 // 311 TFLOP/s on an H200; without the rounding it is a twentieth faster.
+#include "kernels/gemm/launch.cuh"
 #include "kernels/gemm/tensor.hpp"
 #include "kernels/gemm/tensor_stages.cuh"
 #include "kernels/gemm/tensor_tiles.cuh"
 
 namespace warpgauge::kernels {
 
-// One instruction's part of C, and how many terms it adds.
+// One instruction's tile of C, and how many terms it adds.
 inline constexpr unsigned tf32_m = 16;
 inline constexpr unsigned tf32_n = 8;
 inline constexpr unsigned tf32_k = 8;
-/// SamplePoint of chunks of B: rows k, k + 1, k + 2, k + 3 of the two chunks that eight lanes read
+/// Offsets of chunks of B: rows k, k + 1, k + 2, k + 3 of the two chunks that eight lanes read
 /// at once lie in different banks.
 template <unsigned Chunks>
 __device__ inline unsigned swizzled_by_pairs(unsigned row, unsigned chunk) {
@@ -21,7 +22,6 @@ __device__ inline unsigned swizzled_by_pairs(unsigned row, unsigned chunk) {
   return (row * Chunks + (chunk ^ (row % 4 * 2))) * chunk_bytes;
 }
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 /// To the nearest of 11 bits of significand; mma.sync would cut off. Hopper has an instruction for
 /// it, which ties to even; before that ties go away from zero.
 __device__ inline unsigned rounded_to_tf32(unsigned bits) {
@@ -41,7 +41,6 @@ __device__ inline void multiply_add_tf32(float (&sums)[4], const unsigned (&a)[4
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_low), "r"(b_high));
 }
-#endif
 
 /// Two neighbours of a row of C; a lane's are 8 bytes, and four lanes' 32, which memory takes at
 /// once.
@@ -65,7 +64,6 @@ template <class Tile, bool WholeChunks>
 __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_sync_tf32_kernel(
     const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c,
     GemmShape shape, std::size_t tile_rows, std::size_t tile_columns) {
-#if __CUDA_ARCH__ >= 800
   constexpr unsigned a_chunks = Tile::k / chunk_elements<float>;
   constexpr unsigned b_chunks = Tile::n / chunk_elements<float>;
   constexpr unsigned a_bytes = Tile::m * Tile::k * sizeof(float);
@@ -109,18 +107,18 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
   };
   const auto load_b = [&](unsigned at, unsigned step, unsigned pair) {
 #pragma unroll
-    for (unsigned part = 0; part < 4; ++part) {
-      const unsigned row = step * tf32_k + part % 2 * 4 + lane % 4;
-      const unsigned column = warp_column + (pair * 2 + part / 2) * tf32_n + lane / 4;
-      b_fragments[step % 2][pair][part] = *reinterpret_cast<const unsigned*>(
+    for (unsigned word = 0; word < 4; ++word) {
+      const unsigned row = step * tf32_k + word % 2 * 4 + lane % 4;
+      const unsigned column = warp_column + (pair * 2 + word / 2) * tf32_n + lane / 4;
+      b_fragments[step % 2][pair][word] = *reinterpret_cast<const unsigned*>(
           memory + a_bytes + at + swizzled_by_pairs<b_chunks>(row, column / chunk_elements<float>) +
           column % chunk_elements<float> * sizeof(float));
     }
   };
   const auto round = [](unsigned(&fragment)[4]) {
 #pragma unroll
-    for (unsigned& part : fragment) {
-      part = rounded_to_tf32(part);
+    for (unsigned& value : fragment) {
+      value = rounded_to_tf32(value);
     }
   };
   float sums[rows][2 * pairs][4] = {};
@@ -182,7 +180,6 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
       }
     }
   }
-#endif
 }
 
 void gemm_mma_sync_tf32(const float* a, const float* b, float* c, GemmShape shape,
@@ -190,8 +187,10 @@ void gemm_mma_sync_tf32(const float* a, const float* b, float* c, GemmShape shap
   using Tile = MmaTile<128, 256, 32, 3, 64, 64, 1, 8>;
   constexpr unsigned bytes = Tile::stages * (Tile::m + Tile::n) * Tile::k * sizeof(float);
   static_assert(bytes == gemm_mma_sync_shared_bytes);
-  launch_tiles<Tile, float>("gemm_mma_sync_tf32", gemm_mma_sync_tf32_kernel<Tile, true>,
-                            gemm_mma_sync_tf32_kernel<Tile, false>, bytes, a, b, c, shape, stream);
+  launch_gemm({"gemm_mma_sync_tf32", Tile::m, Tile::n, Tile::threads, chunk_bytes, bytes},
+              has_whole_chunks(shape, sizeof(float)) ? gemm_mma_sync_tf32_kernel<Tile, true>
+                                                     : gemm_mma_sync_tf32_kernel<Tile, false>,
+              a, b, c, shape, stream);
 }
 
 }  // namespace warpgauge::kernels

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rung 1: one output a thread, no thought for who reads what together. Bound by L1 transactions.
-#include "kernels/arguments.hpp"
-#include "kernels/gemm/arguments.hpp"
-#include "kernels/launch_check.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/gemm/launch.cuh"
 
 namespace warpgauge::kernels {
 
@@ -25,15 +24,8 @@ __global__ __launch_bounds__(gemm_tile_threads) void gemm_naive_kernel(const flo
 }
 
 void gemm_naive(const float* a, const float* b, float* c, GemmShape shape, cudaStream_t stream) {
-  if (shape.m == 0 || shape.n == 0) {
-    return;
-  }
-  require_gemm("gemm_naive", a, b, alignof(float), shape);
-  require_pointer("gemm_naive", "c", c, alignof(float));
-  const GemmTiles tiles = gemm_tiles("gemm_naive", shape);
-  gemm_naive_kernel<<<tiles.blocks, dim3(gemm_tile, gemm_tile), 0, stream>>>(a, b, c, shape,
-                                                                             tiles.columns);
-  check_launch("gemm_naive");
+  launch_gemm({"gemm_naive", gemm_tile, gemm_tile, dim3(gemm_tile, gemm_tile)}, gemm_naive_kernel,
+              a, b, c, shape, stream);
 }
 
 }  // namespace warpgauge::kernels

@@ -4,12 +4,9 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
-#include <stdexcept>
-#include <string>
-
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/gemm/arguments.hpp"
-#include "kernels/launch_check.hpp"
 
 namespace warpgauge::kernels {
 
@@ -69,19 +66,14 @@ void gemm_reference(const T* a, const T* b, double* expected, GemmShape shape, s
   }
   require_gemm("gemm_reference", a, b, alignof(T), shape);
   require_pointer("gemm_reference", "expected", expected, alignof(double));
-  const std::size_t outputs = shape.m * shape.n;  // fits: require_gemm
-  if (first > outputs || count > outputs - first) {
-    throw std::invalid_argument("gemm_reference: " + std::to_string(count) + " elements from " +
-                                std::to_string(first) + " end past the " + std::to_string(outputs) +
-                                " of C");
-  }
+  require_window("gemm_reference", first, count, shape.m * shape.n, "C");  // fits: require_gemm
   const std::size_t rows = (first + count - 1) / shape.n - first / shape.n + 1;
   const std::size_t tile_rows = (rows - 1) / gemm_reference_rows + 1;
   const std::size_t tile_columns = (shape.n - 1) / gemm_reference_threads + 1;
   const unsigned blocks = blocks_for("gemm_reference", tile_rows * tile_columns, 1);
   gemm_reference_kernel<<<blocks, gemm_reference_threads, 0, stream>>>(
       a, b, expected, shape, layout, first, count, tile_columns);
-  check_launch("gemm_reference");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 template void gemm_reference(const float*, const float*, double*, GemmShape, std::size_t,

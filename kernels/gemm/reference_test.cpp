@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gemm_test.cpp leaves of the reference: f16, e4m3, B transposed, parts of many tiles.
+// What gemm_test.cpp leaves of the reference: f16, e4m3, B transposed, windows of many tiles.
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
@@ -27,8 +27,8 @@ class GemmReferenceTest : public DeviceTest {
         expected[i] += static_cast<double>(a[row * shape.k + j]) * static_cast<double>(of_b);
       }
     }
-    const DeviceArray<T> device_a = a;
-    const DeviceArray<T> device_b = b;
+    const DeviceArray<T> device_a(a);
+    const DeviceArray<T> device_b(b);
     GuardedOutput<double> got(count);
     capture_and_replay(stream(), [&] {
       gemm_reference(device_a.data(), device_b.data(), got.data(), shape, first, count, stream(),
@@ -52,7 +52,7 @@ TEST_F(GemmReferenceTest, OfTransposedBMatchesTheHost) {
   expect_matches_the_host<float>({1, 31, 1}, GemmB::transposed, 0, 31);
 }
 
-TEST_F(GemmReferenceTest, PartsOfManyTilesMatchTheHost) {
+TEST_F(GemmReferenceTest, WindowsOfManyTilesMatchTheHost) {
   constexpr GemmShape shape{67, 513, 33};
   expect_matches_the_host<float>(shape, GemmB::row_major, 0, shape.m * shape.n);
   expect_matches_the_host<float>(shape, GemmB::row_major, 512, 2);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rung 4: eight outputs of one column a thread, in registers, so that a word of B serves eight
 // multiply-adds. Bound by shared memory: still nine loads from it for eight multiply-adds.
-#include "kernels/arguments.hpp"
-#include "kernels/gemm/arguments.hpp"
 #include "kernels/gemm/ladder.hpp"
-#include "kernels/launch_check.hpp"
+#include "kernels/gemm/launch.cuh"
 
 namespace warpgauge::kernels {
 
@@ -61,14 +59,8 @@ __global__ __launch_bounds__(threads_1d) void gemm_register_1d_kernel(const floa
 
 void gemm_register_1d(const float* a, const float* b, float* c, GemmShape shape,
                       cudaStream_t stream) {
-  if (shape.m == 0 || shape.n == 0) {
-    return;
-  }
-  require_gemm("gemm_register_1d", a, b, alignof(float), shape);
-  require_pointer("gemm_register_1d", "c", c, alignof(float));
-  const GemmTiles tiles = gemm_tiles("gemm_register_1d", shape, tile_1d, tile_1d);
-  gemm_register_1d_kernel<<<tiles.blocks, threads_1d, 0, stream>>>(a, b, c, shape, tiles.columns);
-  check_launch("gemm_register_1d");
+  launch_gemm({"gemm_register_1d", tile_1d, tile_1d, threads_1d}, gemm_register_1d_kernel, a, b, c,
+              shape, stream);
 }
 
 }  // namespace warpgauge::kernels

@@ -2,10 +2,8 @@
 // Rung 5: a square of 8 x 8 outputs a thread, in registers: 16 words from shared memory serve 64
 // multiply-adds. Bound by shared memory still, which these loads keep busy as long as the
 // multiply-adds take, and by waiting for tiles.
-#include "kernels/arguments.hpp"
-#include "kernels/gemm/arguments.hpp"
 #include "kernels/gemm/ladder.hpp"
-#include "kernels/launch_check.hpp"
+#include "kernels/gemm/launch.cuh"
 
 namespace warpgauge::kernels {
 
@@ -14,8 +12,8 @@ inline constexpr unsigned edge_2d = 16;    // edge of a block's square of thread
 inline constexpr unsigned tile_2d = edge_2d * outputs_2d;
 inline constexpr unsigned tile_depth_2d = 8;  // terms that are in shared memory at once
 inline constexpr unsigned threads_2d = edge_2d * edge_2d;
-// Four words of padding: the 32 words that a warp stores into the turned tile at a time, four rows
-// at eight terms, then lie in 32 banks.
+// Four words of padding: the 32 words that a warp stores into the transposed tile at a time, four
+// rows at eight terms, then lie in 32 banks.
 inline constexpr unsigned a_row_2d = tile_2d + 4;
 inline constexpr unsigned copies_2d = tile_2d * tile_depth_2d / threads_2d;  // a thread and tile
 
@@ -24,7 +22,7 @@ __global__ __launch_bounds__(threads_2d,
                                                              const float* __restrict__ b,
                                                              float* __restrict__ c, GemmShape shape,
                                                              unsigned tile_columns) {
-  __shared__ float a_tile[tile_depth_2d][a_row_2d];  // turned
+  __shared__ float a_tile[tile_depth_2d][a_row_2d];  // transposed
   __shared__ float b_tile[tile_depth_2d][tile_2d];
   const std::size_t first_row = std::size_t{blockIdx.x / tile_columns} * tile_2d;
   const std::size_t first_column = std::size_t{blockIdx.x % tile_columns} * tile_2d;
@@ -99,14 +97,8 @@ __global__ __launch_bounds__(threads_2d,
 
 void gemm_register_2d(const float* a, const float* b, float* c, GemmShape shape,
                       cudaStream_t stream) {
-  if (shape.m == 0 || shape.n == 0) {
-    return;
-  }
-  require_gemm("gemm_register_2d", a, b, alignof(float), shape);
-  require_pointer("gemm_register_2d", "c", c, alignof(float));
-  const GemmTiles tiles = gemm_tiles("gemm_register_2d", shape, tile_2d, tile_2d);
-  gemm_register_2d_kernel<<<tiles.blocks, threads_2d, 0, stream>>>(a, b, c, shape, tiles.columns);
-  check_launch("gemm_register_2d");
+  launch_gemm({"gemm_register_2d", tile_2d, tile_2d, threads_2d}, gemm_register_2d_kernel, a, b, c,
+              shape, stream);
 }
 
 }  // namespace warpgauge::kernels

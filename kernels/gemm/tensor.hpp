@@ -23,8 +23,8 @@ inline constexpr std::size_t gemm_mma_sync_shared_bytes = 147'456;
 // and elements are copied one by one, several times slower. Asynchronous on stream, can be captured
 // into a graph. m = 0 or n = 0 does nothing. Throw std::invalid_argument for k = 0, a null or
 // misaligned pointer, matrices of more bytes than 64 bits count, or more than 2^31 - 1 output tiles
-// of the size named; std::runtime_error for a device below compute capability 8.0, for one that
-// gives a block less shared memory than it takes, and for a refused launch.
+// of the size named; std::runtime_error for a device that gives a block less shared memory than it
+// takes, and for a refused launch.
 
 /// nvcuda::wmma as its documentation shows it: a block copies a tile of A and of B to shared
 /// memory, waits, multiplies, waits. T: __half or __nv_bfloat16. Tiles of 64 x 64.

@@ -4,15 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "kernels/arguments_test.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/arguments_test.hpp>
+#include "kernels/gemm/arguments.hpp"
 #include "kernels/gemm/cublaslt.hpp"
 #include "kernels/gemm/gemv.hpp"
 #include "kernels/gemm/tensor.hpp"
-#include "kernels/gemm/tensor_arguments.hpp"
 
 namespace warpgauge::kernels {
 namespace {
@@ -31,7 +31,7 @@ struct Pointers {
 struct Rung {
   std::string name;
   void (*launch)(Pointers, GemmShape);
-  std::string tile;  ///< of its outputs, as its refusal tells
+  std::string tile;  ///< of its outputs, as its refusal has it
 };
 
 template <class T, void (*launch)(const T*, const T*, T*, GemmShape, cudaStream_t)>
@@ -105,25 +105,6 @@ TEST(GemmTensor, MoreTilesThanAGridHoldsAreRefused) {
     EXPECT_NE(text.find("more than 2147483647 output tiles of " + rung.tile), std::string::npos)
         << rung.name << ": " << text;
   }
-}
-
-TEST(SharedMemory, EnoughPasses) {
-  EXPECT_NO_THROW(require_shared_memory("gemm_mma_sync", 147'456, 147'456));
-  EXPECT_NO_THROW(require_shared_memory("gemm_mma_sync", 147'456, 232'448));
-}
-
-TEST(SharedMemory, LessIsRefusedAndSaysWhatIsNeededAndWhatThereIs) {
-  try {
-    require_shared_memory("gemm_mma_sync", gemm_mma_sync_shared_bytes, 101'376);
-    FAIL() << "nothing was thrown";
-  } catch (const std::runtime_error& error) {
-    EXPECT_STREQ(error.what(),
-                 "gemm_mma_sync: needs 147456 bytes of shared memory a block, this device has "
-                 "101376");
-  }
-  EXPECT_THROW(require_shared_memory("gemm_wmma_staged", gemm_wmma_staged_shared_bytes,
-                                     gemm_wmma_staged_shared_bytes - 1),
-               std::runtime_error);
 }
 
 TEST(WholeChunks, AreRowsOfWholeSixteenBytes) {

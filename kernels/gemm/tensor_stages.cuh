@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the tensor-core rungs go through k, stages ahead of what is multiplied, and how they start.
+// How the tensor-core rungs go through k, stages ahead of what is multiplied.
 #pragma once
 
+#include <cstddef>
+
 #include "kernels/gemm/async.cuh"
-#include "kernels/gemm/tensor_arguments.hpp"
-#include "kernels/launch_check.hpp"
 
 namespace warpgauge::kernels {
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 /// Goes through `terms` terms of k, a stage of Tile::k after the other. copy_stage(stage, slot)
 /// begins to copy a stage; do_step(slot, step, next, free) loads the fragments of a step of the
-/// stage in `slot`, multiplies those of the step before, and begins to copy its part of stage
+/// stage in `slot`, multiplies those of the step before, and begins to copy its slice of stage
 /// `next` to slot `free`, past the end too. The fragments of the last step are left to multiply,
 /// and its last copies to wait for.
 template <class Tile, unsigned Steps, class CopyStage, class DoStep>
 __device__ inline void go_through_stages(std::size_t terms, const CopyStage& copy_stage,
                                          const DoStep& do_step) {
-  static_assert(Steps % 2 == 0, "the two sets of fragments take turns across stages");
+  static_assert(Steps % 2 == 0, "the two sets of fragments alternate across stages");
   const std::size_t stages = (terms + Tile::k - 1) / Tile::k;
 #pragma unroll
   for (unsigned stage = 0; stage < Tile::stages - 1; ++stage) {
@@ -39,28 +38,6 @@ __device__ inline void go_through_stages(std::size_t terms, const CopyStage& cop
     write = read;
     read = read + 1 == Tile::stages ? 0 : read + 1;
   }
-}
-#endif
-
-/// Launches `whole`, or `parts` where rows are no whole chunks: kernels of (a, b, c, shape, rows
-/// and columns of tiles) that take `bytes` of dynamic shared memory. launcher begins the messages.
-/// Throws as the launchers of gemm_tensor.hpp.
-template <class Tile, class T>
-void launch_tiles(const char* launcher,
-                  void (*whole)(const T*, const T*, T*, GemmShape, std::size_t, std::size_t),
-                  void (*parts)(const T*, const T*, T*, GemmShape, std::size_t, std::size_t),
-                  unsigned bytes, const T* a, const T* b, T* c, GemmShape shape,
-                  cudaStream_t stream) {
-  if (shape.m == 0 || shape.n == 0) {
-    return;
-  }
-  require_tensor_gemm(launcher, a, b, c, shape);
-  const GemmTiles tiles = gemm_tiles(launcher, shape, Tile::m, Tile::n);
-  require_compute_capability(launcher, tensor_compute_capability);
-  const auto kernel = has_whole_chunks(shape, sizeof(T)) ? whole : parts;
-  allow_shared_memory(launcher, reinterpret_cast<const void*>(kernel), bytes);
-  kernel<<<tiles.blocks, Tile::threads, bytes, stream>>>(a, b, c, shape, tiles.rows, tiles.columns);
-  check_launch(launcher);
 }
 
 }  // namespace warpgauge::kernels

@@ -2,9 +2,11 @@
 // Every rung on tensor cores against the reference, on its own and captured.
 #include "kernels/gemm/tensor.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 
+#include <warpgauge/cuda/current_device.hpp>
+#include <warpgauge/cuda/elements.hpp>
 #include "kernels/device_test.hpp"
 
 namespace warpgauge::kernels {
@@ -41,11 +43,7 @@ std::vector<Rung<T>> all_rungs() {
 /// Those that this device can run.
 template <class T>
 std::vector<Rung<T>> rungs() {
-  int device = 0;
-  int present = 0;
-  EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
-  EXPECT_EQ(cudaDeviceGetAttribute(&present, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
-            cudaSuccess);
+  const int present = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   std::vector<Rung<T>> all = all_rungs<T>();
   std::erase_if(all, [=](const Rung<T>& rung) {
     return rung.shared_bytes > static_cast<std::size_t>(present);
@@ -64,63 +62,37 @@ float multiplied(float value) {
   return std::bit_cast<float>((std::bit_cast<std::uint32_t>(value) + 0x1000U) & 0xFFFFE000U);
 }
 
-/// What storing a sum as T adds: half a unit in the last place of 8 or 11 bits of significand.
+/// random_values() as T holds them, but none that is a tie when it is rounded to TF32.
 template <class T>
-constexpr double unit_roundoff = 0;
-template <>
-constexpr double unit_roundoff<__half> = 0x1p-11;
-template <>
-constexpr double unit_roundoff<__nv_bfloat16> = 0x1p-8;
+std::vector<T> no_ties(std::size_t n, unsigned seed) {
+  std::vector<float> values = random_values(n, seed);
+  for (float& value : values) {
+    value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | 1U);
+  }
+  return {values.begin(), values.end()};
+}
 
 class GemmTensorTest : public DeviceTest {
  protected:
-  template <class T>
-  static DeviceArray<T> on_device(std::vector<float> values) {
-    for (float& value : values) {
-      value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | 1U);  // no tie in TF32
-    }
-    return std::vector<T>(values.begin(), values.end());
-  }
-
-  template <class T>
-  static DeviceArray<T> as_multiplied(const DeviceArray<T>& values) {
-    std::vector<T> host(values.size());
-    host = values.values();
-    for (T& value : host) {
-      value = multiplied(value);
-    }
-    return host;
-  }
-
-  template <class T>
-  static const T* data(const DeviceArray<T>& values) {
-    return values.data();
-  }
-
-  /// Products of values that are exact in T are exact in fp32, and 2 k units in the last place of 1
-  /// cover their sums, as gemm_test.cpp tells; a lost term is off by 0.25 or more, and a float that
-  /// is cut off instead of rounded by 1e-3. What is stored is rounded once.
-  template <class T>
-  static void expect_close(const std::vector<T>& actual, const std::vector<double>& expected,
-                           GemmShape shape) {
-    const double sum = 2 * static_cast<double>(shape.k) * std::numeric_limits<float>::epsilon();
-    expect_within(actual, expected,
-                  [=](double value) { return sum + unit_roundoff<T> * std::abs(value); });
-  }
-
-  template <class T>
-  void expect_all_rungs_match_the_reference() {
+  /// Expects of every rung of T, on its own and captured, of inputs(n, seed) in every shape, that
+  /// expect(results, what the reference makes of the inputs as they are multiplied, shape) holds.
+  template <class T, class Expect>
+  void expect_of_all_rungs(std::vector<T> (*inputs)(std::size_t, unsigned), const Expect& expect) {
     if (rungs<T>().empty()) {
       GTEST_SKIP() << "every rung of this type takes more shared memory than a block can have here";
     }
     for (const GemmShape shape : shapes) {
       const std::size_t outputs = shape.m * shape.n;
-      const auto a = on_device<T>(random_values(shape.m * shape.k, 1));
-      const auto b = on_device<T>(random_values(shape.k * shape.n, 2));
-      GuardedOutput<double> expected(outputs);
-      const auto a_multiplied = as_multiplied(a);
-      const auto b_multiplied = as_multiplied(b);
-      gemm_reference(data(a_multiplied), data(b_multiplied), expected.data(), shape, 0, outputs,
+      std::vector<T> host_a = inputs(shape.m * shape.k, 1);
+      std::vector<T> host_b = inputs(shape.k * shape.n, 2);
+      const DeviceArray<T> a(host_a);
+      const DeviceArray<T> b(host_b);
+      std::transform(host_a.begin(), host_a.end(), host_a.begin(), multiplied<T>);
+      std::transform(host_b.begin(), host_b.end(), host_b.begin(), multiplied<T>);
+      const DeviceArray<T> a_multiplied(host_a);
+      const DeviceArray<T> b_multiplied(host_b);
+      GuardedOutput<double> reference(outputs);
+      gemm_reference(a_multiplied.data(), b_multiplied.data(), reference.data(), shape, 0, outputs,
                      stream());
       synchronize();
       for (const Rung<T>& rung : rungs<T>()) {
@@ -128,14 +100,40 @@ class GemmTensorTest : public DeviceTest {
                      << rung.name << ' ' << shape.m << " x " << shape.n << " x " << shape.k);
         GuardedOutput<T> direct(outputs);
         GuardedOutput<T> replayed(outputs);
-        rung.launch(data(a), data(b), direct.data(), shape, stream());
+        rung.launch(a.data(), b.data(), direct.data(), shape, stream());
         synchronize();
-        expect_close(direct.values(), expected.values(), shape);
+        expect(direct.values(), reference.values(), shape);
         capture_and_replay(
-            stream(), [&] { rung.launch(data(a), data(b), replayed.data(), shape, stream()); });
-        expect_close(replayed.values(), expected.values(), shape);
+            stream(), [&] { rung.launch(a.data(), b.data(), replayed.data(), shape, stream()); });
+        expect(replayed.values(), reference.values(), shape);
       }
     }
+  }
+
+  /// Products of values that are exact in T are exact in fp32, and 2 k units in the last place of 1
+  /// cover their sums, as gemm_test.cpp explains; a lost term is off by 0.25 or more, and a float
+  /// that is cut off instead of rounded by 1e-3. What is stored as 16 bits is rounded once.
+  template <class T>
+  void expect_all_rungs_match_the_reference() {
+    expect_of_all_rungs<T>(no_ties<T>, [](const std::vector<T>& got,
+                                          const std::vector<double>& expected, GemmShape shape) {
+      const double sum = 2 * static_cast<double>(shape.k) * std::numeric_limits<float>::epsilon();
+      const double stored = sizeof(T) == 2 ? unit_roundoff<T> : 0;
+      expect_within(got, expected, [=](double value) { return sum + stored * std::abs(value); });
+    });
+  }
+
+  /// Of integers up to 8, products and sums of up to 256 are exact in fp32 in any order, so that a
+  /// result is the exact one rounded to T.
+  template <class T>
+  void expect_all_rungs_are_exact() {
+    expect_of_all_rungs<T>(small_integers<T>,
+                           [](const std::vector<T>& got, std::vector<double> expected, GemmShape) {
+                             for (double& value : expected) {
+                               value = static_cast<double>(static_cast<T>(value));
+                             }
+                             expect_same(got, expected);
+                           });
   }
 
   /// A NaN, of any payload, or an infinity in one row of A shows in that row of C, all of it, and
@@ -148,15 +146,15 @@ class GemmTensorTest : public DeviceTest {
     constexpr GemmShape shape{33, 40, 24};
     constexpr std::size_t nan_row = 3;
     constexpr std::size_t infinite_row = 20;
-    std::vector<T> host_a = on_device<T>(random_values(shape.m * shape.k, 1)).values();
-    const auto b = on_device<T>(random_values(shape.k * shape.n, 2));
+    std::vector<T> host_a = no_ties<T>(shape.m * shape.k, 1);
+    const DeviceArray<T> b(no_ties<T>(shape.k * shape.n, 2));
     host_a[nan_row * shape.k + 5] = T(std::bit_cast<float>(0x7FFFFFFFU));
     host_a[infinite_row * shape.k + 7] = T(-std::numeric_limits<float>::infinity());
-    const DeviceArray<T> a = host_a;
+    const DeviceArray<T> a(host_a);
     for (const Rung<T>& rung : rungs<T>()) {
       SCOPED_TRACE(rung.name);
       GuardedOutput<T> c(shape.m * shape.n);
-      rung.launch(data(a), data(b), c.data(), shape, stream());
+      rung.launch(a.data(), b.data(), c.data(), shape, stream());
       synchronize();
       const std::vector<T> values = c.values();
       for (std::size_t i = 0; i < values.size(); ++i) {
@@ -179,6 +177,18 @@ TEST_F(GemmTensorTest, RungsOfF16MatchTheReference) {
 
 TEST_F(GemmTensorTest, RungsOfTf32MatchTheReferenceOfRoundedInputs) {
   expect_all_rungs_match_the_reference<float>();
+}
+
+TEST_F(GemmTensorTest, RungsOfBf16AreExactForSmallIntegers) {
+  expect_all_rungs_are_exact<__nv_bfloat16>();
+}
+
+TEST_F(GemmTensorTest, RungsOfF16AreExactForSmallIntegers) {
+  expect_all_rungs_are_exact<__half>();
+}
+
+TEST_F(GemmTensorTest, RungsOfTf32AreExactForSmallIntegers) {
+  expect_all_rungs_are_exact<float>();
 }
 
 TEST_F(GemmTensorTest, WhatIsNotFiniteShowsInItsRow) {

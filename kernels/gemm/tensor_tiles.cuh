@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "kernels/gemm/arguments.hpp"
 #include "kernels/gemm/async.cuh"
-#include "kernels/gemm/gemm.hpp"
 
 namespace warpgauge::kernels {
 
@@ -23,8 +23,6 @@ struct MmaTile {
   static constexpr unsigned threads = M / WarpM * warp_columns * 32;
 };
 
-/// What one thread copies at once, and what the banks of shared memory serve eight threads with.
-inline constexpr unsigned chunk_bytes = 16;
 template <class T>
 inline constexpr unsigned chunk_elements = chunk_bytes / sizeof(T);
 
@@ -35,8 +33,8 @@ inline constexpr unsigned chunk_elements = chunk_bytes / sizeof(T);
 template <unsigned Chunks>
 __device__ inline unsigned swizzled(unsigned row, unsigned chunk) {
   static_assert(Chunks == 4 || Chunks % 8 == 0);
-  const unsigned turn = Chunks == 4 ? (row / 2) % 4 : row % 8;
-  return (row * Chunks + (chunk ^ turn)) * chunk_bytes;
+  const unsigned shift = Chunks == 4 ? (row / 2) % 4 : row % 8;
+  return (row * Chunks + (chunk ^ shift)) * chunk_bytes;
 }
 
 /// Rows padded by one chunk instead: for wmma, which knows a stride and no swizzle.
@@ -49,7 +47,6 @@ __device__ inline unsigned shared_address(const void* shared) {
   return static_cast<unsigned>(__cvta_generic_to_shared(shared));
 }
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 /// Begins to copy a chunk from global to shared memory, past the registers; zeros unless inside.
 __device__ inline void copy_chunk_async(void* to, const void* from, bool inside) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
@@ -57,30 +54,30 @@ __device__ inline void copy_chunk_async(void* to, const void* from, bool inside)
                : "memory");
 }
 
-/// Begins to bring part `part` of `Parts` of a tile to shared memory: Rows x Columns elements from
-/// `origin` on, of a row-major matrix with `stride` elements a row, by all Threads of the block.
-/// Zeros stand for what is past the first `rows` rows or `columns` columns. SamplePoint: byte
-/// offset of (row, chunk), as swizzled. WholeChunks: the matrix's rows are whole chunks. Otherwise
-/// elements go one by one, and have arrived when this returns.
-template <bool WholeChunks, unsigned Rows, unsigned Columns, unsigned Threads, unsigned Parts,
-          class T, class SamplePoint>
+/// Begins to copy slice `slice` of `Slices` of a tile to shared memory: Rows x Columns elements
+/// from `origin` on, of a row-major matrix with `stride` elements a row, by all Threads of the
+/// block. Zeros stand for what is past the first `rows` rows or `columns` columns. ChunkOffset:
+/// byte offset of (row, chunk), as swizzled. WholeChunks: the matrix's rows are whole chunks.
+/// Otherwise elements go one by one, and have arrived when this returns.
+template <bool WholeChunks, unsigned Rows, unsigned Columns, unsigned Threads, unsigned Slices,
+          class T, class ChunkOffset>
 __device__ inline void copy_tile(unsigned char* tile, const T* __restrict__ origin,
-                                 std::size_t stride, unsigned rows, unsigned columns, unsigned part,
-                                 const SamplePoint& place) {
+                                 std::size_t stride, unsigned rows, unsigned columns,
+                                 unsigned slice, const ChunkOffset& offset_of) {
   constexpr unsigned per_chunk = chunk_elements<T>;
   constexpr unsigned chunks = Columns / per_chunk;
   constexpr unsigned rows_at_once = Threads / chunks;
-  constexpr unsigned passes = Rows / rows_at_once / Parts;
-  static_assert(Threads % chunks == 0 && rows_at_once * passes * Parts == Rows);
+  constexpr unsigned passes = Rows / rows_at_once / Slices;
+  static_assert(Threads % chunks == 0 && rows_at_once * passes * Slices == Rows);
   const unsigned first_row = threadIdx.x / chunks;
   const unsigned chunk = threadIdx.x % chunks;
   const unsigned column = chunk * per_chunk;
   const T* const own = origin + (first_row * stride + column);
 #pragma unroll WholeChunks ? passes : 1  // element by element there are too many addresses to keep
-  for (unsigned pass = part * passes; pass < (part + 1) * passes; ++pass) {
+  for (unsigned pass = slice * passes; pass < (slice + 1) * passes; ++pass) {
     const unsigned row = first_row + pass * rows_at_once;
     const T* const from = own + pass * rows_at_once * stride;
-    unsigned char* const to = tile + place(row, chunk);
+    unsigned char* const to = tile + offset_of(row, chunk);
     if constexpr (WholeChunks) {
       copy_chunk_async(to, from, row < rows && column < columns);
     } else {
@@ -142,7 +139,6 @@ __device__ inline void load_matrices_transposed(unsigned (&to)[4], unsigned row_
                : "r"(row_address)
                : "memory");
 }
-#endif
 
 /// The tiles of C, as row and column counted in tiles.
 struct GemmTile {

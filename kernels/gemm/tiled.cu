@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rung 3: a block loads a tile of A and of B once and uses each value 32 times. Bound by shared
 // memory: two loads from it for each fused multiply-add.
-#include "kernels/arguments.hpp"
-#include "kernels/gemm/arguments.hpp"
-#include "kernels/launch_check.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/gemm/launch.cuh"
 
 namespace warpgauge::kernels {
 
@@ -40,15 +39,8 @@ __global__ __launch_bounds__(gemm_tile_threads) void gemm_tiled_kernel(const flo
 }
 
 void gemm_tiled(const float* a, const float* b, float* c, GemmShape shape, cudaStream_t stream) {
-  if (shape.m == 0 || shape.n == 0) {
-    return;
-  }
-  require_gemm("gemm_tiled", a, b, alignof(float), shape);
-  require_pointer("gemm_tiled", "c", c, alignof(float));
-  const GemmTiles tiles = gemm_tiles("gemm_tiled", shape);
-  gemm_tiled_kernel<<<tiles.blocks, dim3(gemm_tile, gemm_tile), 0, stream>>>(a, b, c, shape,
-                                                                             tiles.columns);
-  check_launch("gemm_tiled");
+  launch_gemm({"gemm_tiled", gemm_tile, gemm_tile, dim3(gemm_tile, gemm_tile)}, gemm_tiled_kernel,
+              a, b, c, shape, stream);
 }
 
 }  // namespace warpgauge::kernels

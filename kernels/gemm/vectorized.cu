@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rung 6: 16 bytes a load and store. For that a thread's outputs stand in fours, and the tile of A
-// is turned while it is stored. Bound by waiting: nothing is computed while a tile is fetched.
-#include "kernels/arguments.hpp"
-#include "kernels/gemm/arguments.hpp"
+// is transposed while it is stored. Bound by waiting: nothing is computed while a tile is fetched.
 #include "kernels/gemm/copies.cuh"
 #include "kernels/gemm/ladder.hpp"
-#include "kernels/launch_check.hpp"
+#include "kernels/gemm/launch.cuh"
 
 namespace warpgauge::kernels {
 
@@ -14,8 +12,8 @@ inline constexpr unsigned depth_vectorized = 8;      // terms that are in shared
 inline constexpr unsigned threads_vectorized = 256;  // a square of 16 x 16, 8 x 8 outputs each
 // Each thread copies four elements of either tile.
 static_assert(threads_vectorized * 4 == tile_vectorized * depth_vectorized);
-// Four words of padding: the 32 words that a warp stores into the turned tile at a time, 16 rows at
-// two terms, four terms apart, then lie in 32 banks.
+// Four words of padding: the 32 words that a warp stores into the transposed tile at a time, 16
+// rows at two terms, four terms apart, then lie in 32 banks.
 inline constexpr unsigned a_row_vectorized = tile_vectorized + 4;
 
 /// kWide: the rows of all three matrices begin at multiples of 16 bytes.
@@ -25,7 +23,7 @@ __global__ __launch_bounds__(threads_vectorized,
                                                             const float* __restrict__ b,
                                                             float* __restrict__ c, GemmShape shape,
                                                             unsigned tile_columns) {
-  __shared__ __align__(16) float a_tile[depth_vectorized][a_row_vectorized];  // turned
+  __shared__ __align__(16) float a_tile[depth_vectorized][a_row_vectorized];  // transposed
   __shared__ __align__(16) float b_tile[depth_vectorized][tile_vectorized];
   const std::size_t first_row = std::size_t{blockIdx.x / tile_columns} * tile_vectorized;
   const std::size_t first_column = std::size_t{blockIdx.x % tile_columns} * tile_vectorized;
@@ -47,30 +45,30 @@ __global__ __launch_bounds__(threads_vectorized,
   float sums[8][8] = {};
   for (std::size_t first = 0; first < shape.k; first += depth_vectorized) {
     const std::size_t left_a = inside_a ? left(first + a_term, shape.k) : 0;
-    const float4 a_values = load_four<kWide>(a_from + first, left_a);
-    a_tile[a_term + 0][a_row] = a_values.x;
-    a_tile[a_term + 1][a_row] = a_values.y;
-    a_tile[a_term + 2][a_row] = a_values.z;
-    a_tile[a_term + 3][a_row] = a_values.w;
+    const float4 a_loaded = load_four<kWide>(a_from + first, left_a);
+    a_tile[a_term + 0][a_row] = a_loaded.x;
+    a_tile[a_term + 1][a_row] = a_loaded.y;
+    a_tile[a_term + 2][a_row] = a_loaded.z;
+    a_tile[a_term + 3][a_row] = a_loaded.w;
     *reinterpret_cast<float4*>(&b_tile[b_term][b_column]) =
         load_four<kWide>(b_from + first * shape.n, first + b_term < shape.k ? left_b : 0);
     __syncthreads();
 #pragma unroll
     for (unsigned term = 0; term < depth_vectorized; ++term) {
-      float a_part[8];
-      float b_part[8];
+      float a_values[8];
+      float b_values[8];
 #pragma unroll
       for (unsigned half = 0; half < 2; ++half) {
-        *reinterpret_cast<float4*>(&a_part[half * 4]) =
+        *reinterpret_cast<float4*>(&a_values[half * 4]) =
             *reinterpret_cast<const float4*>(&a_tile[term][y + half * 64]);
-        *reinterpret_cast<float4*>(&b_part[half * 4]) =
+        *reinterpret_cast<float4*>(&b_values[half * 4]) =
             *reinterpret_cast<const float4*>(&b_tile[term][x + half * 64]);
       }
 #pragma unroll
       for (unsigned i = 0; i < 8; ++i) {
 #pragma unroll
         for (unsigned j = 0; j < 8; ++j) {
-          sums[i][j] += a_part[i] * b_part[j];
+          sums[i][j] += a_values[i] * b_values[j];
         }
       }
     }
@@ -93,17 +91,11 @@ __global__ __launch_bounds__(threads_vectorized,
 
 void gemm_vectorized(const float* a, const float* b, float* c, GemmShape shape,
                      cudaStream_t stream) {
-  if (shape.m == 0 || shape.n == 0) {
-    return;
-  }
-  require_gemm("gemm_vectorized", a, b, alignof(float), shape);
-  require_pointer("gemm_vectorized", "c", c, alignof(float));
-  const GemmTiles tiles = gemm_tiles("gemm_vectorized", shape, tile_vectorized, tile_vectorized);
   const bool wide =
       rows_are_vectors(a, shape.k) && rows_are_vectors(b, shape.n) && rows_are_vectors(c, shape.n);
-  const auto kernel = wide ? gemm_vectorized_kernel<true> : gemm_vectorized_kernel<false>;
-  kernel<<<tiles.blocks, threads_vectorized, 0, stream>>>(a, b, c, shape, tiles.columns);
-  check_launch("gemm_vectorized");
+  launch_gemm({"gemm_vectorized", tile_vectorized, tile_vectorized, threads_vectorized},
+              wide ? gemm_vectorized_kernel<true> : gemm_vectorized_kernel<false>, a, b, c, shape,
+              stream);
 }
 
 }  // namespace warpgauge::kernels

@@ -2,11 +2,9 @@
 // Rung 8: a warp makes a 64 x 64 square of outputs, a thread 16 x 8, so that 24 words from shared
 // memory serve 128 multiply-adds; they are read one term ahead, and tiles copied two ahead. Bound
 // by the rate at which multiply-adds issue.
-#include "kernels/arguments.hpp"
-#include "kernels/gemm/arguments.hpp"
 #include "kernels/gemm/copies.cuh"
 #include "kernels/gemm/ladder.hpp"
-#include "kernels/launch_check.hpp"
+#include "kernels/gemm/launch.cuh"
 
 namespace warpgauge::kernels {
 
@@ -25,12 +23,13 @@ struct WarpTile {
   static constexpr unsigned lane_rows = 4, lane_columns = 8;
   static constexpr unsigned thread_rows = warp_edge / lane_rows;
   static constexpr unsigned thread_columns = warp_edge / lane_columns;
-  // A is turned on its way into shared memory: four threads copy 16 bytes of a row, one word each.
-  // With the padding the 32 words that a warp copies, eight rows at four terms, lie in 32 banks.
+  // A is transposed on its way into shared memory: four threads copy 16 bytes of a row, one word
+  // each. With the padding the 32 words that a warp copies, eight rows at four terms, lie in 32
+  // banks.
   static constexpr unsigned a_terms = 4;
   static constexpr unsigned a_row = rows + 32 / a_terms;
   static constexpr unsigned a_words = depth * a_row, b_words = depth * columns;  // a stage
-  // At which term of a tile copies begin: not all at once and not at the turn of the tile, since
+  // At which term of a tile copies begin: not all at once and not where the next tile begins, since
   // reads of shared memory wait behind them. The fastest of 14 pairs, which differ by up to 5 % on
   // an H200.
   static constexpr unsigned copy_a_at = 1, copy_b_at = 5;
@@ -58,14 +57,14 @@ __global__ __launch_bounds__(WarpTile::threads, 2) void gemm_warp_tile_kernel(
 
   // What this thread copies. Past the edge it is the last row or column, whose sums are dropped.
   constexpr unsigned a_rows_at_once = T::threads / T::a_terms;
-  constexpr unsigned a_parts = T::rows / a_rows_at_once;
+  constexpr unsigned a_copies = T::rows / a_rows_at_once;
   const unsigned a_term = threadIdx.x % T::a_terms;
   const unsigned a_row = threadIdx.x / T::a_terms;
-  const float* a_from[a_parts];
+  const float* a_from[a_copies];
 #pragma unroll
-  for (unsigned part = 0; part < a_parts; ++part) {
-    const std::size_t row = min(first_row + a_row + part * a_rows_at_once, shape.m - 1);
-    a_from[part] = a + row * shape.k + a_term;
+  for (unsigned copy = 0; copy < a_copies; ++copy) {
+    const std::size_t row = min(first_row + a_row + copy * a_rows_at_once, shape.m - 1);
+    a_from[copy] = a + row * shape.k + a_term;
   }
   float* const a_to = a_stages + a_term * T::a_row + a_row;
   constexpr unsigned width = kWide ? 4 : 1;
@@ -79,13 +78,13 @@ __global__ __launch_bounds__(WarpTile::threads, 2) void gemm_warp_tile_kernel(
   // ask which terms exist; zeros add nothing to the sums.
   const auto copy_first_tile = [&](unsigned terms) {
 #pragma unroll
-    for (unsigned part = 0; part < a_parts; ++part) {
+    for (unsigned copy = 0; copy < a_copies; ++copy) {
 #pragma unroll
       for (unsigned term = 0; term < T::depth; term += T::a_terms) {
-        copy_async<sizeof(float)>(a_to + term * T::a_row + part * a_rows_at_once,
-                                  a_from[part] + term, a_term + term < terms);
+        copy_async<sizeof(float)>(a_to + term * T::a_row + copy * a_rows_at_once,
+                                  a_from[copy] + term, a_term + term < terms);
       }
-      a_from[part] += terms;
+      a_from[copy] += terms;
     }
 #pragma unroll
     for (unsigned term = 0; term < T::depth; term += b_terms_at_once) {
@@ -96,14 +95,14 @@ __global__ __launch_bounds__(WarpTile::threads, 2) void gemm_warp_tile_kernel(
   };
   const auto copy_a = [&](unsigned stage, bool wanted) {
 #pragma unroll
-    for (unsigned part = 0; part < a_parts; ++part) {
+    for (unsigned copy = 0; copy < a_copies; ++copy) {
 #pragma unroll
       for (unsigned term = 0; term < T::depth; term += T::a_terms) {
         copy_async_if<sizeof(float)>(
-            wanted, a_to + stage * T::a_words + term * T::a_row + part * a_rows_at_once,
-            a_from[part] + term);
+            wanted, a_to + stage * T::a_words + term * T::a_row + copy * a_rows_at_once,
+            a_from[copy] + term);
       }
-      a_from[part] += T::depth;
+      a_from[copy] += T::depth;
     }
   };
   const auto copy_b = [&](unsigned stage, bool wanted) {
@@ -136,19 +135,19 @@ __global__ __launch_bounds__(WarpTile::threads, 2) void gemm_warp_tile_kernel(
   const unsigned column = warp % T::warp_columns * T::warp_edge + lane / 2 % T::lane_columns * 4;
 
   float sums[T::thread_rows][T::thread_columns] = {};
-  float a_part[2][T::thread_rows];
-  float b_part[2][T::thread_columns];
+  float a_values[2][T::thread_rows];
+  float b_values[2][T::thread_columns];
   const auto read_term = [&](unsigned into, unsigned term) {
     const float* const a_words = a_stages + read * T::a_words + term * T::a_row + row;
     const float* const b_words = b_stages + read * T::b_words + term * T::columns + column;
 #pragma unroll
     for (unsigned i = 0; i < T::thread_rows; i += 4) {
-      *reinterpret_cast<float4*>(&a_part[into][i]) =
+      *reinterpret_cast<float4*>(&a_values[into][i]) =
           *reinterpret_cast<const float4*>(a_words + i * T::lane_rows);
     }
 #pragma unroll
     for (unsigned j = 0; j < T::thread_columns; j += 4) {
-      *reinterpret_cast<float4*>(&b_part[into][j]) =
+      *reinterpret_cast<float4*>(&b_values[into][j]) =
           *reinterpret_cast<const float4*>(b_words + j * T::lane_columns);
     }
   };
@@ -174,15 +173,15 @@ __global__ __launch_bounds__(WarpTile::threads, 2) void gemm_warp_tile_kernel(
         commit_copies();
         write = write + 1 == T::stages ? 0 : write + 1;
       }
-      // Along one row of outputs and back along the next: at the turn the value of B stays, too.
-      // Each multiply-add then reads two registers, one from either bank, and takes its third from
-      // the one before.
+      // Along one row of outputs and back along the next: where it turns round, the value of B
+      // stays, too. Each multiply-add then reads two registers, one from either bank, and takes its
+      // third from the one before.
 #pragma unroll
       for (unsigned i = 0; i < T::thread_rows; ++i) {
 #pragma unroll
         for (unsigned step = 0; step < T::thread_columns; ++step) {
           const unsigned j = i % 2 == 0 ? step : T::thread_columns - 1 - step;
-          sums[i][j] += a_part[term % 2][i] * b_part[term % 2][j];
+          sums[i][j] += a_values[term % 2][i] * b_values[term % 2][j];
         }
       }
     }
@@ -208,17 +207,11 @@ __global__ __launch_bounds__(WarpTile::threads, 2) void gemm_warp_tile_kernel(
 
 void gemm_warp_tile(const float* a, const float* b, float* c, GemmShape shape,
                     cudaStream_t stream) {
-  if (shape.m == 0 || shape.n == 0) {
-    return;
-  }
-  require_gemm("gemm_warp_tile", a, b, alignof(float), shape);
-  require_pointer("gemm_warp_tile", "c", c, alignof(float));
-  const GemmTiles tiles = gemm_tiles("gemm_warp_tile", shape, WarpTile::rows, WarpTile::columns);
-  const auto kernel =
-      rows_are_vectors(b, shape.n) ? gemm_warp_tile_kernel<true> : gemm_warp_tile_kernel<false>;
-  kernel<<<tiles.blocks, WarpTile::threads, 0, stream>>>(
-      a, b, c, shape, tiles.blocks / tiles.columns, tiles.columns);
-  check_launch("gemm_warp_tile");
+  using T = WarpTile;
+  launch_gemm(
+      {"gemm_warp_tile", T::rows, T::columns, T::threads},
+      rows_are_vectors(b, shape.n) ? gemm_warp_tile_kernel<true> : gemm_warp_tile_kernel<false>, a,
+      b, c, shape, stream);
 }
 
 }  // namespace warpgauge::kernels

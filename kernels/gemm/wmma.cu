@@ -4,9 +4,8 @@
 // together.
 #include <mma.h>
 
+#include "kernels/gemm/launch.cuh"
 #include "kernels/gemm/tensor.hpp"
-#include "kernels/gemm/tensor_arguments.hpp"
-#include "kernels/launch_check.hpp"
 
 namespace warpgauge::kernels {
 
@@ -23,7 +22,6 @@ __global__ __launch_bounds__(wmma_threads) void gemm_wmma_kernel(const T* __rest
                                                                  const T* __restrict__ b,
                                                                  T* __restrict__ c, GemmShape shape,
                                                                  std::size_t tile_columns) {
-#if __CUDA_ARCH__ >= 800
   using namespace nvcuda;
   __shared__ __align__(32) T a_tile[wmma_tile][wmma_depth];
   __shared__ __align__(32) T b_tile[wmma_depth][wmma_tile];
@@ -58,26 +56,27 @@ __global__ __launch_bounds__(wmma_threads) void gemm_wmma_kernel(const T* __rest
     __syncthreads();
 #pragma unroll
     for (unsigned step = 0; step < wmma_depth; step += wmma_fragment) {
-      wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major> a_part[fragments];
-      wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::row_major> b_part[fragments];
+      wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major> a_fragments[fragments];
+      wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::row_major> b_fragments[fragments];
 #pragma unroll
       for (unsigned i = 0; i < fragments; ++i) {
-        wmma::load_matrix_sync(a_part[i], &a_tile[warp_row + i * wmma_fragment][step], wmma_depth);
-        wmma::load_matrix_sync(b_part[i], &b_tile[step][warp_column + i * wmma_fragment],
+        wmma::load_matrix_sync(a_fragments[i], &a_tile[warp_row + i * wmma_fragment][step],
+                               wmma_depth);
+        wmma::load_matrix_sync(b_fragments[i], &b_tile[step][warp_column + i * wmma_fragment],
                                wmma_tile);
       }
 #pragma unroll
       for (unsigned i = 0; i < fragments; ++i) {
 #pragma unroll
         for (unsigned j = 0; j < fragments; ++j) {
-          wmma::mma_sync(sums[i][j], a_part[i], b_part[j], sums[i][j]);
+          wmma::mma_sync(sums[i][j], a_fragments[i], b_fragments[j], sums[i][j]);
         }
       }
     }
     __syncthreads();  // the next round overwrites the tiles
   }
 
-  // Which lane holds which element is not told: shared memory sorts them.
+  // Which lane holds which element is not documented: shared memory sorts them.
 #pragma unroll
   for (unsigned i = 0; i < fragments; ++i) {
 #pragma unroll
@@ -95,19 +94,12 @@ __global__ __launch_bounds__(wmma_threads) void gemm_wmma_kernel(const T* __rest
       c[row * shape.n + column] = T(c_tile[i / wmma_tile][i % wmma_tile]);
     }
   }
-#endif
 }
 
 template <class T>
 void gemm_wmma(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream) {
-  if (shape.m == 0 || shape.n == 0) {
-    return;
-  }
-  require_tensor_gemm("gemm_wmma", a, b, c, shape);
-  const GemmTiles tiles = gemm_tiles("gemm_wmma", shape, wmma_tile, wmma_tile);
-  require_compute_capability("gemm_wmma", tensor_compute_capability);
-  gemm_wmma_kernel<<<tiles.blocks, wmma_threads, 0, stream>>>(a, b, c, shape, tiles.columns);
-  check_launch("gemm_wmma");
+  launch_gemm({"gemm_wmma", wmma_tile, wmma_tile, wmma_threads, chunk_bytes}, gemm_wmma_kernel<T>,
+              a, b, c, shape, stream);
 }
 
 template void gemm_wmma(const __half*, const __half*, __half*, GemmShape, cudaStream_t);

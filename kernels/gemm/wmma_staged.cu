@@ -7,6 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/gemm/launch.cuh"
 #include "kernels/gemm/tensor.hpp"
 #include "kernels/gemm/tensor_stages.cuh"
 #include "kernels/gemm/tensor_tiles.cuh"
@@ -23,7 +24,6 @@ struct WmmaMemory {
   static constexpr unsigned bytes = Tile::stages * stage_bytes;
 };
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 /// wmma::load_matrix_sync from shared memory, row by row. Of bf16 nvcc (13.0) does not see that the
 /// memory is shared, and makes generic loads and transpositions of it instead of ldmatrix, which
 /// halves the kernel's speed: so those ask for it by the PTX that the function stands for.
@@ -50,13 +50,11 @@ __device__ inline void load_fragment(
     nvcuda::wmma::load_matrix_sync(fragment, from, stride);
   }
 }
-#endif
 
 template <class T, class Tile, bool WholeChunks>
 __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_wmma_staged_kernel(
     const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ c, GemmShape shape,
     std::size_t tile_rows, std::size_t tile_columns) {
-#if __CUDA_ARCH__ >= 800
   using namespace nvcuda;
   using Memory = WmmaMemory<T, Tile>;
   constexpr unsigned edge = 16;  // of a fragment
@@ -70,17 +68,17 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_wmma_
   const T* const a_rows = a + first_row * shape.k;
   const unsigned rows_left = elements_left(first_row, shape.m, Tile::m);
   const unsigned columns_left = elements_left(first_column, shape.n, Tile::n);
-  const auto copy_stage = [&]<unsigned Parts = 1>(std::size_t stage, unsigned slot,
-                                                  unsigned part = 0) {
+  const auto copy_stage = [&]<unsigned Slices = 1>(std::size_t stage, unsigned slot,
+                                                   unsigned slice = 0) {
     unsigned char* const to = memory + slot * Memory::stage_bytes;
     const std::size_t first_k = stage * Tile::k;
     const unsigned k_left = elements_left(first_k, shape.k, Tile::k);
-    copy_tile<WholeChunks, Tile::m, Tile::k, Tile::threads, Parts>(
-        to, a_rows + first_k, shape.k, rows_left, k_left, part,
+    copy_tile<WholeChunks, Tile::m, Tile::k, Tile::threads, Slices>(
+        to, a_rows + first_k, shape.k, rows_left, k_left, slice,
         padded<Tile::k / chunk_elements<T>>);
-    copy_tile<WholeChunks, Tile::k, Tile::n, Tile::threads, Parts>(
+    copy_tile<WholeChunks, Tile::k, Tile::n, Tile::threads, Slices>(
         to + Memory::a_bytes, b + (first_k * shape.n + first_column), shape.n, k_left, columns_left,
-        part, padded<Tile::n / chunk_elements<T>>);
+        slice, padded<Tile::n / chunk_elements<T>>);
   };
 
   const unsigned lane = threadIdx.x % 32;
@@ -136,8 +134,8 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_wmma_
   multiply(1);
   wait_for_copies<0>();  // also the zeros that were copied past the last stage
 
-  // Which lane holds which element is not told: each warp sorts its own in shared memory, a row of
-  // fragments at a time.
+  // Which lane holds which element is not documented: each warp sorts its own in shared memory, a
+  // row of fragments at a time.
   constexpr unsigned c_stride = Tile::warp_n + 8;  // four rows of pairs in all banks
   constexpr unsigned warp_floats = edge * c_stride;
   static_assert(warp_floats * sizeof(float) * (Tile::threads / 32) <= Memory::bytes);
@@ -167,16 +165,17 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_wmma_
     }
     __syncwarp();  // the next row of fragments overwrites these
   }
-#endif
 }
 
 template <class T>
 void gemm_wmma_staged(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream) {
   using Tile = MmaTile<128, 256, 64, 3, 64, 64, 1, 8>;
   static_assert(WmmaMemory<T, Tile>::bytes == gemm_wmma_staged_shared_bytes);
-  launch_tiles<Tile, T>("gemm_wmma_staged", gemm_wmma_staged_kernel<T, Tile, true>,
-                        gemm_wmma_staged_kernel<T, Tile, false>, WmmaMemory<T, Tile>::bytes, a, b,
-                        c, shape, stream);
+  launch_gemm({"gemm_wmma_staged", Tile::m, Tile::n, Tile::threads, chunk_bytes,
+               WmmaMemory<T, Tile>::bytes},
+              has_whole_chunks(shape, sizeof(T)) ? gemm_wmma_staged_kernel<T, Tile, true>
+                                                 : gemm_wmma_staged_kernel<T, Tile, false>,
+              a, b, c, shape, stream);
 }
 
 template void gemm_wmma_staged(const __half*, const __half*, __half*, GemmShape, cudaStream_t);

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/arguments.hpp"
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 
 namespace warpgauge::kernels {
 
@@ -75,7 +75,7 @@ void number_blocks(float* out, std::size_t blocks, cudaStream_t stream) {
   require_blocks("number_blocks", blocks);
   require_pointer("number_blocks", "out", out, alignof(float));
   number_blocks_kernel<<<static_cast<unsigned>(blocks), exchange_threads, 0, stream>>>(out);
-  check_launch("number_blocks");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 void exchange_in_grid(float* middle, float* out, std::size_t blocks, cudaStream_t stream) {
@@ -86,10 +86,9 @@ void exchange_in_grid(float* middle, float* out, std::size_t blocks, cudaStream_
   require_pointer("exchange_in_grid", "middle", middle, alignof(float));
   require_pointer("exchange_in_grid", "out", out, alignof(float));
   void* arguments[] = {&middle, &out};
-  check_status("exchange_in_grid",
-               cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&exchange_in_grid_kernel),
-                                           dim3(static_cast<unsigned>(blocks)),
-                                           dim3(exchange_threads), arguments, 0, stream));
+  WARPGAUGE_CHECK(cudaLaunchCooperativeKernel(
+      reinterpret_cast<const void*>(&exchange_in_grid_kernel), dim3(static_cast<unsigned>(blocks)),
+      dim3(exchange_threads), arguments, 0, stream));
 }
 
 void exchange_in_cluster(float* out, std::size_t blocks, std::size_t cluster, cudaStream_t stream) {
@@ -114,7 +113,7 @@ void exchange_in_cluster(float* out, std::size_t blocks, std::size_t cluster, cu
   clusters.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
   config.attrs = &clusters;
   config.numAttrs = 1;
-  check_status("exchange_in_cluster", cudaLaunchKernelEx(&config, exchange_in_cluster_kernel, out));
+  WARPGAUGE_CHECK(cudaLaunchKernelEx(&config, exchange_in_cluster_kernel, out));
 }
 
 void exchange_reference(double* expected, std::size_t first, std::size_t count, std::size_t group,
@@ -131,7 +130,7 @@ void exchange_reference(double* expected, std::size_t first, std::size_t count, 
   constexpr unsigned threads = 256;
   const unsigned blocks = blocks_for("exchange_reference", count, threads);
   exchange_reference_kernel<<<blocks, threads, 0, stream>>>(expected, first, count, group);
-  check_launch("exchange_reference");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace warpgauge::kernels

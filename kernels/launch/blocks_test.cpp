@@ -89,7 +89,7 @@ TEST_F(BlocksTest, ClustersRefuseAnOlderDevice) {
   EXPECT_THROW(exchange_in_cluster(out.data(), 8, 8, stream()), std::runtime_error);
 }
 
-TEST_F(BlocksTest, ReferenceOfAPartIsThatPartOfTheWhole) {
+TEST_F(BlocksTest, ReferenceOfAWindowIsThatWindowOfTheWhole) {
   constexpr std::size_t first = 5;
   constexpr std::size_t count = 300;
   for (const std::size_t group : {1, 8, 1000}) {

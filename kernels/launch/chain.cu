@@ -2,8 +2,8 @@
 // Links of a chain: bound by what stands between one kernel and the next.
 #include "kernels/launch/chain.hpp"
 
-#include "kernels/arguments.hpp"
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 
 namespace warpgauge::kernels {
 
@@ -72,7 +72,7 @@ void add_one(const float* in, float* out, std::size_t n, cudaStream_t stream) {
   }
   const unsigned blocks = chain_blocks("add_one", in, out, n);
   add_one_kernel<<<blocks, chain_threads, 0, stream>>>(in, out, n);
-  check_launch("add_one");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 void add_one_early(const float* in, float* out, std::size_t n, cudaStream_t stream) {
@@ -89,7 +89,7 @@ void add_one_early(const float* in, float* out, std::size_t n, cudaStream_t stre
   early.val.programmaticStreamSerializationAllowed = 1;
   config.attrs = &early;
   config.numAttrs = 1;
-  check_status("add_one_early", cudaLaunchKernelEx(&config, add_one_early_kernel, in, out, n));
+  WARPGAUGE_CHECK(cudaLaunchKernelEx(&config, add_one_early_kernel, in, out, n));
 }
 
 void add_one_fused(const float* in, float* out, std::size_t n, unsigned steps,
@@ -99,7 +99,7 @@ void add_one_fused(const float* in, float* out, std::size_t n, unsigned steps,
   }
   const unsigned blocks = chain_blocks("add_one_fused", in, out, n);
   add_one_fused_kernel<<<blocks, chain_threads, 0, stream>>>(in, out, n, steps);
-  check_launch("add_one_fused");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 void add_one_reference(const float* in, double* expected, std::size_t n, unsigned steps,
@@ -111,7 +111,7 @@ void add_one_reference(const float* in, double* expected, std::size_t n, unsigne
   require_pointer("add_one_reference", "expected", expected, alignof(double));
   const unsigned blocks = blocks_for("add_one_reference", n, chain_threads);
   add_one_reference_kernel<<<blocks, chain_threads, 0, stream>>>(in, expected, n, steps);
-  check_launch("add_one_reference");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace warpgauge::kernels

@@ -92,7 +92,7 @@ TEST_F(ChainTest, ReferenceAddsInDouble) {
 }
 
 TEST_F(ChainTest, TallyCountsEveryLaunch) {
-  DeviceArray<unsigned long long> count(2, 7);
+  DeviceArray<unsigned long long> count(std::vector<unsigned long long>{7, 7});
   unsigned long long* const first = count.data();
   tally(first, 1, stream());
   tally(first, 1000, stream());
@@ -100,7 +100,7 @@ TEST_F(ChainTest, TallyCountsEveryLaunch) {
     tally(first, 1, stream());
     tally(first, 1, stream());
   });
-  EXPECT_EQ(count.values(), (std::vector<unsigned long long>{7 + 1003, 7}));
+  EXPECT_EQ(count.download(stream()), (std::vector<unsigned long long>{7 + 1003, 7}));
 }
 
 }  // namespace

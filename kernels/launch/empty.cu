@@ -2,8 +2,8 @@
 #include <stdexcept>
 #include <string>
 
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/launch/empty.hpp"
-#include "kernels/launch_check.hpp"
 
 namespace warpgauge::kernels {
 
@@ -40,8 +40,8 @@ void launch_empty(std::size_t argument_bytes, cudaStream_t stream) {
   // many bytes as the kernel takes, so one array serves every size.
   alignas(16) static constexpr std::array<std::byte, empty_argument_bytes.back()> argument{};
   void* arguments[] = {const_cast<std::byte*>(argument.data())};
-  check_status("launch_empty", cudaLaunchKernel(empty_kernel(argument_bytes), dim3(1), dim3(32),
-                                                arguments, 0, stream));
+  WARPGAUGE_CHECK(
+      cudaLaunchKernel(empty_kernel(argument_bytes), dim3(1), dim3(32), arguments, 0, stream));
 }
 
 }  // namespace warpgauge::kernels

@@ -2,8 +2,8 @@
 // One dependent chain a thread; enough warps hide its latency, so that the multipliers are busy.
 #include "kernels/launch/lcg.hpp"
 
-#include "kernels/arguments.hpp"
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 
 namespace warpgauge::kernels {
 
@@ -57,7 +57,7 @@ void lcg_rounds(const std::int32_t* in, std::int32_t* out, std::size_t n, unsign
   require_pointer("lcg_rounds", "out", out, alignof(std::int32_t));
   const unsigned blocks = blocks_for("lcg_rounds", n, lcg_threads);
   lcg_rounds_kernel<<<blocks, lcg_threads, 0, stream>>>(in, out, n, rounds, Lcg{});
-  check_launch("lcg_rounds");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 void lcg_reference(const std::int32_t* in, double* expected, std::size_t n, unsigned rounds,
@@ -69,7 +69,7 @@ void lcg_reference(const std::int32_t* in, double* expected, std::size_t n, unsi
   require_pointer("lcg_reference", "expected", expected, alignof(double));
   const unsigned blocks = blocks_for("lcg_reference", n, lcg_threads);
   lcg_reference_kernel<<<blocks, lcg_threads, 0, stream>>>(in, expected, n, Lcg{}.repeated(rounds));
-  check_launch("lcg_reference");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace warpgauge::kernels

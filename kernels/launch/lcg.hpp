@@ -30,7 +30,7 @@ struct Lcg {
 void lcg_rounds(const std::int32_t* in, std::int32_t* out, std::size_t n, unsigned rounds,
                 cudaStream_t stream);
 
-/// The same by Lcg::repeated(), which the rounds of the other have no part in.
+/// The same by Lcg::repeated(), which does not go through the rounds.
 void lcg_reference(const std::int32_t* in, double* expected, std::size_t n, unsigned rounds,
                    cudaStream_t stream);
 

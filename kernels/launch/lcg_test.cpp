@@ -26,7 +26,7 @@ TEST_F(LcgTest, RoundsAndReferenceAreThoseOfTheHost) {
     for (const unsigned rounds : {0U, 1U, 15U, 16U, 17U, 100U}) {
       SCOPED_TRACE(::testing::Message() << n << " elements, " << rounds << " rounds");
       const std::vector<std::int32_t> host = random_integers(n, 5);
-      const DeviceArray<std::int32_t> in = host;
+      const DeviceArray<std::int32_t> in(host);
       const std::int32_t* const first = in.data();
       GuardedOutput<std::int32_t> direct(n);
       GuardedOutput<double> reference(n);
@@ -43,7 +43,7 @@ TEST_F(LcgTest, RoundsAndReferenceAreThoseOfTheHost) {
 TEST_F(LcgTest, CanBeCaptured) {
   constexpr std::size_t n = 1003;
   const std::vector<std::int32_t> host = random_integers(n, 5);
-  const DeviceArray<std::int32_t> in = host;
+  const DeviceArray<std::int32_t> in(host);
   const std::int32_t* const first = in.data();
   GuardedOutput<std::int32_t> out(n);
   GuardedOutput<double> reference(n);

@@ -2,9 +2,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/launch/spin.hpp"
-#include "kernels/launch_check.hpp"
 
 namespace warpgauge::kernels {
 
@@ -26,7 +26,7 @@ void spin(std::uint64_t cycles, unsigned blocks, float* done, cudaStream_t strea
   }
   require_pointer("spin", "done", done, alignof(float));
   spin_kernel<<<blocks, spin_threads, 0, stream>>>(cycles, done);
-  check_launch("spin");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace warpgauge::kernels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel that lasts as long as it is told: something of a known length to measure.
+// A kernel that lasts a given time: something of a known length to measure.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/workspace.hpp"
+#include <warpgauge/cuda/device_array.hpp>
 
 namespace warpgauge::kernels {
 
@@ -41,6 +41,8 @@ void read_round(const std::int32_t* in, std::int32_t* out, std::size_t n, ReadSh
 void read_round_reference(const std::int32_t* in, double* expected, std::size_t n, ReadShape shape,
                           std::size_t first, std::size_t count, cudaStream_t stream);
 
+struct ChaseLine;
+
 /// One thread that goes round a ring of pointers, each load the address of the next and nothing
 /// else: the latency of whatever holds the ring. The order is a fixed random one, so that no load
 /// can be guessed. Holds the ring, one pointer a cache line, on the device that is current at
@@ -72,7 +74,7 @@ class ChaseRing {
 
  private:
   unsigned bits_;  // of a line's number
-  Workspace ring_;
+  DeviceArray<ChaseLine> ring_;
 };
 
 }  // namespace warpgauge::kernels

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "kernels/arguments.hpp"
-#include "kernels/arguments_test.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/arguments_test.hpp>
 #include "kernels/memory/cache.hpp"
 
 namespace warpgauge::kernels {
@@ -55,7 +55,7 @@ TEST(ReadRound, BadSizesAreRefused) {
   EXPECT_NE(read(whole, whole, 4, {max_grid_blocks + 1, 1}), "");
   EXPECT_NE(read(whole, whole, 4, {1, most + 1}), "");
   EXPECT_EQ(reference(whole, doubles, 4, {3, 1}, 2, 2),
-            "read_round_reference: 2 values from 2 end past the 3 blocks");
+            "read_round_reference: 2 elements from 2 end past the 3 of the output");
   EXPECT_NE(reference(whole, doubles, 4, {3, 1}, 4, 1), "");
 }
 

@@ -4,10 +4,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/arguments.hpp"
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
+#include <warpgauge/cuda/stream.hpp>
 #include "kernels/memory/cache.hpp"
-#include "kernels/set_up.hpp"
 
 namespace warpgauge::kernels {
 
@@ -85,29 +85,29 @@ unsigned require_ring(std::size_t bytes) {
 
 }  // namespace
 
-ChaseRing::ChaseRing(std::size_t bytes) : bits_(require_ring(bytes)), ring_("ChaseRing", bytes) {
+ChaseRing::ChaseRing(std::size_t bytes) : bits_(require_ring(bytes)), ring_(lines()) {
   constexpr unsigned threads = 256;
-  set_up("ChaseRing", [this](cudaStream_t stream) {
-    fill_ring_kernel<<<blocks_for("ChaseRing", lines(), threads), threads, 0, stream>>>(
-        static_cast<ChaseLine*>(ring_.data()), bits_);
-    check_launch("ChaseRing");
-  });
+  const unsigned blocks = blocks_for("ChaseRing", lines(), threads);
+  const Stream stream;
+  fill_ring_kernel<<<blocks, threads, 0, stream.get()>>>(ring_.data(), bits_);
+  WARPGAUGE_CHECK(cudaGetLastError());
+  stream.synchronize();
 }
 
 void ChaseRing::operator()(std::size_t start, std::size_t loads, std::int32_t* out,
                            cudaStream_t stream) const {
   require_pointer("ChaseRing", "out", out, alignof(std::int32_t));
   require_at_most("ChaseRing", loads, 0x7fffffff);
-  const std::size_t warmed = ring_.bytes() <= most_l1_bytes ? lines() : 0;
-  chase_kernel<<<1, chase_threads, 0, stream>>>(static_cast<const ChaseLine*>(ring_.data()),
-                                                line_at(start, bits_), loads, warmed, out);
-  check_launch("ChaseRing");
+  const std::size_t warmed = ring_.size_bytes() <= most_l1_bytes ? lines() : 0;
+  chase_kernel<<<1, chase_threads, 0, stream>>>(ring_.data(), line_at(start, bits_), loads, warmed,
+                                                out);
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 void ChaseRing::reference(std::size_t place, double* expected, cudaStream_t stream) const {
   require_pointer("ChaseRing", "expected", expected, alignof(double));
   line_at_kernel<<<1, 1, 0, stream>>>(expected, place, bits_);
-  check_launch("ChaseRing");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace warpgauge::kernels

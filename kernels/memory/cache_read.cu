@@ -3,8 +3,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/arguments.hpp"
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/memory/cache.hpp"
 
 namespace warpgauge::kernels {
@@ -113,7 +113,7 @@ void read_round(const std::int32_t* in, std::int32_t* out, std::size_t n, ReadSh
   require_pointer("read_round", "out", out, alignof(std::int32_t));
   read_round_kernel<<<static_cast<unsigned>(shape.blocks), read_threads, 0, stream>>>(
       reinterpret_cast<const uint4*>(in), out, n / 4, shape.loads);
-  check_launch("read_round");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 void read_round_reference(const std::int32_t* in, double* expected, std::size_t n, ReadShape shape,
@@ -123,14 +123,10 @@ void read_round_reference(const std::int32_t* in, double* expected, std::size_t 
   }
   require_read("read_round_reference", in, alignof(std::int32_t), n, shape);
   require_pointer("read_round_reference", "expected", expected, alignof(double));
-  if (first > shape.blocks || count > shape.blocks - first) {
-    throw std::invalid_argument("read_round_reference: " + std::to_string(count) + " values from " +
-                                std::to_string(first) + " end past the " +
-                                std::to_string(shape.blocks) + " blocks");
-  }
+  require_window("read_round_reference", first, count, shape.blocks, "the output");
   read_round_reference_kernel<<<static_cast<unsigned>(count), read_threads, 0, stream>>>(
       in, expected, n / 4, shape, first);
-  check_launch("read_round_reference");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace warpgauge::kernels

@@ -8,12 +8,12 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/arguments.hpp"
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 
 namespace warpgauge::kernels {
 
-// As vector_threads, for the same reason: see elementwise_vector.cuh.
+// As vector_threads, for the same reason: see elementwise/vector.cuh.
 inline constexpr unsigned copy_threads = 128;
 inline constexpr unsigned touch_threads = 128;
 inline constexpr unsigned packed_rows_threads = 256;
@@ -62,7 +62,7 @@ void copy_bytes(const void* from, void* to, std::size_t bytes, cudaStream_t stre
   const unsigned blocks = blocks_for("copy_bytes", bytes, copy_threads * sizeof(uint4));
   copy_bytes_kernel<<<blocks, copy_threads, 0, stream>>>(static_cast<const uint4*>(from),
                                                          static_cast<uint4*>(to), bytes);
-  check_launch("copy_bytes");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 void touch(void* memory, std::size_t bytes, std::size_t stride, unsigned char value,
@@ -77,7 +77,7 @@ void touch(void* memory, std::size_t bytes, std::size_t stride, unsigned char va
   const std::size_t touches = (bytes - 1) / stride + 1;
   touch_kernel<<<blocks_for("touch", touches, touch_threads), touch_threads, 0, stream>>>(
       static_cast<unsigned char*>(memory), touches, stride, value);
-  check_launch("touch");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 void packed_rows_reference(const float* rows, double* expected, PitchedRows shape,
@@ -99,16 +99,11 @@ void packed_rows_reference(const float* rows, double* expected, PitchedRows shap
                                 " elements apart, are more bytes than a signed 64-bit difference "
                                 "can count");
   }
-  const std::size_t elements = shape.height * shape.width;
-  if (first > elements || count > elements - first) {
-    throw std::invalid_argument("packed_rows_reference: " + std::to_string(count) +
-                                " elements from " + std::to_string(first) + " end past the " +
-                                std::to_string(elements) + " of the rows");
-  }
+  require_window("packed_rows_reference", first, count, shape.height * shape.width, "the rows");
   const unsigned blocks = blocks_for("packed_rows_reference", count, packed_rows_threads);
   packed_rows_reference_kernel<<<blocks, packed_rows_threads, 0, stream>>>(
       rows, expected, shape.width, shape.pitch, first, count);
-  check_launch("packed_rows_reference");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace warpgauge::kernels

@@ -2,7 +2,9 @@
 #include "kernels/memory/copy.hpp"
 
 #include <algorithm>
+#include <memory>
 
+#include <warpgauge/cuda/memory.hpp>
 #include "kernels/device_test.hpp"
 
 namespace warpgauge::kernels {
@@ -21,30 +23,26 @@ constexpr unsigned char poison = 0xFF;
 constexpr unsigned char guard = 0xFE;
 constexpr std::size_t guard_bytes = 64;
 
-/// n poisoned bytes that the device reaches, on it or in page-locked host memory, and a guard.
+/// Poisoned or given bytes that the device reaches, on it or in page-locked host memory, and a
+/// guard behind them.
 class GuardedBytes {
  public:
-  GuardedBytes(std::size_t n, bool on_host) : n_(n), on_host_(on_host) {
-    std::vector<unsigned char> values(n, poison);
-    values.resize(n + guard_bytes, guard);
-    hold(values);
+  GuardedBytes(std::size_t n, bool on_host)
+      : GuardedBytes(std::vector<unsigned char>(n, poison), on_host) {}
+  GuardedBytes(std::vector<unsigned char> values, bool on_host)
+      : n_(values.size()),
+        memory_(on_host ? std::shared_ptr<void>(allocate_pinned(n_ + guard_bytes))
+                        : std::shared_ptr<void>(allocate_device(n_ + guard_bytes))) {
+    values.resize(n_ + guard_bytes, guard);
+    copy(data(), values.data());
   }
-  explicit GuardedBytes(const std::vector<unsigned char>& values, bool on_host)
-      : n_(values.size()), on_host_(on_host) {
-    std::vector<unsigned char> all = values;
-    all.resize(n_ + guard_bytes, guard);
-    hold(all);
-  }
-  ~GuardedBytes() { EXPECT_EQ(on_host_ ? cudaFreeHost(memory_) : cudaFree(memory_), cudaSuccess); }
-  GuardedBytes(const GuardedBytes&) = delete;
-  GuardedBytes& operator=(const GuardedBytes&) = delete;
 
-  unsigned char* data() { return memory_; }
+  unsigned char* data() { return static_cast<unsigned char*>(memory_.get()); }
 
   /// The bytes, once the guard is found whole. The stream must be synchronised.
   std::vector<unsigned char> values() const {
     std::vector<unsigned char> all(n_ + guard_bytes);
-    EXPECT_EQ(cudaMemcpy(all.data(), memory_, all.size(), cudaMemcpyDefault), cudaSuccess);
+    copy(all.data(), memory_.get());
     for (std::size_t i = n_; i < all.size(); ++i) {
       EXPECT_EQ(all[i], guard) << "written " << i - n_ << " past the end";
     }
@@ -53,17 +51,14 @@ class GuardedBytes {
   }
 
  private:
-  void hold(const std::vector<unsigned char>& values) {
-    void* raw = nullptr;
-    EXPECT_EQ(on_host_ ? cudaMallocHost(&raw, values.size()) : cudaMalloc(&raw, values.size()),
-              cudaSuccess);
-    memory_ = static_cast<unsigned char*>(raw);
-    EXPECT_EQ(cudaMemcpy(memory_, values.data(), values.size(), cudaMemcpyDefault), cudaSuccess);
+  void copy(void* to, const void* from) const {
+    const Stream stream;
+    WARPGAUGE_CHECK(cudaMemcpyAsync(to, from, n_ + guard_bytes, cudaMemcpyDefault, stream.get()));
+    stream.synchronize();
   }
 
   std::size_t n_;
-  bool on_host_;
-  unsigned char* memory_ = nullptr;
+  std::shared_ptr<void> memory_;
 };
 
 class CopyTest : public DeviceTest {};
@@ -129,8 +124,8 @@ TEST_F(CopyTest, ReferenceOfPackedRowsIsThoseOfTheHost) {
        {PitchedRows{1, 1, 1}, {31, 33, 33}, {33, 31, 64}, {1009, 991, 1000}}) {
     SCOPED_TRACE(::testing::Message() << shape.height << " x " << shape.width);
     const std::vector<float> host = random_values(shape.height * shape.pitch, 1);
-    const DeviceArray<float> rows = host;
-    const std::size_t first = shape.width / 2;  // a part that begins within a row
+    const DeviceArray<float> rows(host);
+    const std::size_t first = shape.width / 2;  // a window that begins within a row
     const std::size_t count = shape.height * shape.width - first;
     GuardedOutput<double> direct(count);
     GuardedOutput<double> replayed(count);

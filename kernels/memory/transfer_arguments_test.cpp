@@ -5,8 +5,8 @@
 #include <limits>
 #include <string>
 
-#include "kernels/arguments.hpp"
-#include "kernels/arguments_test.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/arguments_test.hpp>
 #include "kernels/launch/lcg.hpp"
 #include "kernels/memory/copy.hpp"
 
@@ -71,16 +71,16 @@ TEST(PackedRows, BadArgumentsAreRefused) {
 }
 
 TEST(PackedRows, WhatIsPastTheRowsIsRefused) {
-  const auto part = [](PitchedRows shape, std::size_t first, std::size_t count) {
+  const auto window = [](PitchedRows shape, std::size_t first, std::size_t count) {
     return refusal([=] { packed_rows_reference(memory, doubles, shape, first, count, nullptr); });
   };
-  EXPECT_EQ(part({2, 3, 4}, 6, 1),
+  EXPECT_EQ(window({2, 3, 4}, 6, 1),
             "packed_rows_reference: 1 elements from 6 end past the 6 of the rows");
-  EXPECT_NE(part({2, 3, 4}, 7, 1), "");
-  EXPECT_NE(part({2, 3, 4}, 1, huge), "");
-  EXPECT_NE(part({0, 3, 4}, 0, 1), "");
+  EXPECT_NE(window({2, 3, 4}, 7, 1), "");
+  EXPECT_NE(window({2, 3, 4}, 1, huge), "");
+  EXPECT_NE(window({0, 3, 4}, 0, 1), "");
   EXPECT_EQ(
-      part({huge / 8, 1, 2}, 0, 1),
+      window({huge / 8, 1, 2}, 0, 1),
       "packed_rows_reference: 2305843009213693951 rows, 2 elements apart, are more bytes than "
       "a signed 64-bit difference can count");
 }

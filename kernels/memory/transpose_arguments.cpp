@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
 
 namespace warpgauge::kernels {
 namespace {
@@ -44,17 +44,12 @@ void require_transpose(const char* launcher, const void* in, const void* out, st
   require_pointer(launcher, "out", out, alignment);
 }
 
-void require_transpose_part(const char* launcher, const void* in, const void* expected,
-                            TransposeShape shape, std::size_t first, std::size_t count) {
+void require_transpose_window(const char* launcher, const void* in, const void* expected,
+                              TransposeShape shape, std::size_t first, std::size_t count) {
   require_countable(launcher, shape);
   require_pointer(launcher, "in", in, alignof(float));
   require_pointer(launcher, "expected", expected, alignof(double));
-  const std::size_t elements = shape.rows * shape.columns;
-  if (first > elements || count > elements - first) {
-    throw std::invalid_argument(std::string(launcher) + ": " + std::to_string(count) +
-                                " elements from " + std::to_string(first) + " end past the " +
-                                std::to_string(elements) + " of the matrix");
-  }
+  require_window(launcher, first, count, shape.rows * shape.columns, "the matrix");
 }
 
 void require_multiple(const char* launcher, TransposeShape shape, std::size_t of) {

@@ -21,9 +21,9 @@ TransposeTiles transpose_tiles(const char* launcher, TransposeShape shape, unsig
 void require_transpose(const char* launcher, const void* in, const void* out, std::size_t alignment,
                        TransposeShape shape);
 
-/// The same for a reference, whose part of count elements from first on must lie in the matrix.
-void require_transpose_part(const char* launcher, const void* in, const void* expected,
-                            TransposeShape shape, std::size_t first, std::size_t count);
+/// The same for a reference, whose window of count elements from first on must lie in the matrix.
+void require_transpose_window(const char* launcher, const void* in, const void* expected,
+                              TransposeShape shape, std::size_t first, std::size_t count);
 
 /// Throws std::invalid_argument unless both sides are multiples of `of`.
 void require_multiple(const char* launcher, TransposeShape shape, std::size_t of);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One element a thread, neighbours of a row by neighbouring threads: reads are whole cache lines,
 // and each write goes to a line of its own. Bound by what the L2 can take of such writes.
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/memory/transpose_arguments.hpp"
 
 namespace warpgauge::kernels {
@@ -27,7 +27,7 @@ void transpose_naive(const float* in, float* out, TransposeShape shape, cudaStre
   const TransposeTiles tiles = transpose_tiles("transpose_naive", shape, naive_rows, naive_columns);
   transpose_naive_kernel<<<tiles.rows * tiles.columns, dim3(naive_columns, naive_rows), 0,
                            stream>>>(in, out, shape.rows, shape.columns, tiles.columns);
-  check_launch("transpose_naive");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace warpgauge::kernels

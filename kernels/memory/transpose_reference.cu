@@ -3,8 +3,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/arguments.hpp"
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/memory/transpose_arguments.hpp"
 
 namespace warpgauge::kernels {
@@ -26,11 +26,11 @@ void transpose_reference(const float* in, double* expected, TransposeShape shape
   if (count == 0 || shape.rows == 0 || shape.columns == 0) {
     return;
   }
-  require_transpose_part("transpose_reference", in, expected, shape, first, count);
+  require_transpose_window("transpose_reference", in, expected, shape, first, count);
   const unsigned blocks = blocks_for("transpose_reference", count, transpose_reference_threads);
   transpose_reference_kernel<<<blocks, transpose_reference_threads, 0, stream>>>(
       in, expected, shape.rows, shape.columns, first, count);
-  check_launch("transpose_reference");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace warpgauge::kernels

@@ -54,17 +54,17 @@ TEST_F(TransposeTest, ReferenceMatchesTheHost) {
   });
 }
 
-TEST_F(TransposeTest, ReferenceOfAPartIsThatPartOfTheWhole) {
+TEST_F(TransposeTest, ReferenceOfAWindowIsThatWindowOfTheWhole) {
   constexpr TransposeShape shape{31, 33};
   constexpr std::size_t first = 30;  // the last of the output's first row
   constexpr std::size_t count = 40;
   const std::vector<float> host_in = random_values(shape.rows * shape.columns, 6);
   const DeviceArray<float> in(host_in);
-  GuardedOutput<double> part(count);
-  transpose_reference(in.data(), part.data(), shape, first, count, stream());
+  GuardedOutput<double> window(count);
+  transpose_reference(in.data(), window.data(), shape, first, count, stream());
   synchronize();
   const std::vector<double> whole = transposed(host_in, shape);
-  expect_same(part.values(), {whole.begin() + first, whole.begin() + first + count});
+  expect_same(window.values(), {whole.begin() + first, whole.begin() + first + count});
 }
 
 TEST_F(TransposeTest, NaiveTransposes) {

@@ -2,7 +2,7 @@
 // Through a tile of 32 x 32 in shared memory, so that reads and writes are whole cache lines: two
 // rungs that differ in one number, the tile's width. Of 32 its columns lie in one bank, and that
 // bounds it; of 33 (padded) they lie in all banks, and device memory bounds it.
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/memory/transpose_arguments.hpp"
 
 namespace warpgauge::kernels {
@@ -49,7 +49,7 @@ void transpose_by_tiles(const char* launcher, const float* in, float* out, Trans
   transpose_tiled_kernel<width>
       <<<tiles.rows * tiles.columns, dim3(tile_side, tile_thread_rows), 0, stream>>>(
           in, out, shape.rows, shape.columns, tiles.columns);
-  check_launch(launcher);
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread transposes 4 x 4 elements in its registers, so that device and shared memory see
 // accesses of 16 bytes alone. Bound by device memory.
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/memory/transpose_arguments.hpp"
 
 namespace warpgauge::kernels {
@@ -86,7 +86,7 @@ void transpose_vec4(const float* in, float* out, TransposeShape shape, cudaStrea
   const TransposeTiles tiles = transpose_tiles("transpose_vec4", shape, Tile::rows, Tile::columns);
   transpose_vec4_kernel<Tile><<<tiles.rows * tiles.columns, Tile::threads, 0, stream>>>(
       in, out, shape.rows, shape.columns, tiles.rows);
-  check_launch("transpose_vec4");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace warpgauge::kernels

@@ -7,8 +7,8 @@
 #include <limits>
 #include <string>
 
-#include "kernels/arguments.hpp"
-#include "kernels/arguments_test.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/arguments_test.hpp>
 #include "kernels/memory/transpose.hpp"
 #include "kernels/reduce/histogram.hpp"
 #include "kernels/reduce/reduce.hpp"
@@ -31,8 +31,8 @@ auto* const between_integers =
 
 constexpr std::size_t huge = std::numeric_limits<std::size_t>::max();
 
-bool names(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
+bool names(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
 }
 
 TEST(Reduce, ReferencesRefuseBadPointers) {
@@ -139,25 +139,25 @@ TEST(Rows, LayerNormRefusesBadArguments) {
 }
 
 TEST(Rows, ReferencesRefuseBadArguments) {
-  const auto softmax_part = [](const float* in, double* expected, std::size_t first,
-                               std::size_t count) {
+  const auto softmax_window = [](const float* in, double* expected, std::size_t first,
+                                 std::size_t count) {
     return refusal([=] { softmax_reference(in, expected, {2, 3}, first, count, nullptr); });
   };
-  const auto norm_part = [](const float* gamma, double* expected, std::size_t first,
-                            std::size_t count) {
+  const auto norm_window = [](const float* gamma, double* expected, std::size_t first,
+                              std::size_t count) {
     return refusal([=] {
       layer_norm_reference(aligned, gamma, aligned, expected, {2, 3}, 0.0F, first, count, nullptr);
     });
   };
-  EXPECT_EQ(softmax_part(nullptr, nullptr, 9, 0), "");
-  EXPECT_EQ(softmax_part(nullptr, doubles, 0, 1), "softmax_reference: in is null");
-  EXPECT_EQ(softmax_part(aligned, between_doubles, 0, 1),
+  EXPECT_EQ(softmax_window(nullptr, nullptr, 9, 0), "");
+  EXPECT_EQ(softmax_window(nullptr, doubles, 0, 1), "softmax_reference: in is null");
+  EXPECT_EQ(softmax_window(aligned, between_doubles, 0, 1),
             "softmax_reference: expected is not aligned to 8 bytes");
-  EXPECT_EQ(softmax_part(aligned, doubles, 5, 2),
+  EXPECT_EQ(softmax_window(aligned, doubles, 5, 2),
             "softmax_reference: 2 elements from 5 end past the 6 of the matrix");
-  EXPECT_NE(softmax_part(aligned, doubles, 1, huge), "");  // first + count wraps to 0
-  EXPECT_EQ(norm_part(nullptr, doubles, 0, 1), "layer_norm_reference: gamma is null");
-  EXPECT_EQ(norm_part(aligned, doubles, 7, 1),
+  EXPECT_NE(softmax_window(aligned, doubles, 1, huge), "");  // first + count wraps to 0
+  EXPECT_EQ(norm_window(nullptr, doubles, 0, 1), "layer_norm_reference: gamma is null");
+  EXPECT_EQ(norm_window(aligned, doubles, 7, 1),
             "layer_norm_reference: 1 elements from 7 end past the 6 of the matrix");
 }
 

@@ -10,8 +10,8 @@
 
 #include <algorithm>
 
-#include "kernels/arguments.hpp"
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/reduce/histogram_arguments.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/reduce/scan.hpp"
@@ -64,9 +64,9 @@ cudaError_t scan(void* storage, std::size_t& bytes, const std::int32_t* in, std:
 
 /// Bytes of temporary storage that CUB asks for; nothing is launched. 1 at the least.
 template <class Call>
-std::size_t storage_bytes(const char* what, const Call& call) {
+std::size_t storage_bytes(const Call& call) {
   std::size_t bytes = 0;
-  check_status(what, call(nullptr, bytes));
+  WARPGAUGE_CHECK(call(nullptr, bytes));
   return bytes > 0 ? bytes : 1;
 }
 
@@ -76,31 +76,28 @@ std::size_t reduction_bytes(const char* owner, std::size_t most_elements) {
   // CUB counts tiles, of 256 elements at the least, in an int.
   require_at_most(owner, most_elements, 256 * max_grid_blocks);
   return std::max({
-      storage_bytes(owner,
-                    [=](void* none, std::size_t& bytes) {
-                      return sum(none, bytes, nullptr, nullptr, most_elements, nullptr);
-                    }),
-      storage_bytes(owner,
-                    [=](void* none, std::size_t& bytes) {
-                      return dot(none, bytes, {}, nullptr, most_elements, nullptr);
-                    }),
-      storage_bytes(owner,
-                    [=](void* none, std::size_t& bytes) {
-                      return max(none, bytes, nullptr, nullptr, most_elements, nullptr);
-                    }),
+      storage_bytes([=](void* none, std::size_t& bytes) {
+        return sum(none, bytes, nullptr, nullptr, most_elements, nullptr);
+      }),
+      storage_bytes([=](void* none, std::size_t& bytes) {
+        return dot(none, bytes, {}, nullptr, most_elements, nullptr);
+      }),
+      storage_bytes([=](void* none, std::size_t& bytes) {
+        return max(none, bytes, nullptr, nullptr, most_elements, nullptr);
+      }),
   });
 }
 
 std::size_t histogram_bytes(std::size_t most_keys) {
   require_at_most("CubHistogram", most_keys, most_ints);
-  return storage_bytes("CubHistogram", [=](void* none, std::size_t& bytes) {
+  return storage_bytes([=](void* none, std::size_t& bytes) {
     return histogram(none, bytes, nullptr, nullptr, most_keys, {}, nullptr);
   });
 }
 
 std::size_t scan_bytes(std::size_t most_elements) {
   require_at_most("CubScan", most_elements, most_ints);
-  return storage_bytes("CubScan", [=](void* none, std::size_t& bytes) {
+  return storage_bytes([=](void* none, std::size_t& bytes) {
     return scan(none, bytes, nullptr, nullptr, most_elements, nullptr);
   });
 }
@@ -110,7 +107,7 @@ std::size_t scan_bytes(std::size_t most_elements) {
 CubReduction::CubReduction(const char* owner, std::size_t most_elements)
     : owner_(owner),
       most_elements_(most_elements),
-      storage_(owner, reduction_bytes(owner, most_elements)) {}
+      storage_(reduction_bytes(owner, most_elements)) {}
 
 void CubReduction::require(const char* name, const float* in, const float* out,
                            std::size_t n) const {
@@ -123,35 +120,33 @@ void CubReduction::require(const char* name, const float* in, const float* out,
 
 void CubSum::operator()(const float* in, float* out, std::size_t n, cudaStream_t stream) {
   require("in", in, out, n);
-  std::size_t bytes = storage_.bytes();
-  check_status("cub::DeviceReduce::Sum", sum(storage_.data(), bytes, in, out, n, stream));
+  std::size_t bytes = storage_.size_bytes();
+  WARPGAUGE_CHECK(sum(storage_.data(), bytes, in, out, n, stream));
 }
 
 void CubDot::operator()(const float* a, const float* b, float* out, std::size_t n,
                         cudaStream_t stream) {
   require("a", a, out, n);
   require("b", b, out, n);
-  std::size_t bytes = storage_.bytes();
-  check_status("cub::DeviceReduce::TransformReduce",
-               dot(storage_.data(), bytes, {a, b}, out, n, stream));
+  std::size_t bytes = storage_.size_bytes();
+  WARPGAUGE_CHECK(dot(storage_.data(), bytes, {a, b}, out, n, stream));
 }
 
 void CubMax::operator()(const float* in, float* out, std::size_t n, cudaStream_t stream) {
   require("in", in, out, n);
-  std::size_t bytes = storage_.bytes();
-  check_status("cub::DeviceReduce::Max", max(storage_.data(), bytes, in, out, n, stream));
+  std::size_t bytes = storage_.size_bytes();
+  WARPGAUGE_CHECK(max(storage_.data(), bytes, in, out, n, stream));
 }
 
 CubHistogram::CubHistogram(std::size_t most_keys)
-    : most_keys_(most_keys), storage_("CubHistogram", histogram_bytes(most_keys)) {}
+    : most_keys_(most_keys), storage_(histogram_bytes(most_keys)) {}
 
 void CubHistogram::operator()(const std::int32_t* keys, std::int32_t* bins, std::size_t n,
                               BinOf bin_of, cudaStream_t stream) {
   require_at_most("CubHistogram", n, most_keys_);
   require_histogram("CubHistogram", keys, alignof(std::int32_t), bins, n);
-  std::size_t bytes = storage_.bytes();
-  check_status("cub::DeviceHistogram::HistogramEven",
-               histogram(storage_.data(), bytes, keys, bins, n, bin_of, stream));
+  std::size_t bytes = storage_.size_bytes();
+  WARPGAUGE_CHECK(histogram(storage_.data(), bytes, keys, bins, n, bin_of, stream));
 }
 
 CubScan::CubScan(std::size_t most_elements)
@@ -163,8 +158,8 @@ void CubScan::operator()(const std::int32_t* in, std::int32_t* out, std::size_t 
     return;
   }
   require(in, out, n);
-  std::size_t bytes = storage_.bytes();
-  check_status("cub::DeviceScan::InclusiveSum", scan(storage_.data(), bytes, in, out, n, stream));
+  std::size_t bytes = storage_.size_bytes();
+  WARPGAUGE_CHECK(scan(storage_.data(), bytes, in, out, n, stream));
 }
 
 }  // namespace warpgauge::kernels

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What sum, dot and max share: the grid reduces in one launch. Every block reduces a stride of the
-// input and tells what it came to; the one that began last waits for all and combines them. Bound
+// input and publishes its aggregate; the one that began last waits for all and combines them. Bound
 // by reading device memory.
 #pragma once
 
@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "kernels/arguments.hpp"
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/reduce/reduce.hpp"
 
 namespace warpgauge::kernels {
@@ -98,8 +98,8 @@ __device__ float combine_block(float value) {
   return value;
 }
 
-/// What this thread's part of the input comes to: runs of `vectors * threads` vectors of the block,
-/// and the last n % 4 elements in block 0.
+/// The aggregate of this thread's share of the input: runs of `vectors * threads` vectors of the
+/// block, and the last n % 4 elements in block 0.
 template <class Op, class Shape, class Inputs>
 __device__ float reduce_stride(Inputs inputs, std::size_t n) {
   constexpr std::size_t run = std::size_t{Shape::threads} * Shape::vectors;
@@ -132,19 +132,20 @@ __device__ float reduce_stride(Inputs inputs, std::size_t n) {
 /// What the blocks of a launch share. All zero before the first; each launch leaves it ready for
 /// the next, so that a graph can be replayed.
 struct ReduceProgress {
-  unsigned launches;  ///< that have ended; one more, modulo 2^32, marks what is told in this one
+  unsigned launches;  ///< that have ended; one more, modulo 2^32, marks what this one publishes
   unsigned begun;     ///< blocks
 };
 
-/// What a block tells: a mark, and in the same word, so that neither fence nor count is needed,
-/// what it came to.
-__device__ inline void tell(unsigned long long* place, unsigned mark, float value) {
+/// Publishes a block's aggregate: in the same word as a mark, so that it needs neither a fence nor
+/// a count.
+__device__ inline void publish(unsigned long long* place, unsigned mark, float value) {
   const unsigned long long word =
       static_cast<unsigned long long>(mark) << 32 | __float_as_uint(value);
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(place), "l"(word) : "memory");
 }
 
-__device__ inline float wait_for(const unsigned long long* place, unsigned mark) {
+/// Waits until a block has published its aggregate under this mark.
+__device__ inline float observe(const unsigned long long* place, unsigned mark) {
   unsigned long long word = 0;
   do {
     asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(place) : "memory");
@@ -152,11 +153,11 @@ __device__ inline float wait_for(const unsigned long long* place, unsigned mark)
   return __uint_as_float(static_cast<unsigned>(word));
 }
 
-/// told: one word a block.
+/// published: one word a block.
 template <class Op, class Shape, class Inputs>
 __global__ __launch_bounds__(Shape::threads, Shape::blocks_per_sm) void reduce_kernel(
     Inputs inputs, float* __restrict__ out, std::size_t n, ReduceProgress* progress,
-    unsigned long long* told) {
+    unsigned long long* published) {
   __shared__ unsigned shared_mark;
   __shared__ bool begun_last;
   // Asked for before the loads, needed behind them.
@@ -179,7 +180,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::blocks_per_sm) void reduce_k
     return;
   }
   if (threadIdx.x == 0) {
-    tell(told + blockIdx.x, mark, of_block);
+    publish(published + blockIdx.x, mark, of_block);
   }
   // All others have begun before this one, and so will end without it.
   if (!begun_last) {
@@ -187,7 +188,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::blocks_per_sm) void reduce_k
   }
   float value = Op::identity();
   for (unsigned i = threadIdx.x; i < gridDim.x; i += Shape::threads) {
-    value = Op::combine(value, wait_for(told + i, shared_mark));
+    value = Op::combine(value, observe(published + i, shared_mark));
   }
   value = combine_block<Op, Shape::threads>(value);
   if (threadIdx.x == 0) {
@@ -218,20 +219,20 @@ inline void require_reduction_input(const char* launcher, const char* name, cons
   }
 }
 
-/// What blocks tell begins here in the storage of a GridReduction, in a cache line of its own.
-inline constexpr std::size_t told_offset = 128;
+/// What blocks publish begins here in the words of a GridReduction, in a cache line of its own.
+inline constexpr std::size_t published_offset = 128 / sizeof(unsigned long long);
 
 template <class Op, class Shape, class Inputs>
 void GridReduction::launch(const char* launcher, Inputs inputs, float* out, std::size_t n,
                            cudaStream_t stream) {
   static_assert(Shape::blocks_per_sm <= most_reduce_blocks_per_sm);
   require_pointer(launcher, "out", out, alignof(float));
-  auto* const progress = static_cast<ReduceProgress*>(storage_.data());
-  auto* const told =
-      reinterpret_cast<unsigned long long*>(static_cast<char*>(storage_.data()) + told_offset);
+  auto* const progress = reinterpret_cast<ReduceProgress*>(storage_.data());
+  unsigned long long* const published = storage_.data() + published_offset;
   const unsigned blocks = reduce_blocks<Shape>(n, sms_);
-  reduce_kernel<Op, Shape><<<blocks, Shape::threads, 0, stream>>>(inputs, out, n, progress, told);
-  check_launch(launcher);
+  reduce_kernel<Op, Shape>
+      <<<blocks, Shape::threads, 0, stream>>>(inputs, out, n, progress, published);
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace warpgauge::kernels

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/workspace.hpp"
+#include <warpgauge/cuda/device_array.hpp>
 
 namespace warpgauge::kernels {
 
@@ -52,7 +52,7 @@ class CubHistogram {
 
  private:
   std::size_t most_keys_;
-  Workspace storage_;
+  DeviceArray<std::byte> storage_;
 };
 
 /// The counts, without atomics: each bin has a block that reads all keys. For verification, not for

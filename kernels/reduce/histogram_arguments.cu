@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/reduce/histogram_arguments.hpp"
 
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/check.hpp>
 
 namespace warpgauge::kernels {
 
@@ -24,7 +24,7 @@ void require_histogram(const char* launcher, const std::int32_t* keys, std::size
 
 void clear_bins(std::int32_t* bins, cudaStream_t stream) {
   clear_bins_kernel<<<1, histogram_bins, 0, stream>>>(bins);
-  check_launch("clear_bins");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace warpgauge::kernels

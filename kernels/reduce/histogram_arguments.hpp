@@ -2,7 +2,7 @@
 // What the histograms refuse, and how their bins become 0.
 #pragma once
 
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
 #include "kernels/reduce/histogram.hpp"
 
 namespace warpgauge::kernels {

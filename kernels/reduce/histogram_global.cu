@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One atomic addition in device memory a key: what is written first. Bound by the L2's atomic
 // units, and where keys agree by the one that has their bin.
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/reduce/histogram_arguments.hpp"
 
 namespace warpgauge::kernels {
@@ -26,7 +26,7 @@ void histogram_global(const std::int32_t* keys, std::int32_t* bins, std::size_t 
   }
   const unsigned blocks = blocks_for("histogram_global", n, histogram_threads);
   histogram_global_kernel<<<blocks, histogram_threads, 0, stream>>>(keys, bins, n, bin_of);
-  check_launch("histogram_global");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace warpgauge::kernels

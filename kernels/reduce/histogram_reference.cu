@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Without atomics: a block a bin reads all keys, each thread counts its own, and a tree adds them.
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/reduce/histogram_arguments.hpp"
 
 namespace warpgauge::kernels {
@@ -37,7 +37,7 @@ void histogram_reference(const std::int32_t* keys, double* expected, std::size_t
   require_pointer("histogram_reference", "expected", expected, alignof(double));
   histogram_reference_kernel<<<histogram_bins, histogram_reference_threads, 0, stream>>>(
       keys, expected, n, bin_of);
-  check_launch("histogram_reference");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace warpgauge::kernels

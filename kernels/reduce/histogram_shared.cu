@@ -3,9 +3,9 @@
 // memory a block and bin. Bound by shared-memory atomics, or by device memory where the keys agree.
 #include <algorithm>
 
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/check.hpp>
+#include <warpgauge/cuda/current_device.hpp>
 #include "kernels/reduce/histogram_arguments.hpp"
-#include "kernels/sm_count.hpp"
 
 namespace warpgauge::kernels {
 
@@ -81,7 +81,7 @@ void histogram_shared(const std::int32_t* keys, std::int32_t* bins, std::size_t 
                                                    std::size_t{sm_count()} * Shape::blocks_per_sm);
   histogram_shared_kernel<Shape>
       <<<static_cast<unsigned>(blocks), Shape::threads, 0, stream>>>(keys, bins, n, bin_of);
-  check_launch("histogram_shared");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace warpgauge::kernels

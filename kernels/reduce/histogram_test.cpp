@@ -76,7 +76,7 @@ TEST_F(HistogramTest, CubCounts) {
 }
 
 TEST_F(HistogramTest, CubRefusesBadPointersAndMoreThanItWasMadeFor) {
-  const DeviceArray<std::int32_t> keys(8);
+  const auto keys = zeroed<std::int32_t>(8);
   GuardedOutput<std::int32_t> bins(histogram_bins);
   const std::int32_t* const input = keys.data();
   CubHistogram histogram(4);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The row stays in registers between its three uses (mean, variance about it, result): one read and
 // one write of device memory, which bounds it; gamma and beta come from the caches.
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/reduce/row_in_registers.cuh"
 #include "kernels/reduce/row_launch.cuh"
 

@@ -3,7 +3,7 @@
 // results, which for all but huge rows comes from the L2. Bound by device memory and the L2.
 #include <algorithm>
 
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/reduce/row_arguments.hpp"
 
 namespace warpgauge::kernels {
@@ -19,9 +19,10 @@ struct Moments {
 
 __device__ inline Moments combine(Moments a, Moments b) {
   const float count = a.count + b.count;
-  const float share = count > 0 ? b.count / count : 0.0F;
+  const float fraction = count > 0 ? b.count / count : 0.0F;
   const float apart = b.mean - a.mean;
-  return {count, a.mean + apart * share, a.squares + b.squares + apart * apart * a.count * share};
+  return {count, a.mean + apart * fraction,
+          a.squares + b.squares + apart * apart * a.count * fraction};
 }
 
 template <class T>
@@ -74,7 +75,7 @@ void layer_norm_online(const T* in, const T* gamma, const T* beta, T* out, RowsS
   const auto blocks = static_cast<unsigned>(std::min(shape.rows, max_grid_blocks));
   layer_norm_online_kernel<<<blocks, welford_threads, 0, stream>>>(in, gamma, beta, out, shape.rows,
                                                                    shape.columns, epsilon);
-  check_launch("layer_norm_online");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 template void layer_norm_online(const float*, const float*, const float*, float*, RowsShape, float,

@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-#include "kernels/workspace.hpp"
+#include <warpgauge/cuda/device_array.hpp>
 
 namespace warpgauge::kernels {
 
@@ -41,7 +41,7 @@ class GridReduction {
   void launch(const char* launcher, Inputs inputs, float* out, std::size_t n, cudaStream_t stream);
 
   unsigned sms_;
-  Workspace storage_;
+  DeviceArray<unsigned long long> storage_;
 };
 
 /// CUB's device-wide reductions, in float, with their temporary storage allocated once. The order
@@ -59,7 +59,7 @@ class CubReduction {
 
   const char* owner_;
   std::size_t most_elements_;
-  Workspace storage_;
+  DeviceArray<std::byte> storage_;
 };
 
 /// cub::DeviceReduce::Sum.

@@ -151,7 +151,7 @@ class ReduceTest : public DeviceTest {
 
   template <class Launch>
   void expect_refuses_bad_arguments(Launch& launch, std::size_t most) const {
-    const DeviceArray<float> in(8);
+    const DeviceArray<float> in = zeroed<float>(8);
     GuardedOutput<float> out(1);
     const float* const input = in.data();
     const auto* const between =
@@ -218,7 +218,7 @@ TEST_F(ReduceTest, ThrustMatchesTheHost) {
     SCOPED_TRACE(n);
     const std::vector<float> integers = small_integers(n);
     const DeviceArray<float> in(integers);
-    const DeviceArray<float> ones(n, 1.0F);
+    const DeviceArray<float> ones(std::vector<float>(n, 1.0F));
     EXPECT_EQ(sum_thrust(in.data(), n, stream()), sum_on_host(integers));
     EXPECT_EQ(dot_thrust(in.data(), ones.data(), n, stream()), sum_on_host(integers));
     EXPECT_EQ(dot_thrust(ones.data(), in.data(), n, stream()), sum_on_host(integers));
@@ -266,7 +266,7 @@ TEST_F(ReduceTest, BadArgumentsAreRefused) {
   expect_refuses_bad_arguments(sum, most);
   expect_refuses_bad_arguments(max, most);
   // dot with a bad pointer on either side.
-  const DeviceArray<float> in(8);
+  const DeviceArray<float> in = zeroed<float>(8);
   const float* const input = in.data();
   const auto dot_refuses = [&](const auto& dot, std::size_t n) {
     const auto of_a = [&](const float* a, auto... rest) { dot(a, input, rest...); };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One block: each thread reduces a stride, then the block its threads. Bound by what one SM can
 // load.
-#include "kernels/arguments.hpp"
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/reduce/reduce.hpp"
 
 namespace warpgauge::kernels {
@@ -80,7 +80,7 @@ void reduce_in_one_block(const char* launcher, Reference reference, double* expe
                          cudaStream_t stream) {
   require_pointer(launcher, "expected", expected, alignof(double));
   reduce_reference_kernel<<<1, reduce_reference_threads, 0, stream>>>(reference, expected, n);
-  check_launch(launcher);
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace

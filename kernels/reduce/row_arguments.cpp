@@ -27,13 +27,4 @@ void require_held_rows(const char* launcher, RowsShape shape, std::size_t elemen
   }
 }
 
-void require_part(const char* launcher, RowsShape shape, std::size_t first, std::size_t count) {
-  const std::size_t elements = shape.rows * shape.columns;  // fits: require_rows
-  if (first > elements || count > elements - first) {
-    throw std::invalid_argument(std::string(launcher) + ": " + std::to_string(count) +
-                                " elements from " + std::to_string(first) + " end past the " +
-                                std::to_string(elements) + " of the matrix");
-  }
-}
-
 }  // namespace warpgauge::kernels

@@ -2,7 +2,7 @@
 // What softmax and layer norm refuse.
 #pragma once
 
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
 #include "kernels/reduce/rows.hpp"
 
 namespace warpgauge::kernels {
@@ -13,8 +13,5 @@ void require_rows(const char* launcher, RowsShape shape, std::size_t element_byt
 
 /// As that; also for a row that registers do not hold, or of no whole number of 16-byte vectors.
 void require_held_rows(const char* launcher, RowsShape shape, std::size_t element_bytes);
-
-/// Throws std::invalid_argument unless count elements from first on lie in the matrix.
-void require_part(const char* launcher, RowsShape shape, std::size_t first, std::size_t count);
 
 }  // namespace warpgauge::kernels

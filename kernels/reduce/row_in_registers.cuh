@@ -134,8 +134,8 @@ class RowGroup {
     value = reduce_warp(value, combine);
     if constexpr (Shape::blocks * Shape::warps > 1) {
       constexpr unsigned partials = Shape::blocks * Shape::warps;
-      float(&mine)[partials] = storage_.partials[turn_];
-      turn_ ^= 1;
+      float(&mine)[partials] = storage_.partials[set_];
+      set_ ^= 1;
       const unsigned lane = threadIdx.x % 32;
       const unsigned warp = threadIdx.x / 32;
       if constexpr (Shape::blocks > 1) {
@@ -187,7 +187,7 @@ class RowGroup {
   }
 
   Storage& storage_;
-  unsigned turn_ = 0;
+  unsigned set_ = 0;
   bool all_run_ = false;
 };
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/reduce/row_arguments.hpp"
 #include "kernels/reduce/row_in_registers.cuh"
 
@@ -29,7 +29,7 @@ void launch_rows(const char* launcher, std::size_t rows, cudaStream_t stream,
     config.attrs = &cluster;
     config.numAttrs = 1;
   }
-  check_status(launcher, cudaLaunchKernelEx(&config, kernel, arguments...));
+  WARPGAUGE_CHECK(cudaLaunchKernelEx(&config, kernel, arguments...));
 }
 
 /// Calls launch(RowShape, vectors of a row) with the smallest shape that holds a row of T, which

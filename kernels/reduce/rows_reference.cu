@@ -3,7 +3,7 @@
 // verification, not for speed.
 #include <algorithm>
 
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/reduce/row_arguments.hpp"
 
 namespace warpgauge::kernels {
@@ -31,10 +31,10 @@ __device__ double over_row(std::size_t columns, double start, double* scratch, c
 }
 
 /// Of a flattened matrix, the elements from first on; the block's rows begin with first's.
-struct RowsPart {
+struct RowsWindow {
   std::size_t columns, first, count;
 
-  /// store(i) for every column i of the row that lies in the part, with where it goes.
+  /// store(i) for every column i of the row that lies in the window, with where it goes.
   template <class Store>
   __device__ void for_each(std::size_t row, const Store& store) const {
     for (std::size_t i = threadIdx.x; i < columns; i += row_reference_threads) {
@@ -48,37 +48,37 @@ struct RowsPart {
 
 template <class T>
 __global__ __launch_bounds__(row_reference_threads) void softmax_reference_kernel(
-    const T* __restrict__ in, double* __restrict__ expected, RowsPart part, std::size_t rows) {
+    const T* __restrict__ in, double* __restrict__ expected, RowsWindow window, std::size_t rows) {
   __shared__ double scratch[row_reference_threads];
   for (std::size_t r = blockIdx.x; r < rows; r += gridDim.x) {
-    const std::size_t row = part.first / part.columns + r;
-    const T* const x = in + row * part.columns;
+    const std::size_t row = window.first / window.columns + r;
+    const T* const x = in + row * window.columns;
     const auto at = [=](std::size_t i) { return static_cast<double>(x[i]); };
-    const double largest = over_row(part.columns, -INFINITY, scratch, at,
+    const double largest = over_row(window.columns, -INFINITY, scratch, at,
                                     [](double a, double b) { return a > b ? a : b; });
     const auto power = [=](std::size_t i) { return exp(at(i) - largest); };
     const double sum =
-        over_row(part.columns, 0, scratch, power, [](double a, double b) { return a + b; });
-    part.for_each(row, [=](std::size_t i, std::size_t to) { expected[to] = power(i) / sum; });
+        over_row(window.columns, 0, scratch, power, [](double a, double b) { return a + b; });
+    window.for_each(row, [=](std::size_t i, std::size_t to) { expected[to] = power(i) / sum; });
   }
 }
 
 template <class T>
 __global__ __launch_bounds__(row_reference_threads) void layer_norm_reference_kernel(
     const T* __restrict__ in, const T* __restrict__ gamma, const T* __restrict__ beta,
-    double* __restrict__ expected, RowsPart part, std::size_t rows, double epsilon) {
+    double* __restrict__ expected, RowsWindow window, std::size_t rows, double epsilon) {
   __shared__ double scratch[row_reference_threads];
   const auto add = [](double a, double b) { return a + b; };
   for (std::size_t r = blockIdx.x; r < rows; r += gridDim.x) {
-    const std::size_t row = part.first / part.columns + r;
-    const T* const x = in + row * part.columns;
-    const auto columns = static_cast<double>(part.columns);
+    const std::size_t row = window.first / window.columns + r;
+    const T* const x = in + row * window.columns;
+    const auto columns = static_cast<double>(window.columns);
     const auto at = [=](std::size_t i) { return static_cast<double>(x[i]); };
-    const double mean = over_row(part.columns, 0, scratch, at, add) / columns;
+    const double mean = over_row(window.columns, 0, scratch, at, add) / columns;
     const auto square = [=](std::size_t i) { return (at(i) - mean) * (at(i) - mean); };
-    const double variance = over_row(part.columns, 0, scratch, square, add) / columns;
+    const double variance = over_row(window.columns, 0, scratch, square, add) / columns;
     const double scale = 1 / sqrt(variance + epsilon);
-    part.for_each(row, [=](std::size_t i, std::size_t to) {
+    window.for_each(row, [=](std::size_t i, std::size_t to) {
       expected[to] =
           (at(i) - mean) * scale * static_cast<double>(gamma[i]) + static_cast<double>(beta[i]);
     });
@@ -87,10 +87,11 @@ __global__ __launch_bounds__(row_reference_threads) void layer_norm_reference_ke
 
 namespace {
 
-/// Rows that the part touches, and a block for each, up to what a grid holds.
+/// Rows that the window touches, and a block for each, up to what a grid holds.
 struct RowsGrid {
-  RowsGrid(RowsPart part)
-      : rows((part.first + part.count - 1) / part.columns - part.first / part.columns + 1),
+  RowsGrid(RowsWindow window)
+      : rows((window.first + window.count - 1) / window.columns - window.first / window.columns +
+             1),
         blocks(static_cast<unsigned>(std::min(rows, max_grid_blocks))) {}
   std::size_t rows;
   unsigned blocks;
@@ -105,14 +106,14 @@ void softmax_reference(const T* in, double* expected, RowsShape shape, std::size
     return;
   }
   require_rows("softmax_reference", shape, sizeof(double));
-  require_part("softmax_reference", shape, first, count);
+  require_window("softmax_reference", first, count, shape.rows * shape.columns, "the matrix");
   require_pointer("softmax_reference", "in", in, alignof(T));
   require_pointer("softmax_reference", "expected", expected, alignof(double));
-  const RowsPart part{shape.columns, first, count};
-  const RowsGrid grid(part);
-  softmax_reference_kernel<<<grid.blocks, row_reference_threads, 0, stream>>>(in, expected, part,
+  const RowsWindow window{shape.columns, first, count};
+  const RowsGrid grid(window);
+  softmax_reference_kernel<<<grid.blocks, row_reference_threads, 0, stream>>>(in, expected, window,
                                                                               grid.rows);
-  check_launch("softmax_reference");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 template <class T>
@@ -123,16 +124,16 @@ void layer_norm_reference(const T* in, const T* gamma, const T* beta, double* ex
     return;
   }
   require_rows("layer_norm_reference", shape, sizeof(double));
-  require_part("layer_norm_reference", shape, first, count);
+  require_window("layer_norm_reference", first, count, shape.rows * shape.columns, "the matrix");
   require_pointer("layer_norm_reference", "in", in, alignof(T));
   require_pointer("layer_norm_reference", "gamma", gamma, alignof(T));
   require_pointer("layer_norm_reference", "beta", beta, alignof(T));
   require_pointer("layer_norm_reference", "expected", expected, alignof(double));
-  const RowsPart part{shape.columns, first, count};
-  const RowsGrid grid(part);
+  const RowsWindow window{shape.columns, first, count};
+  const RowsGrid grid(window);
   layer_norm_reference_kernel<<<grid.blocks, row_reference_threads, 0, stream>>>(
-      in, gamma, beta, expected, part, grid.rows, static_cast<double>(epsilon));
-  check_launch("layer_norm_reference");
+      in, gamma, beta, expected, window, grid.rows, static_cast<double>(epsilon));
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 template void softmax_reference(const float*, double*, RowsShape, std::size_t, std::size_t,

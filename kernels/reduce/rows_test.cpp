@@ -25,29 +25,30 @@ TYPED_TEST(RowsTest, ReferencesMatchTheHost) {
   }
 }
 
-TYPED_TEST(RowsTest, ReferencesOfAPartAreThatPartOfTheWhole) {
+TYPED_TEST(RowsTest, ReferencesOfAWindowAreThatWindowOfTheWhole) {
   constexpr RowsShape shape{5, 33};
   constexpr std::size_t first = 32;  // the last column of row 0
   constexpr std::size_t count = 68;  // up to the first of row 3
   const typename TestFixture::Row in(random_values(shape.rows * shape.columns, 2));
   const typename TestFixture::Row ones(std::vector<float>(shape.columns, 1));
   GuardedOutput<double> whole(shape.rows * shape.columns);
-  GuardedOutput<double> part(count);
-  const auto expect_part = [&] {
+  GuardedOutput<double> window(count);
+  const auto expect_window = [&] {
     this->synchronize();
     const std::vector<double> all = whole.values();
-    EXPECT_EQ(part.values(), std::vector<double>(all.begin() + first, all.begin() + first + count));
+    EXPECT_EQ(window.values(),
+              std::vector<double>(all.begin() + first, all.begin() + first + count));
   };
   softmax_reference(in.data(), whole.data(), shape, 0, shape.rows * shape.columns, this->stream());
-  softmax_reference(in.data(), part.data(), shape, first, count, this->stream());
-  expect_part();
+  softmax_reference(in.data(), window.data(), shape, first, count, this->stream());
+  expect_window();
   const auto norm = [&](double* out, std::size_t from, std::size_t n) {
     layer_norm_reference(in.data(), ones.data(), ones.data(), out, shape, epsilon, from, n,
                          this->stream());
   };
   norm(whole.data(), 0, shape.rows * shape.columns);
-  norm(part.data(), first, count);
-  expect_part();
+  norm(window.data(), first, count);
+  expect_window();
 }
 
 TYPED_TEST(RowsTest, SoftmaxMatchesTheHost) {
@@ -57,6 +58,7 @@ TYPED_TEST(RowsTest, SoftmaxMatchesTheHost) {
                       this->of_softmax);
     this->expect_even_shares(shape, softmax<TypeParam>);
     this->expect_few_share(shape.columns, softmax<TypeParam>);
+    this->expect_no_overflow(shape, softmax<TypeParam>);
   }
 }
 
@@ -67,6 +69,7 @@ TYPED_TEST(RowsTest, OnlineSoftmaxMatchesTheHost) {
                       this->of_softmax);
     this->expect_even_shares(shape, softmax_online<TypeParam>);
     this->expect_few_share(shape.columns, softmax_online<TypeParam>);
+    this->expect_no_overflow(shape, softmax_online<TypeParam>);
   }
 }
 

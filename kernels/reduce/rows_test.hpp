@@ -222,8 +222,8 @@ class RowsTest : public DeviceTest {
   /// launch of rows of zeros but for up to eight elements of 1 and -1 in turn: one that is lost
   /// moves the variance by an eighth or more, in either type. The variance errs by 200 u of itself
   /// at most, as above, and so its root by 100 u; the mean is 0, or 1 / columns in one row, and
-  /// errs by u of what it passes through, at most 1 in one thread's part of the row. So the product
-  /// with gamma errs by 256 u of itself, and that is at most 1 (beta) more than the result.
+  /// errs by u of what it passes through, at most 1 in one thread's elements of the row. So the
+  /// product with gamma errs by 256 u of itself, and that is at most 1 (beta) more than the result.
   template <class Launch>
   void expect_few_apart(std::size_t columns, const Launch& launch) const {
     const auto groups = edges(columns);
@@ -247,6 +247,18 @@ class RowsTest : public DeviceTest {
                 layer_norm_on_host, {1024 * u, storing<T>});
   }
 
+  /// launch of elements of 100 to 200 of either sign, whose powers overflow in float where the
+  /// row's largest is not subtracted first. The argument of a power, up to 400, errs by u of it,
+  /// and the power by 1.2 units in the last place for each of it; what is less than float's least
+  /// number is lost.
+  template <class Launch>
+  void expect_no_overflow(RowsShape shape, const Launch& launch) const {
+    Values values = random_values(shape.rows * shape.columns, 8);
+    std::transform(values.begin(), values.end(), values.begin(), [](float x) { return 200 * x; });
+    expect_rows(shape, values, softmax_of(launch), softmax_on_host,
+                {0x1p-126, 1536 * u + storing<T>});
+  }
+
   template <class Launch>
   void expect_softmax_of_extremes(const Launch& launch) const {
     Values values = random_values(extremes.rows * extremes.columns, 3);
@@ -255,11 +267,10 @@ class RowsTest : public DeviceTest {
     std::fill(row(2), row(3), -infinity);
     row(3)[700] = infinity;
     row(4)[1023] = nan;
-    // The power of 200 overflows, and so does that of 60 in a sum of many.
-    std::transform(row(5), row(6), row(5), [](float x) { return 200 * x; });
+    // Near the largest value of either type, and where a power does not overflow but their sum
+    // does.
+    std::transform(row(5), row(6), row(5), [](float x) { return 0x1p126F * x; });
     std::transform(row(6), values.end(), row(6), [](float x) { return 88 + x; });
-    // The argument of a power, up to 400, errs by u of it, and the power by 1.2 units in the last
-    // place for each of it; what is less than float's least number is lost.
     expect_rows(extremes, values, softmax_of(launch), softmax_on_host,
                 {0x1p-126, 1536 * u + storing<T>});
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/reduce/scan.hpp"
 
-#include "kernels/arguments.hpp"
+#include <warpgauge/cuda/arguments.hpp>
 
 namespace warpgauge::kernels {
 

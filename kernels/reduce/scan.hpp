@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/workspace.hpp"
+#include <warpgauge/cuda/device_array.hpp>
 
 namespace warpgauge::kernels {
 
@@ -18,13 +18,13 @@ namespace warpgauge::kernels {
 // Throw std::invalid_argument for a null or misaligned pointer or too large an n,
 // std::runtime_error for a refused launch.
 
-/// What the scans have in common: storage, allocated once on the device that is current at
-/// construction. A graph made from such an object's calls uses it and must not outlive it. One
+/// What the scans have in common: storage, allocated and zeroed once, on the device that is current
+/// at construction. A graph made from such an object's calls uses it and must not outlive it. One
 /// stream at a time.
 class ScanStorage {
  public:
   ScanStorage(const char* owner, std::size_t most_elements, std::size_t storage_bytes)
-      : owner_(owner), most_elements_(most_elements), storage_(owner, storage_bytes) {}
+      : owner_(owner), most_elements_(most_elements), storage_(zeroed<std::byte>(storage_bytes)) {}
 
  protected:
   void require(const std::int32_t* in, const std::int32_t* out, std::size_t n,
@@ -32,7 +32,7 @@ class ScanStorage {
 
   const char* owner_;
   std::size_t most_elements_;
-  Workspace storage_;
+  DeviceArray<std::byte> storage_;
 };
 
 /// In one launch that reads each element once (decoupled look-back), for up to most_elements <=

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One launch that reads each element once: a block scans a tile, tells what it comes to, and looks
-// back over what the tiles before told (Merrill and Garland 2016, "Single-pass parallel prefix scan
-// with decoupled look-back"). Bound by device memory.
+// One launch that reads each element once: a block scans a tile, publishes its aggregate, and
+// looks back over what the tiles before it have published (Merrill and Garland 2016, "Single-pass
+// parallel prefix scan with decoupled look-back"). Bound by device memory.
 #include <algorithm>
 #include <limits>
 
-#include "kernels/arguments.hpp"
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
+#include <warpgauge/cuda/device_array.hpp>
 #include "kernels/reduce/scan.hpp"
-#include "kernels/set_up.hpp"
 
 namespace warpgauge::kernels {
 
@@ -24,36 +24,37 @@ struct ScanShape {
 /// What the blocks of a launch share. All zero before the first; each launch leaves it ready for
 /// the next, so that a graph can be replayed.
 struct ScanProgress {
-  unsigned launches;  ///< that have ended, modulo 2^32; it marks what tiles told in this one
+  unsigned launches;  ///< that have ended, modulo 2^32; it marks what tiles publish in this one
   unsigned taken;     ///< tiles that a block has begun
   unsigned finished;  ///< blocks
   unsigned unused;
 };
 
-/// What a tile tells: a mark, and in the same word, so that it needs no fence, a sum of the tile,
-/// or of everything up to its end.
+/// What a tile publishes: a mark, and in the same word, so that it needs no fence, its aggregate or
+/// its inclusive prefix.
 struct TileSum {
   unsigned mark;
   unsigned sum;
-  __device__ static unsigned of_tile(unsigned launches) { return 2 * launches + 2; }
-  __device__ static unsigned of_all(unsigned launches) { return 2 * launches + 3; }
+  __device__ static unsigned aggregate(unsigned launches) { return 2 * launches + 2; }
+  __device__ static unsigned prefix(unsigned launches) { return 2 * launches + 3; }
 };
 
-__device__ inline void tell(unsigned long long* place, TileSum told) {
-  const unsigned long long word = static_cast<unsigned long long>(told.mark) << 32 | told.sum;
+__device__ inline void publish(unsigned long long* place, TileSum tile) {
+  const unsigned long long word = static_cast<unsigned long long>(tile.mark) << 32 | tile.sum;
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(place), "l"(word) : "memory");
 }
 
-__device__ inline TileSum heard(const unsigned long long* place) {
+__device__ inline TileSum observe(const unsigned long long* place) {
   unsigned long long word = 0;
   asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(place) : "memory");
   return {static_cast<unsigned>(word >> 32), static_cast<unsigned>(word)};
 }
 
 /// The sum of all tiles before `tile`, in every lane of the one warp that asks.
-__device__ inline unsigned look_back(const unsigned long long* told, unsigned tile,
+__device__ inline unsigned look_back(const unsigned long long* published, unsigned tile,
                                      unsigned launches) {
-  // Tiles that a lane asks at once: of as many as run at once few have more than their own sum.
+  // Tiles that a lane asks at once: of as many as run at once few have published more than their
+  // aggregate.
   constexpr unsigned asked = 4;
   const unsigned lane = threadIdx.x % 32;
   unsigned before = 0;
@@ -63,15 +64,16 @@ __device__ inline unsigned look_back(const unsigned long long* told, unsigned ti
 #pragma unroll
     for (unsigned i = 0; i < asked; ++i) {
       const unsigned back = i * 32 + lane;
-      seen[i] = back < end ? heard(told + (end - 1 - back)) : TileSum{TileSum::of_all(launches), 0};
+      seen[i] = back < end ? observe(published + (end - 1 - back))
+                           : TileSum{TileSum::prefix(launches), 0};
     }
 #pragma unroll
     for (unsigned i = 0; i < asked; ++i) {
-      while (seen[i].mark != TileSum::of_tile(launches) &&
-             seen[i].mark != TileSum::of_all(launches)) {
-        seen[i] = heard(told + (end - 1 - (i * 32 + lane)));
+      while (seen[i].mark != TileSum::aggregate(launches) &&
+             seen[i].mark != TileSum::prefix(launches)) {
+        seen[i] = observe(published + (end - 1 - (i * 32 + lane)));
       }
-      const unsigned whole = __ballot_sync(~0U, seen[i].mark == TileSum::of_all(launches));
+      const unsigned whole = __ballot_sync(~0U, seen[i].mark == TileSum::prefix(launches));
       const unsigned nearest = whole != 0 ? __ffs(static_cast<int>(whole)) - 1 : 31U;
       before += __reduce_add_sync(~0U, lane <= nearest ? seen[i].sum : 0U);
       if (whole != 0) {
@@ -85,7 +87,7 @@ __device__ inline unsigned look_back(const unsigned long long* told, unsigned ti
 template <class Shape>
 __global__ __launch_bounds__(Shape::threads) void scan_lookback_kernel(
     const unsigned* __restrict__ in, unsigned* __restrict__ out, std::size_t n,
-    ScanProgress* progress, unsigned long long* told) {
+    ScanProgress* progress, unsigned long long* published) {
   __shared__ unsigned taken;
   __shared__ unsigned of_warps[Shape::warps];
   __shared__ unsigned of_tiles_before;
@@ -136,11 +138,11 @@ __global__ __launch_bounds__(Shape::threads) void scan_lookback_kernel(
     const unsigned of_warp = lane < Shape::warps ? of_warps[lane] : 0U;
     const unsigned of_tile = __reduce_add_sync(~0U, of_warp);
     if (lane == 0 && tile > 0) {
-      tell(told + tile, {TileSum::of_tile(launches), of_tile});
+      publish(published + tile, {TileSum::aggregate(launches), of_tile});
     }
-    const unsigned before = look_back(told, tile, launches);
+    const unsigned before = look_back(published, tile, launches);
     if (lane == 0) {
-      tell(told + tile, {TileSum::of_all(launches), before + of_tile});
+      publish(published + tile, {TileSum::prefix(launches), before + of_tile});
       of_tiles_before = before;
     }
   }
@@ -188,19 +190,18 @@ std::size_t storage_bytes(std::size_t most_elements) {
 template <class Shape>
 void launch_scan(const std::int32_t* in, std::int32_t* out, std::size_t n, ScanProgress* progress,
                  cudaStream_t stream) {
-  auto* const told = reinterpret_cast<unsigned long long*>(progress + 1);
+  auto* const published = reinterpret_cast<unsigned long long*>(progress + 1);
   const unsigned blocks = blocks_for("LookbackScan", n, Shape::tile);
   scan_lookback_kernel<Shape><<<blocks, Shape::threads, 0, stream>>>(
-      reinterpret_cast<const unsigned*>(in), reinterpret_cast<unsigned*>(out), n, progress, told);
-  check_launch("LookbackScan");
+      reinterpret_cast<const unsigned*>(in), reinterpret_cast<unsigned*>(out), n, progress,
+      published);
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace
 
 LookbackScan::LookbackScan(std::size_t most_elements)
-    : ScanStorage("LookbackScan", most_elements, storage_bytes(most_elements)) {
-  set_to_zero("LookbackScan", storage_);
-}
+    : ScanStorage("LookbackScan", most_elements, storage_bytes(most_elements)) {}
 
 void LookbackScan::operator()(const std::int32_t* in, std::int32_t* out, std::size_t n,
                               cudaStream_t stream) {
@@ -208,7 +209,7 @@ void LookbackScan::operator()(const std::int32_t* in, std::int32_t* out, std::si
     return;
   }
   require(in, out, n, sizeof(int4));
-  auto* const progress = static_cast<ScanProgress*>(storage_.data());
+  auto* const progress = reinterpret_cast<ScanProgress*>(storage_.data());
   if (n < small_below) {
     launch_scan<Small>(in, out, n, progress, stream);
   } else {

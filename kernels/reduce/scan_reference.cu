@@ -3,8 +3,8 @@
 // the run came to is carried to the next. Bound by what one SM can load.
 #include <limits>
 
-#include "kernels/arguments.hpp"
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/reduce/scan.hpp"
 
 namespace warpgauge::kernels {
@@ -61,7 +61,7 @@ void scan_reference(const std::int32_t* in, double* expected, std::size_t first,
   require_pointer("scan_reference", "in", in, alignof(std::int32_t));
   require_pointer("scan_reference", "expected", expected, alignof(double));
   scan_reference_kernel<<<1, scan_reference_threads, 0, stream>>>(in, expected, first, count);
-  check_launch("scan_reference");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace warpgauge::kernels

@@ -47,7 +47,7 @@ class ScanTest : public DeviceTest {
 
   template <class Scan>
   void expect_refuses_bad_arguments() const {
-    const DeviceArray<std::int32_t> in(8);
+    const auto in = zeroed<std::int32_t>(8);
     GuardedOutput<std::int32_t> out(8);
     const std::int32_t* const input = in.data();
     Scan scan(4);
@@ -65,16 +65,16 @@ TEST_F(ScanTest, ReferenceMatchesTheHost) {
   expect_scans<double>(whole);
 }
 
-TEST_F(ScanTest, ReferenceOfAPartIsThatPartOfTheWhole) {
-  constexpr std::size_t first = 8190;  // so that the part begins at the end of a run
+TEST_F(ScanTest, ReferenceOfAWindowIsThatWindowOfTheWhole) {
+  constexpr std::size_t first = 8190;  // so that the window begins at the end of a run
   constexpr std::size_t count = 10000;
   const std::vector<std::int32_t> host_in = random_integers(first + count, 11);
   const DeviceArray<std::int32_t> in(host_in);
-  GuardedOutput<double> part(count);
-  scan_reference(in.data(), part.data(), first, count, stream());
+  GuardedOutput<double> window(count);
+  scan_reference(in.data(), window.data(), first, count, stream());
   synchronize();
   const std::vector<double> whole = scanned_on_host(host_in);
-  expect_same(part.values(), {whole.begin() + first, whole.end()});
+  expect_same(window.values(), {whole.begin() + first, whole.end()});
 }
 
 TEST_F(ScanTest, LookbackScans) {

@@ -4,7 +4,7 @@
 // L2.
 #include <algorithm>
 
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/reduce/row_arguments.hpp"
 
 namespace warpgauge::kernels {
@@ -72,7 +72,7 @@ void softmax_online(const T* in, T* out, RowsShape shape, cudaStream_t stream) {
   require_pointer("softmax_online", "out", out, alignof(T));
   const auto blocks = static_cast<unsigned>(std::min(shape.rows, max_grid_blocks));
   softmax_online_kernel<<<blocks, online_threads, 0, stream>>>(in, out, shape.rows, shape.columns);
-  check_launch("softmax_online");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 template void softmax_online(const float*, float*, RowsShape, cudaStream_t);

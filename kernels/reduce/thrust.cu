@@ -12,8 +12,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/arguments.hpp"
-#include "kernels/launch_check.hpp"
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/reduce/scan.hpp"
 
@@ -25,18 +25,18 @@ namespace {
 class OnePiece {
  public:
   using value_type = char;
-  explicit OnePiece(const Workspace& storage) : storage_(&storage) {}
+  explicit OnePiece(DeviceArray<std::byte>& storage) : storage_(&storage) {}
   char* allocate(std::ptrdiff_t bytes) {
-    if (static_cast<std::size_t>(bytes) > storage_->bytes()) {
+    if (static_cast<std::size_t>(bytes) > storage_->size_bytes()) {
       throw std::runtime_error("ThrustScan: asks for " + std::to_string(bytes) + " bytes, has " +
-                               std::to_string(storage_->bytes()));
+                               std::to_string(storage_->size_bytes()));
     }
-    return static_cast<char*>(storage_->data());
+    return reinterpret_cast<char*>(storage_->data());
   }
   void deallocate(char* /*memory*/, std::size_t /*bytes*/) {}
 
  private:
-  const Workspace* storage_;
+  DeviceArray<std::byte>* storage_;
 };
 
 /// Thrust's storage is that of CUB's scan: a few words a tile of hundreds of elements, and some
@@ -95,7 +95,7 @@ void ThrustScan::operator()(const std::int32_t* in, std::int32_t* out, std::size
   OnePiece storage(storage_);
   thrust::inclusive_scan(thrust::cuda::par_nosync(storage).on(stream), from, from + n,
                          reinterpret_cast<std::uint32_t*>(out));
-  check_launch("thrust::inclusive_scan");
+  WARPGAUGE_CHECK(cudaGetLastError());
 }
 
 }  // namespace warpgauge::kernels

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of the family elementwise by name, how far their results may lie from the exact
-// ones, and the ways to have them.
+// The operations of the family elementwise by name, and how far their results may lie from the
+// exact ones.
 #pragma once
 
-#include <string>
 #include <type_traits>
 
-#include <warpgauge/gpu_benchmark.hpp>
+#include <warpgauge/cuda/elements.hpp>
 #include "kernels/elementwise/elementwise.hpp"
 
 namespace warpgauge {
@@ -34,7 +33,7 @@ template <>
 inline constexpr const char* operation_name<kernels::GeluTanh> = "gelu_tanh";
 
 // How far a result in float may lie from the exact one, for |x| < 1.5: one rounding where nothing
-// else is said. kernels/elementwise_test.hpp derives the others.
+// else is said. kernels/elementwise/elementwise_test.hpp derives the others.
 inline constexpr double u = unit_roundoff<float>;
 template <class Op>
 inline constexpr Tolerance in_float{.relative = u};
@@ -60,61 +59,6 @@ constexpr Tolerance tolerance() {
   constexpr double stored = exact ? 0 : unit_roundoff<Out>;
   return {.absolute = in_float<Op>.absolute * (1 + stored),
           .relative = in_float<Op>.relative * (1 + stored) + stored};
-}
-
-// A way: its launchers, and what it adds to the name of an operation.
-
-struct Scalar {
-  template <class Op, class In, class Out>
-  static constexpr auto transform = kernels::transform_scalar<Op, In, Out>;
-  template <class T>
-  static constexpr auto axpy = kernels::axpy_scalar<T>;
-  template <class Op, class In>
-  static constexpr const char* suffix = "_scalar";
-};
-
-struct GridStride {
-  template <class Op, class In, class Out>
-  static constexpr auto transform = kernels::transform_grid_stride<Op, In, Out>;
-  template <class T>
-  static constexpr auto axpy = kernels::axpy_grid_stride<T>;
-  template <class Op, class In>
-  static constexpr const char* suffix = "_grid_stride";
-};
-
-struct Vectors {
-  template <class Op, class In, class Out>
-  static constexpr auto transform = kernels::transform_vector<Op, In, Out>;
-  template <class T>
-  static constexpr auto axpy = kernels::axpy_vector<T>;
-  template <class Op, class In>
-  static constexpr const char* suffix = std::is_same_v<Op, kernels::Chain> ? ""
-                                        : sizeof(In) == 4                  ? "_vec4"
-                                                                           : "_vec8";
-};
-
-struct Thrust {
-  template <class Op, class In, class Out>
-  static constexpr auto transform = kernels::transform_thrust<Op, In, Out>;
-  template <class T>
-  static constexpr auto axpy = kernels::axpy_thrust<T>;
-  template <class Op, class In>
-  static constexpr const char* suffix = "_thrust";
-};
-
-struct Cub {
-  template <class Op, class In, class Out>
-  static constexpr auto transform = kernels::transform_cub<Op, In, Out>;
-  template <class T>
-  static constexpr auto axpy = kernels::axpy_cub<T>;
-  template <class Op, class In>
-  static constexpr const char* suffix = "_cub";
-};
-
-/// "square_cub"
-template <class Way, class Op, class In>
-std::string variant_name() {
-  return std::string(operation_name<Op>) + Way::template suffix<Op, In>;
 }
 
 }  // namespace warpgauge
