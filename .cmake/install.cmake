@@ -28,7 +28,7 @@ install(FILES ${helpers} DESTINATION "${package}")
 # Google Benchmark lies where it was found, or was fetched and so built and installed with warpgauge.
 set(benchmark_hint "${benchmark_DIR}")
 if(benchmark_BINARY_DIR)
-  set(benchmark_hint "${benchmark_BINARY_DIR}/generated")
+  set(benchmark_hint "${benchmark_BINARY_DIR}")
 endif()
 set(helpers_folder "${CMAKE_CURRENT_LIST_DIR}")
 configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/warpgauge-config.cmake.in"

@@ -28,10 +28,11 @@ function(warpgauge_set_options)
   endforeach()
 endfunction()
 
-# warpgauge_add_library(name alias)
-# A library that other projects link as warpgauge::alias; its rooms add their sources.
+# warpgauge_add_library(name alias [STATIC])
+# A library that other projects link as warpgauge::alias; its rooms add their sources. STATIC where it
+# cannot be a shared one.
 function(warpgauge_add_library name alias)
-  add_library(${name})
+  add_library(${name} ${ARGN})
   add_library(warpgauge::${alias} ALIAS ${name})
   # A project that hides its symbols includes this one: those of a shared library stay visible.
   set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET default CUDA_VISIBILITY_PRESET default
