@@ -25,7 +25,8 @@ inline std::size_t spread_index(std::size_t i, std::size_t n, std::size_t iterat
 /// Verifies that largest_of(iteration) is the largest element of `in` wherever that lies. Of random
 /// elements the largest, or one as large, lies anywhere: half of them can be left out and it still
 /// comes out. So a larger one is put into one place after the other, which shows what leaves out a
-/// fortieth of the elements in a row, or either end; kernels/reduce/reduce_test.cpp shows single ones.
+/// fortieth of the elements in a row, or either end; kernels/reduce/reduce_test.cpp shows single
+/// ones.
 template <class LargestOf>
 void verify_largest(GpuCase& gpu, const Buffer<float>& in, const LargestOf& largest_of) {
   gpu.verify([=, n = in.count()](const Iteration& at) {

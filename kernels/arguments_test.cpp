@@ -7,7 +7,7 @@
 #include <string>
 
 #include <warpgauge/cuda/arguments.hpp>
-#include <warpgauge/cuda/arguments_test.hpp>
+#include <warpgauge/testing/refusal.hpp>
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/launch/empty.hpp"
 #include "kernels/launch/spin.hpp"

@@ -13,9 +13,9 @@ namespace {
 
 using namespace warpgauge;
 
-__global__ void count_kernel(double* expected, Window part) {
-  for (std::size_t i = threadIdx.x; i < part.count; i += blockDim.x) {
-    expected[i] = static_cast<double>(part.first + i);
+__global__ void count_kernel(double* expected, Window window) {
+  for (std::size_t i = threadIdx.x; i < window.count; i += blockDim.x) {
+    expected[i] = static_cast<double>(window.first + i);
   }
 }
 
@@ -26,8 +26,8 @@ const GpuBenchmark spin{
       constexpr unsigned blocks = 132;
       const std::size_t cycles = gpu.param("cycles");
       const auto done = gpu.output<float>(std::size_t{blocks} * kernels::spin_threads);
-      gpu.verify(done, {}, [](const Iteration& at, Window part, double* expected) {
-        count_kernel<<<1, 256, 0, at.stream>>>(expected, part);
+      gpu.verify(done, {}, [](const Iteration& at, Window window, double* expected) {
+        count_kernel<<<1, 256, 0, at.stream>>>(expected, window);
       });
       gpu.replay([=](const Iteration& at) { kernels::spin(cycles, blocks, done[at], at.stream); });
     }};
@@ -42,8 +42,8 @@ const GpuBenchmark square{
       const auto out = gpu.output<float>(n);
       gpu.moves_bytes(2 * n * sizeof(float));
       const Tolerance rounding{.relative = 2 * unit_roundoff<float>};
-      gpu.verify(out, rounding, [=](const Iteration& at, Window part, double* expected) {
-        kernels::transform_reference<kernels::Square>(in[at] + part.first, expected, part.count,
+      gpu.verify(out, rounding, [=](const Iteration& at, Window window, double* expected) {
+        kernels::transform_reference<kernels::Square>(in[at] + window.first, expected, window.count,
                                                       at.stream);
       });
       gpu.replay([=](const Iteration& at) {
@@ -82,8 +82,9 @@ const GpuBenchmark cublas{
       // Summed in fp32 as in benchmarks/gemm.cu, where the bound is derived, then rounded once.
       const Tolerance tolerance{.absolute = unit_roundoff<float> * 2.25 * 8 * length,
                                 .relative = unit_roundoff<__nv_bfloat16>};
-      gpu.verify(c, tolerance, [=](const Iteration& at, Window part, double* expected) {
-        kernels::gemm_reference(a[at], b[at], expected, shape, part.first, part.count, at.stream);
+      gpu.verify(c, tolerance, [=](const Iteration& at, Window window, double* expected) {
+        kernels::gemm_reference(a[at], b[at], expected, shape, window.first, window.count,
+                                at.stream);
       });
       const auto gemm = std::make_shared<kernels::CublasGemm>();
       gpu.replay([=](const Iteration& at) { (*gemm)(a[at], b[at], c[at], shape, at.stream); });

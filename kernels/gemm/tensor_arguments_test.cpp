@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <warpgauge/cuda/arguments.hpp>
-#include <warpgauge/cuda/arguments_test.hpp>
+#include <warpgauge/testing/refusal.hpp>
 #include "kernels/gemm/arguments.hpp"
 #include "kernels/gemm/cublaslt.hpp"
 #include "kernels/gemm/gemv.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include <warpgauge/cuda/arguments.hpp>
-#include <warpgauge/cuda/arguments_test.hpp>
+#include <warpgauge/testing/refusal.hpp>
 #include "kernels/memory/cache.hpp"
 
 namespace warpgauge::kernels {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include <warpgauge/cuda/arguments.hpp>
-#include <warpgauge/cuda/arguments_test.hpp>
+#include <warpgauge/testing/refusal.hpp>
 #include "kernels/launch/lcg.hpp"
 #include "kernels/memory/copy.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include <warpgauge/cuda/arguments.hpp>
-#include <warpgauge/cuda/arguments_test.hpp>
+#include <warpgauge/testing/refusal.hpp>
 #include "kernels/memory/transpose.hpp"
 #include "kernels/reduce/histogram.hpp"
 #include "kernels/reduce/reduce.hpp"
