@@ -112,7 +112,8 @@ def tests(folder: Path) -> list[Test]:
 
 def _checked(one: Test, under: Sequence[str], deadline_s: float, scratch: Path) -> _Result:
     """Run it, and print a line; of what failed, what was found or said last, too."""
-    place = ["env", f"--chdir={one.folder}", *one.environment]
+    # Tests of times and of faults on purpose skip themselves: fixtures/testing/under_sanitizer.hpp.
+    place = ["env", f"--chdir={one.folder}", "WARPGAUGE_UNDER_SANITIZER=1", *one.environment]
     ending = process.run([*place, *under, *one.command], deadline_s, scratch)
     lines = f"{ending.stdout}\n{ending.stderr}".splitlines()
     result, why, shown = _Result.FAILED, "", lines[-_SHOWN_LINES:]
