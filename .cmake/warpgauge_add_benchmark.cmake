@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Benchmark programs, in this repository and in projects that use warpgauge; installed with it.
-cmake_minimum_required(VERSION 3.25) # for the policies of this file alone
+cmake_policy(VERSION 3.25)
 include("${CMAKE_CURRENT_LIST_DIR}/gpu_tests.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/cuda_language.cmake")
 

@@ -132,7 +132,12 @@ def test_a_look_at_the_clock_is_no_region() -> None:
 
 def test_a_kernel_of_the_same_name_elsewhere_is_work() -> None:
     made = Tape()
-    for name in (BEFORE_WORK, "_ZN4mine19clock_sample_kernelILi2EEvv", "_Z12delay_kernelm", AFTER_WORK):
+    for name in (
+        BEFORE_WORK,
+        "_ZN4mine19clock_sample_kernelILi2EEvv",
+        "_Z12delay_kernelm",
+        AFTER_WORK,
+    ):
         made.add("kernel", name, 100)
     assert [len(region) for region in regions(made.activities)] == [2]
 

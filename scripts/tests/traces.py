@@ -10,7 +10,10 @@ from warpgauge.trace import Activity
 
 DELAY = "_ZN9warpgauge44_GLOBAL__N__49088f0a_11_patterns_cu_30579f8d12delay_kernelEm"
 READ = "_ZN9warpgauge44_GLOBAL__N__49088f0a_11_patterns_cu_30579f8d11read_kernelEPK5uint4mPj"
-_STAMP = "_ZN9warpgauge44_GLOBAL__N__8e1af3b0_11_sm_clock_cu_30579f8d19clock_sample_kernelILNS_11SamplePointE"
+_STAMP = (
+    "_ZN9warpgauge44_GLOBAL__N__8e1af3b0_11_sm_clock_cu_30579f8d"
+    "19clock_sample_kernelILNS_11SamplePointE"
+)
 BEFORE_LEAD, BEFORE_WORK, AFTER_WORK, AFTER_TAIL = (
     f"{_STAMP}{place}EEEvPNS_10ClockStampE" for place in range(4)
 )

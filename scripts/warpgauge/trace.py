@@ -17,8 +17,8 @@ from statistics import median
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.text import plural
 
-# The stamps of fixtures/cuda/sm_clock.cu, each with its place, as the compiler writes their names:
-# a value of an enumeration, whatever that is called.
+# The clock samples of fixtures/cuda/sm_clock.cu, each with its point, as the compiler writes their
+# names.
 _STAMP = re.compile(r"_ZN9warpgauge\d+_GLOBAL__N_.*19clock_sample_kernelILNS_11SamplePointE(\d)E")
 _BEFORE_WORK, _AFTER_WORK, _AFTER_TAIL = 1, 2, 3
 
