@@ -79,8 +79,8 @@ def test_google_benchmarks_own_compare_reads_it(tmp_path: Path) -> None:
 
 
 def test_the_default_path_is_named_by_the_time(tmp_path: Path) -> None:
-    path = named_after(tmp_path, datetime(2026, 11, 20, 9, 5, 7)).run
-    assert path == tmp_path / "build" / "runs" / "2026-11-20-090507.json"
+    path = named_after(tmp_path / "runs", datetime(2026, 11, 20, 9, 5, 7)).run
+    assert path == tmp_path / "runs" / "2026-11-20-090507.json"
     assert path.parent.is_dir()
 
 
