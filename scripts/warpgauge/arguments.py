@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from pathlib import Path
 from typing import Any, NoReturn
 
 from warpgauge.errors import UserError
@@ -57,6 +58,13 @@ def duration(text: str) -> float:
     if not 1.0 <= value < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")
     return value
+
+
+def folder(text: str) -> Path:
+    """A folder that is there."""
+    if not text or not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is no folder")
+    return Path(text)
 
 
 def days(text: str) -> float:

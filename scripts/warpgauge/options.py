@@ -12,7 +12,7 @@ from pathlib import Path
 
 from warpgauge import terms_options
 from warpgauge.allowance import Allowance
-from warpgauge.arguments import Parser, duration, index, positive, seconds
+from warpgauge.arguments import Parser, duration, folder, index, positive, seconds
 from warpgauge.discovery import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.errors import UserError
 from warpgauge.exports import EXPORTS
@@ -29,7 +29,6 @@ QUICK_PROCESSES = 3
 
 EVERY_GPU = "all"
 
-# Of the project that --build-dir names, unless --baselines does; in the working directory.
 _BASELINES = Path("baselines")
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -167,19 +166,14 @@ def _check_resuming(given: Mapping[str, object], usual: Mapping[str, object]) ->
 
 
 def _check_build_dir(options: Options) -> None:
-    if options.build_dir is None:
-        if options.baselines is not None:
-            raise UserError("--baselines is of another project: give its --build-dir, too")
-        return
-    for option, given in (
-        ("--against", options.against),
-        ("--confirm-beside", options.confirm_beside),
-    ):
-        if given:
-            raise UserError(
-                f"{option} does not go with --build-dir, of which no other commit is built here: "
-                "scripts/beside compares two build folders"
-            )
+    if options.build_dir is None and options.baselines is not None:
+        raise UserError("--baselines is of another project: give its --build-dir, too")
+    if options.build_dir is not None and (options.against or options.confirm_beside):
+        option = "--against" if options.against else "--confirm-beside"
+        raise UserError(
+            f"{option} does not go with --build-dir, of which no other commit is built here: "
+            "scripts/beside compares two build folders"
+        )
 
 
 def _check_recordable(options: Options) -> None:
@@ -229,7 +223,7 @@ def _parser() -> Parser:
         f"{QUICK_PROCESSES} processes of everything, then more of what is still open")  # fmt: skip
     add("--out", metavar="FILE", type=Path, help="run file; default build/runs/<time>.json")
     add("--baseline", metavar="PATH", type=Path, help="default baselines/<this GPU model>")
-    add("--build-dir", metavar="DIR", type=_folder, help="measure the programs of another "
+    add("--build-dir", metavar="DIR", type=folder, help="measure the programs of another "
         "project's build folder as they are, by their manifest; run files go to DIR/runs, and "
         "nothing is measured again beside another commit")  # fmt: skip
     add("--baselines", metavar="DIR", type=Path, help="with --build-dir: that project's baselines "
@@ -276,12 +270,6 @@ def _revision(text: str) -> str:
     if not text.strip() or not text.isprintable():
         raise argparse.ArgumentTypeError(f"{text!r} names no commit")
     return text
-
-
-def _folder(text: str) -> Path:
-    if not text or not Path(text).is_dir():
-        raise argparse.ArgumentTypeError(f"{text!r} is no folder")
-    return Path(text)
 
 
 def _device(text: str) -> int | str:
