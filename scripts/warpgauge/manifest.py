@@ -31,7 +31,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The programs, sorted by name, and the folder of the sources, where it is told."""
+    """The programs, sorted by name, and the folder of the sources, if it is known."""
 
     programs: tuple[Program, ...] = ()
     source: Path | None = None
@@ -44,31 +44,31 @@ def read(build: Path) -> Manifest:
     """
     place = Place(build / FILE)
     try:
-        told = json.loads(place.path.read_text(encoding="utf-8"))
+        listing = json.loads(place.path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return Manifest(_of_older_commit(build))
     except OSError as fault:
         raise place.error(f"cannot be read ({fault.strerror})", "check the path") from None
     except (ValueError, RecursionError) as fault:
         raise place.error(f"is no manifest ({cut(str(fault), _LONGEST)})", _REMEDY) from None
-    if not isinstance(told, dict) or told.get("version") != _VERSION:
+    if not isinstance(listing, dict) or listing.get("version") != _VERSION:
         raise place.error(f"is no manifest of version {_VERSION}", _REMEDY)
-    listed, source = told.get("programs"), told.get("source_dir", "")
+    listed, source = listing.get("programs"), listing.get("source_dir", "")
     if not isinstance(listed, list):
         raise place.error("has no list of 'programs'", _REMEDY)
     if not isinstance(source, str):
         raise place.error("'source_dir' is no path", _REMEDY)
-    programs = [_program(one, build, index, place) for index, one in enumerate(listed)]
-    counts = Counter(one.path.name for one in programs)
+    programs = [_program(entry, build, index, place) for index, entry in enumerate(listed)]
+    counts = Counter(program.path.name for program in programs)
     twice = next((name for name, count in counts.items() if count > 1), None)
     if twice is not None:
         raise place.error(f"holds two programs called {quoted(twice)}", "rename one")
     return Manifest(_sorted(programs), build / source if source else None)
 
 
-def _program(told: object, build: Path, index: int, place: Place) -> Program:
-    if isinstance(told, dict):
-        path, device = told.get("path"), told.get("device")
+def _program(entry: object, build: Path, index: int, place: Place) -> Program:
+    if isinstance(entry, dict):
+        path, device = entry.get("path"), entry.get("device")
         if isinstance(path, str) and path and "\0" not in path and isinstance(device, bool):
             # Absolute: a bare name would be looked for in PATH.
             return Program(build.absolute() / path, device)
@@ -87,4 +87,4 @@ def _of_older_commit(build: Path) -> tuple[Program, ...]:
 
 
 def _sorted(programs: list[Program]) -> tuple[Program, ...]:
-    return tuple(sorted(programs, key=lambda one: one.path.name))
+    return tuple(sorted(programs, key=lambda program: program.path.name))

@@ -60,17 +60,17 @@ def main(argv: Sequence[str]) -> ExitStatus:
     listing = nvidia_smi("--list-gpus")
     if listing is None or listing.returncode or not listing.stdout.strip():
         raise UserError("there is no GPU here to run the tests on", ExitStatus.NOT_MEASURED)
-    found = [one for one in tests(given.build) if given.regex.search(one.name)]
+    found = [test for test in tests(given.build) if given.regex.search(test.name)]
     if not found:
         raise UserError(f"no GPU test of {given.build} is called like {given.regex.pattern!r}")
     under = [sanitizer, *_options(given.tool)]
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
-        results = [_checked(one, under, given.timeout, Path(scratch)) for one in found]
+        results = [_checked(test, under, given.timeout, Path(scratch)) for test in found]
     skipped = results.count(_Result.SKIPPED)
     if skipped == len(found):
         raise UserError("every test was skipped: nothing was checked", ExitStatus.NOT_MEASURED)
     both = zip(found, results, strict=True)
-    failed = [one.name for one, result in both if result is _Result.FAILED]
+    failed = [test.name for test, result in both if result is _Result.FAILED]
     checked = f"{given.tool}: {plural(len(found), 'GPU test')}, {skipped} skipped"
     print(f"{checked}, {len(failed)} failed{': ' if failed else ''}{', '.join(failed)}")
     return ExitStatus.REGRESSION if failed else ExitStatus.OK
@@ -83,20 +83,20 @@ def tests(folder: Path) -> list[Test]:
         done = subprocess.run(
             listed, cwd=folder, capture_output=True, text=True, check=True, errors="replace"
         )
-        told: list[dict[str, Any]] = json.loads(done.stdout)["tests"]
+        entries: list[dict[str, Any]] = json.loads(done.stdout)["tests"]
     except (OSError, subprocess.SubprocessError, ValueError, KeyError) as fault:
         raise UserError(f"ctest cannot list the tests of {folder}: {inert(str(fault))}") from None
     found = []
-    for one in told:
-        properties = {each["name"]: each["value"] for each in one.get("properties", [])}
+    for entry in entries:
+        properties = {each["name"]: each["value"] for each in entry.get("properties", [])}
         if _LABEL not in properties.get("LABELS", []):
             continue
-        if not one.get("command"):
-            raise UserError(f"the program of the test {one['name']} is not built")
+        if not entry.get("command"):
+            raise UserError(f"the program of the test {entry['name']} is not built")
         found.append(
             Test(
-                one["name"],
-                tuple(one["command"]),
+                entry["name"],
+                tuple(entry["command"]),
                 properties.get("WORKING_DIRECTORY", str(folder)),
                 tuple(properties.get("ENVIRONMENT", [])),
                 properties.get("SKIP_RETURN_CODE"),
@@ -110,11 +110,11 @@ def tests(folder: Path) -> list[Test]:
     return found
 
 
-def _checked(one: Test, under: Sequence[str], deadline_s: float, scratch: Path) -> _Result:
+def _checked(test: Test, under: Sequence[str], deadline_s: float, scratch: Path) -> _Result:
     """Run it, and print a line; of what failed, what was found or said last, too."""
     # Tests of times and of faults on purpose skip themselves: fixtures/testing/under_sanitizer.hpp.
-    place = ["env", f"--chdir={one.folder}", "WARPGAUGE_UNDER_SANITIZER=1", *one.environment]
-    ending = process.run([*place, *under, *one.command], deadline_s, scratch)
+    place = ["env", f"--chdir={test.folder}", "WARPGAUGE_UNDER_SANITIZER=1", *test.environment]
+    ending = process.run([*place, *under, *test.command], deadline_s, scratch)
     lines = f"{ending.stdout}\n{ending.stderr}".splitlines()
     result, why, shown = _Result.FAILED, "", lines[-_SHOWN_LINES:]
     if ending.ended_for:
@@ -122,11 +122,11 @@ def _checked(one: Test, under: Sequence[str], deadline_s: float, scratch: Path) 
     elif ending.status == _FOUND:
         why = "the sanitizer found something"
         shown = [line for line in lines if line.startswith(_SAYS)][:_SHOWN_LINES]
-    elif ending.status in (0, one.skip):
+    elif ending.status in (0, test.skip):
         result, shown = _Result.SKIPPED if ending.status else _Result.GOOD, []
     else:
         why = f"status {ending.status}"
-    print(f"{one.name}: {result.value}{': ' if why else ''}{why} ({ending.seconds:.0f} s)")
+    print(f"{test.name}: {result.value}{': ' if why else ''}{why} ({ending.seconds:.0f} s)")
     for line in shown:
         print(f"  {inert(line)}")
     sys.stdout.flush()
