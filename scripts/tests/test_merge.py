@@ -67,6 +67,22 @@ def test_the_label_is_the_newest() -> None:
     assert merged(outcome(row(1.0, label="old")), outcome(row(1.0, label="new")))["label"] == "new"
 
 
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("sync.cu,sync_kernels.cu", ["sync.cu", "sync_kernels.cu"]),
+        ("", None),
+        (7, None),
+        (None, None),
+    ],
+)
+def test_a_row_names_the_source_files_of_its_program(
+    told: object, expected: list[str] | None
+) -> None:
+    report = {"context": {"sources": told}, "benchmarks": [row(3.0)]}
+    assert merged(Outcome(SYNC, 1, report, {}, 1.0)).get("sources") == expected
+
+
 def test_the_line_of_the_source_is_carried_to_the_last_digit() -> None:
     found = merged(*(outcome(row(1.0, source_line=12345678.0)) for _ in range(2)))
     assert found["source_line"] == 12345678.0

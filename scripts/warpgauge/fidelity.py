@@ -161,6 +161,7 @@ class Fidelity:
             kernels=busy.kernels,
             process_medians=plain["process_medians"],
             replay_ns=plain["real_time"],
+            traced_ns=traced["real_time"],
             busy_ns=busy.nanoseconds,
             regions=busy.regions,
         )

@@ -50,10 +50,12 @@ def parse(argv: Sequence[str]) -> Options:
 def _parser() -> Parser:
     parser = Parser(
         prog="fidelity",
-        description="Holds replay times against the device's busy time as CUPTI sees it, in a "
-        "process of its own, for it disturbs what it watches.",
+        description="Compares replay times with the device's busy time as CUPTI sees it, in a "
+        "process of its own. CUPTI slows what it watches: a time is right if it agrees without "
+        "CUPTI, or in the process with it.",
         epilog="Exit status: 0 all agree; 1 at least one does not; 2 bad usage; 3 none disagrees, "
-        "but something was not measured: no GPU, no CUPTI, or a benchmark that failed.",
+        "but something is not known: no GPU, no CUPTI, a benchmark that failed, or one that CUPTI "
+        "slows by more than it may differ.",
     )
     add = parser.add_argument
     add("--filter", metavar="REGEX", default="", help="only benchmarks whose name matches")

@@ -11,8 +11,22 @@ from warpgauge.fidelity_finding import ALLOWED_NS_PER_KERNEL, ALLOWED_RATIO, Fin
 from warpgauge.layout import Cells, Columns, print_text
 from warpgauge.text import duration, inert, percent, plural, signed_duration
 
-_STYLES = {Truth.WITHIN: "green", Truth.OUTSIDE: "bold red", Truth.ERROR: "yellow"}
-_HEADINGS = ("kernels", "replay", "CUPTI busy", "difference", "", "allowed", "verdict")
+_STYLES = {
+    Truth.WITHIN: "green",
+    Truth.DISTURBED: "yellow",
+    Truth.OUTSIDE: "bold red",
+    Truth.ERROR: "yellow",
+}
+_HEADINGS = (
+    "kernels",
+    "replay",
+    "with CUPTI",
+    "CUPTI busy",
+    "difference",
+    "",
+    "allowed",
+    "verdict",
+)
 
 
 def print_table(findings: Sequence[Finding], console: Console) -> None:
@@ -36,7 +50,12 @@ def summary(findings: Sequence[Finding]) -> str:
     rule = f"{percent(ALLOWED_RATIO, sign=False)} or {ALLOWED_NS_PER_KERNEL:g} ns a kernel"
     total = plural(len(findings), "benchmark")
     text = f"{count[Truth.WITHIN]} of {total} within {rule} of CUPTI's busy time"
-    for truth, words in ((Truth.OUTSIDE, "outside"), (Truth.ERROR, "not measured")):
+    others = {
+        Truth.OUTSIDE: "outside",
+        Truth.DISTURBED: "disturbed by CUPTI",
+        Truth.ERROR: "not measured",
+    }
+    for truth, words in others.items():
         text += f", {count[truth]} {words}" if count[truth] else ""
     measured = [one for one in findings if one.truth is not Truth.ERROR]
     if measured:
@@ -49,12 +68,14 @@ def summary(findings: Sequence[Finding]) -> str:
 def _cells(finding: Finding) -> Cells:
     truth = finding.truth
     if truth is Truth.ERROR:
-        return Cells(inert(finding.name), ("", "", "", "", "", "", truth.value), _STYLES[truth])
+        blank = ("",) * (len(_HEADINGS) - 1)
+        return Cells(inert(finding.name), (*blank, truth.value), _STYLES[truth])
     return Cells(
         inert(finding.name),
         (
             str(finding.kernels),
             duration(finding.replay_ns * 1e-9),
+            duration(finding.traced_ns * 1e-9),
             duration(finding.busy_ns * 1e-9),
             signed_duration(finding.difference_ns * 1e-9),
             percent(finding.ratio),

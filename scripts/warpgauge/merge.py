@@ -108,6 +108,7 @@ def _row(identity: JsonRow, processes: Sequence[Outcome], paired: bool) -> JsonR
         **rounds,
         **_counters([row["counters"] for row in kept], len(measured)),
         **label,
+        **_sources(processes),
     }
     return _timed(merged, reported)
 
@@ -174,6 +175,14 @@ def _origin(rows: Sequence[JsonRow]) -> JsonRow:
     """Where a benchmark that failed comes from, as far as one of its rows tells."""
     told = combined([counters_of(row) for row in rows])
     return {key: told[key] for key in (SOURCE_LINE, FULL_SUITE) if key in told}
+
+
+def _sources(processes: Sequence[Outcome]) -> JsonRow:
+    """The source files of its program, which hold its kernels, where the program names them."""
+    contexts = (outcome.report.get("context") for outcome in processes)
+    told = [known.get("sources") for known in contexts if isinstance(known, dict)]
+    names = next((text for text in told if isinstance(text, str) and text), None)
+    return {} if names is None else {"sources": names.split(",")}
 
 
 def _fixed(identity: JsonRow) -> JsonRow:
