@@ -10,7 +10,6 @@
 #include <type_traits>
 #include <vector>
 
-#include <warpgauge/core/for_types.hpp>
 #include <warpgauge/core/units.hpp>
 #include <warpgauge/cuda/device.hpp>
 #include <warpgauge/gpu_benchmark.hpp>

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <warpgauge/core/kernel_name.hpp>
+#include <warpgauge/core/operation_facts.hpp>
 #include <warpgauge/cuda/device_array.hpp>
 #include <warpgauge/cuda/graph.hpp>
 #include <warpgauge/cuda/seeded_data.hpp>
