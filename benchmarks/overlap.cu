@@ -9,7 +9,6 @@
 #include <memory>
 #include <vector>
 
-#include <warpgauge/cuda/event.hpp>
 #include <warpgauge/cuda/stream.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
 #include "kernels/launch/lcg.hpp"

@@ -11,7 +11,7 @@
 #include <functional>
 #include <string>
 
-#include <warpgauge/cuda/delay.hpp>
+#include <warpgauge/cuda/sm_clock.hpp>
 #include "benchmarks/checked_thread.hpp"
 #include "benchmarks/sync_ways.hpp"
 

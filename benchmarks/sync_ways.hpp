@@ -6,8 +6,7 @@
 #include <memory>
 #include <string>
 
-#include <warpgauge/cuda/delay.hpp>
-#include <warpgauge/cuda/event.hpp>
+#include <warpgauge/cuda/sm_clock.hpp>
 #include <warpgauge/cuda/stream.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
 #include "benchmarks/launch_proof.hpp"

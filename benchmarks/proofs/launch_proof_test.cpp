@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <warpgauge/cuda/delay.hpp>
+#include <warpgauge/cuda/sm_clock.hpp>
 #include <warpgauge/testing/case_required.hpp>
 #include "benchmarks/launch_graphs.hpp"
 
