@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <warpgauge/core/units.hpp>
-#include <warpgauge/gpu/memory_kind.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
 #include "kernels/memory/copy.hpp"
 
