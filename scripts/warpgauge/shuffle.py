@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order that a program runs its benchmarks in under --shuffle (fixtures/program/shuffle.hpp).
+"""The order that a program runs its benchmarks in under --shuffle (fixtures/program/suite.cpp).
 
 Known on this side as well, so that a crash can be laid to the benchmark that was running.
 """
