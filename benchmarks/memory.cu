@@ -12,7 +12,6 @@
 #include <warpgauge/core/units.hpp>
 #include <warpgauge/cuda/check.hpp>
 #include <warpgauge/cuda/memory.hpp>
-#include <warpgauge/cuda/memory_pool.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
 #include <warpgauge/host/pageable_memory.hpp>
 #include "kernels/memory/copy.hpp"
