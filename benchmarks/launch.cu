@@ -10,7 +10,7 @@
 #include "benchmarks/launch_proof.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/gemm/gemm.hpp"
-#include "kernels/launch/empty.hpp"
+#include "kernels/launch/probes.hpp"
 
 namespace {
 

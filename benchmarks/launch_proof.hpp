@@ -19,8 +19,7 @@
 #include <warpgauge/gpu_benchmark.hpp>
 #include "kernels/launch/blocks.hpp"
 #include "kernels/launch/chain.hpp"
-#include "kernels/launch/empty.hpp"
-#include "kernels/launch/tally.hpp"
+#include "kernels/launch/probes.hpp"
 
 namespace warpgauge {
 
@@ -52,7 +51,7 @@ class Tally {
   std::uint64_t launched_ = 0;
 };
 
-/// Throws WrongResult unless `operation` issues `kernel` (kernels/launch/empty.hpp) so many times,
+/// Throws WrongResult unless `operation` issues `kernel` (kernels/launch/probes.hpp) so many times,
 /// each as one warp, and nothing else: read from what it puts on a stream that is captured. An
 /// empty kernel leaves no other trace: that what was launched has run, only the synchronisation
 /// shows, which reports no error.

@@ -12,7 +12,7 @@
 #include <warpgauge/cuda/stream.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
 #include "kernels/launch/lcg.hpp"
-#include "kernels/launch/spin.hpp"
+#include "kernels/launch/probes.hpp"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include "benchmarks/sync_threads.hpp"
 #include "benchmarks/sync_ways.hpp"
 #include "kernels/elementwise/elementwise.hpp"
-#include "kernels/launch/empty.hpp"
+#include "kernels/launch/probes.hpp"
 
 namespace {
 

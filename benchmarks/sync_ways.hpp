@@ -10,7 +10,7 @@
 #include <warpgauge/cuda/stream.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
 #include "benchmarks/launch_proof.hpp"
-#include "kernels/launch/empty.hpp"
+#include "kernels/launch/probes.hpp"
 
 namespace warpgauge {
 

@@ -9,8 +9,7 @@
 #include <warpgauge/cuda/arguments.hpp>
 #include <warpgauge/testing/refusal.hpp>
 #include "kernels/gemm/gemm.hpp"
-#include "kernels/launch/empty.hpp"
-#include "kernels/launch/spin.hpp"
+#include "kernels/launch/probes.hpp"
 #include "kernels/reduce/reduce.hpp"
 
 namespace warpgauge::kernels {

@@ -6,7 +6,7 @@
 #include <warpgauge/gpu_benchmark.hpp>
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/gemm/gemm.hpp"
-#include "kernels/launch/spin.hpp"
+#include "kernels/launch/probes.hpp"
 #include "kernels/reduce/reduce.hpp"
 
 namespace {

@@ -2,7 +2,7 @@
 #include "kernels/launch/chain.hpp"
 
 #include "kernels/device_test.hpp"
-#include "kernels/launch/tally.hpp"
+#include "kernels/launch/probes.hpp"
 
 namespace warpgauge::kernels {
 namespace {

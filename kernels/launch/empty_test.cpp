@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/launch/empty.hpp"
+#include "kernels/launch/probes.hpp"
 
 #include "kernels/device_test.hpp"
 

@@ -9,7 +9,7 @@
 #include <warpgauge/testing/refusal.hpp>
 #include "kernels/launch/blocks.hpp"
 #include "kernels/launch/chain.hpp"
-#include "kernels/launch/tally.hpp"
+#include "kernels/launch/probes.hpp"
 
 namespace warpgauge::kernels {
 namespace {
