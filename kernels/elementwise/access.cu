@@ -5,10 +5,8 @@
 #include <stdexcept>
 #include <string>
 
-#include <warpgauge/cuda/arguments.hpp>
-#include <warpgauge/cuda/check.hpp>
-#include "kernels/elementwise/elementwise.hpp"
-#include "kernels/elementwise/strides.hpp"
+#include "kernels/elementwise/launchers.hpp"
+#include "kernels/launch_elements.cuh"
 
 namespace warpgauge::kernels {
 
@@ -34,6 +32,9 @@ __global__ __launch_bounds__(block_threads) void copy_misaligned_kernel(
 }
 
 void require_stride(const char* launcher, std::size_t n, std::size_t stride) {
+  if (n == 0) {
+    return;
+  }
   if (stride == 0) {
     throw std::invalid_argument(std::string(launcher) + ": the stride is 0");
   }
@@ -42,26 +43,15 @@ void require_stride(const char* launcher, std::size_t n, std::size_t stride) {
 
 void copy_strided(const float* in, float* out, std::size_t n, std::size_t stride,
                   cudaStream_t stream) {
-  if (n == 0) {
-    return;
-  }
-  require_pointer("copy_strided", "in", in, alignof(float));
-  require_pointer("copy_strided", "out", out, alignof(float));
   require_stride("copy_strided", n, stride);
-  const unsigned blocks = blocks_for("copy_strided", n, block_threads);
-  copy_strided_kernel<<<blocks, block_threads, 0, stream>>>(in, out, n, stride);
-  WARPGAUGE_CHECK(cudaGetLastError());
+  launch_elements({"copy_strided", n, block_threads}, {{"in", in}, {"out", out}}, stream,
+                  copy_strided_kernel, in, out, n, stride);
 }
 
 void copy_misaligned(const float* in, float* out, std::size_t n, cudaStream_t stream) {
-  if (n == 0) {
-    return;
-  }
-  require_pointer("copy_misaligned", "in", in, cache_line_bytes);
-  require_pointer("copy_misaligned", "out", out, alignof(float));
-  const unsigned blocks = blocks_for("copy_misaligned", n, block_threads);
-  copy_misaligned_kernel<<<blocks, block_threads, 0, stream>>>(in, out, n);
-  WARPGAUGE_CHECK(cudaGetLastError());
+  launch_elements({"copy_misaligned", n, block_threads},
+                  {{"in", in, cache_line_bytes}, {"out", out}}, stream, copy_misaligned_kernel, in,
+                  out, n);
 }
 
 }  // namespace warpgauge::kernels

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // a x + y: two arrays read, a third written. The vectorised one is bound by device memory, the
 // others by the loads in flight, of which they have two a thread.
-#include <algorithm>
-
-#include <warpgauge/cuda/arguments.hpp>
-#include <warpgauge/cuda/check.hpp>
-#include <warpgauge/cuda/current_device.hpp>
-#include "kernels/elementwise/arguments.hpp"
-#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/elementwise/launchers.hpp"
 #include "kernels/elementwise/vector.cuh"
+#include "kernels/launch_elements.cuh"
 
 namespace warpgauge::kernels {
 
@@ -64,41 +59,23 @@ __global__ __launch_bounds__(axpy_vector_threads) void axpy_vector_kernel(
 
 template <class T>
 void axpy_scalar(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStream_t stream) {
-  if (n == 0) {
-    return;
-  }
-  require_axpy_arrays("axpy_scalar", x, y, out);
-  const unsigned blocks = blocks_for("axpy_scalar", n, block_threads);
-  axpy_scalar_kernel<<<blocks, block_threads, 0, stream>>>(op, x, y, out, n);
-  WARPGAUGE_CHECK(cudaGetLastError());
+  launch_elements({"axpy_scalar", n, block_threads}, {{"x", x}, {"y", y}, {"out", out}}, stream,
+                  axpy_scalar_kernel<T>, op, x, y, out, n);
 }
 
 template <class T>
 void axpy_grid_stride(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStream_t stream) {
-  if (n == 0) {
-    return;
-  }
-  require_axpy_arrays("axpy_grid_stride", x, y, out);
-  const std::size_t enough = n / block_threads + (n % block_threads != 0 ? 1 : 0);
-  const std::size_t at_once = std::size_t{sm_count()} * blocks_per_sm;
-  const auto blocks = static_cast<unsigned>(std::min(enough, at_once));
-  axpy_grid_stride_kernel<<<blocks, block_threads, 0, stream>>>(op, x, y, out, n);
-  WARPGAUGE_CHECK(cudaGetLastError());
+  launch_elements({"axpy_grid_stride", n, block_threads, 1, blocks_per_sm},
+                  {{"x", x}, {"y", y}, {"out", out}}, stream, axpy_grid_stride_kernel<T>, op, x, y,
+                  out, n);
 }
 
 template <class T>
 void axpy_vector(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStream_t stream) {
-  if (n == 0) {
-    return;
-  }
-  require_axpy_arrays("axpy_vector", x, y, out, vector_bytes);
-  const unsigned blocks = blocks_for("axpy_vector", n, axpy_vector_threads * vector_width<T>);
-  axpy_vector_kernel<<<blocks, axpy_vector_threads, 0, stream>>>(op, x, y, out, n);
-  WARPGAUGE_CHECK(cudaGetLastError());
+  launch_elements({"axpy_vector", n, axpy_vector_threads, vector_width<T>},
+                  {{"x", x, vector_bytes}, {"y", y, vector_bytes}, {"out", out, vector_bytes}},
+                  stream, axpy_vector_kernel<T>, op, x, y, out, n);
 }
-
-using Half = __half;
-using Bf16 = __nv_bfloat16;
 
 template void axpy_scalar(Axpy, const float*, const float*, float*, std::size_t, cudaStream_t);
 template void axpy_scalar(Axpy, const Half*, const Half*, Half*, std::size_t, cudaStream_t);

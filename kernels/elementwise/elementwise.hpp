@@ -13,8 +13,11 @@
 
 namespace warpgauge::kernels {
 
-// All launchers below: Op is one of ops.hpp, In and Out are float, __half or
-// __nv_bfloat16; which combinations there are is at the end of each source. in, x and y are device
+using Half = __half;
+using Bf16 = __nv_bfloat16;
+
+// All launchers below: Op is one of ops.hpp, In and Out are float, Half or
+// Bf16; which combinations there are is at the end of each source. in, x and y are device
 // arrays of n elements that do not overlap out, which has n, too. Computed in float and rounded to
 // Out once. Asynchronous on stream, can be captured into a graph. n = 0 does nothing, whatever the
 // pointers. Throw std::invalid_argument for a null or misaligned pointer or an n past the limit

@@ -11,10 +11,8 @@
 #include <cub/device/device_transform.cuh>
 #endif
 
-#include <warpgauge/cuda/arguments.hpp>
 #include <warpgauge/cuda/check.hpp>
-#include "kernels/elementwise/arguments.hpp"
-#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/elementwise/launchers.hpp"
 
 namespace warpgauge::kernels {
 
@@ -42,8 +40,7 @@ void transform_thrust(const In* in, Out* out, std::size_t n, cudaStream_t stream
   if (n == 0) {
     return;
   }
-  require_pointer("transform_thrust", "in", in, alignof(In));
-  require_pointer("transform_thrust", "out", out, alignof(Out));
+  require_arrays("transform_thrust", {{"in", in}, {"out", out}});
   require_at_most("transform_thrust", n, most_for_thrust);
   thrust::transform(thrust::cuda::par_nosync.on(stream), in, in + n, out, RoundedTo<Op, Out>{op});
   WARPGAUGE_CHECK(cudaGetLastError());
@@ -54,8 +51,7 @@ void transform_cub(const In* in, Out* out, std::size_t n, cudaStream_t stream, O
   if (n == 0) {
     return;
   }
-  require_pointer("transform_cub", "in", in, alignof(In));
-  require_pointer("transform_cub", "out", out, alignof(Out));
+  require_arrays("transform_cub", {{"in", in}, {"out", out}});
   require_at_most("transform_cub", n, most_for_cub);
   cub_transform(in, out, n, RoundedTo<Op, Out>{op}, stream);
 }
@@ -65,7 +61,7 @@ void axpy_thrust(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStr
   if (n == 0) {
     return;
   }
-  require_axpy_arrays("axpy_thrust", x, y, out);
+  require_arrays("axpy_thrust", {{"x", x}, {"y", y}, {"out", out}});
   require_at_most("axpy_thrust", n, most_for_thrust);
   thrust::transform(thrust::cuda::par_nosync.on(stream), x, x + n, y, out, RoundedTo<Axpy, T>{op});
   WARPGAUGE_CHECK(cudaGetLastError());
@@ -76,103 +72,37 @@ void axpy_cub(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStream
   if (n == 0) {
     return;
   }
-  require_axpy_arrays("axpy_cub", x, y, out);
+  require_arrays("axpy_cub", {{"x", x}, {"y", y}, {"out", out}});
   require_at_most("axpy_cub", n, most_for_cub);
   cub_transform(cuda::std::make_tuple(x, y), out, n, RoundedTo<Axpy, T>{op}, stream);
-}
-
-/// transform(in, out, op), four times.
-template <class T, class Transform>
-void chain_by(const char* launcher, const Chain& op, const T* in, T* scratch, T* out, std::size_t n,
-              std::size_t most, const Transform& transform) {
-  if (n == 0) {
-    return;
-  }
-  // All of it before the first kernel, and by the names that the caller knows.
-  require_pointer(launcher, "in", in, alignof(T));
-  require_pointer(launcher, "scratch", scratch, alignof(T));
-  require_pointer(launcher, "out", out, alignof(T));
-  require_at_most(launcher, n, most);
-  transform(in, scratch, op.first);
-  transform(scratch, out, Relu{});
-  transform(out, scratch, op.scale);
-  transform(scratch, out, op.second);
 }
 
 template <class T>
 void chain_of_four_thrust(const Chain& op, const T* in, T* scratch, T* out, std::size_t n,
                           cudaStream_t stream) {
-  chain_by("chain_of_four_thrust", op, in, scratch, out, n, most_for_thrust,
+  require_at_most("chain_of_four_thrust", n, most_for_thrust);
+  chain_by("chain_of_four_thrust", op, in, scratch, out, n, alignof(T),
            [=](const T* from, T* to, auto step) { transform_thrust(from, to, n, stream, step); });
 }
 
 template <class T>
 void chain_of_four_cub(const Chain& op, const T* in, T* scratch, T* out, std::size_t n,
                        cudaStream_t stream) {
-  chain_by("chain_of_four_cub", op, in, scratch, out, n, most_for_cub,
+  require_at_most("chain_of_four_cub", n, most_for_cub);
+  chain_by("chain_of_four_cub", op, in, scratch, out, n, alignof(T),
            [=](const T* from, T* to, auto step) { transform_cub(from, to, n, stream, step); });
 }
 
-using Half = __half;
-using Bf16 = __nv_bfloat16;
-
-template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Copy);
-template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Scale);
-template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Square);
-template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Pow2);
-template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Affine);
-template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Chain);
-template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, Gelu);
-template void transform_thrust(const float*, float*, std::size_t, cudaStream_t, GeluTanh);
-template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Copy);
-template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Scale);
-template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Square);
-template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Pow2);
-template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Affine);
-template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Chain);
-template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, Gelu);
-template void transform_thrust(const Half*, Half*, std::size_t, cudaStream_t, GeluTanh);
-template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Copy);
-template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Scale);
-template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Square);
-template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Pow2);
-template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Affine);
-template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Chain);
-template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, Gelu);
-template void transform_thrust(const Bf16*, Bf16*, std::size_t, cudaStream_t, GeluTanh);
-template void transform_thrust(const float*, Half*, std::size_t, cudaStream_t, Copy);
-template void transform_thrust(const float*, Bf16*, std::size_t, cudaStream_t, Copy);
-template void transform_thrust(const Half*, float*, std::size_t, cudaStream_t, Copy);
-template void transform_thrust(const Bf16*, float*, std::size_t, cudaStream_t, Copy);
-
-template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Copy);
-template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Scale);
-template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Square);
-template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Pow2);
-template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Affine);
-template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Chain);
-template void transform_cub(const float*, float*, std::size_t, cudaStream_t, Gelu);
-template void transform_cub(const float*, float*, std::size_t, cudaStream_t, GeluTanh);
-template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Copy);
-template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Scale);
-template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Square);
-template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Pow2);
-template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Affine);
-template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Chain);
-template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, Gelu);
-template void transform_cub(const Half*, Half*, std::size_t, cudaStream_t, GeluTanh);
-template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Copy);
-template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Scale);
-template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Square);
-template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Pow2);
-template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Affine);
-template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Chain);
-template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, Gelu);
-template void transform_cub(const Bf16*, Bf16*, std::size_t, cudaStream_t, GeluTanh);
-template void transform_cub(const float*, Half*, std::size_t, cudaStream_t, Copy);
-template void transform_cub(const float*, Bf16*, std::size_t, cudaStream_t, Copy);
-template void transform_cub(const Half*, float*, std::size_t, cudaStream_t, Copy);
-template void transform_cub(const Bf16*, float*, std::size_t, cudaStream_t, Copy);
+auto library_instances() {
+  const auto thrust = []<class Op, class In, class Out>(Instance<Op, In, Out>) {
+    return &transform_thrust<Op, In, Out>;
+  };
+  const auto cub = []<class Op, class In, class Out>(Instance<Op, In, Out>) {
+    return &transform_cub<Op, In, Out>;
+  };
+  return std::tuple_cat(instances_of_all(thrust), instances_of_conversions(thrust),
+                        instances_of_all(cub), instances_of_conversions(cub));
+}
 
 template void axpy_thrust(Axpy, const float*, const float*, float*, std::size_t, cudaStream_t);
 template void axpy_thrust(Axpy, const Half*, const Half*, Half*, std::size_t, cudaStream_t);

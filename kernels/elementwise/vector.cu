@@ -3,10 +3,9 @@
 // instructions for 4 bytes moved, and so is pow(x, 2), about 80 for 8.
 #include <type_traits>
 
-#include <warpgauge/cuda/arguments.hpp>
-#include <warpgauge/cuda/check.hpp>
-#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/elementwise/launchers.hpp"
 #include "kernels/elementwise/vector.cuh"
+#include "kernels/launch_elements.cuh"
 
 namespace warpgauge::kernels {
 
@@ -55,55 +54,18 @@ __global__ __launch_bounds__(vector_threads) void transform_vector_kernel(const 
 
 template <class Op, class In, class Out>
 void transform_vector(const In* in, Out* out, std::size_t n, cudaStream_t stream, Op op) {
-  if (n == 0) {
-    return;
-  }
-  require_pointer("transform_vector", "in", in, vector_bytes);
-  require_pointer("transform_vector", "out", out, vector_bytes);
   constexpr unsigned per_thread = vectors_per_thread<Op, In> * vector_width<In, Out>;
-  const unsigned blocks = blocks_for("transform_vector", n, vector_threads * per_thread);
-  transform_vector_kernel<<<blocks, vector_threads, 0, stream>>>(in, out, n, op);
-  WARPGAUGE_CHECK(cudaGetLastError());
+  launch_elements({"transform_vector", n, vector_threads, per_thread},
+                  {{"in", in, vector_bytes}, {"out", out, vector_bytes}}, stream,
+                  transform_vector_kernel<Op, In, Out>, in, out, n, op);
 }
 
-using Half = __half;
-using Bf16 = __nv_bfloat16;
-
-template void transform_vector(const float*, float*, std::size_t, cudaStream_t, Copy);
-template void transform_vector(const float*, float*, std::size_t, cudaStream_t, Scale);
-template void transform_vector(const float*, float*, std::size_t, cudaStream_t, Bias);
-template void transform_vector(const float*, float*, std::size_t, cudaStream_t, Relu);
-template void transform_vector(const float*, float*, std::size_t, cudaStream_t, Square);
-template void transform_vector(const float*, float*, std::size_t, cudaStream_t, Pow2);
-template void transform_vector(const float*, float*, std::size_t, cudaStream_t, Affine);
-template void transform_vector(const float*, float*, std::size_t, cudaStream_t, Chain);
-template void transform_vector(const float*, float*, std::size_t, cudaStream_t, Gelu);
-template void transform_vector(const float*, float*, std::size_t, cudaStream_t, GeluTanh);
-template void transform_vector(const Half*, Half*, std::size_t, cudaStream_t, Copy);
-template void transform_vector(const Half*, Half*, std::size_t, cudaStream_t, Scale);
-template void transform_vector(const Half*, Half*, std::size_t, cudaStream_t, Bias);
-template void transform_vector(const Half*, Half*, std::size_t, cudaStream_t, Relu);
-template void transform_vector(const Half*, Half*, std::size_t, cudaStream_t, Square);
-template void transform_vector(const Half*, Half*, std::size_t, cudaStream_t, Pow2);
-template void transform_vector(const Half*, Half*, std::size_t, cudaStream_t, Affine);
-template void transform_vector(const Half*, Half*, std::size_t, cudaStream_t, Chain);
-template void transform_vector(const Half*, Half*, std::size_t, cudaStream_t, Gelu);
-template void transform_vector(const Half*, Half*, std::size_t, cudaStream_t, GeluTanh);
-template void transform_vector(const Bf16*, Bf16*, std::size_t, cudaStream_t, Copy);
-template void transform_vector(const Bf16*, Bf16*, std::size_t, cudaStream_t, Scale);
-template void transform_vector(const Bf16*, Bf16*, std::size_t, cudaStream_t, Bias);
-template void transform_vector(const Bf16*, Bf16*, std::size_t, cudaStream_t, Relu);
-template void transform_vector(const Bf16*, Bf16*, std::size_t, cudaStream_t, Square);
-template void transform_vector(const Bf16*, Bf16*, std::size_t, cudaStream_t, Pow2);
-template void transform_vector(const Bf16*, Bf16*, std::size_t, cudaStream_t, Affine);
-template void transform_vector(const Bf16*, Bf16*, std::size_t, cudaStream_t, Chain);
-template void transform_vector(const Bf16*, Bf16*, std::size_t, cudaStream_t, Gelu);
-template void transform_vector(const Bf16*, Bf16*, std::size_t, cudaStream_t, GeluTanh);
-
-// Conversions.
-template void transform_vector(const float*, Half*, std::size_t, cudaStream_t, Copy);
-template void transform_vector(const float*, Bf16*, std::size_t, cudaStream_t, Copy);
-template void transform_vector(const Half*, float*, std::size_t, cudaStream_t, Copy);
-template void transform_vector(const Bf16*, float*, std::size_t, cudaStream_t, Copy);
+auto vector_instances() {
+  const auto address = []<class Op, class In, class Out>(Instance<Op, In, Out>) {
+    return &transform_vector<Op, In, Out>;
+  };
+  return std::tuple_cat(instances_of_all(address), instances_of_conversions(address),
+                        instances<Bias, Relu>(address));
+}
 
 }  // namespace warpgauge::kernels

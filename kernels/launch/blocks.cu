@@ -6,8 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <warpgauge/cuda/arguments.hpp>
-#include <warpgauge/cuda/check.hpp>
+#include "kernels/launch_elements.cuh"
 
 namespace warpgauge::kernels {
 
@@ -83,8 +82,7 @@ void exchange_in_grid(float* middle, float* out, std::size_t blocks, cudaStream_
     return;
   }
   require_blocks("exchange_in_grid", blocks);
-  require_pointer("exchange_in_grid", "middle", middle, alignof(float));
-  require_pointer("exchange_in_grid", "out", out, alignof(float));
+  require_arrays("exchange_in_grid", {{"middle", middle}, {"out", out}});
   void* arguments[] = {&middle, &out};
   WARPGAUGE_CHECK(cudaLaunchCooperativeKernel(
       reinterpret_cast<const void*>(&exchange_in_grid_kernel), dim3(static_cast<unsigned>(blocks)),
@@ -123,14 +121,11 @@ void exchange_reference(double* expected, std::size_t first, std::size_t count, 
   }
   require_blocks("exchange_reference", first);
   require_blocks("exchange_reference", count);
-  require_pointer("exchange_reference", "expected", expected, alignof(double));
   if (group == 0) {
     throw std::invalid_argument("exchange_reference: groups of 0 blocks, at least 1 is needed");
   }
-  constexpr unsigned threads = 256;
-  const unsigned blocks = blocks_for("exchange_reference", count, threads);
-  exchange_reference_kernel<<<blocks, threads, 0, stream>>>(expected, first, count, group);
-  WARPGAUGE_CHECK(cudaGetLastError());
+  launch_elements({"exchange_reference", count, 256}, {{"expected", expected}}, stream,
+                  exchange_reference_kernel, expected, first, count, group);
 }
 
 }  // namespace warpgauge::kernels

@@ -2,8 +2,7 @@
 // Links of a chain: bound by what stands between one kernel and the next.
 #include "kernels/launch/chain.hpp"
 
-#include <warpgauge/cuda/arguments.hpp>
-#include <warpgauge/cuda/check.hpp>
+#include "kernels/launch_elements.cuh"
 
 namespace warpgauge::kernels {
 
@@ -55,32 +54,18 @@ __global__ __launch_bounds__(chain_threads) void add_one_reference_kernel(const 
   }
 }
 
-namespace {
-
-/// The blocks to launch, for n >= 1 elements.
-unsigned chain_blocks(const char* launcher, const float* in, const float* out, std::size_t n) {
-  require_pointer(launcher, "in", in, alignof(float));
-  require_pointer(launcher, "out", out, alignof(float));
-  return blocks_for(launcher, n, chain_threads);
-}
-
-}  // namespace
-
 void add_one(const float* in, float* out, std::size_t n, cudaStream_t stream) {
-  if (n == 0) {
-    return;
-  }
-  const unsigned blocks = chain_blocks("add_one", in, out, n);
-  add_one_kernel<<<blocks, chain_threads, 0, stream>>>(in, out, n);
-  WARPGAUGE_CHECK(cudaGetLastError());
+  launch_elements({"add_one", n, chain_threads}, {{"in", in}, {"out", out}}, stream, add_one_kernel,
+                  in, out, n);
 }
 
 void add_one_early(const float* in, float* out, std::size_t n, cudaStream_t stream) {
   if (n == 0) {
     return;
   }
+  require_arrays("add_one_early", {{"in", in}, {"out", out}});
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(chain_blocks("add_one_early", in, out, n));
+  config.gridDim = dim3(blocks_for("add_one_early", n, chain_threads));
   config.blockDim = dim3(chain_threads);
   config.stream = stream;
   require_compute_capability_of<add_one_early_kernel>("add_one_early", 9);
@@ -94,24 +79,14 @@ void add_one_early(const float* in, float* out, std::size_t n, cudaStream_t stre
 
 void add_one_fused(const float* in, float* out, std::size_t n, unsigned steps,
                    cudaStream_t stream) {
-  if (n == 0) {
-    return;
-  }
-  const unsigned blocks = chain_blocks("add_one_fused", in, out, n);
-  add_one_fused_kernel<<<blocks, chain_threads, 0, stream>>>(in, out, n, steps);
-  WARPGAUGE_CHECK(cudaGetLastError());
+  launch_elements({"add_one_fused", n, chain_threads}, {{"in", in}, {"out", out}}, stream,
+                  add_one_fused_kernel, in, out, n, steps);
 }
 
 void add_one_reference(const float* in, double* expected, std::size_t n, unsigned steps,
                        cudaStream_t stream) {
-  if (n == 0) {
-    return;
-  }
-  require_pointer("add_one_reference", "in", in, alignof(float));
-  require_pointer("add_one_reference", "expected", expected, alignof(double));
-  const unsigned blocks = blocks_for("add_one_reference", n, chain_threads);
-  add_one_reference_kernel<<<blocks, chain_threads, 0, stream>>>(in, expected, n, steps);
-  WARPGAUGE_CHECK(cudaGetLastError());
+  launch_elements({"add_one_reference", n, chain_threads}, {{"in", in}, {"expected", expected}},
+                  stream, add_one_reference_kernel, in, expected, n, steps);
 }
 
 }  // namespace warpgauge::kernels

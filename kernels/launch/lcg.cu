@@ -2,8 +2,7 @@
 // One dependent chain a thread; enough warps hide its latency, so that the multipliers are busy.
 #include "kernels/launch/lcg.hpp"
 
-#include <warpgauge/cuda/arguments.hpp>
-#include <warpgauge/cuda/check.hpp>
+#include "kernels/launch_elements.cuh"
 
 namespace warpgauge::kernels {
 
@@ -50,26 +49,14 @@ __global__ __launch_bounds__(lcg_threads) void lcg_reference_kernel(
 
 void lcg_rounds(const std::int32_t* in, std::int32_t* out, std::size_t n, unsigned rounds,
                 cudaStream_t stream) {
-  if (n == 0) {
-    return;
-  }
-  require_pointer("lcg_rounds", "in", in, alignof(std::int32_t));
-  require_pointer("lcg_rounds", "out", out, alignof(std::int32_t));
-  const unsigned blocks = blocks_for("lcg_rounds", n, lcg_threads);
-  lcg_rounds_kernel<<<blocks, lcg_threads, 0, stream>>>(in, out, n, rounds, Lcg{});
-  WARPGAUGE_CHECK(cudaGetLastError());
+  launch_elements({"lcg_rounds", n, lcg_threads}, {{"in", in}, {"out", out}}, stream,
+                  lcg_rounds_kernel, in, out, n, rounds, Lcg{});
 }
 
 void lcg_reference(const std::int32_t* in, double* expected, std::size_t n, unsigned rounds,
                    cudaStream_t stream) {
-  if (n == 0) {
-    return;
-  }
-  require_pointer("lcg_reference", "in", in, alignof(std::int32_t));
-  require_pointer("lcg_reference", "expected", expected, alignof(double));
-  const unsigned blocks = blocks_for("lcg_reference", n, lcg_threads);
-  lcg_reference_kernel<<<blocks, lcg_threads, 0, stream>>>(in, expected, n, Lcg{}.repeated(rounds));
-  WARPGAUGE_CHECK(cudaGetLastError());
+  launch_elements({"lcg_reference", n, lcg_threads}, {{"in", in}, {"expected", expected}}, stream,
+                  lcg_reference_kernel, in, expected, n, Lcg{}.repeated(rounds));
 }
 
 }  // namespace warpgauge::kernels

@@ -4,12 +4,10 @@
 #include "kernels/memory/copy.hpp"
 
 #include <cstddef>
-#include <limits>
 #include <stdexcept>
 #include <string>
 
-#include <warpgauge/cuda/arguments.hpp>
-#include <warpgauge/cuda/check.hpp>
+#include "kernels/launch_elements.cuh"
 
 namespace warpgauge::kernels {
 
@@ -54,15 +52,11 @@ __global__ __launch_bounds__(packed_rows_threads) void packed_rows_reference_ker
 }
 
 void copy_bytes(const void* from, void* to, std::size_t bytes, cudaStream_t stream) {
-  if (bytes == 0) {
-    return;
-  }
-  require_pointer("copy_bytes", "from", from, sizeof(uint4));
-  require_pointer("copy_bytes", "to", to, sizeof(uint4));
-  const unsigned blocks = blocks_for("copy_bytes", bytes, copy_threads * sizeof(uint4));
-  copy_bytes_kernel<<<blocks, copy_threads, 0, stream>>>(static_cast<const uint4*>(from),
-                                                         static_cast<uint4*>(to), bytes);
-  WARPGAUGE_CHECK(cudaGetLastError());
+  const auto* const source = static_cast<const uint4*>(from);
+  auto* const target = static_cast<uint4*>(to);
+  launch_elements({"copy_bytes", bytes, copy_threads, sizeof(uint4)},
+                  {{"from", source}, {"to", target}}, stream, copy_bytes_kernel, source, target,
+                  bytes);
 }
 
 void touch(void* memory, std::size_t bytes, std::size_t stride, unsigned char value,
@@ -70,14 +64,13 @@ void touch(void* memory, std::size_t bytes, std::size_t stride, unsigned char va
   if (bytes == 0) {
     return;
   }
-  require_pointer("touch", "memory", memory, 1);
   if (stride == 0) {
     throw std::invalid_argument("touch: a stride of 0 bytes, at least 1 is needed");
   }
+  auto* const first = static_cast<unsigned char*>(memory);
   const std::size_t touches = (bytes - 1) / stride + 1;
-  touch_kernel<<<blocks_for("touch", touches, touch_threads), touch_threads, 0, stream>>>(
-      static_cast<unsigned char*>(memory), touches, stride, value);
-  WARPGAUGE_CHECK(cudaGetLastError());
+  launch_elements({"touch", touches, touch_threads}, {{"memory", first}}, stream, touch_kernel,
+                  first, touches, stride, value);
 }
 
 void packed_rows_reference(const float* rows, double* expected, PitchedRows shape,
@@ -85,25 +78,16 @@ void packed_rows_reference(const float* rows, double* expected, PitchedRows shap
   if (count == 0) {
     return;
   }
-  require_pointer("packed_rows_reference", "rows", rows, alignof(float));
-  require_pointer("packed_rows_reference", "expected", expected, alignof(double));
   if (shape.width == 0 || shape.width > shape.pitch) {
     throw std::invalid_argument("packed_rows_reference: rows of " + std::to_string(shape.width) +
                                 " elements, " + std::to_string(shape.pitch) +
                                 " apart; at least 1 and no more than they are apart can be packed");
   }
-  constexpr std::size_t most = std::numeric_limits<std::ptrdiff_t>::max() / sizeof(float);
-  if (shape.height > most / shape.pitch) {
-    throw std::invalid_argument("packed_rows_reference: " + std::to_string(shape.height) +
-                                " rows, " + std::to_string(shape.pitch) +
-                                " elements apart, are more bytes than a signed 64-bit difference "
-                                "can count");
-  }
+  require_countable("packed_rows_reference", shape.height, shape.pitch, sizeof(float));
   require_window("packed_rows_reference", first, count, shape.height * shape.width, "the rows");
-  const unsigned blocks = blocks_for("packed_rows_reference", count, packed_rows_threads);
-  packed_rows_reference_kernel<<<blocks, packed_rows_threads, 0, stream>>>(
-      rows, expected, shape.width, shape.pitch, first, count);
-  WARPGAUGE_CHECK(cudaGetLastError());
+  launch_elements({"packed_rows_reference", count, packed_rows_threads},
+                  {{"rows", rows}, {"expected", expected}}, stream, packed_rows_reference_kernel,
+                  rows, expected, shape.width, shape.pitch, first, count);
 }
 
 }  // namespace warpgauge::kernels

@@ -81,8 +81,8 @@ TEST(PackedRows, WhatIsPastTheRowsIsRefused) {
   EXPECT_NE(window({0, 3, 4}, 0, 1), "");
   EXPECT_EQ(
       window({huge / 8, 1, 2}, 0, 1),
-      "packed_rows_reference: 2305843009213693951 rows, 2 elements apart, are more bytes than "
-      "a signed 64-bit difference can count");
+      "packed_rows_reference: 2305843009213693951 rows of 2 are more bytes than a signed 64-bit "
+      "difference can count");
 }
 
 TEST(LcgRounds, BadArgumentsAreRefused) {

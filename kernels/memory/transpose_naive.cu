@@ -2,7 +2,8 @@
 // One element a thread, neighbours of a row by neighbouring threads: reads are whole cache lines,
 // and each write goes to a line of its own. Bound by what the L2 can take of such writes.
 #include <warpgauge/cuda/check.hpp>
-#include "kernels/memory/transpose_arguments.hpp"
+#include "kernels/arguments.hpp"
+#include "kernels/memory/transpose.hpp"
 
 namespace warpgauge::kernels {
 
@@ -23,10 +24,12 @@ void transpose_naive(const float* in, float* out, TransposeShape shape, cudaStre
   if (shape.rows == 0 || shape.columns == 0) {
     return;
   }
-  require_transpose("transpose_naive", in, out, alignof(float), shape);
-  const TransposeTiles tiles = transpose_tiles("transpose_naive", shape, naive_rows, naive_columns);
-  transpose_naive_kernel<<<tiles.rows * tiles.columns, dim3(naive_columns, naive_rows), 0,
-                           stream>>>(in, out, shape.rows, shape.columns, tiles.columns);
+  require_countable("transpose_naive", shape.rows, shape.columns, sizeof(float));
+  require_arrays("transpose_naive", {{"in", in}, {"out", out}});
+  const Tiles tiles =
+      tiles_of("transpose_naive", shape.rows, shape.columns, naive_rows, naive_columns);
+  transpose_naive_kernel<<<tiles.blocks(), dim3(naive_columns, naive_rows), 0, stream>>>(
+      in, out, shape.rows, shape.columns, tiles.columns);
   WARPGAUGE_CHECK(cudaGetLastError());
 }
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One output a thread, from where its place in the output says: no tiles that could be mixed up.
-#include <stdexcept>
-#include <string>
-
-#include <warpgauge/cuda/arguments.hpp>
-#include <warpgauge/cuda/check.hpp>
-#include "kernels/memory/transpose_arguments.hpp"
+#include "kernels/launch_elements.cuh"
+#include "kernels/memory/transpose.hpp"
 
 namespace warpgauge::kernels {
 
@@ -26,11 +22,11 @@ void transpose_reference(const float* in, double* expected, TransposeShape shape
   if (count == 0 || shape.rows == 0 || shape.columns == 0) {
     return;
   }
-  require_transpose_window("transpose_reference", in, expected, shape, first, count);
-  const unsigned blocks = blocks_for("transpose_reference", count, transpose_reference_threads);
-  transpose_reference_kernel<<<blocks, transpose_reference_threads, 0, stream>>>(
-      in, expected, shape.rows, shape.columns, first, count);
-  WARPGAUGE_CHECK(cudaGetLastError());
+  require_countable("transpose_reference", shape.rows, shape.columns, sizeof(double));
+  require_window("transpose_reference", first, count, shape.rows * shape.columns, "the matrix");
+  launch_elements({"transpose_reference", count, transpose_reference_threads},
+                  {{"in", in}, {"expected", expected}}, stream, transpose_reference_kernel, in,
+                  expected, shape.rows, shape.columns, first, count);
 }
 
 }  // namespace warpgauge::kernels

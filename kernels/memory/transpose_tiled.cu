@@ -3,7 +3,8 @@
 // rungs that differ in one number, the tile's width. Of 32 its columns lie in one bank, and that
 // bounds it; of 33 (padded) they lie in all banks, and device memory bounds it.
 #include <warpgauge/cuda/check.hpp>
-#include "kernels/memory/transpose_arguments.hpp"
+#include "kernels/arguments.hpp"
+#include "kernels/memory/transpose.hpp"
 
 namespace warpgauge::kernels {
 
@@ -44,11 +45,11 @@ void transpose_by_tiles(const char* launcher, const float* in, float* out, Trans
   if (shape.rows == 0 || shape.columns == 0) {
     return;
   }
-  require_transpose(launcher, in, out, alignof(float), shape);
-  const TransposeTiles tiles = transpose_tiles(launcher, shape, tile_side, tile_side);
-  transpose_tiled_kernel<width>
-      <<<tiles.rows * tiles.columns, dim3(tile_side, tile_thread_rows), 0, stream>>>(
-          in, out, shape.rows, shape.columns, tiles.columns);
+  require_countable(launcher, shape.rows, shape.columns, sizeof(float));
+  require_arrays(launcher, {{"in", in}, {"out", out}});
+  const Tiles tiles = tiles_of(launcher, shape.rows, shape.columns, tile_side, tile_side);
+  transpose_tiled_kernel<width><<<tiles.blocks(), dim3(tile_side, tile_thread_rows), 0, stream>>>(
+      in, out, shape.rows, shape.columns, tiles.columns);
   WARPGAUGE_CHECK(cudaGetLastError());
 }
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread transposes 4 x 4 elements in its registers, so that device and shared memory see
 // accesses of 16 bytes alone. Bound by device memory.
+#include <stdexcept>
+#include <string>
+
 #include <warpgauge/cuda/check.hpp>
-#include "kernels/memory/transpose_arguments.hpp"
+#include "kernels/arguments.hpp"
+#include "kernels/memory/transpose.hpp"
 
 namespace warpgauge::kernels {
 
@@ -81,10 +85,15 @@ void transpose_vec4(const float* in, float* out, TransposeShape shape, cudaStrea
   if (shape.rows == 0 || shape.columns == 0) {
     return;
   }
-  require_transpose("transpose_vec4", in, out, sizeof(float4), shape);
-  require_multiple("transpose_vec4", shape, transpose_square);
-  const TransposeTiles tiles = transpose_tiles("transpose_vec4", shape, Tile::rows, Tile::columns);
-  transpose_vec4_kernel<Tile><<<tiles.rows * tiles.columns, Tile::threads, 0, stream>>>(
+  require_countable("transpose_vec4", shape.rows, shape.columns, sizeof(float));
+  require_arrays("transpose_vec4", {{"in", in, sizeof(float4)}, {"out", out, sizeof(float4)}});
+  if (shape.rows % transpose_square != 0 || shape.columns % transpose_square != 0) {
+    throw std::invalid_argument("transpose_vec4: " + std::to_string(shape.rows) + " rows of " +
+                                std::to_string(shape.columns) + "; both must be multiples of 4");
+  }
+  const Tiles tiles =
+      tiles_of("transpose_vec4", shape.rows, shape.columns, Tile::rows, Tile::columns);
+  transpose_vec4_kernel<Tile><<<tiles.blocks(), Tile::threads, 0, stream>>>(
       in, out, shape.rows, shape.columns, tiles.rows);
   WARPGAUGE_CHECK(cudaGetLastError());
 }

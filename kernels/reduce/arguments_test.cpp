@@ -174,7 +174,7 @@ void expect_refuses_bad_transpose(Launcher launch, bool of_vectors) {
   EXPECT_PRED2(names, message(aligned, nullptr, {4, 4}), "out is null");
   EXPECT_PRED2(names, message(misaligned, aligned, {4, 4}), "in is not " + alignment);
   EXPECT_PRED2(names, message(aligned, misaligned, {4, 4}), "out is not " + alignment);
-  EXPECT_PRED2(names, message(aligned, aligned, {huge / 8, 8}), "64-bit size");
+  EXPECT_PRED2(names, message(aligned, aligned, {huge / 8, 8}), "64-bit difference");
   EXPECT_PRED2(names, message(aligned, aligned, {std::size_t{1} << 38, 4}),
                "more than 2147483647 tiles");
 }
