@@ -39,11 +39,11 @@ void expect_refuses_bad_gemm(Launcher launch) {
   EXPECT_PRED2(names, message(aligned, nullptr, aligned, {1, 1, 1}), "b is null");
   EXPECT_PRED2(names, message(aligned, aligned, nullptr, {1, 1, 1}), "c is null");
   EXPECT_PRED2(names, message(between_floats, aligned, aligned, {1, 1, 1}), "aligned to 4");
-  EXPECT_PRED2(names, message(aligned, aligned, aligned, {huge, 1, 2}), "64-bit size");
-  EXPECT_PRED2(names, message(aligned, aligned, aligned, {1, huge, 2}), "64-bit size");
-  EXPECT_PRED2(names, message(aligned, aligned, aligned, {huge / 4, 8, 1}), "64-bit size");
+  EXPECT_PRED2(names, message(aligned, aligned, aligned, {huge, 1, 2}), "64-bit difference");
+  EXPECT_PRED2(names, message(aligned, aligned, aligned, {1, huge, 2}), "64-bit difference");
+  EXPECT_PRED2(names, message(aligned, aligned, aligned, {huge / 4, 8, 1}), "64-bit difference");
   EXPECT_PRED2(names, message(aligned, aligned, aligned, {std::size_t{1} << 36, 33, 1}),
-               "more than 2147483647 output tiles");
+               "more than 2147483647 tiles");
 }
 
 TEST(Gemm, NaiveRefusesBadArguments) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "kernels/gemm/gemm.hpp"
 
 namespace warpgauge::kernels {
@@ -8,18 +10,6 @@ namespace warpgauge::kernels {
 /// Edge of the square of outputs that one block of gemm_naive and gemm_tiled makes.
 inline constexpr unsigned gemm_tile = 32;
 inline constexpr unsigned gemm_tile_threads = gemm_tile * gemm_tile;
-
-/// The outputs cut into tiles: block i makes tile (i / columns, i % columns).
-/// One flat x axis, since y ends at 65535 blocks.
-struct GemmTiles {
-  unsigned blocks;  ///< rows * columns
-  unsigned rows, columns;
-};
-
-/// Throws std::invalid_argument when there are more than max_grid_blocks tiles of tile_rows x
-/// tile_columns outputs.
-GemmTiles gemm_tiles(const char* launcher, GemmShape shape, unsigned tile_rows,
-                     unsigned tile_columns);
 
 /// What a thread of the tensor-core rungs copies at once, to which their matrices are aligned, and
 /// what the banks of shared memory serve eight threads with.
@@ -31,8 +21,15 @@ bool has_whole_chunks(GemmShape shape, std::size_t element_bytes);
 /// Its argument; throws std::invalid_argument when that is 0.
 std::size_t require_workspace(const char* owner, std::size_t bytes);
 
+/// How messages about a shape begin.
+std::string describe(const char* launcher, GemmShape shape);
+
+/// Throws std::invalid_argument for k = 0.
+void require_terms(const char* launcher, GemmShape shape);
+
 /// Throws std::invalid_argument for k = 0, an input that is null or no multiple of alignment bytes,
-/// or a matrix whose bytes do not fit a size_t. For shapes with m and n > 0.
+/// or a matrix whose bytes, as doubles, a signed 64-bit difference does not count. For shapes with
+/// m and n > 0.
 void require_gemm(const char* launcher, const void* a, const void* b, std::size_t alignment,
                   GemmShape shape);
 

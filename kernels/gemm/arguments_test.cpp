@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <warpgauge/cuda/arguments.hpp>
+#include "kernels/arguments.hpp"
 #include "kernels/gemm/ladder.hpp"
 
 namespace warpgauge::kernels {
@@ -65,7 +65,8 @@ TEST_P(GemmLadderArguments, MisalignedIsRefused) {
 TEST_P(GemmLadderArguments, MoreThanASizeCanCountIsRefused) {
   for (const GemmShape shape : {GemmShape{huge, 1, 2}, GemmShape{1, huge, 2},
                                 GemmShape{huge / 4, 8, 1}, GemmShape{1, 8, huge / 4}}) {
-    EXPECT_NE(refusal(aligned, aligned, aligned, shape).find("64-bit size"), std::string::npos)
+    EXPECT_NE(refusal(aligned, aligned, aligned, shape).find("64-bit difference"),
+              std::string::npos)
         << shape.m << " x " << shape.n << " x " << shape.k;
   }
 }
@@ -73,25 +74,25 @@ TEST_P(GemmLadderArguments, MoreThanASizeCanCountIsRefused) {
 TEST_P(GemmLadderArguments, MoreTilesThanTheGridHoldsAreRefused) {
   const std::size_t rows = max_grid_blocks * GetParam().tile_rows + 1;
   const std::size_t columns = max_grid_blocks * GetParam().tile_columns + 1;
-  const std::string text = " has more than 2147483647 output tiles of " +
+  const std::string text = " have more than 2147483647 tiles of " +
                            std::to_string(GetParam().tile_rows) + " x " +
                            std::to_string(GetParam().tile_columns);
   EXPECT_EQ(refusal(aligned, aligned, aligned, {rows, 1, 1}),
-            named("m=" + std::to_string(rows) + " n=1 k=1" + text));
+            named(std::to_string(rows) + " rows of 1" + text));
   EXPECT_EQ(refusal(aligned, aligned, aligned, {1, columns, 1}),
-            named("m=1 n=" + std::to_string(columns) + " k=1" + text));
+            named("1 rows of " + std::to_string(columns) + text));
 }
 
 INSTANTIATE_TEST_SUITE_P(Rungs, GemmLadderArguments, ::testing::ValuesIn(gemm_ladder),
                          [](const auto& rung) { return std::string(rung.param.name); });
 
 TEST(GemmTiles, RoundUpAndReachTheLimit) {
-  EXPECT_EQ(gemm_tiles("f", {1, 1, 1}, 128, 64).blocks, 1U);
-  const GemmTiles tiles = gemm_tiles("f", {257, 65, 1}, 128, 64);
-  EXPECT_EQ(tiles.blocks, 6U);
+  EXPECT_EQ(tiles_of("f", 1, 1, 128, 64).blocks(), 1U);
+  const Tiles tiles = tiles_of("f", 257, 65, 128, 64);
+  EXPECT_EQ(tiles.blocks(), 6U);
   EXPECT_EQ(tiles.rows, 3U);
   EXPECT_EQ(tiles.columns, 2U);
-  EXPECT_EQ(gemm_tiles("f", {max_grid_blocks * 128, 64, 1}, 128, 64).blocks, max_grid_blocks);
+  EXPECT_EQ(tiles_of("f", max_grid_blocks * 128, 64, 128, 64).blocks(), max_grid_blocks);
 }
 
 }  // namespace

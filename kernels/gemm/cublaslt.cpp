@@ -90,15 +90,10 @@ Preference create_preference(std::size_t workspace_bytes) {
 }
 
 GemmShape checked(GemmShape shape) {
-  const auto refuse = [&](const std::string& why) {
-    throw std::invalid_argument("CublasLtFp8Gemm: m=" + std::to_string(shape.m) + " n=" +
-                                std::to_string(shape.n) + " k=" + std::to_string(shape.k) + why);
-  };
-  if (shape.k == 0) {
-    refuse(" sums nothing: k must be at least 1");
-  }
+  require_terms("CublasLtFp8Gemm", shape);
   if (shape.k % alignment != 0 || shape.n % alignment != 0) {
-    refuse(": cuBLASLt wants k and n to be multiples of 16 for 8-bit floats");
+    throw std::invalid_argument(describe("CublasLtFp8Gemm", shape) +
+                                ": cuBLASLt wants k and n to be multiples of 16 for 8-bit floats");
   }
   return shape;
 }

@@ -4,8 +4,8 @@
 
 #include <cstddef>
 
-#include <warpgauge/cuda/arguments.hpp>
 #include <warpgauge/cuda/check.hpp>
+#include "kernels/arguments.hpp"
 #include "kernels/gemm/arguments.hpp"
 
 namespace warpgauge::kernels {
@@ -30,15 +30,16 @@ void launch_gemm(const GemmLaunch& launch,
   }
   require_gemm(launch.launcher, a, b, launch.alignment, shape);
   require_pointer(launch.launcher, "c", c, launch.alignment);
-  const GemmTiles tiles = gemm_tiles(launch.launcher, shape, launch.tile_rows, launch.tile_columns);
+  const Tiles tiles =
+      tiles_of(launch.launcher, shape.m, shape.n, launch.tile_rows, launch.tile_columns);
   if (launch.dynamic_shared_bytes > 0) {
     WARPGAUGE_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
                                          cudaFuncAttributeMaxDynamicSharedMemorySize,
                                          static_cast<int>(launch.dynamic_shared_bytes)));
   }
   const auto run = [&](auto... counts) {
-    kernel<<<tiles.blocks, launch.threads, launch.dynamic_shared_bytes, stream>>>(a, b, c, shape,
-                                                                                  counts...);
+    kernel<<<tiles.blocks(), launch.threads, launch.dynamic_shared_bytes, stream>>>(a, b, c, shape,
+                                                                                    counts...);
   };
   if constexpr (sizeof...(TileCounts) == 1) {
     run(tiles.columns);

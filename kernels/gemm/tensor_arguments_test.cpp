@@ -93,7 +93,8 @@ TEST(GemmTensor, MatricesPastSixtyFourBitsAreRefused) {
   for (const Rung& rung : rungs()) {
     for (const GemmShape shape :
          {GemmShape{huge, 1, 2}, GemmShape{1, huge, 2}, GemmShape{huge / 4, 8, 1}}) {
-      EXPECT_NE(refusal_of(rung, {}, shape).find("64-bit size"), std::string::npos) << rung.name;
+      EXPECT_NE(refusal_of(rung, {}, shape).find("64-bit difference"), std::string::npos)
+          << rung.name;
     }
   }
 }
@@ -102,7 +103,7 @@ TEST(GemmTensor, MoreTilesThanAGridHoldsAreRefused) {
   constexpr GemmShape wide{std::size_t{1} << 40, 1 << 10, 1};
   for (const Rung& rung : rungs()) {
     const std::string text = refusal_of(rung, {}, wide);
-    EXPECT_NE(text.find("more than 2147483647 output tiles of " + rung.tile), std::string::npos)
+    EXPECT_NE(text.find("more than 2147483647 tiles of " + rung.tile), std::string::npos)
         << rung.name << ": " << text;
   }
 }
@@ -126,7 +127,7 @@ TEST(Gemv, BadArgumentsAreRefused) {
   EXPECT_EQ(message(whole, none, whole, 1, 1), "gemv: b is null");
   EXPECT_EQ(message(whole, whole, none, 1, 1), "gemv: c is null");
   EXPECT_EQ(message(whole, whole + 1, whole, 1, 1), "gemv: b is not aligned to 16 bytes");
-  EXPECT_NE(message(whole, whole, whole, huge, 2).find("64-bit size"), std::string::npos);
+  EXPECT_NE(message(whole, whole, whole, huge, 2).find("64-bit difference"), std::string::npos);
   EXPECT_EQ(message(whole, whole, whole, 32 * max_grid_blocks + 1, 1),
             "gemv: 68719476705 elements need more than 2147483647 blocks of 32");
 }
