@@ -13,7 +13,6 @@
 #include "benchmarks/gemm_arithmetic.hpp"
 #include "kernels/gemm/cublaslt.hpp"
 #include "kernels/gemm/gemm.hpp"
-#include "kernels/gemm/gemv.hpp"
 #include "kernels/gemm/ladder.hpp"
 #include "kernels/gemm/tensor.hpp"
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the upper rungs of the fp32 ladder fetch their tiles: 16 bytes at a time where rows allow it,
-// 4 where they do not, zeros past the edges, and asynchronously (cp.async, sm_80 and newer).
+// How the upper rungs fetch their tiles: 16 bytes at a time where rows allow it, 4 where they do
+// not, zeros past the edges, and asynchronously (cp.async, sm_80 and newer).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-
-#include "kernels/gemm/async.cuh"
 
 namespace warpgauge::kernels {
 
@@ -46,12 +44,16 @@ __device__ inline void store_four(float* to, std::size_t left, float4 values) {
   }
 }
 
+__device__ inline unsigned shared_address(const void* shared) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+}
+
 /// Starts a copy of kBytes, 4 or 16, from device into shared memory, or of zeros where `exists` is
 /// false: nothing is read then. 16 bytes pass the L1 by: every block reads its tiles once.
-template <unsigned kBytes>
-__device__ inline void copy_async(float* to, const float* from, bool exists) {
+template <unsigned kBytes, class To, class From>
+__device__ inline void copy_async(To* to, const From* from, bool exists) {
   static_assert(kBytes == 4 || kBytes == 16);
-  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  const unsigned address = shared_address(to);
   const unsigned bytes = exists ? kBytes : 0;
   if constexpr (kBytes == 16) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from),
@@ -69,7 +71,7 @@ __device__ inline void copy_async(float* to, const float* from, bool exists) {
 template <unsigned kBytes>
 __device__ inline void copy_async_if(bool wanted, float* to, const float* from) {
   static_assert(kBytes == 4 || kBytes == 16);
-  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  const unsigned address = shared_address(to);
   if constexpr (kBytes == 16) {
     asm volatile(
         "{\n.reg .pred wanted;\nsetp.ne.u32 wanted, %2, 0;\n"
@@ -83,6 +85,18 @@ __device__ inline void copy_async_if(bool wanted, float* to, const float* from) 
         "l"(from), "r"(static_cast<unsigned>(wanted))
         : "memory");
   }
+}
+
+/// Ends a group of copies: those started since the last call.
+__device__ inline void commit_copies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/// Waits until at most kLeft groups of this thread's copies are under way. What other threads
+/// copied is there after a barrier behind it.
+template <unsigned kLeft>
+__device__ inline void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
 }
 
 }  // namespace warpgauge::kernels

@@ -95,6 +95,13 @@ template <class T>
 void gemm_reference(const T* a, const T* b, double* expected, GemmShape shape, std::size_t first,
                     std::size_t count, cudaStream_t stream, GemmB layout = GemmB::row_major);
 
+/// GEMM of one row, as decoding has them, without a library: C[1,n] = A[1,k] * B[k,n], 2 k n flops.
+/// T: __half or __nv_bfloat16; sums in fp32, rounded to T once. b begins at a multiple of 16 bytes.
+/// Where n is no multiple of 8, rows begin between 16 bytes and are read element by element.
+/// n <= 32 * (2^31 - 1).
+template <class T>
+void gemv(const T* a, const T* b, T* c, std::size_t n, std::size_t k, cudaStream_t stream);
+
 /// Version of the cuBLAS in use, which may be another than the one compiled against: "13.1.0".
 /// Throws std::runtime_error when cuBLAS fails.
 std::string cublas_version();

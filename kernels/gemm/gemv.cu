@@ -2,7 +2,7 @@
 // A block makes 32 outputs: its threads go down the rows of B with 16-byte loads, several in
 // flight, and add up at the end. Bound by device memory: B is read once and nothing of it used
 // twice.
-#include "kernels/gemm/gemv.hpp"
+#include <cuda_fp16.h>
 
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/gemm/gemv.hpp"
+#include "kernels/gemm/gemm.hpp"
 
 #include "kernels/device_test.hpp"
 #include "kernels/gemm/gemm.hpp"

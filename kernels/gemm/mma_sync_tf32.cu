@@ -5,7 +5,6 @@
 // 311 TFLOP/s on an H200; without the rounding it is a twentieth faster.
 #include "kernels/gemm/launch.cuh"
 #include "kernels/gemm/tensor.hpp"
-#include "kernels/gemm/tensor_stages.cuh"
 #include "kernels/gemm/tensor_tiles.cuh"
 
 namespace warpgauge::kernels {

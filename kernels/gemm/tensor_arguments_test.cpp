@@ -11,7 +11,6 @@
 #include <warpgauge/testing/refusal.hpp>
 #include "kernels/gemm/arguments.hpp"
 #include "kernels/gemm/cublaslt.hpp"
-#include "kernels/gemm/gemv.hpp"
 #include "kernels/gemm/tensor.hpp"
 
 namespace warpgauge::kernels {

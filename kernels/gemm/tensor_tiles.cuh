@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the tensor-core rungs share on the device: tiles of A and B on their way to shared memory,
-// and which tile of C a block makes.
+// which tile of C a block makes, and how it goes through k, stages ahead of what is multiplied.
 #pragma once
 
 #include <cstddef>
 #include <cstring>
 
 #include "kernels/gemm/arguments.hpp"
-#include "kernels/gemm/async.cuh"
+#include "kernels/gemm/copies.cuh"
 
 namespace warpgauge::kernels {
 
@@ -43,17 +43,6 @@ __device__ inline unsigned padded(unsigned row, unsigned chunk) {
   return (row * (Chunks + 1) + chunk) * chunk_bytes;
 }
 
-__device__ inline unsigned shared_address(const void* shared) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
-}
-
-/// Begins to copy a chunk from global to shared memory, past the registers; zeros unless inside.
-__device__ inline void copy_chunk_async(void* to, const void* from, bool inside) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
-               "r"(inside ? chunk_bytes : 0)
-               : "memory");
-}
-
 /// Begins to copy slice `slice` of `Slices` of a tile to shared memory: Rows x Columns elements
 /// from `origin` on, of a row-major matrix with `stride` elements a row, by all Threads of the
 /// block. Zeros stand for what is past the first `rows` rows or `columns` columns. ChunkOffset:
@@ -79,7 +68,7 @@ __device__ inline void copy_tile(unsigned char* tile, const T* __restrict__ orig
     const T* const from = own + pass * rows_at_once * stride;
     unsigned char* const to = tile + offset_of(row, chunk);
     if constexpr (WholeChunks) {
-      copy_chunk_async(to, from, row < rows && column < columns);
+      copy_async<chunk_bytes>(to, from, row < rows && column < columns);
     } else {
       T elements[per_chunk];
 #pragma unroll
@@ -155,6 +144,38 @@ __device__ inline GemmTile tile_of_block(std::size_t tile_rows, std::size_t tile
   const std::size_t rows = rows_left < group ? rows_left : group;
   const std::size_t index = blockIdx.x % in_group;
   return {first_row + index % rows, index / rows};
+}
+
+/// Goes through `terms` terms of k, a stage of Tile::k after the other. copy_stage(stage, slot)
+/// begins to copy a stage; do_step(slot, step, next, free) loads the fragments of a step of the
+/// stage in `slot`, multiplies those of the step before, and begins to copy its slice of stage
+/// `next` to slot `free`, past the end too. The fragments of the last step are left to multiply,
+/// and its last copies to wait for.
+template <class Tile, unsigned Steps, class CopyStage, class DoStep>
+__device__ inline void go_through_stages(std::size_t terms, const CopyStage& copy_stage,
+                                         const DoStep& do_step) {
+  static_assert(Steps % 2 == 0, "the two sets of fragments alternate across stages");
+  const std::size_t stages = (terms + Tile::k - 1) / Tile::k;
+#pragma unroll
+  for (unsigned stage = 0; stage < Tile::stages - 1; ++stage) {
+    copy_stage(stage, stage);
+    commit_copies();
+  }
+  unsigned read = 0;
+  unsigned write = Tile::stages - 1;
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    // This stage has arrived, and nobody reads the one before it any more: its last fragments are
+    // in registers, and multiplied while this one's first ones are on their way.
+    wait_for_copies<Tile::stages - 2>();
+    __syncthreads();
+#pragma unroll
+    for (unsigned step = 0; step < Steps; ++step) {
+      do_step(read, step, stage + Tile::stages - 1, write);
+    }
+    commit_copies();
+    write = read;
+    read = read + 1 == Tile::stages ? 0 : read + 1;
+  }
 }
 
 }  // namespace warpgauge::kernels

@@ -9,7 +9,6 @@
 
 #include "kernels/gemm/launch.cuh"
 #include "kernels/gemm/tensor.hpp"
-#include "kernels/gemm/tensor_stages.cuh"
 #include "kernels/gemm/tensor_tiles.cuh"
 
 namespace warpgauge::kernels {
