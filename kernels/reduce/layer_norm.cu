@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The row stays in registers between its three uses (mean, variance about it, result): one read and
 // one write of device memory, which bounds it; gamma and beta come from the caches.
-#include <warpgauge/cuda/check.hpp>
 #include "kernels/reduce/row_in_registers.cuh"
 #include "kernels/reduce/row_launch.cuh"
 
@@ -92,11 +91,11 @@ void layer_norm(const T* in, const T* gamma, const T* beta, T* out, RowsShape sh
   if (shape.rows == 0 || shape.columns == 0) {
     return;
   }
-  require_held_rows("layer_norm", shape, sizeof(T));
-  require_pointer("layer_norm", "in", in, sizeof(uint4));
-  require_pointer("layer_norm", "gamma", gamma, sizeof(uint4));
-  require_pointer("layer_norm", "beta", beta, sizeof(uint4));
-  require_pointer("layer_norm", "out", out, sizeof(uint4));
+  require_held_rows<T>("layer_norm", shape);
+  require_arrays("layer_norm", {{"in", in, sizeof(uint4)},
+                                {"gamma", gamma, sizeof(uint4)},
+                                {"beta", beta, sizeof(uint4)},
+                                {"out", out, sizeof(uint4)}});
   with_row_shape<T>(shape, [&]<class Shape>(Shape, unsigned row_vectors) {
     launch_rows<Shape, layer_norm_kernel<T, Shape>>("layer_norm", shape.rows, stream, in, gamma,
                                                     beta, out, shape.rows, row_vectors, epsilon);

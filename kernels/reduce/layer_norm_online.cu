@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include <warpgauge/cuda/check.hpp>
-#include "kernels/reduce/row_arguments.hpp"
+#include "kernels/arguments.hpp"
+#include "kernels/reduce/block_tree.cuh"
+#include "kernels/reduce/rows.hpp"
 
 namespace warpgauge::kernels {
 
@@ -41,13 +43,7 @@ __global__ __launch_bounds__(welford_threads) void layer_norm_online_kernel(
       seen.mean += apart / seen.count;
       seen.squares += apart * (x - seen.mean);
     }
-    of_thread[threadIdx.x] = seen;
-    for (unsigned half = welford_threads / 2; half > 0; half /= 2) {
-      __syncthreads();
-      if (threadIdx.x < half) {
-        of_thread[threadIdx.x] = combine(of_thread[threadIdx.x], of_thread[threadIdx.x + half]);
-      }
-    }
+    combine_as_tree(of_thread, seen, combine);
     __syncthreads();
     const Moments all = of_thread[0];
     const float scale = rsqrtf(all.squares / all.count + epsilon);
@@ -65,13 +61,10 @@ void layer_norm_online(const T* in, const T* gamma, const T* beta, T* out, RowsS
   if (shape.rows == 0 || shape.columns == 0) {
     return;
   }
-  require_rows("layer_norm_online", shape, sizeof(T));
+  require_countable("layer_norm_online", shape.rows, shape.columns, sizeof(T));
   // A thread counts the elements that it saw in a float.
   require_at_most("layer_norm_online", shape.columns, std::size_t{welford_threads} << 24);
-  require_pointer("layer_norm_online", "in", in, alignof(T));
-  require_pointer("layer_norm_online", "gamma", gamma, alignof(T));
-  require_pointer("layer_norm_online", "beta", beta, alignof(T));
-  require_pointer("layer_norm_online", "out", out, alignof(T));
+  require_arrays("layer_norm_online", {{"in", in}, {"gamma", gamma}, {"beta", beta}, {"out", out}});
   const auto blocks = static_cast<unsigned>(std::min(shape.rows, max_grid_blocks));
   layer_norm_online_kernel<<<blocks, welford_threads, 0, stream>>>(in, gamma, beta, out, shape.rows,
                                                                    shape.columns, epsilon);

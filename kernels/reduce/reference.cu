@@ -3,6 +3,7 @@
 // load.
 #include <warpgauge/cuda/arguments.hpp>
 #include <warpgauge/cuda/check.hpp>
+#include "kernels/reduce/block_tree.cuh"
 #include "kernels/reduce/reduce.hpp"
 
 namespace warpgauge::kernels {
@@ -55,13 +56,7 @@ __global__ __launch_bounds__(reduce_reference_threads) void reduce_reference_ker
       value = Reference::combine(value, loaded[j]);
     }
   }
-  values[threadIdx.x] = value;
-  for (unsigned half = reduce_reference_threads / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < half) {
-      values[threadIdx.x] = Reference::combine(values[threadIdx.x], values[threadIdx.x + half]);
-    }
-  }
+  combine_as_tree(values, value, Reference::combine);
   if (threadIdx.x == 0) {
     *expected = values[0];
   }

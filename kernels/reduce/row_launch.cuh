@@ -3,12 +3,29 @@
 #pragma once
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 
 #include <warpgauge/cuda/check.hpp>
-#include "kernels/reduce/row_arguments.hpp"
+#include "kernels/arguments.hpp"
 #include "kernels/reduce/row_in_registers.cuh"
+#include "kernels/reduce/rows.hpp"
 
 namespace warpgauge::kernels {
+
+/// Throws std::invalid_argument for a row of T that registers do not hold, or of no whole number of
+/// 16-byte vectors, and where a signed 64-bit difference does not count the bytes of the matrix.
+template <class T>
+void require_held_rows(const char* launcher, RowsShape shape) {
+  require_countable(launcher, shape.rows, shape.columns, sizeof(T));
+  constexpr std::size_t most = most_held_row_bytes / sizeof(T);
+  if (shape.columns > most || shape.columns % vector_elements<T> != 0) {
+    throw std::invalid_argument(std::string(launcher) + ": rows of " +
+                                std::to_string(shape.columns) + "; it takes multiples of " +
+                                std::to_string(vector_elements<T>) + " up to " +
+                                std::to_string(most));
+  }
+}
 
 /// A block or cluster a row, up to what a grid holds; the kernel goes round for the rest.
 template <class Shape, auto kernel, class... Arguments>

@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include <warpgauge/cuda/check.hpp>
-#include "kernels/reduce/row_arguments.hpp"
+#include "kernels/arguments.hpp"
+#include "kernels/reduce/block_tree.cuh"
+#include "kernels/reduce/rows.hpp"
 
 namespace warpgauge::kernels {
 
@@ -12,20 +14,15 @@ inline constexpr unsigned row_reference_threads = 512;
 
 /// fold over value(i) of all columns, in every thread; scratch is the block's.
 template <class Value, class Fold>
-__device__ double over_row(std::size_t columns, double start, double* scratch, const Value& value,
+__device__ double over_row(std::size_t columns, double start,
+                           double (&scratch)[row_reference_threads], const Value& value,
                            const Fold& fold) {
   double result = start;
   for (std::size_t i = threadIdx.x; i < columns; i += row_reference_threads) {
     result = fold(result, value(i));
   }
   __syncthreads();  // scratch may still be read from before
-  scratch[threadIdx.x] = result;
-  for (unsigned half = row_reference_threads / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < half) {
-      scratch[threadIdx.x] = fold(scratch[threadIdx.x], scratch[threadIdx.x + half]);
-    }
-  }
+  combine_as_tree(scratch, result, fold);
   __syncthreads();
   return scratch[0];
 }
@@ -87,53 +84,46 @@ __global__ __launch_bounds__(row_reference_threads) void layer_norm_reference_ke
 
 namespace {
 
-/// Rows that the window touches, and a block for each, up to what a grid holds.
-struct RowsGrid {
-  RowsGrid(RowsWindow window)
-      : rows((window.first + window.count - 1) / window.columns - window.first / window.columns +
-             1),
-        blocks(static_cast<unsigned>(std::min(rows, max_grid_blocks))) {}
-  std::size_t rows;
-  unsigned blocks;
-};
+/// Calls launch(rows that the window touches, a block for each up to what a grid holds).
+template <class Launch>
+void launch_over(const char* launcher, RowsShape shape, RowsWindow window,
+                 std::initializer_list<Array> arrays, const Launch& launch) {
+  if (window.count == 0 || shape.rows == 0 || shape.columns == 0) {
+    return;
+  }
+  require_countable(launcher, shape.rows, shape.columns, sizeof(double));
+  require_window(launcher, window.first, window.count, shape.rows * shape.columns, "the matrix");
+  require_arrays(launcher, arrays);
+  const std::size_t last = window.first + window.count - 1;
+  const std::size_t rows = last / shape.columns - window.first / shape.columns + 1;
+  launch(rows, static_cast<unsigned>(std::min(rows, max_grid_blocks)));
+  WARPGAUGE_CHECK(cudaGetLastError());
+}
 
 }  // namespace
 
 template <class T>
 void softmax_reference(const T* in, double* expected, RowsShape shape, std::size_t first,
                        std::size_t count, cudaStream_t stream) {
-  if (count == 0 || shape.rows == 0 || shape.columns == 0) {
-    return;
-  }
-  require_rows("softmax_reference", shape, sizeof(double));
-  require_window("softmax_reference", first, count, shape.rows * shape.columns, "the matrix");
-  require_pointer("softmax_reference", "in", in, alignof(T));
-  require_pointer("softmax_reference", "expected", expected, alignof(double));
   const RowsWindow window{shape.columns, first, count};
-  const RowsGrid grid(window);
-  softmax_reference_kernel<<<grid.blocks, row_reference_threads, 0, stream>>>(in, expected, window,
-                                                                              grid.rows);
-  WARPGAUGE_CHECK(cudaGetLastError());
+  launch_over("softmax_reference", shape, window, {{"in", in}, {"expected", expected}},
+              [&](std::size_t rows, unsigned blocks) {
+                softmax_reference_kernel<<<blocks, row_reference_threads, 0, stream>>>(
+                    in, expected, window, rows);
+              });
 }
 
 template <class T>
 void layer_norm_reference(const T* in, const T* gamma, const T* beta, double* expected,
                           RowsShape shape, float epsilon, std::size_t first, std::size_t count,
                           cudaStream_t stream) {
-  if (count == 0 || shape.rows == 0 || shape.columns == 0) {
-    return;
-  }
-  require_rows("layer_norm_reference", shape, sizeof(double));
-  require_window("layer_norm_reference", first, count, shape.rows * shape.columns, "the matrix");
-  require_pointer("layer_norm_reference", "in", in, alignof(T));
-  require_pointer("layer_norm_reference", "gamma", gamma, alignof(T));
-  require_pointer("layer_norm_reference", "beta", beta, alignof(T));
-  require_pointer("layer_norm_reference", "expected", expected, alignof(double));
   const RowsWindow window{shape.columns, first, count};
-  const RowsGrid grid(window);
-  layer_norm_reference_kernel<<<grid.blocks, row_reference_threads, 0, stream>>>(
-      in, gamma, beta, expected, window, grid.rows, static_cast<double>(epsilon));
-  WARPGAUGE_CHECK(cudaGetLastError());
+  launch_over("layer_norm_reference", shape, window,
+              {{"in", in}, {"gamma", gamma}, {"beta", beta}, {"expected", expected}},
+              [&](std::size_t rows, unsigned blocks) {
+                layer_norm_reference_kernel<<<blocks, row_reference_threads, 0, stream>>>(
+                    in, gamma, beta, expected, window, rows, static_cast<double>(epsilon));
+              });
 }
 
 template void softmax_reference(const float*, double*, RowsShape, std::size_t, std::size_t,

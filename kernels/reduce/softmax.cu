@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The row stays in registers between its three uses (largest element, sum, result): one read and
 // one write of device memory, which bounds it.
-#include <warpgauge/cuda/check.hpp>
 #include "kernels/reduce/row_in_registers.cuh"
 #include "kernels/reduce/row_launch.cuh"
 
@@ -71,9 +70,8 @@ void softmax(const T* in, T* out, RowsShape shape, cudaStream_t stream) {
   if (shape.rows == 0 || shape.columns == 0) {
     return;
   }
-  require_held_rows("softmax", shape, sizeof(T));
-  require_pointer("softmax", "in", in, sizeof(uint4));
-  require_pointer("softmax", "out", out, sizeof(uint4));
+  require_held_rows<T>("softmax", shape);
+  require_arrays("softmax", {{"in", in, sizeof(uint4)}, {"out", out, sizeof(uint4)}});
   with_row_shape<T>(shape, [&]<class Shape>(Shape, unsigned row_vectors) {
     launch_rows<Shape, softmax_kernel<T, Shape>>("softmax", shape.rows, stream, in, out, shape.rows,
                                                  row_vectors);

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include <warpgauge/cuda/check.hpp>
-#include "kernels/reduce/row_arguments.hpp"
+#include "kernels/arguments.hpp"
+#include "kernels/reduce/block_tree.cuh"
+#include "kernels/reduce/rows.hpp"
 
 namespace warpgauge::kernels {
 
@@ -45,13 +47,7 @@ __global__ __launch_bounds__(online_threads) void softmax_online_kernel(const T*
         seen.sum += __expf(x - seen.largest);
       }
     }
-    of_thread[threadIdx.x] = seen;
-    for (unsigned half = online_threads / 2; half > 0; half /= 2) {
-      __syncthreads();
-      if (threadIdx.x < half) {
-        of_thread[threadIdx.x] = combine(of_thread[threadIdx.x], of_thread[threadIdx.x + half]);
-      }
-    }
+    combine_as_tree(of_thread, seen, combine);
     __syncthreads();
     const Normaliser all = of_thread[0];
     const float scale = 1.0F / all.sum;
@@ -67,9 +63,8 @@ void softmax_online(const T* in, T* out, RowsShape shape, cudaStream_t stream) {
   if (shape.rows == 0 || shape.columns == 0) {
     return;
   }
-  require_rows("softmax_online", shape, sizeof(T));
-  require_pointer("softmax_online", "in", in, alignof(T));
-  require_pointer("softmax_online", "out", out, alignof(T));
+  require_countable("softmax_online", shape.rows, shape.columns, sizeof(T));
+  require_arrays("softmax_online", {{"in", in}, {"out", out}});
   const auto blocks = static_cast<unsigned>(std::min(shape.rows, max_grid_blocks));
   softmax_online_kernel<<<blocks, online_threads, 0, stream>>>(in, out, shape.rows, shape.columns);
   WARPGAUGE_CHECK(cudaGetLastError());
