@@ -144,7 +144,7 @@ CubHistogram::CubHistogram(std::size_t most_keys)
 void CubHistogram::operator()(const std::int32_t* keys, std::int32_t* bins, std::size_t n,
                               BinOf bin_of, cudaStream_t stream) {
   require_at_most("CubHistogram", n, most_keys_);
-  require_histogram("CubHistogram", keys, alignof(std::int32_t), bins, n);
+  require_histogram("CubHistogram", n, {"keys", keys}, {"bins", bins});
   std::size_t bytes = storage_.size_bytes();
   WARPGAUGE_CHECK(histogram(storage_.data(), bytes, keys, bins, n, bin_of, stream));
 }

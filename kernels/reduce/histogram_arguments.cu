@@ -9,17 +9,12 @@ __global__ __launch_bounds__(histogram_bins) void clear_bins_kernel(std::int32_t
   bins[threadIdx.x] = 0;
 }
 
-void require_histogram(const char* launcher, std::size_t n) {
+void require_histogram(const char* launcher, std::size_t n, const Array& keys, const Array& bins) {
   require_at_most(launcher, n, 2'147'483'647);
-}
-
-void require_histogram(const char* launcher, const std::int32_t* keys, std::size_t keys_alignment,
-                       const std::int32_t* bins, std::size_t n) {
-  require_histogram(launcher, n);
   if (n > 0) {
-    require_pointer(launcher, "keys", keys, keys_alignment);
+    require_arrays(launcher, {keys});
   }
-  require_pointer(launcher, "bins", bins, alignof(std::int32_t));
+  require_arrays(launcher, {bins});
 }
 
 void clear_bins(std::int32_t* bins, cudaStream_t stream) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One atomic addition in device memory a key: what is written first. Bound by the L2's atomic
 // units, and where keys agree by the one that has their bin.
-#include <warpgauge/cuda/check.hpp>
+#include "kernels/launch_elements.cuh"
 #include "kernels/reduce/histogram_arguments.hpp"
 
 namespace warpgauge::kernels {
@@ -19,14 +19,10 @@ __global__ __launch_bounds__(histogram_threads) void histogram_global_kernel(
 
 void histogram_global(const std::int32_t* keys, std::int32_t* bins, std::size_t n, BinOf bin_of,
                       cudaStream_t stream) {
-  require_histogram("histogram_global", keys, alignof(std::int32_t), bins, n);
+  require_histogram("histogram_global", n, {"keys", keys}, {"bins", bins});
   clear_bins(bins, stream);
-  if (n == 0) {
-    return;
-  }
-  const unsigned blocks = blocks_for("histogram_global", n, histogram_threads);
-  histogram_global_kernel<<<blocks, histogram_threads, 0, stream>>>(keys, bins, n, bin_of);
-  WARPGAUGE_CHECK(cudaGetLastError());
+  launch_elements({"histogram_global", n, histogram_threads}, {}, stream, histogram_global_kernel,
+                  keys, bins, n, bin_of);
 }
 
 }  // namespace warpgauge::kernels

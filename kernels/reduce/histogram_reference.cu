@@ -30,11 +30,7 @@ __global__ __launch_bounds__(histogram_reference_threads) void histogram_referen
 
 void histogram_reference(const std::int32_t* keys, double* expected, std::size_t n, BinOf bin_of,
                          cudaStream_t stream) {
-  require_histogram("histogram_reference", n);
-  if (n > 0) {
-    require_pointer("histogram_reference", "keys", keys, alignof(std::int32_t));
-  }
-  require_pointer("histogram_reference", "expected", expected, alignof(double));
+  require_histogram("histogram_reference", n, {"keys", keys}, {"expected", expected});
   histogram_reference_kernel<<<histogram_bins, histogram_reference_threads, 0, stream>>>(
       keys, expected, n, bin_of);
   WARPGAUGE_CHECK(cudaGetLastError());

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Atomic additions in shared memory, where a warp's equal keys are added at once, and one in device
 // memory a block and bin. Bound by shared-memory atomics, or by device memory where the keys agree.
-#include <algorithm>
-
-#include <warpgauge/cuda/check.hpp>
-#include <warpgauge/cuda/current_device.hpp>
+#include "kernels/launch_elements.cuh"
 #include "kernels/reduce/histogram_arguments.hpp"
 
 namespace warpgauge::kernels {
@@ -71,17 +68,10 @@ __global__ __launch_bounds__(Shape::threads) void histogram_shared_kernel(
 void histogram_shared(const std::int32_t* keys, std::int32_t* bins, std::size_t n, BinOf bin_of,
                       cudaStream_t stream) {
   using Shape = HistogramShape<1024, 4, 8, 1>;
-  require_histogram("histogram_shared", keys, sizeof(int4), bins, n);
+  require_histogram("histogram_shared", n, {"keys", keys, sizeof(int4)}, {"bins", bins});
   clear_bins(bins, stream);
-  if (n == 0) {
-    return;
-  }
-  constexpr std::size_t block_keys = std::size_t{Shape::threads} * Shape::vectors * 4;
-  const std::size_t blocks = std::min<std::size_t>((n - 1) / block_keys + 1,
-                                                   std::size_t{sm_count()} * Shape::blocks_per_sm);
-  histogram_shared_kernel<Shape>
-      <<<static_cast<unsigned>(blocks), Shape::threads, 0, stream>>>(keys, bins, n, bin_of);
-  WARPGAUGE_CHECK(cudaGetLastError());
+  launch_elements({"histogram_shared", n, Shape::threads, Shape::vectors * 4, Shape::blocks_per_sm},
+                  {}, stream, histogram_shared_kernel<Shape>, keys, bins, n, bin_of);
 }
 
 }  // namespace warpgauge::kernels

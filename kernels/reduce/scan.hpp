@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include <warpgauge/cuda/device_array.hpp>
+#include "kernels/arguments.hpp"
 
 namespace warpgauge::kernels {
 
@@ -28,7 +29,10 @@ class ScanStorage {
 
  protected:
   void require(const std::int32_t* in, const std::int32_t* out, std::size_t n,
-               std::size_t alignment = alignof(std::int32_t)) const;
+               std::size_t alignment = alignof(std::int32_t)) const {
+    require_at_most(owner_, n, most_elements_);
+    require_arrays(owner_, {{"in", in, alignment}, {"out", out, alignment}});
+  }
 
   const char* owner_;
   std::size_t most_elements_;

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include <warpgauge/cuda/arguments.hpp>
 #include <warpgauge/cuda/check.hpp>
-#include <warpgauge/cuda/device_array.hpp>
 #include "kernels/reduce/scan.hpp"
 
 namespace warpgauge::kernels {

@@ -3,7 +3,6 @@
 // the run came to is carried to the next. Bound by what one SM can load.
 #include <limits>
 
-#include <warpgauge/cuda/arguments.hpp>
 #include <warpgauge/cuda/check.hpp>
 #include "kernels/reduce/scan.hpp"
 
@@ -58,8 +57,7 @@ void scan_reference(const std::int32_t* in, double* expected, std::size_t first,
   constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / sizeof(double);
   require_at_most("scan_reference", first, most);
   require_at_most("scan_reference", count, most - first);
-  require_pointer("scan_reference", "in", in, alignof(std::int32_t));
-  require_pointer("scan_reference", "expected", expected, alignof(double));
+  require_arrays("scan_reference", {{"in", in}, {"expected", expected}});
   scan_reference_kernel<<<1, scan_reference_threads, 0, stream>>>(in, expected, first, count);
   WARPGAUGE_CHECK(cudaGetLastError());
 }

@@ -12,7 +12,6 @@
 #include <stdexcept>
 #include <string>
 
-#include <warpgauge/cuda/arguments.hpp>
 #include <warpgauge/cuda/check.hpp>
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/reduce/scan.hpp"
@@ -65,8 +64,7 @@ float dot_thrust(const float* a, const float* b, std::size_t n, cudaStream_t str
   if (n == 0) {
     return 0;
   }
-  require_pointer("dot_thrust", "a", a, alignof(float));
-  require_pointer("dot_thrust", "b", b, alignof(float));
+  require_arrays("dot_thrust", {{"a", a}, {"b", b}});
   require_at_most("dot_thrust", n, most_floats);
   return thrust::inner_product(thrust::cuda::par.on(stream), a, a + n, b, 0.0F);
 }
