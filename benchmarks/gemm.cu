@@ -115,7 +115,8 @@ GemmShape square(const GpuCase& gpu) {
 /// A rung of a ladder, a block of which takes `shared_bytes` of shared memory where that is more
 /// than every GPU has.
 template <class T>
-auto rung(Launcher<T> launch, const Arithmetic& arithmetic, std::size_t shared_bytes = 0) {
+auto rung(Launcher<T> launch, std::size_t shared_bytes = 0,
+          const Arithmetic& arithmetic = of_elements<T>()) {
   return [=](GpuCase& gpu) {
     require_shared_memory(gpu.device(), shared_bytes);
     const GemmShape shape = square(gpu);
@@ -135,13 +136,14 @@ void multiply_by_cublas(GpuCase& gpu, GemmShape shape, std::size_t batch,
 }
 
 template <class T>
-auto by_cublas(const Arithmetic& arithmetic, CacheState cache_state = CacheState::cold) {
+auto by_cublas(const Arithmetic& arithmetic = of_elements<T>(),
+               CacheState cache_state = CacheState::cold) {
   return [=](GpuCase& gpu) { multiply_by_cublas<T>(gpu, square(gpu), 1, arithmetic, cache_state); };
 }
 
 /// Many small products in one call.
 template <class T>
-auto batched(const Arithmetic& arithmetic) {
+auto batched(const Arithmetic& arithmetic = of_elements<T>()) {
   return [=](GpuCase& gpu) {
     multiply_by_cublas<T>(gpu, square(gpu), gpu.param("batch"), arithmetic);
   };
@@ -149,12 +151,10 @@ auto batched(const Arithmetic& arithmetic) {
 
 /// A few rows times a large matrix.
 template <class T>
-auto skinny(const Arithmetic& arithmetic) {
-  return [=](GpuCase& gpu) {
-    const std::size_t n = gpu.param("n");
-    multiply_by_cublas<T>(gpu, {gpu.param("m"), n, n}, 1, arithmetic, CacheState::cold,
-                          Traffic::device_read);
-  };
+void skinny(GpuCase& gpu) {
+  const std::size_t n = gpu.param("n");
+  multiply_by_cublas<T>(gpu, {gpu.param("m"), n, n}, 1, of_elements<T>(), CacheState::cold,
+                        Traffic::device_read);
 }
 
 /// One row, without a library.
@@ -173,63 +173,48 @@ using f16 = __half;
 
 // fp32 without tensor cores, from the first idea on. Bound by: see each rung's source. The slower
 // the kernel, the smaller its largest size.
+const Axes middle{{"n", {2048}, {256, 1024, 4096}}};
 const GpuBenchmark ladder[] = {
-    {"gemm/naive/f32", {{"n", {1024}, {256}}}, rung<float>(kernels::gemm_naive, fp32)},
-    {"gemm/coalesced/f32",
-     {{"n", {1024}, {256, 2048}}},
-     rung<float>(kernels::gemm_coalesced, fp32)},
-    {"gemm/tiled/f32", {{"n", {1024}, {256, 2048}}}, rung<float>(kernels::gemm_tiled, fp32)},
-    {"gemm/register_1d/f32",
-     {{"n", {2048}, {256, 1024, 4096}}},
-     rung<float>(kernels::gemm_register_1d, fp32)},
-    {"gemm/register_2d/f32",
-     {{"n", {2048}, {256, 1024, 4096}}},
-     rung<float>(kernels::gemm_register_2d, fp32)},
-    {"gemm/vectorized/f32",
-     {{"n", {2048}, {256, 1024, 4096}}},
-     rung<float>(kernels::gemm_vectorized, fp32)},
+    {"gemm/naive/f32", {{"n", {1024}, {256}}}, rung<float>(kernels::gemm_naive)},
+    {"gemm/coalesced/f32", {{"n", {1024}, {256, 2048}}}, rung<float>(kernels::gemm_coalesced)},
+    {"gemm/tiled/f32", {{"n", {1024}, {256, 2048}}}, rung<float>(kernels::gemm_tiled)},
+    {"gemm/register_1d/f32", middle, rung<float>(kernels::gemm_register_1d)},
+    {"gemm/register_2d/f32", middle, rung<float>(kernels::gemm_register_2d)},
+    {"gemm/vectorized/f32", middle, rung<float>(kernels::gemm_vectorized)},
     {"gemm/double_buffered/f32",
      {{"n", {2048}, {256, 1024, 4096, 8192}}},
-     rung<float>(kernels::gemm_double_buffered, fp32)},
+     rung<float>(kernels::gemm_double_buffered)},
     {"gemm/warp_tile/f32",
      {{"n", {4096}, {256, 512, 1024, 2048, 8192}}},
-     rung<float>(kernels::gemm_warp_tile, fp32)},
+     rung<float>(kernels::gemm_warp_tile)},
 };
 
 // On tensor cores by warps.
 const Axes large{{"n", {4096}, {256, 512, 1024, 2048, 8192}}};
 const Axes every_size{{"n", {}, {256, 512, 1024, 2048, 4096, 8192}}};
 const GpuBenchmark tensor_rungs[] = {
-    {"gemm/wmma/bf16",
-     {{"n", {2048}, {1024, 4096}}},
-     rung<bf16>(kernels::gemm_wmma<bf16>, of_elements<bf16>())},
-    {"gemm/wmma/f16",
-     {{"n", {}, {1024, 2048, 4096}}},
-     rung<f16>(kernels::gemm_wmma<f16>, of_elements<f16>())},
+    {"gemm/wmma/bf16", {{"n", {2048}, {1024, 4096}}}, rung<bf16>(kernels::gemm_wmma)},
+    {"gemm/wmma/f16", {{"n", {}, {1024, 2048, 4096}}}, rung<f16>(kernels::gemm_wmma)},
     {"gemm/wmma_staged/bf16", large,
-     rung<bf16>(kernels::gemm_wmma_staged<bf16>, of_elements<bf16>(),
-                kernels::gemm_wmma_staged_shared_bytes)},
+     rung<bf16>(kernels::gemm_wmma_staged, kernels::gemm_wmma_staged_shared_bytes)},
     {"gemm/wmma_staged/f16", every_size,
-     rung<f16>(kernels::gemm_wmma_staged<f16>, of_elements<f16>(),
-               kernels::gemm_wmma_staged_shared_bytes)},
+     rung<f16>(kernels::gemm_wmma_staged, kernels::gemm_wmma_staged_shared_bytes)},
     {"gemm/mma_sync/bf16", large,
-     rung<bf16>(kernels::gemm_mma_sync<bf16>, of_elements<bf16>(),
-                kernels::gemm_mma_sync_shared_bytes)},
+     rung<bf16>(kernels::gemm_mma_sync, kernels::gemm_mma_sync_shared_bytes)},
     {"gemm/mma_sync/f16", every_size,
-     rung<f16>(kernels::gemm_mma_sync<f16>, of_elements<f16>(),
-               kernels::gemm_mma_sync_shared_bytes)},
+     rung<f16>(kernels::gemm_mma_sync, kernels::gemm_mma_sync_shared_bytes)},
     {"gemm/mma_sync/tf32", large,
-     rung<float>(kernels::gemm_mma_sync_tf32, tf32, kernels::gemm_mma_sync_shared_bytes)},
+     rung<float>(kernels::gemm_mma_sync_tf32, kernels::gemm_mma_sync_shared_bytes, tf32)},
 };
 
 const ContextRegistration version{"cublas_version", kernels::cublas_version};
 
 const Axes two_sizes{{"n", {1024, 4096}, {256, 512, 2048, 8192}}};
 const GpuBenchmark libraries[] = {
-    {"gemm/cublas/f32", two_sizes, by_cublas<float>(fp32)},
+    {"gemm/cublas/f32", two_sizes, by_cublas<float>()},
     {"gemm/cublas/tf32", large, by_cublas<float>(tf32)},
-    {"gemm/cublas/f16", every_size, by_cublas<f16>(of_elements<f16>())},
-    {"gemm/cublas/bf16", two_sizes, by_cublas<bf16>(of_elements<bf16>())},
+    {"gemm/cublas/f16", every_size, by_cublas<f16>()},
+    {"gemm/cublas/bf16", two_sizes, by_cublas<bf16>()},
 };
 
 // 8-bit floats, B transposed, C as bf16. It has no ceiling but itself. Of the full suite alone, for
@@ -252,9 +237,9 @@ const GpuBenchmark fp8{"gemm/cublaslt/e4m3", every_size, [](GpuCase& gpu) {
 const Axes batches{{"batch", {64}, {512}}, {"n", {256}, {64, 128}}};
 const Axes batches_in_full{{"batch", {}, {64, 512}}, {"n", {}, {64, 128, 256}}};
 const GpuBenchmark in_batches[] = {
-    {"gemm/cublas_batched/bf16", batches, batched<bf16>(of_elements<bf16>())},
-    {"gemm/cublas_batched/f16", batches_in_full, batched<f16>(of_elements<f16>())},
-    {"gemm/cublas_batched/f32", batches_in_full, batched<float>(fp32)},
+    {"gemm/cublas_batched/bf16", batches, batched<bf16>()},
+    {"gemm/cublas_batched/f16", batches_in_full, batched<f16>()},
+    {"gemm/cublas_batched/f32", batches_in_full, batched<float>()},
     {"gemm/cublas_batched/tf32", batches_in_full, batched<float>(tf32)},
 };
 
@@ -262,9 +247,9 @@ const GpuBenchmark in_batches[] = {
 const Axes few_rows{{"m", {1}, {8, 16}}, {"n", {8192}, {4096}}};
 const Axes few_rows_in_full{{"m", {}, {1, 8, 16}}, {"n", {}, {4096, 8192}}};
 const GpuBenchmark with_few_rows[] = {
-    {"gemm/cublas_skinny/bf16", few_rows, skinny<bf16>(of_elements<bf16>())},
-    {"gemm/cublas_skinny/f16", few_rows_in_full, skinny<f16>(of_elements<f16>())},
-    {"gemm/cublas_skinny/f32", few_rows_in_full, skinny<float>(fp32)},
+    {"gemm/cublas_skinny/bf16", few_rows, skinny<bf16>},
+    {"gemm/cublas_skinny/f16", few_rows_in_full, skinny<f16>},
+    {"gemm/cublas_skinny/f32", few_rows_in_full, skinny<float>},
 };
 
 // The same of one row, without a library.

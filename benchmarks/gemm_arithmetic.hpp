@@ -19,7 +19,6 @@ struct Arithmetic {
   double relative_error = 0;  ///< of a product, before it is added: its mean, at most
   double spread = 0;          ///< of what else a product errs by: its standard deviation, at most
 };
-inline const Arithmetic fp32{"f32"};
 // A float of which 11 bits are left loses up to 2^-10 of its value, a product 2^-9, and a product
 // is 1.09 in the root mean square (half of that each where floats are rounded and not cut off).
 inline const Arithmetic tf32{"tf32", true, 0x1p-9, 1.09 * 0x1p-10};
