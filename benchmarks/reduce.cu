@@ -6,7 +6,6 @@
 
 #include <warpgauge/core/units.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
-#include "benchmarks/reduce_answer.hpp"
 #include "benchmarks/reduce_proof.hpp"
 #include "kernels/memory/transpose.hpp"
 #include "kernels/reduce/histogram.hpp"
@@ -17,22 +16,17 @@
 namespace {
 
 using namespace warpgauge;
-using kernels::BinOf;
-using kernels::CubDot;
-using kernels::CubHistogram;
-using kernels::CubMax;
-using kernels::CubScan;
-using kernels::CubSum;
-using kernels::GridReduction;
-using kernels::LookbackScan;
-using kernels::RowsShape;
-using kernels::ThrustScan;
-using kernels::TransposeShape;
+using namespace warpgauge::kernels;
 
 // Terms are of either sign and at most 2.25, so that partial sums of m terms are about 1.5 sqrt(m),
 // and the errors of n additions add up like a random walk, to about u sqrt(n) 1.5 sqrt(m) with the
 // thousands of terms that a thread adds: 0.1 at most. A term left out, or twice, is 0.25 or more.
 constexpr Tolerance less_than_a_term{.absolute = 0.2};
+
+/// As many floats as the benchmark's n.
+Buffer<float> floats(GpuCase& gpu) {
+  return gpu.input<float>(gpu.param("n"));
+}
 
 /// call(in..., out, n, stream) as an operation that only reads, 4 bytes an element and input, and
 /// leaves in `out` what reference(in..., expected, n, stream) writes.
@@ -51,14 +45,14 @@ template <class Call>
 void sum_by(GpuCase& gpu, const Call& call) {
   const auto in = floats(gpu);
   const auto out = gpu.output<float>(1);
-  gpu.replay(reducing(gpu, less_than_a_term, kernels::sum_reference, call, out, in));
+  gpu.replay(reducing(gpu, less_than_a_term, sum_reference, call, out, in));
 }
 
 template <class Call>
 void max_by(GpuCase& gpu, const Call& call) {
   const auto in = floats(gpu);
   const auto out = gpu.output<float>(1);
-  const Operation operation = reducing(gpu, {}, kernels::max_reference, call, out, in);
+  const Operation operation = reducing(gpu, {}, max_reference, call, out, in);
   verify_largest(gpu, in, out, call);  // last, for it overwrites `out`
   gpu.replay(operation);
 }
@@ -68,7 +62,7 @@ void dot_by(GpuCase& gpu, const Call& call) {
   const auto a = floats(gpu);
   const auto b = floats(gpu);
   const auto out = gpu.output<float>(1);
-  gpu.replay(reducing(gpu, less_than_a_term, kernels::dot_reference, call, out, a, b));
+  gpu.replay(reducing(gpu, less_than_a_term, dot_reference, call, out, a, b));
 }
 
 /// A library's object, made for n elements, as a call.
@@ -103,25 +97,37 @@ const GpuBenchmark reductions[] = {
     {"reduce/max_cub/f32", beside, [](GpuCase& gpu) { max_by(gpu, made_for<CubMax>(gpu)); }},
 };
 
+/// Measures call(in..., n, stream), which waits and returns what reference(in..., expected, n,
+/// stream) writes: time of the host, launch to answer. Bound by the call for a small n, for a large
+/// one by reading device memory once.
+template <class Reference, class Call, class... Input>
+void answer(GpuCase& gpu, Tolerance tolerance, const Reference& reference, const Call& call,
+            const Input&... in) {
+  const std::size_t n = gpu.param("n");
+  const auto out = gpu.output<float>(1, Memory::pinned);
+  gpu.moves_bytes(sizeof...(in) * n * sizeof(float), Traffic::device_read);
+  gpu.verify(out, tolerance, [=](const Iteration& at, Window /*whole*/, double* expected) {
+    reference(in[at]..., expected, n, at.stream);
+  });
+  gpu.host_calls([=](const Iteration& at) { *out[at] = call(in[at]..., n, at.stream); });
+}
+
 // Thrust allocates, waits and returns its result.
 const Axes answered{{"n", {}, {64 << 10, 16 << 20, 256 << 20}}};
 const GpuBenchmark by_thrust[] = {
     {"reduce/sum_thrust_call/f32", answered,
-     [](GpuCase& gpu) {
-       answer(gpu, less_than_a_term, kernels::sum_reference, kernels::sum_thrust, floats(gpu));
-     }},
+     [](GpuCase& gpu) { answer(gpu, less_than_a_term, sum_reference, sum_thrust, floats(gpu)); }},
     {"reduce/dot_thrust_call/f32", answered,
      [](GpuCase& gpu) {
        const auto a = floats(gpu);
-       answer(gpu, less_than_a_term, kernels::dot_reference, kernels::dot_thrust, a, floats(gpu));
+       answer(gpu, less_than_a_term, dot_reference, dot_thrust, a, floats(gpu));
      }},
     {"reduce/max_thrust_call/f32", answered,
      [](GpuCase& gpu) {
        const auto in = floats(gpu);
-       verify_largest(gpu, in, [=](const Iteration& at) {
-         return kernels::max_thrust(in[at], in.count(), at.stream);
-       });
-       answer(gpu, {}, kernels::max_reference, kernels::max_thrust, in);
+       verify_largest(
+           gpu, in, [=](const Iteration& at) { return max_thrust(in[at], in.count(), at.stream); });
+       answer(gpu, {}, max_reference, max_thrust, in);
      }},
 };
 
@@ -134,7 +140,7 @@ constexpr float epsilon = 1e-5F;
 template <class T>
 RowsShape rows_of(const GpuCase& gpu, bool holds_rows) {
   const std::size_t columns = gpu.param("columns");
-  if (columns * sizeof(T) > kernels::most_held_row_bytes_of_a_block && holds_rows &&
+  if (columns * sizeof(T) > most_held_row_bytes_of_a_block && holds_rows &&
       gpu.device().compute_major < 9) {
     throw Unsupported("rows of this length need clusters of blocks: compute capability 9.0");
   }
@@ -153,21 +159,20 @@ constexpr double sums = 512 * unit_roundoff<float>;
 
 template <class T, Softmax<T> launch>
 void normalise_powers(GpuCase& gpu) {
-  const RowsShape shape = rows_of<T>(gpu, launch == kernels::softmax<T>);
+  const RowsShape shape = rows_of<T>(gpu, launch == softmax<T>);
   const auto in = gpu.input<T>(matrix_elements<T>);
   const auto out = gpu.output<T>(matrix_elements<T>);
   gpu.moves_bytes(2 * matrix_elements<T> * sizeof(T));
   gpu.verify(out, {.relative = sums + unit_roundoff<T>},
              [=](const Iteration& at, Window window, double* expected) {
-               kernels::softmax_reference(in[at], expected, shape, window.first, window.count,
-                                          at.stream);
+               softmax_reference(in[at], expected, shape, window.first, window.count, at.stream);
              });
   gpu.replay([=](const Iteration& at) { launch(in[at], out[at], shape, at.stream); });
 }
 
 template <class T, LayerNorm<T> launch>
 void normalise_moments(GpuCase& gpu) {
-  const RowsShape shape = rows_of<T>(gpu, launch == kernels::layer_norm<T>);
+  const RowsShape shape = rows_of<T>(gpu, launch == layer_norm<T>);
   const auto in = gpu.input<T>(matrix_elements<T>);
   const auto gamma = gpu.input<T>(shape.columns);
   const auto beta = gpu.input<T>(shape.columns);
@@ -176,8 +181,8 @@ void normalise_moments(GpuCase& gpu) {
   // |x - mean| is at most 1.5 times the deviation of 1.04, gamma at most 1.5.
   gpu.verify(out, {.absolute = 4 * sums, .relative = unit_roundoff<T>},
              [=](const Iteration& at, Window window, double* expected) {
-               kernels::layer_norm_reference(in[at], gamma[at], beta[at], expected, shape, epsilon,
-                                             window.first, window.count, at.stream);
+               layer_norm_reference(in[at], gamma[at], beta[at], expected, shape, epsilon,
+                                    window.first, window.count, at.stream);
              });
   gpu.replay([=](const Iteration& at) {
     launch(in[at], gamma[at], beta[at], out[at], shape, epsilon, at.stream);
@@ -190,14 +195,13 @@ const Axes rows_full{{"columns", {}, {1024, 16384}}};
 using bf16 = __nv_bfloat16;
 
 const GpuBenchmark row_by_row[] = {
-    {"reduce/softmax/f32", rows_f32, normalise_powers<float, kernels::softmax>},
-    {"reduce/softmax/bf16", rows_bf16, normalise_powers<bf16, kernels::softmax>},
-    {"reduce/layer_norm/f32", rows_f32, normalise_moments<float, kernels::layer_norm>},
-    {"reduce/layer_norm/bf16", rows_bf16, normalise_moments<bf16, kernels::layer_norm>},
+    {"reduce/softmax/f32", rows_f32, normalise_powers<float, softmax>},
+    {"reduce/softmax/bf16", rows_bf16, normalise_powers<bf16, softmax>},
+    {"reduce/layer_norm/f32", rows_f32, normalise_moments<float, layer_norm>},
+    {"reduce/layer_norm/bf16", rows_bf16, normalise_moments<bf16, layer_norm>},
     // Reads twice, the second time mostly from the L2.
-    {"reduce/softmax_online/f32", rows_full, normalise_powers<float, kernels::softmax_online>},
-    {"reduce/layer_norm_online/f32", rows_full,
-     normalise_moments<float, kernels::layer_norm_online>},
+    {"reduce/softmax_online/f32", rows_full, normalise_powers<float, softmax_online>},
+    {"reduce/layer_norm_online/f32", rows_full, normalise_moments<float, layer_norm_online>},
 };
 
 using Transpose = void (*)(const float*, float*, TransposeShape, cudaStream_t);
@@ -210,7 +214,7 @@ void transpose(GpuCase& gpu) {
   const auto out = gpu.output<float>(n * n);
   gpu.moves_bytes(2 * n * n * sizeof(float));
   gpu.verify(out, {}, [=](const Iteration& at, Window window, double* expected) {
-    kernels::transpose_reference(in[at], expected, shape, window.first, window.count, at.stream);
+    transpose_reference(in[at], expected, shape, window.first, window.count, at.stream);
   });
   gpu.replay([=](const Iteration& at) { launch(in[at], out[at], shape, at.stream); });
 }
@@ -219,10 +223,10 @@ void transpose(GpuCase& gpu) {
 const Axes sides{{"n", {8192}, {1024, 4096, 16384}}};
 
 const GpuBenchmark transposes[] = {
-    {"reduce/transpose_naive/f32", sides, transpose<kernels::transpose_naive>},    // words written
-    {"reduce/transpose_tiled/f32", sides, transpose<kernels::transpose_tiled>},    // shared memory
-    {"reduce/transpose_padded/f32", sides, transpose<kernels::transpose_padded>},  // device memory
-    {"reduce/transpose_vec4/f32", sides, transpose<kernels::transpose_vec4>},
+    {"reduce/transpose_naive/f32", sides, transpose<transpose_naive>},    // words written
+    {"reduce/transpose_tiled/f32", sides, transpose<transpose_tiled>},    // shared memory
+    {"reduce/transpose_padded/f32", sides, transpose<transpose_padded>},  // device memory
+    {"reduce/transpose_vec4/f32", sides, transpose<transpose_vec4>},
 };
 
 /// Bins are cleared as part of the operation.
@@ -230,11 +234,11 @@ template <class Call>
 void count_keys(GpuCase& gpu, BinOf bin_of, const Call& call) {
   const std::size_t n = gpu.param("n");
   const auto keys = gpu.input<std::int32_t>(n);
-  const auto bins = gpu.output<std::int32_t>(kernels::histogram_bins);
-  gpu.moves_bytes(n * sizeof(std::int32_t) + kernels::histogram_bins * sizeof(std::int32_t),
+  const auto bins = gpu.output<std::int32_t>(histogram_bins);
+  gpu.moves_bytes(n * sizeof(std::int32_t) + histogram_bins * sizeof(std::int32_t),
                   Traffic::device_read);
   gpu.verify(bins, {}, [=](const Iteration& at, Window /*whole*/, double* expected) {
-    kernels::histogram_reference(keys[at], expected, n, bin_of, at.stream);
+    histogram_reference(keys[at], expected, n, bin_of, at.stream);
   });
   gpu.replay([=](const Iteration& at) { call(keys[at], bins[at], n, bin_of, at.stream); });
 }
@@ -248,14 +252,14 @@ const Axes keys_full{{"n", {}, {1 << 20, 16 << 20, 64 << 20}}};
 const GpuBenchmark histograms[] = {
     // Bound by the L2's atomics, one of which takes all keys where they contend.
     {"reduce/histogram_global_spread/i32", keys_full,
-     [](GpuCase& gpu) { count_keys(gpu, spread, kernels::histogram_global); }},
+     [](GpuCase& gpu) { count_keys(gpu, spread, histogram_global); }},
     {"reduce/histogram_global_contended/i32",
      {{"n", {1 << 20}, {16 << 20}}},
-     [](GpuCase& gpu) { count_keys(gpu, contended, kernels::histogram_global); }},
+     [](GpuCase& gpu) { count_keys(gpu, contended, histogram_global); }},
     {"reduce/histogram_shared_spread/i32", keys,
-     [](GpuCase& gpu) { count_keys(gpu, spread, kernels::histogram_shared); }},
+     [](GpuCase& gpu) { count_keys(gpu, spread, histogram_shared); }},
     {"reduce/histogram_shared_contended/i32", keys_full,
-     [](GpuCase& gpu) { count_keys(gpu, contended, kernels::histogram_shared); }},
+     [](GpuCase& gpu) { count_keys(gpu, contended, histogram_shared); }},
     {"reduce/histogram_cub_spread/i32", keys,
      [](GpuCase& gpu) { count_keys(gpu, spread, made_for<CubHistogram>(gpu)); }},
     {"reduce/histogram_cub_contended/i32", keys_full,
@@ -270,7 +274,7 @@ void scan(GpuCase& gpu) {
   const auto out = gpu.output<std::int32_t>(n);
   gpu.moves_bytes(2 * n * sizeof(std::int32_t));
   gpu.verify(out, {}, [=](const Iteration& at, Window window, double* expected) {
-    kernels::scan_reference(in[at], expected, window.first, window.count, at.stream);
+    scan_reference(in[at], expected, window.first, window.count, at.stream);
   });
   const auto call = made_for<Library>(gpu);
   gpu.replay([=](const Iteration& at) { call(in[at], out[at], n, at.stream); });
