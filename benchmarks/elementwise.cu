@@ -21,9 +21,6 @@ namespace {
 using namespace warpgauge;
 using namespace warpgauge::kernels;
 
-using Half = __half;
-using Bf16 = __nv_bfloat16;
-
 template <class Op, class In, class Out>
 using Launcher = void (*)(const In*, Out*, std::size_t, cudaStream_t, Op);
 template <class T>
@@ -262,7 +259,7 @@ const auto everything_else = for_types<float, Bf16, Half>([]<class T>(std::type_
     for_types<Copy, Scale, Square, Pow2, Affine, Chain, Gelu, GeluTanh>(
         [&]<class Op>(std::type_identity<Op>) {
           const bool plain = std::is_same_v<Op, Chain> && suffix.starts_with("_vec");
-          add(operation_name<Op> + (plain ? "" : suffix), unary<Op, T, T>(transform));
+          add(measured<Op>.name + (plain ? "" : suffix), unary<Op, T, T>(transform));
           return true;
         });
     add("axpy" + suffix, axpy<T>(launch));
