@@ -22,9 +22,31 @@ void need_hopper(const GpuCase& gpu, const char* what) {
   }
 }
 
-// ---- One empty kernel, with 0 to 4 KiB of arguments. ----
+// How operations are measured, to be registered by name below.
 
-const Axes arguments{{"argument_bytes", {0}, {64, 1024, 4096}}};
+using Make = Operation (*)(GpuCase&);
+
+/// Host time of the call; the device keeps up, so nothing waits.
+auto issued(Make make) {
+  return [=](GpuCase& gpu) { gpu.issue(make(gpu)); };
+}
+
+/// Host time from the call until the host knows that it has ended.
+auto awaited(Make make) {
+  return [=](GpuCase& gpu) { gpu.host_calls(synchronised(make(gpu))); };
+}
+
+/// Device time from one operation to the next, queued on a stream.
+auto queued(Make make) {
+  return [=](GpuCase& gpu) { gpu.stream_period(make(gpu)); };
+}
+
+/// Device time, as nodes of one graph.
+auto replayed(Make make) {
+  return [=](GpuCase& gpu) { gpu.replay(make(gpu)); };
+}
+
+// ---- One empty kernel, with 0 to 4 KiB of arguments. ----
 
 Operation launch_empty(GpuCase& gpu) {
   const std::size_t bytes = gpu.param("argument_bytes");
@@ -36,28 +58,17 @@ Operation launch_empty_graph(GpuCase& gpu) {
   return launching_proven(gpu, launch_empty(gpu));
 }
 
-// Host time of the call; the device keeps up, so nothing waits.
-const GpuBenchmark stream_empty{"launch/stream_empty",
-                                {{"argument_bytes", {0, 4096}, {64, 1024}}},
-                                [](GpuCase& gpu) { gpu.issue(launch_empty(gpu)); }};
-const GpuBenchmark graph_empty{"launch/graph_empty", arguments,
-                               [](GpuCase& gpu) { gpu.issue(launch_empty_graph(gpu)); }};
-
-// Device time from one kernel to the next: queued on a stream, and as nodes of one graph.
-const GpuBenchmark stream_empty_device{"launch/stream_empty_device", arguments,
-                                       [](GpuCase& gpu) { gpu.stream_period(launch_empty(gpu)); }};
-const GpuBenchmark graph_empty_device{"launch/graph_empty_device", arguments,
-                                      [](GpuCase& gpu) { gpu.replay(launch_empty(gpu)); }};
-
-// From the call until the host knows that it has ended; without arguments the default suite has it
-// as sync/stream_behind_kernel.
+const Axes arguments{{"argument_bytes", {0}, {64, 1024, 4096}}};
+// Awaited without arguments the default suite has it as sync/stream_behind_kernel.
 const Axes some_arguments{{"argument_bytes", {}, {0, 4096}}};
-const GpuBenchmark stream_empty_end{
-    "launch/stream_empty_end_to_end", some_arguments,
-    [](GpuCase& gpu) { gpu.host_calls(synchronised(launch_empty(gpu))); }};
-const GpuBenchmark graph_empty_end{
-    "launch/graph_empty_end_to_end", some_arguments,
-    [](GpuCase& gpu) { gpu.host_calls(synchronised(launch_empty_graph(gpu))); }};
+const GpuBenchmark empty_kernels[] = {
+    {"launch/stream_empty", {{"argument_bytes", {0, 4096}, {64, 1024}}}, issued(launch_empty)},
+    {"launch/graph_empty", arguments, issued(launch_empty_graph)},
+    {"launch/stream_empty_device", arguments, queued(launch_empty)},
+    {"launch/graph_empty_device", arguments, replayed(launch_empty)},
+    {"launch/stream_empty_end_to_end", some_arguments, awaited(launch_empty)},
+    {"launch/graph_empty_end_to_end", some_arguments, awaited(launch_empty_graph)},
+};
 
 // ---- Blocks: many of them, all at once, in clusters. ----
 
@@ -88,21 +99,18 @@ Operation launch_clusters(GpuCase& gpu) {
   });
 }
 
-// Bound by how fast blocks are handed out to the multiprocessors.
-const GpuBenchmark grid_device{"launch/grid_device",
-                               {{"blocks", {16384}, {1, 128, 1024, 131072, 1048576}}},
-                               [](GpuCase& gpu) { gpu.replay(launch_grid(gpu)); }};
-
-// The call, and on the device one meeting of all blocks, or of those of each cluster.
 const Axes clusters{{"cluster", {8}, {1, 2, 4}}};
-const GpuBenchmark cooperative{
-    "launch/cooperative", {}, [](GpuCase& gpu) { gpu.issue(launch_cooperative(gpu)); }};
-const GpuBenchmark cooperative_device{
-    "launch/cooperative_device", {}, [](GpuCase& gpu) { gpu.replay(launch_cooperative(gpu)); }};
-const GpuBenchmark cluster{"launch/cluster", clusters,
-                           [](GpuCase& gpu) { gpu.issue(launch_clusters(gpu)); }};
-const GpuBenchmark cluster_device{"launch/cluster_device", clusters,
-                                  [](GpuCase& gpu) { gpu.replay(launch_clusters(gpu)); }};
+const GpuBenchmark blocks[] = {
+    // Bound by how fast blocks are handed out to the multiprocessors.
+    {"launch/grid_device",
+     {{"blocks", {16384}, {1, 128, 1024, 131072, 1048576}}},
+     replayed(launch_grid)},
+    // The call, and on the device one meeting of all blocks, or of those of each cluster.
+    {"launch/cooperative", {}, issued(launch_cooperative)},
+    {"launch/cooperative_device", {}, replayed(launch_cooperative)},
+    {"launch/cluster", clusters, issued(launch_clusters)},
+    {"launch/cluster_device", clusters, replayed(launch_clusters)},
+};
 
 // ---- Graphs by their number of nodes: kernels in a row that count themselves. ----
 
@@ -116,44 +124,43 @@ Operation launch_nodes(GpuCase& gpu) {
   };
 }
 
-// Host time of the call, which a row of kernels hardly lengthens; device time from one graph to the
-// next, bound by its kernels.
+// A row of kernels hardly lengthens the call; on the device they bound it.
 const Axes some_nodes{{"nodes", {10}, {1, 100, 1000}}};
-const GpuBenchmark graph_launch{"launch/graph_launch", some_nodes,
-                                [](GpuCase& gpu) { gpu.issue(launch_nodes(gpu)); }};
-const GpuBenchmark graph_launch_device{"launch/graph_launch_device",
-                                       {{"nodes", {1}, {10, 100}}},
-                                       [](GpuCase& gpu) { gpu.stream_period(launch_nodes(gpu)); }};
+const GpuBenchmark graph_launches[] = {
+    {"launch/graph_launch", some_nodes, issued(launch_nodes)},
+    {"launch/graph_launch_device", {{"nodes", {1}, {10, 100}}}, queued(launch_nodes)},
+};
 
-void remake(GpuCase& gpu, const std::function<void(Remade&, cudaStream_t)>& make) {
-  const auto graphs = std::make_shared<Remade>(gpu.param("nodes"));
-  gpu.verify([graphs](const Iteration& at) { graphs->require(at); });
-  gpu.host_calls([=](const Iteration& at) { make(*graphs, at.stream); });
+auto remaking(void (*make)(Remade&, cudaStream_t)) {
+  return [=](GpuCase& gpu) {
+    const auto graphs = std::make_shared<Remade>(gpu.param("nodes"));
+    gpu.verify([graphs](const Iteration& at) { graphs->require(at); });
+    gpu.host_calls([=](const Iteration& at) { make(*graphs, at.stream); });
+  };
 }
 
 // Bound by the host alone: the driver walks the nodes. Instantiation has the end of the one before
 // in it, for neither can be repeated without the other.
-const GpuBenchmark graph_instantiate{
-    "launch/graph_instantiate", some_nodes, [](GpuCase& gpu) {
-      remake(gpu, [](Remade& of, cudaStream_t) { of.executable() = ExecutableGraph(of.next()); });
-    }};
-const GpuBenchmark graph_update{
-    "launch/graph_update", some_nodes, [](GpuCase& gpu) {
-      remake(gpu, [](Remade& of, cudaStream_t) { of.executable().update(of.next()); });
-    }};
-const GpuBenchmark graph_capture{
-    "launch/graph_capture", {{"nodes", {}, {100}}}, [](GpuCase& gpu) {
-      remake(gpu, [](Remade& of, cudaStream_t stream) { of.capture_anew(stream); });
-    }};
+const GpuBenchmark remade_graphs[] = {
+    {"launch/graph_instantiate", some_nodes,
+     remaking([](Remade& of, cudaStream_t) { of.executable() = ExecutableGraph(of.next()); })},
+    {"launch/graph_update", some_nodes,
+     remaking([](Remade& of, cudaStream_t) { of.executable().update(of.next()); })},
+    {"launch/graph_capture", {{"nodes", {}, {100}}}, remaking([](Remade& of, cudaStream_t stream) {
+       of.capture_anew(stream);
+     })},
+};
 
 // ---- A chain of small kernels. ----
 
 /// From the first call until the host knows that the chain has ended.
-void chain_synchronised(GpuCase& gpu, const std::function<Operation(ChainMemory&)>& chain) {
-  const auto memory = std::make_shared<ChainMemory>();
-  gpu.verify([memory](const Iteration& at) { memory->require(at.stream); });
-  gpu.computes_flops(chain_flops);
-  gpu.host_calls(synchronised(chain(*memory)));
+auto awaited_chain(Operation (*chain)(ChainMemory&)) {
+  return [=](GpuCase& gpu) {
+    const auto memory = std::make_shared<ChainMemory>();
+    gpu.verify([memory](const Iteration& at) { memory->require(at.stream); });
+    gpu.computes_flops(chain_flops);
+    gpu.host_calls(synchronised(chain(*memory)));
+  };
 }
 
 Operation one_by_one(ChainMemory& memory) {
@@ -173,12 +180,11 @@ Operation as_one_kernel(ChainMemory& memory) {
 }
 
 // Bound by the sixteen calls, by the sixteen kernels on the device, by one of each.
-const GpuBenchmark chain_stream{
-    "launch/chain_stream", {}, [](GpuCase& gpu) { chain_synchronised(gpu, one_by_one); }};
-const GpuBenchmark chain_graph{
-    "launch/chain_graph", {}, [](GpuCase& gpu) { chain_synchronised(gpu, as_one_graph); }};
-const GpuBenchmark chain_fused{
-    "launch/chain_fused", {}, [](GpuCase& gpu) { chain_synchronised(gpu, as_one_kernel); }};
+const GpuBenchmark chains[] = {
+    {"launch/chain_stream", {}, awaited_chain(one_by_one)},
+    {"launch/chain_graph", {}, awaited_chain(as_one_graph)},
+    {"launch/chain_fused", {}, awaited_chain(as_one_kernel)},
+};
 
 /// A chain of `length` kernels like `step`, in memory of its own each time.
 Operation chain_of(GpuCase& gpu, unsigned length, Step step) {
@@ -191,49 +197,41 @@ Operation chain_of(GpuCase& gpu, unsigned length, Step step) {
   return [=](const Iteration& at) { in_steps(length, step, in[at], out[at], at.stream); };
 }
 
-Operation plain_chain(GpuCase& gpu, unsigned length) {
+template <unsigned length>
+Operation plain_chain(GpuCase& gpu) {
   return chain_of(gpu, length, kernels::add_one);
 }
 
 /// Each kernel comes up while the one before it still runs.
-Operation programmatic_chain(GpuCase& gpu, unsigned length) {
+template <unsigned length>
+Operation programmatic_chain(GpuCase& gpu) {
   need_hopper(gpu, "programmatic dependent launch");
   return chain_of(gpu, length, kernels::add_one_early);
 }
 
 // Device time of the chain as nodes of a graph, without and with programmatic dependent launch:
-// sixteen times what stands between two kernels.
-const GpuBenchmark chain_graph_device{"launch/chain_graph_device", {}, [](GpuCase& gpu) {
-                                        gpu.replay(plain_chain(gpu, chain_kernels));
-                                      }};
-const GpuBenchmark chain_programmatic_device{
-    "launch/chain_programmatic_device", {}, [](GpuCase& gpu) {
-      gpu.replay(programmatic_chain(gpu, chain_kernels));
-    }};
-
-// One link of it: from one to the next on a stream, and the call.
-const GpuBenchmark link_device{"launch/link_device", {in_full_suite}, [](GpuCase& gpu) {
-                                 gpu.stream_period(plain_chain(gpu, 1));
-                               }};
-const GpuBenchmark link_programmatic_device{
-    "launch/link_programmatic_device", {in_full_suite}, [](GpuCase& gpu) {
-      gpu.stream_period(programmatic_chain(gpu, 1));
-    }};
-const GpuBenchmark link_programmatic{"launch/link_programmatic", {in_full_suite}, [](GpuCase& gpu) {
-                                       gpu.issue(programmatic_chain(gpu, 1));
-                                     }};
+// sixteen times what stands between two kernels. One link of it: from one to the next on a stream,
+// and the call.
+const GpuBenchmark links[] = {
+    {"launch/chain_graph_device", {}, replayed(plain_chain<chain_kernels>)},
+    {"launch/chain_programmatic_device", {}, replayed(programmatic_chain<chain_kernels>)},
+    {"launch/link_device", {in_full_suite}, queued(plain_chain<1>)},
+    {"launch/link_programmatic_device", {in_full_suite}, queued(programmatic_chain<1>)},
+    {"launch/link_programmatic", {in_full_suite}, issued(programmatic_chain<1>)},
+};
 
 // ---- What libraries add: the call for one element, beside the plain kernel's. ----
 
 using kernels::Copy;
 
-/// `copy` as one of kernels/elementwise/elementwise.hpp.
-template <class Transform>
-void issue_copy(GpuCase& gpu, const Transform& copy) {
-  const auto in = gpu.input<float>(1);
-  const auto out = gpu.output<float>(1);
-  gpu.verify_copy(out, in);
-  gpu.issue([=](const Iteration& at) { copy(in[at], out[at], 1, at.stream, Copy{}); });
+/// By a `copy` of kernels/elementwise/elementwise.hpp.
+auto issued_copy(void (*copy)(const float*, float*, std::size_t, cudaStream_t, Copy)) {
+  return [=](GpuCase& gpu) {
+    const auto in = gpu.input<float>(1);
+    const auto out = gpu.output<float>(1);
+    gpu.verify_copy(out, in);
+    gpu.issue([=](const Iteration& at) { copy(in[at], out[at], 1, at.stream, Copy{}); });
+  };
 }
 
 /// A product of 1 x 1, with the stream and the workspace given each time, as frameworks do.
@@ -249,19 +247,18 @@ void issue_gemm(GpuCase& gpu) {
   gpu.issue([=](const Iteration& at) { (*gemm)(a[at], b[at], c[at], {1, 1, 1}, at.stream); });
 }
 
-const GpuBenchmark copy_scalar{"launch/copy_scalar/f32", {}, [](GpuCase& gpu) {
-                                 issue_copy(gpu, kernels::transform_scalar<Copy>);
-                               }};
-const GpuBenchmark copy_thrust{"launch/copy_thrust/f32", {}, [](GpuCase& gpu) {
-                                 issue_copy(gpu, kernels::transform_thrust<Copy>);
-                               }};
-const GpuBenchmark copy_cub{
-    "launch/copy_cub/f32", {in_full_suite}, [](GpuCase& gpu) {
-      if (!kernels::cub_transforms()) {
-        throw Unsupported("needs cub::DeviceTransform, which CUDA 13.0 has");
-      }
-      issue_copy(gpu, kernels::transform_cub<Copy>);
-    }};
-const GpuBenchmark gemm_cublas{"launch/gemm_cublas/f32", {}, issue_gemm};
+const GpuBenchmark by_libraries[] = {
+    {"launch/copy_scalar/f32", {}, issued_copy(kernels::transform_scalar)},
+    {"launch/copy_thrust/f32", {}, issued_copy(kernels::transform_thrust)},
+    {"launch/copy_cub/f32",
+     {in_full_suite},
+     [](GpuCase& gpu) {
+       if (!kernels::cub_transforms()) {
+         throw Unsupported("needs cub::DeviceTransform, which CUDA 13.0 has");
+       }
+       issued_copy(kernels::transform_cub)(gpu);
+     }},
+    {"launch/gemm_cublas/f32", {}, issue_gemm},
+};
 
 }  // namespace
