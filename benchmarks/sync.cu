@@ -34,9 +34,12 @@ void verify_behind_work(GpuCase& gpu, const Wait& way, Then then = as_it_is) {
 /// cudaDeviceSynchronize to the next launch. Then the stream's takes 0.2 us and the event's too,
 /// else both take 1.3 us. A stream is measured as a program leaves it that launches and waits, an
 /// event on a device that is known to be idle; the full suite has the other state of each.
-void idle(GpuCase& gpu, const Wait& way, Then then = as_it_is) {
-  verify_behind_work(gpu, way, then);
-  gpu.issue(way.wait);
+auto idle(Wait (*make)(), Then then = as_it_is) {
+  return [=](GpuCase& gpu) {
+    const Wait way = make();
+    verify_behind_work(gpu, way, then);
+    gpu.issue(way.wait);
+  };
 }
 
 void launch_empty(const Iteration& at) {
@@ -49,80 +52,70 @@ Timed behind_empty(GpuCase& gpu, const Wait& way) {
   return timed;
 }
 
-void behind_kernel(GpuCase& gpu, const Wait& way) {
-  gpu.host_calls(behind_empty(gpu, way).call);
+auto behind_kernel(Wait (*make)()) {
+  return [=](GpuCase& gpu) { gpu.host_calls(behind_empty(gpu, make()).call); };
 }
 
 const Axes full_suite{in_full_suite};
 
-const GpuBenchmark stream_idle{
-    "sync/stream_idle", {}, [](GpuCase& gpu) { idle(gpu, for_stream()); }};
-// These two read 0.35 and 0.18 us on hosts with one H200, and 1.4 and 1.3 us on one with two,
-// whichever of them is visible: too far apart for the default suite.
-const GpuBenchmark device_idle{"sync/device_idle", full_suite,
-                               [](GpuCase& gpu) { idle(gpu, for_device()); }};
-const GpuBenchmark event_idle{"sync/event_idle", full_suite,
-                              [](GpuCase& gpu) { idle(gpu, for_event(), know_idle); }};
-
-const GpuBenchmark stream_known_idle{"sync/stream_known_idle", full_suite,
-                                     [](GpuCase& gpu) { idle(gpu, for_stream(), know_idle); }};
-const GpuBenchmark event_after_work{"sync/event_after_work", full_suite,
-                                    [](GpuCase& gpu) { idle(gpu, for_event(), work_again); }};
-const GpuBenchmark query_after_work{"sync/query_after_work", full_suite,
-                                    [](GpuCase& gpu) { idle(gpu, by_query()); }};
-
-const GpuBenchmark stream_busy{
-    "sync/stream_behind_kernel", {}, [](GpuCase& gpu) { behind_kernel(gpu, for_stream()); }};
-const GpuBenchmark device_busy{
-    "sync/device_behind_kernel", {}, [](GpuCase& gpu) { behind_kernel(gpu, for_device()); }};
-const GpuBenchmark event_busy{
-    "sync/event_behind_kernel", {}, [](GpuCase& gpu) { behind_kernel(gpu, for_event()); }};
-const GpuBenchmark query_busy{"sync/query_behind_kernel", full_suite,
-                              [](GpuCase& gpu) { behind_kernel(gpu, by_query()); }};
+const GpuBenchmark plain[] = {
+    {"sync/stream_idle", {}, idle(for_stream)},
+    // These two read 0.35 and 0.18 us on hosts with one H200, and 1.4 and 1.3 us on one with two,
+    // whichever of them is visible: too far apart for the default suite.
+    {"sync/device_idle", full_suite, idle(for_device)},
+    {"sync/event_idle", full_suite, idle(for_event<>, know_idle)},
+    {"sync/stream_known_idle", full_suite, idle(for_stream, know_idle)},
+    {"sync/event_after_work", full_suite, idle(for_event<>, work_again)},
+    {"sync/query_after_work", full_suite, idle(by_query)},
+    {"sync/stream_behind_kernel", {}, behind_kernel(for_stream)},
+    {"sync/device_behind_kernel", {}, behind_kernel(for_device)},
+    {"sync/event_behind_kernel", {}, behind_kernel(for_event<>)},
+    {"sync/query_behind_kernel", full_suite, behind_kernel(by_query)},
+};
 
 // ---- What the thread does while it waits. ----
 
-void behind_kernel(GpuCase& gpu, const Wait& way, Waiting thread) {
-  const Timed timed = behind_empty(gpu, way);
-  gpu.verify([=](const Iteration& at) { require_waiting(thread, timed, at); });
-  gpu.host_calls(timed.call);
+auto behind_kernel(Wait (*make)(), Waiting thread) {
+  return [=](GpuCase& gpu) {
+    const Timed timed = behind_empty(gpu, make());
+    gpu.verify([=](const Iteration& at) { require_waiting(thread, timed, at); });
+    gpu.host_calls(timed.call);
+  };
 }
 
-void scheduled(GpuCase& gpu, unsigned schedule, Waiting thread) {
-  const Schedule during(schedule);
-  gpu.verify([&](const Iteration&) { during.require_in_force(); });
-  behind_kernel(gpu, for_stream(), thread);
+auto scheduled(unsigned schedule, Waiting thread) {
+  return [=](GpuCase& gpu) {
+    const Schedule during(schedule);
+    gpu.verify([&](const Iteration&) { during.require_in_force(); });
+    behind_kernel(for_stream, thread)(gpu);
+  };
 }
 
 // Bound by the next poll for spinning (which is what CUDA does unasked), by the scheduler's round
 // for yielding, by the interrupt and the thread's wake-up for the others.
-const GpuBenchmark spinning{"sync/spin_behind_kernel", full_suite, [](GpuCase& gpu) {
-                              scheduled(gpu, cudaDeviceScheduleSpin, Waiting::spins);
-                            }};
-const GpuBenchmark yielding{"sync/yield_behind_kernel", full_suite, [](GpuCase& gpu) {
-                              scheduled(gpu, cudaDeviceScheduleYield, Waiting::yields);
-                            }};
-const GpuBenchmark blocking{"sync/blocking_behind_kernel", full_suite, [](GpuCase& gpu) {
-                              scheduled(gpu, cudaDeviceScheduleBlockingSync, Waiting::sleeps);
-                            }};
-const GpuBenchmark blocking_event{
-    "sync/blocking_event_behind_kernel", full_suite,
-    [](GpuCase& gpu) { behind_kernel(gpu, for_event(cudaEventBlockingSync), Waiting::sleeps); }};
+const GpuBenchmark by_waiting[] = {
+    {"sync/spin_behind_kernel", full_suite, scheduled(cudaDeviceScheduleSpin, Waiting::spins)},
+    {"sync/yield_behind_kernel", full_suite, scheduled(cudaDeviceScheduleYield, Waiting::yields)},
+    {"sync/blocking_behind_kernel", full_suite,
+     scheduled(cudaDeviceScheduleBlockingSync, Waiting::sleeps)},
+    {"sync/blocking_event_behind_kernel", full_suite,
+     behind_kernel(for_event<cudaEventBlockingSync>, Waiting::sleeps)},
+};
 
 // ---- One stream waits for another. ----
 
-std::shared_ptr<const OtherStream> second_stream() {
-  return std::make_shared<const OtherStream>();
+Wait by_second_stream() {
+  return by_other(std::make_shared<const OtherStream>());
 }
 
 void issue_stream_wait(GpuCase& gpu) {
-  const Wait way = by_other(second_stream());
+  const Wait way = by_second_stream();
   verify_behind_work(gpu, way);
   gpu.issue(way.prepare);
 }
 
 void issue_there_and_back(GpuCase& gpu) {
-  const Timed timed = there_and_back(launch_empty, second_stream());
+  const Timed timed = there_and_back(launch_empty, std::make_shared<const OtherStream>());
   gpu.verify([=](const Iteration& at) {
     require_both_waits(timed, at);
     require_launches(timed.call, kernels::empty_kernel(0), 2, at);
@@ -132,11 +125,11 @@ void issue_there_and_back(GpuCase& gpu) {
 
 // Host time of the two calls; device time of an empty kernel on each of two streams that wait for
 // each other; from a kernel's launch on one until the host knows by the other that it has ended.
-const GpuBenchmark stream_wait{"sync/stream_wait_event", {}, issue_stream_wait};
-const GpuBenchmark stream_wait_device{"sync/stream_wait_event_device", {}, issue_there_and_back};
-const GpuBenchmark other_stream{"sync/other_stream_behind_kernel", full_suite, [](GpuCase& gpu) {
-                                  behind_kernel(gpu, by_other(second_stream()));
-                                }};
+const GpuBenchmark two_streams[] = {
+    {"sync/stream_wait_event", {}, issue_stream_wait},
+    {"sync/stream_wait_event_device", {}, issue_there_and_back},
+    {"sync/other_stream_behind_kernel", full_suite, behind_kernel(by_second_stream)},
+};
 
 // ---- The device calls the host. ----
 
@@ -170,20 +163,23 @@ Operation calling(GpuCase& gpu, void (*enqueue)(cudaStream_t, Called*)) {
   };
 }
 
-void call_behind_kernel(GpuCase& gpu, void (*enqueue)(cudaStream_t, Called*)) {
-  behind_kernel(gpu, {.wait = for_stream().wait, .prepare = calling(gpu, enqueue)});
+auto call_behind_kernel(void (*enqueue)(cudaStream_t, Called*)) {
+  return [=](GpuCase& gpu) {
+    const Wait way{.wait = for_stream().wait, .prepare = calling(gpu, enqueue)};
+    gpu.host_calls(behind_empty(gpu, way).call);
+  };
 }
 
 // Kernel, call and the caller's own waiting together: bound by the wake-up of the driver's thread.
 // As every wake-up of a thread these have two states, 17 and 50 us on machines alike, so that they
 // are not of the default suite.
 // Alone: host time of putting the call on the stream.
-const GpuBenchmark host_function_end{"sync/host_function_behind_kernel", full_suite,
-                                     [](GpuCase& gpu) { call_behind_kernel(gpu, host_function); }};
-const GpuBenchmark callback_end{"sync/callback_behind_kernel", full_suite,
-                                [](GpuCase& gpu) { call_behind_kernel(gpu, callback); }};
-const GpuBenchmark host_function_call{"sync/host_function", full_suite,
-                                      [](GpuCase& gpu) { gpu.issue(calling(gpu, host_function)); }};
+const GpuBenchmark calls[] = {
+    {"sync/host_function_behind_kernel", full_suite, call_behind_kernel(host_function)},
+    {"sync/callback_behind_kernel", full_suite, call_behind_kernel(callback)},
+    {"sync/host_function", full_suite,
+     [](GpuCase& gpu) { gpu.issue(calling(gpu, host_function)); }},
+};
 
 // ---- A scalar for the host from each of many kernels. ----
 
@@ -215,11 +211,12 @@ void read_back(GpuCase& gpu, std::size_t count) {
 
 // Each step waits for its own scalar, as .item() does: bound by a launch, a copy and a wake-up a
 // step. And all launches, then one copy: bound by the launches.
-const GpuBenchmark scalar_each_step{
-    "sync/scalar_each_step", {{"steps", {16}, {1}}}, [](GpuCase& gpu) { read_back(gpu, 1); }};
-const GpuBenchmark scalars_batched{"sync/scalars_batched", {{"steps", {16}}}, [](GpuCase& gpu) {
-                                     read_back(gpu, gpu.param("steps"));
-                                   }};
+const GpuBenchmark scalars[] = {
+    {"sync/scalar_each_step", {{"steps", {16}, {1}}}, [](GpuCase& gpu) { read_back(gpu, 1); }},
+    {"sync/scalars_batched",
+     {{"steps", {16}}},
+     [](GpuCase& gpu) { read_back(gpu, gpu.param("steps")); }},
+};
 
 // ---- Events themselves. ----
 

@@ -35,7 +35,8 @@ inline Wait for_device() {
   return {[](const Iteration&) { WARPGAUGE_CHECK(cudaDeviceSynchronize()); }};
 }
 
-inline Wait for_event(unsigned flags = cudaEventDefault) {
+template <unsigned flags = cudaEventDefault>
+Wait for_event() {
   const auto event = std::make_shared<const Event>(flags);
   return {[event](const Iteration&) { event->synchronize(); },
           [event](const Iteration& at) { event->record(at.stream); }};

@@ -48,7 +48,7 @@ TEST_F(SyncThreadsTest, AThreadDoesAsItIsSaidToAndNothingElse) {
 
 TEST_F(SyncThreadsTest, AnEventThatBlocksSendsTheThreadToSleep) {
   const Schedule during(cudaDeviceScheduleSpin);
-  EXPECT_EQ(said_of_thread(Waiting::sleeps, for_event(cudaEventBlockingSync)), "no failure");
+  EXPECT_EQ(said_of_thread(Waiting::sleeps, for_event<cudaEventBlockingSync>()), "no failure");
   EXPECT_EQ(said_of_thread(Waiting::spins, for_event()), "no failure");
   EXPECT_EQ(said_of_thread(Waiting::sleeps, for_event()),
             "the waiting thread spins; this is of one that sleeps");

@@ -33,8 +33,8 @@ class SyncWaysTest : public CaseRequired {
 
 TEST_F(SyncWaysTest, EachWayWaitsForTheKernel) {
   const auto other = std::make_shared<const OtherStream>();
-  for (const Wait& way : {for_stream(), for_device(), for_event(), for_event(cudaEventBlockingSync),
-                          by_query(), by_other(other)}) {
+  for (const Wait& way : {for_stream(), for_device(), for_event(),
+                          for_event<cudaEventBlockingSync>(), by_query(), by_other(other)}) {
     EXPECT_EQ(said_of_wait(launch_and_wait({}, way)), "no failure");
   }
 }
