@@ -16,12 +16,12 @@ namespace warpgauge::kernels {
 using Half = __half;
 using Bf16 = __nv_bfloat16;
 
-// All launchers below: Op is one of ops.hpp, In and Out are float, Half or
-// Bf16; which combinations there are is at the end of each source. in, x and y are device
-// arrays of n elements that do not overlap out, which has n, too. Computed in float and rounded to
-// Out once. Asynchronous on stream, can be captured into a graph. n = 0 does nothing, whatever the
-// pointers. Throw std::invalid_argument for a null or misaligned pointer or an n past the limit
-// named, std::runtime_error for a refused launch.
+// All launchers below: Op is one of ops.hpp, In and Out are float, Half or Bf16; the end of each
+// source and launchers.hpp say which combinations there are. in, x and y are device arrays of n
+// elements that do not overlap out, which has n, too. Computed in float and rounded to Out once.
+// Asynchronous on stream, can be captured into a graph. n = 0 does nothing, whatever the pointers.
+// Throw std::invalid_argument for a null or misaligned pointer or an n past the limit named,
+// std::runtime_error for a refused launch.
 
 /// One element a thread: the kernel that everybody writes first. n <= 256 * (2^31 - 1).
 template <class Op, class In = float, class Out = In>

@@ -22,7 +22,7 @@ inline constexpr std::size_t gemm_mma_sync_shared_bytes = 147'456;
 // shape is right; where k or n is no multiple of 16 bytes of elements, rows begin between those,
 // and elements are copied one by one, several times slower. Asynchronous on stream, can be captured
 // into a graph. m = 0 or n = 0 does nothing. Throw std::invalid_argument for k = 0, a null or
-// misaligned pointer, matrices of more bytes than 64 bits count, or more than 2^31 - 1 output tiles
+// misaligned pointer, matrices of more bytes than 63 bits count, or more than 2^31 - 1 output tiles
 // of the size named; std::runtime_error for a device that gives a block less shared memory than it
 // takes, and for a refused launch.
 
