@@ -45,6 +45,12 @@ function(warpgauge_add_library name alias)
   warpgauge_set_options(${name})
 endfunction()
 
+# A test's own code runs for milliseconds: optimising it takes longer than it can save.
+function(warpgauge_set_test_options target)
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:-O0> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-O0>)
+endfunction()
+
 # warpgauge_add_test(NAME n SOURCES s... LIBRARIES l... LABEL host|gpu)
 # A GoogleTest executable run by ctest under its label; GPU tests never share the device.
 function(warpgauge_add_test)
@@ -55,6 +61,8 @@ function(warpgauge_add_test)
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBRARIES} warpgauge_test_main)
   warpgauge_set_options(${arg_NAME})
+  warpgauge_set_test_options(${arg_NAME})
+  target_precompile_headers(${arg_NAME} REUSE_FROM warpgauge_test_main)
   add_test(NAME ${arg_NAME} COMMAND ${arg_NAME})
   set_tests_properties(${arg_NAME} PROPERTIES LABELS ${arg_LABEL} TIMEOUT 300
     SKIP_RETURN_CODE 77)
