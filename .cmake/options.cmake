@@ -62,7 +62,7 @@ function(warpgauge_add_test)
   target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBRARIES} warpgauge_test_main)
   warpgauge_set_options(${arg_NAME})
   warpgauge_set_test_options(${arg_NAME})
-  target_precompile_headers(${arg_NAME} REUSE_FROM warpgauge_test_main)
+  target_precompile_headers(${arg_NAME} REUSE_FROM warpgauge_test_header)
   add_test(NAME ${arg_NAME} COMMAND ${arg_NAME})
   set_tests_properties(${arg_NAME} PROPERTIES LABELS ${arg_LABEL} TIMEOUT 300
     SKIP_RETURN_CODE 77)
