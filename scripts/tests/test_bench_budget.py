@@ -13,7 +13,7 @@ import pytest
 
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
 from test_resume import Interrupts, interrupts  # noqa: F401 - a fixture
-from warpgauge import bench
+from warpgauge import one_gpu
 from warpgauge.budget import Budget
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.options import parse
@@ -73,7 +73,7 @@ def test_what_is_undecided_waits_where_no_time_is_left(
 ) -> None:
     recorded(clone)
     clock = functools.partial(next, itertools.count(0.0, 10.0))
-    monkeypatch.setattr(bench, "Budget", functools.partial(Budget, clock=clock))
+    monkeypatch.setattr(one_gpu, "Budget", functools.partial(Budget, clock=clock))
     assert clone.bench("--budget", "60s", SLOWER) is ExitStatus.REGRESSION
     out, err = clone.output()
     assert "1 of 4 benchmarks was flagged. Measured again in turns with its commit" in out
@@ -102,7 +102,7 @@ def test_a_minimum_that_does_not_fit_is_measured_and_told(
 ) -> None:
     recorded(clone)
     clock = functools.partial(next, itertools.count(0.0, 10.0))
-    monkeypatch.setattr(bench, "Budget", functools.partial(Budget, clock=clock))
+    monkeypatch.setattr(one_gpu, "Budget", functools.partial(Budget, clock=clock))
     clone.write({"host": HOST_TIMES, "sync": SLOW})
     assert clone.bench("--budget", "30s", "--quiet", "--no-confirm") is ExitStatus.REGRESSION
     out, err = clone.output()

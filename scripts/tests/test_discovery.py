@@ -10,6 +10,7 @@ import pytest
 import fake_binary
 from warpgauge import discovery, manifest
 from warpgauge.errors import UserError
+from warpgauge.model import FULL_SUITE
 
 
 def test_programs_are_found_by_name_and_know_their_benchmarks(tmp_path: Path) -> None:
@@ -124,7 +125,7 @@ def test_a_program_of_the_full_suite_alone_has_nothing_in_the_default_one(tmp_pa
     assert (found.names, found.fault) == ((), None)
     assert discovery.left_out([found], tmp_path) == ["sync/big"]
     assert discovery.left_out([found], tmp_path, "small") == []
-    (found,) = discovery.find(tmp_path, tmp_path, discovery.FULL_SUITE)
+    (found,) = discovery.find(tmp_path, tmp_path, FULL_SUITE)
     assert found.names == ("sync/big",)
     assert discovery.left_out([found], tmp_path) == []
 

@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from warpgauge import environment, gpus
+from warpgauge import environment, gpus, gpus_command
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.gpus import Gpu
 
@@ -36,7 +36,7 @@ def listed(root: Path, document: object) -> Path:
 
 def matrix(root: Path, capsys: pytest.CaptureFixture[str], *argv: str) -> list[dict[str, Any]]:
     """What scripts/gpus prints for $GITHUB_OUTPUT."""
-    assert gpus.main(argv, root) is ExitStatus.OK
+    assert gpus_command.main(argv, root) is ExitStatus.OK
     out = capsys.readouterr().out
     assert out.count("\n") == 1
     key, _, value = out.partition("=")
@@ -70,7 +70,7 @@ def test_one_model_can_be_asked_for(
 def test_a_model_that_is_not_listed_is_told_with_those_that_are(tmp_path: Path) -> None:
     listed(tmp_path, {"gpus": [H200, L4]})
     with pytest.raises(UserError, match=r"has no GPU 'h200': it has nvidia-h200, nvidia-l4"):
-        gpus.main(["--only", "h200"], tmp_path)
+        gpus_command.main(["--only", "h200"], tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from comparisons import comparison, record, verdict
 from warpgauge import markdown, sarif
 from warpgauge.annotations import render
-from warpgauge.combination import IN_TURNS
-from warpgauge.comparison import Comparison, Evidence, Outcome
+from warpgauge.comparison import IN_TURNS, Comparison, Evidence, Outcome
 
 TOLD = f"{IN_TURNS}, the programs in old and those in new: 7 rounds."
 

@@ -14,7 +14,8 @@ from conftest import Loader
 from warpgauge.comparison import Evidence, Outcome, Verdict
 from warpgauge.model import Record
 from warpgauge.pairing import pair
-from warpgauge.pairs import are_paired, compare
+from warpgauge.pairs import compare
+from warpgauge.sessions import are_paired
 from warpgauge.verdict import judge
 
 # A machine that slows down by a fifth while the pair is measured.

@@ -14,7 +14,7 @@ import pytest
 
 from builders import row, run, scaled, write
 from clone import TIMES, Repository
-from warpgauge import bench, checks, environment, runfile, screened
+from warpgauge import bench, checks, environment, one_gpu, runfile, screened
 
 SCRIPTS = Path(__file__).parents[1]
 
@@ -126,7 +126,7 @@ def interrupted(*arguments: object, **options: object) -> None:
     [
         ((screened.Screened, "measured"), "bench: interrupted before a run file was written"),
         ((runfile, "write"), "bench: interrupted while run.json was written: it is whole, or"),
-        ((bench.Bench, "_concluded"), "bench: interrupted after run.json was written"),
+        ((one_gpu.Bench, "_concluded"), "bench: interrupted after run.json was written"),
     ],
 )
 def test_an_interrupt_says_what_became_of_the_run_file(

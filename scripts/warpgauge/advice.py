@@ -11,11 +11,9 @@ from warpgauge.commits import is_full, short
 from warpgauge.comparison import Comparison, Evidence, Outcome, Verdict
 from warpgauge.context import BASELINES, BUILD_DIR, PROGRAMS
 from warpgauge.controls import FAMILY as CONTROLS
-from warpgauge.discovery import FULL_SUITE
 from warpgauge.headline import worst
-from warpgauge.model import Clock, Source
-from warpgauge.pairs import are_paired
-from warpgauge.sessions import newest_last
+from warpgauge.model import FULL_SUITE, Clock, Source
+from warpgauge.sessions import are_paired, newest_last
 
 # A name that fits on a line, too.
 _HARMLESS = re.compile(r"[A-Za-z0-9_/:,=-]{1,200}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from warpgauge.comparison import Comparison, Outcome, Verdict
+from warpgauge.comparison import Comparison, Outcome, Verdict, is_accepted
 from warpgauge.environment import ROOT
-from warpgauge.headline import headline, is_accepted
+from warpgauge.headline import headline
 from warpgauge.ranking import rank
 from warpgauge.sentence import sentence
 from warpgauge.source import place

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from warpgauge import discovery, staleness
+from warpgauge import counters, discovery, staleness
 from warpgauge.baseline_files import Folder, open_readable
 from warpgauge.baseline_findings import findings, remarks
-from warpgauge.counters import FULL_SUITE
 from warpgauge.discovery import Binary
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.layout import print_text
+from warpgauge.model import FULL_SUITE
 from warpgauge.sessions import newest_last
 from warpgauge.text import inert, named, plural
 
@@ -39,7 +39,7 @@ def check(
     readable, faults = open_readable(folders)
     warned = remarked = 0
     for folder in readable:
-        whole = any(row.counters.get(FULL_SUITE) for row in folder.whole.rows.values())
+        whole = any(row.counters.get(counters.FULL_SUITE) for row in folder.whole.rows.values())
         wanted = everything if whole else built
         suite = compared(tuple(folder.whole.rows), everything, wanted) if built else Suite((), ())
         warnings = [*findings(folder, now, stale_days), *suite.warnings]
@@ -74,7 +74,7 @@ def _built(folder: Path) -> tuple[list[Binary], list[Binary], str]:
     """
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
         try:
-            everything = discovery.find(folder, Path(scratch), discovery.FULL_SUITE)
+            everything = discovery.find(folder, Path(scratch), FULL_SUITE)
             return everything, discovery.find(folder, Path(scratch)), ""
         except UserError:
             return (

@@ -11,8 +11,8 @@ from pathlib import Path
 from warpgauge.arguments import Parser, days, index, positive, seconds
 from warpgauge.baseline_prune import Criteria
 from warpgauge.baseline_rotation import SESSIONS_KEPT
-from warpgauge.discovery import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.errors import UserError
+from warpgauge.model import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.options import PROCESSES
 from warpgauge.recordable import FEWEST_PROCESSES
 from warpgauge.request import normal

@@ -8,8 +8,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from warpgauge.commits import short
-from warpgauge.comparison import UNMEASURED, Comparison, Outcome, Verdict
-from warpgauge.headline import is_accepted, judged
+from warpgauge.comparison import (
+    IN_TURNS,
+    SCREENED,
+    UNMEASURED,
+    Comparison,
+    Outcome,
+    Verdict,
+    is_accepted,
+)
+from warpgauge.controls import judged
 from warpgauge.looks import Looks
 from warpgauge.one_sided import missing, unjudged
 from warpgauge.sessions import newest_last
@@ -29,16 +37,6 @@ _WORDS = {
     Outcome.PASS: "unchanged",
     Outcome.INCONCLUSIVE: "inconclusive",
 }
-
-
-# How the notes begin that say how it was measured; a pair may be another project's programs.
-_SCREENED = "Screened against the baseline: "
-IN_TURNS = "Measured in turns"
-
-
-def how_measured(comparison: Comparison) -> str:
-    """The note on screening and confirming, or on a pair; empty where there is none."""
-    return next((one for one in comparison.notes if one.startswith((_SCREENED, IN_TURNS))), "")
 
 
 def flagged(screened: Comparison, also: Collection[str] = ()) -> tuple[Verdict, ...]:
@@ -83,7 +81,7 @@ def combined(
     commit = inert(short(newest.context.get("commit", "")))
     beside_what = _whose(asked) if asked else f"its commit {commit}"
     note = (
-        f"{_SCREENED}{_flagged(flags, screened)}. Measured again in turns with "
+        f"{SCREENED}{_flagged(flags, screened)}. Measured again in turns with "
         f"{beside_what}, {both.told}: {_found(flags, list(found.values()))}."
     )
     moved = [
@@ -111,7 +109,7 @@ def unconfirmed(
     why = why.removesuffix(".")
     if flags:
         note = (
-            f"{_SCREENED}{_flagged(flags, screened)}. Not measured again beside "
+            f"{SCREENED}{_flagged(flags, screened)}. Not measured again beside "
             f"{_whose(asked)}: {why}."
         )
     elif asked and missing(screened):

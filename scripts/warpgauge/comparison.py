@@ -11,6 +11,10 @@ from warpgauge.errors import ExitStatus
 from warpgauge.model import Clock, Record
 from warpgauge.stats import ALPHA
 
+# How the notes begin that say how it was measured; a pair may be another project's programs.
+SCREENED = "Screened against the baseline: "
+IN_TURNS = "Measured in turns"
+
 
 class Outcome(Enum):
     """What is said of one benchmark."""
@@ -159,3 +163,13 @@ class Comparison:
         if self.refusal is not None or self.count(*UNMEASURED):
             return ExitStatus.NOT_MEASURED
         return ExitStatus.OK
+
+
+def is_accepted(verdict: Verdict) -> bool:
+    """Whether a policy says that what changed here does not count."""
+    return bool(verdict.accepted) and verdict.outcome is Outcome.PASS
+
+
+def how_measured(comparison: Comparison) -> str:
+    """The note on screening and confirming, or on a pair; empty where there is none."""
+    return next((one for one in comparison.notes if one.startswith((SCREENED, IN_TURNS))), "")

@@ -14,7 +14,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from warpgauge.comparison import Verdict
+from warpgauge.comparison import Comparison, Outcome, Verdict
 from warpgauge.counters import HOST_CLOCK
 from warpgauge.model import Row
 from warpgauge.pairing import Pairing
@@ -69,6 +69,17 @@ def is_control(one: Row | Verdict) -> bool:
     A plain Google Benchmark file may call a benchmark of its own so: that one lacks the counter.
     """
     return one.family == FAMILY and bool(one.counters.get(HOST_CLOCK))
+
+
+def judged(comparison: Comparison) -> int:
+    """How many benchmarks there are, new ones and the host's controls not counted."""
+    rest = comparison.count(Outcome.NEW) + sum(map(is_quiet, comparison.verdicts))
+    return len(comparison.verdicts) - rest
+
+
+def is_quiet(verdict: Verdict) -> bool:
+    """A control that was measured on both sides; one that failed or is gone is a fault."""
+    return is_control(verdict) and verdict.outcome is Outcome.PASS
 
 
 def controls(pairings: Sequence[Pairing]) -> Controls:

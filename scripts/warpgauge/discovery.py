@@ -13,12 +13,12 @@ from warpgauge import manifest, partial_report, process
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.fields import is_name
 from warpgauge.last_words import described
+from warpgauge.model import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.partial_report import Report
 from warpgauge.shuffle import shuffled
 from warpgauge.text import quoted
 
 LISTING_DEADLINE_S = 60.0
-DEFAULT_SUITE, FULL_SUITE = "default", "full"  # a program's --suite
 # What no command can be given, and what stands for bytes that are no text.
 _NO_TEXT = re.compile("[\\0\N{REPLACEMENT CHARACTER}]")
 _FULL = f"--suite={FULL_SUITE}"

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from warpgauge import apart, journal, resume, streams
 from warpgauge.apart import Ended, Work
@@ -18,12 +17,10 @@ from warpgauge.discovery import Probe
 from warpgauge.errors import ExitStatus
 from warpgauge.interrupts import name_of
 from warpgauge.journal import Journal
-from warpgauge.measuring import Built, Measuring
+from warpgauge.measuring import Measuring
+from warpgauge.one_gpu import Bench, Share
 from warpgauge.run_paths import RunPaths, named_after
 from warpgauge.text import inert, plural
-
-if TYPE_CHECKING:
-    from warpgauge.bench import Bench
 
 # From the one that decides over all others on.
 _WORST_FIRST = (
@@ -39,16 +36,6 @@ _MEANINGS = {
     ExitStatus.OK: "nothing regressed, everything was measured",
 }
 _SHORT = len("GPU-01234567")  # of a UUID, where it stands before every line
-
-
-@dataclass(frozen=True)
-class Share:
-    """What the run of one GPU has in common with those of the others."""
-
-    built: Built
-    at_once: int  # so many are measured at the same time
-    whole: Path  # the folder of the journal of all
-    journal: Path  # of its own
 
 
 def measured(one: Bench) -> ExitStatus:

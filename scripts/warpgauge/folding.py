@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from warpgauge.comparison import Outcome, Verdict
+from warpgauge.comparison import Outcome, Verdict, is_accepted
 from warpgauge.controls import is_control
-from warpgauge.headline import is_accepted
 from warpgauge.text import plural, span
 
 # Names without a slash are families of their own. So many of them are one line, and not a page.

@@ -12,7 +12,8 @@ from warpgauge.commits import short
 from warpgauge.errors import UserError
 from warpgauge.gpus import Gpu
 from warpgauge.load import load
-from warpgauge.model import Record, Session, Source
+from warpgauge.model import Record, Source
+from warpgauge.sessions import only_session
 from warpgauge.text import inert, plural, quoted
 
 # A baseline repeats its context in every file: our own take 2,000 characters.
@@ -53,11 +54,6 @@ def read(path: Path, what: str, gpu: Gpu, commit: str, root: Path) -> Record:
         if row.family not in known:
             raise _refusal(what, f"benchmarks/ has no family of {quoted(row.name)}")
     return record
-
-
-def only_session(record: Record) -> Session:
-    """Of a run file, which has one."""
-    return next(iter(record.sessions.values()))
 
 
 def _refusal(what: str, why: str) -> UserError:

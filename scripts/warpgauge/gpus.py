@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GPU models that pull requests are measured on: .github/gpus.json, and scripts/gpus.
+"""The GPU models that pull requests are measured on: .github/gpus.json.
 
 Standard library only: a hosted runner plans the jobs before anything is installed. The same rules
 stand in .github/gpus.schema.json.
@@ -7,15 +7,12 @@ stand in .github/gpus.schema.json.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.arguments import Parser
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.json_file import parsed, text_of
 from warpgauge.place import Place
@@ -106,21 +103,6 @@ def nvidia_smi(*arguments: str) -> subprocess.CompletedProcess[str] | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-
-
-def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    """scripts/gpus. Raises UserError."""
-    parser = Parser(
-        prog="gpus",
-        description="Prints the GPU models of .github/gpus.json as a line for $GITHUB_OUTPUT: "
-        'matrix={"include": [...]}, with slug, name, labels and minutes of each.',
-    )
-    parser.add_argument("--only", metavar="SLUG", default="", help="this model; empty: all")
-    given = parser.parse_args(argv)
-    path = file_of(root)
-    wanted = (chosen(path, given.only),) if given.only else read(path)
-    print(f"matrix={json.dumps({'include': [asdict(one) for one in wanted]})}")
-    return ExitStatus.OK
 
 
 def _gpu(value: object, place: Place) -> Gpu:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from warpgauge.comparison import Comparison, Evidence, Outcome, Verdict
-from warpgauge.controls import is_control
+from warpgauge.comparison import Comparison, Evidence, Outcome, Verdict, is_accepted
+from warpgauge.controls import is_quiet, judged
 from warpgauge.model import Source
 from warpgauge.text import LONGEST_NAME, LONGEST_TEXT, cut, inert, percent, plural
 
@@ -49,7 +49,7 @@ def headline(comparison: Comparison) -> Headline:
     if comparison.refusal is not None and not comparison.count(Outcome.REGRESSION):
         return Headline(NOT_COMPARED, comparison.refusal)
     accepted = sum(is_accepted(verdict) for verdict in comparison.verdicts)
-    controls = sum(map(_is_quiet_control, comparison.verdicts))
+    controls = sum(map(is_quiet, comparison.verdicts))
     unchanged = comparison.count(Outcome.PASS) - accepted - controls
     regressions = comparison.count(Outcome.REGRESSION)
     improvements = comparison.count(Outcome.IMPROVED)
@@ -62,22 +62,6 @@ def headline(comparison: Comparison) -> Headline:
     parts += [f"{plural(controls, 'control')} of the host"] if controls and not expected else []
     parts += [f"{n} {word}" for outcome, word in _REST.items() if (n := comparison.count(outcome))]
     return Headline(", ".join(parts), worst=worst(comparison))
-
-
-def judged(comparison: Comparison) -> int:
-    """How many benchmarks there are, new ones and the host's controls not counted."""
-    rest = comparison.count(Outcome.NEW) + sum(map(_is_quiet_control, comparison.verdicts))
-    return len(comparison.verdicts) - rest
-
-
-def _is_quiet_control(verdict: Verdict) -> bool:
-    """A control that was measured on both sides; one that failed or is gone is a fault."""
-    return is_control(verdict) and verdict.outcome is Outcome.PASS
-
-
-def is_accepted(verdict: Verdict) -> bool:
-    """Whether a policy says that what changed here does not count."""
-    return bool(verdict.accepted) and verdict.outcome is Outcome.PASS
 
 
 def worst(comparison: Comparison) -> Verdict | None:

@@ -53,7 +53,7 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
             path.write_bytes(content)
             what = f"the artifact {name}"
             record = foreign_run.read(path, what, models[slug], run.commit, root)
-            night = history_entry.line(history_entry.of(record, run))
+            night = history_entry.line(history_entry.of(record, run.started, run.commit, run.id))
             texts[f"{slug}/{run.day}-{run.id}{SUFFIX}"] = night
     measured = ", ".join(models[name.removeprefix(_ARTIFACT)].name for name in files)
     parent = repository.head(BRANCH)

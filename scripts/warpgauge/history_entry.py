@@ -14,9 +14,8 @@ from statistics import median
 from warpgauge import disturbance
 from warpgauge.errors import UserError
 from warpgauge.fields import NAME_LIMIT
-from warpgauge.foreign_run import only_session
 from warpgauge.model import Record
-from warpgauge.recorded_files import WorkflowRun
+from warpgauge.sessions import only_session
 from warpgauge.text import cut, quoted
 
 FORMAT = "history/1"
@@ -57,8 +56,11 @@ class Night:
     unmeasured: Mapping[str, str]
 
 
-def of(record: Record, run: WorkflowRun) -> Night:
-    """What a run file tells. Times that something disturbed are none. Raises UserError."""
+def of(record: Record, date: str, commit: str, run: int) -> Night:
+    """What a run file of the workflow run `run` tells; raises UserError.
+
+    Times that something disturbed are none.
+    """
     session = only_session(record)
     seconds, unmeasured = {}, {}
     for row in record.rows.values():
@@ -76,7 +78,7 @@ def of(record: Record, run: WorkflowRun) -> Night:
         seconds[row.name] = float(f"{time:.{_DIGITS}g}")
     told = session.context
     facts = {key: told[key] for key in FACTS if told.get(key)}
-    return Night(run.started, run.commit, run.id, facts, seconds, unmeasured)
+    return Night(date, commit, run, facts, seconds, unmeasured)
 
 
 def line(night: Night) -> str:

@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from warpgauge import interval_axis
-from warpgauge.comparison import Change, Comparison, Outcome, Verdict
-from warpgauge.headline import headline, is_accepted
+from warpgauge.comparison import Change, Comparison, Outcome, Verdict, is_accepted
+from warpgauge.headline import headline
 from warpgauge.interval_axis import FARTHEST
 from warpgauge.provenance import gpu_name
 from warpgauge.ranking import rank

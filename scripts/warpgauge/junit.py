@@ -11,8 +11,8 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
 
-from warpgauge.comparison import UNMEASURED, Comparison, Outcome, Verdict
-from warpgauge.headline import headline, is_accepted
+from warpgauge.comparison import UNMEASURED, Comparison, Outcome, Verdict, is_accepted
+from warpgauge.headline import headline
 from warpgauge.sentence import sentence
 from warpgauge.text import inert
 

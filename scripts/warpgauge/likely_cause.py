@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from warpgauge.comparison import Comparison, ContextDifference, Evidence, Outcome, Verdict
 from warpgauge.model import Clock
-from warpgauge.pairs import are_paired
+from warpgauge.sessions import are_paired
 
 # What a person asks first where nothing differs, each in a word.
 _SHORT: Mapping[str, str] = MappingProxyType(

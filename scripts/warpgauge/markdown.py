@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from warpgauge import folding, markdown_rows
 from warpgauge.advice import next_step
-from warpgauge.combination import how_measured
-from warpgauge.comparison import UNMEASURED, Comparison, Outcome, Verdict
+from warpgauge.comparison import UNMEASURED, Comparison, Outcome, Verdict, how_measured, is_accepted
 from warpgauge.criterion import sentences
 from warpgauge.families import by_family
 from warpgauge.folding import Fold
-from warpgauge.headline import headline, how_found, is_accepted, size, worst
+from warpgauge.headline import headline, how_found, size, worst
 from warpgauge.markdown_again import again
 from warpgauge.markdown_fit import Fitted, Section, fit
 from warpgauge.markdown_plot import plot

@@ -30,7 +30,7 @@ from warpgauge.discovery import Binary, Probe
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.gpu_watch import GpuWatch
 from warpgauge.journal import Journal
-from warpgauge.options import Options
+from warpgauge.measurement_options import MeasurementOptions
 from warpgauge.plan import Lane, Plan, command
 from warpgauge.preview import Preview
 from warpgauge.process import Ending
@@ -66,7 +66,7 @@ class Built:
 class Measuring:
     """How this invocation builds and runs, told on standard error."""
 
-    options: Options
+    options: MeasurementOptions
     root: Path
     scratch: Path  # gets what the processes write
     notes: Console

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+DEFAULT_SUITE, FULL_SUITE = "default", "full"  # a program's --suite
+
 
 class Clock(Enum):
     """What a row was timed with; it decides how far the time may move without a cause."""

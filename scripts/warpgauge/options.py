@@ -13,11 +13,12 @@ from pathlib import Path
 from warpgauge import terms_options
 from warpgauge.allowance import Allowance
 from warpgauge.arguments import Parser, duration, folder, index, positive, seconds
-from warpgauge.discovery import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.errors import UserError
 from warpgauge.exports import EXPORTS
 from warpgauge.format_options import Formats
 from warpgauge.formats import FORMATS
+from warpgauge.measurement_options import MeasurementOptions
+from warpgauge.model import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.plan import DEADLINE_S
 from warpgauge.recordable import FEWEST_PROCESSES
 from warpgauge.request import normal, require_portable
@@ -39,35 +40,19 @@ _ONE_DOCUMENT = frozenset(("json", "junit", "sarif", "svg"))
 SMALLEST_FACTOR, LARGEST_FACTOR = 1.001, 100.0
 
 
-@dataclass(frozen=True)
-class Options:
+@dataclass(frozen=True, kw_only=True)
+class Options(MeasurementOptions):
     """What the user asked for."""
 
-    filter: str
-    suite: str
-    processes: int
     budget_s: float | None
     out: Path | None
     baseline: Path | None
-    build_dir: Path | None  # of another project
-    baselines: Path | None  # the folder of that project's
-    device: int | str | None
     parallel: bool
-    against: str
-    confirm_beside: str
-    confirm: bool
-    second_look: bool
-    record: bool
     self_check: bool
     self_check_of: Path | None  # run files that are there already
     resume: Path | None
-    inject: str
-    seed: int
-    timeout_s: float
     wait: bool
-    build: bool
     quiet: bool
-    verbose: bool
     formats: Formats
     fail_on: tuple[str, ...]
     policy: Path | None
@@ -76,10 +61,6 @@ class Options:
     @property
     def every_gpu(self) -> bool:
         return self.device == EVERY_GPU
-
-    @property
-    def injected_regex(self) -> str:
-        return self.inject.rpartition("=")[0]
 
 
 def parse(argv: Sequence[str]) -> Options:

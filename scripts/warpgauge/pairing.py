@@ -15,8 +15,7 @@ from warpgauge.counters import FULL_SUITE, SOURCE_LINE
 from warpgauge.kinship import Kin, references
 from warpgauge.model import Clock, Record, Row, Session, Source
 from warpgauge.objection import Objection, reason, standing
-from warpgauge.pairs import are_paired
-from warpgauge.sessions import newest_last
+from warpgauge.sessions import are_paired, newest_last
 from warpgauge.text import inert, quantity
 
 # How the reason of a MISSING benchmark ends that simply is not there.

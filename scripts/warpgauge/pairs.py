@@ -10,30 +10,17 @@ error of a mean"), with variances steadied by those of similar benchmarks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from warpgauge.comparison import Outcome, Verdict
-from warpgauge.model import Record, Session
+from warpgauge.pairing import Pairing
 from warpgauge.samples import Groups
 from warpgauge.stats import Estimates, Tests
 from warpgauge.variance import Variances
 
-if TYPE_CHECKING:
-    from warpgauge.pairing import Pairing
-
-# What two run files that were measured in alternation have in common.
-PAIR_KEY = "pair_id"
-
 # Fewer rounds tell nothing of how far the next would lie.
 FEWEST_ROUNDS = 2
-
-
-def are_paired(baseline: Record, candidate: Record) -> bool:
-    """Whether the two were measured in alternating processes of one run."""
-    ids = {_pair_id(session) for one in (baseline, candidate) for session in one.sessions.values()}
-    return len(ids) == 1 and ids != {""}
 
 
 def split(pairings: Sequence[Pairing]) -> tuple[list[Pairing], list[Verdict]]:
@@ -75,7 +62,3 @@ def compare(pairings: Sequence[Pairing]) -> Tests:
     error = np.sqrt(variances.value / count)
     estimates = Estimates(ratios.means, error, variances.freedom)
     return Tests(estimates, estimates, base.means, cand.means, count, count)
-
-
-def _pair_id(session: Session) -> str:
-    return session.context.get(PAIR_KEY, "")

@@ -17,9 +17,9 @@ from warpgauge import toml_file
 from warpgauge.context import PROGRAMS
 from warpgauge.cpu_limit import SEARCH_LIMIT_S, cpu_limit
 from warpgauge.model import Record, Source
-from warpgauge.pairs import are_paired
 from warpgauge.place import Place
 from warpgauge.policy_entry import Entry, entries
+from warpgauge.sessions import are_paired
 
 FILE_NAME = "policy.toml"
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from rich.console import Console
 
 from warpgauge import (
-    combination,
     command_log,
     machine_context,
     output_file,
@@ -29,7 +28,7 @@ from warpgauge import (
 from warpgauge.alone import Holder, alone, of_gpu
 from warpgauge.beside import Beside
 from warpgauge.command_log import CommandLog
-from warpgauge.comparison import Comparison
+from warpgauge.comparison import IN_TURNS, Comparison
 from warpgauge.conclusion import Conclusion
 from warpgauge.context import PROGRAMS
 from warpgauge.discovery import Probe
@@ -137,9 +136,7 @@ class _Invocation:
 
     def _noted(self, both: Looks[Comparison]) -> Comparison:
         base, candidate = map(_shown, self.asked.folders)
-        note = (
-            f"{combination.IN_TURNS}, the programs in {base} and those in {candidate}: {both.told}."
-        )
+        note = f"{IN_TURNS}, the programs in {base} and those in {candidate}: {both.told}."
         return replace(both.found, notes=(note, *both.found.notes))
 
     def waits(self, where: str, holder: Holder) -> None:

@@ -18,6 +18,7 @@ from warpgauge.gpus import Gpu
 from warpgauge.load import load
 from warpgauge.model import Record, Session
 from warpgauge.recorded_files import RUN_FILE
+from warpgauge.sessions import only_session
 from warpgauge.terms import Terms
 from warpgauge.verdict import judge
 
@@ -61,7 +62,7 @@ def made(
         written |= {one.relative_to(scratch) for one in recorded.files}
         told = tuple(line for line in recorded.lines() if not line.startswith("recorded: "))
         verdict = None if before is None else _judged(before, run, name, root, now)
-        added.append(Added(name, foreign_run.only_session(run), told, verdict))
+        added.append(Added(name, only_session(run), told, verdict))
     texts = {path.as_posix(): (scratch / path).read_text("utf-8") for path in sorted(written)}
     return Proposal(tuple(added), texts)
 

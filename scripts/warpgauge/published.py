@@ -27,7 +27,6 @@ from warpgauge.json_file import parsed
 from warpgauge.model import Clock, Record, Row, Session, Source
 from warpgauge.place import Place
 from warpgauge.report import State
-from warpgauge.stats import ALPHA
 from warpgauge.text import cut, quoted
 
 _SCHEMA = Path(__file__).with_name("comparison.schema.json")
@@ -78,7 +77,7 @@ def read(document: Json, place: Place = _PLACE) -> Comparison:
         notes=tuple(document["notes"]),
         differences=tuple(ContextDifference(**one) for one in document["differences"]),
         refusal=document["refusal"],
-        alpha=ALPHA if alpha is None else float(alpha),
+        alpha=Comparison.alpha if alpha is None else float(alpha),
         beside=document["beside"],
     )
 

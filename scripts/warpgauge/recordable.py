@@ -10,10 +10,10 @@ from pathlib import Path
 
 from warpgauge import counters, disturbance
 from warpgauge.counters import OTHER_PROCESSES
-from warpgauge.discovery import FULL_SUITE, Binary
+from warpgauge.discovery import Binary
 from warpgauge.errors import UserError
 from warpgauge.load import json_files
-from warpgauge.model import Record, Session, Source
+from warpgauge.model import FULL_SUITE, Record, Session, Source
 from warpgauge.staleness import is_future, measured
 from warpgauge.text import inert, plural, quoted
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from warpgauge import discovery, request
 from warpgauge.discovery import Binary
 from warpgauge.errors import ExitStatus, UserError
+from warpgauge.model import FULL_SUITE
 from warpgauge.suggestion import hint
 from warpgauge.text import typed
 
@@ -45,8 +46,7 @@ def wanted(
     if suites and discovery.left_out(everything, scratch, filter):
         match = f"match --filter {typed(filter)}" if filter else "are in the programs"
         raise UserError(
-            f"only benchmarks of the full suite {match}: ask for it with "
-            f"--suite {discovery.FULL_SUITE}"
+            f"only benchmarks of the full suite {match}: ask for it with --suite {FULL_SUITE}"
         )
     if not filter:
         raise UserError("no benchmark is in the programs that were built")

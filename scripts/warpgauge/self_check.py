@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge import load, looks, paired, pairs, runfile
+from warpgauge import load, looks, paired, runfile
 from warpgauge.beside import Beside
 from warpgauge.comparison import Comparison, Verdict
 from warpgauge.errors import ExitStatus, UserError
 from warpgauge.looks import Looks
 from warpgauge.model import Record
 from warpgauge.paired import BASE, Side
+from warpgauge.sessions import are_paired
 
 # The extra work, as fractions.
 CHANGES = (0.01, 0.02, 0.03, 0.05, 0.10)
@@ -88,7 +89,7 @@ def of_files(folder: Path, judge: Judge) -> SelfCheck:
                 f"{record.path} was not made by scripts/bench --self-check: name the folder that "
                 "one left in build/runs"
             )
-        if record is not base and not pairs.are_paired(base, record):
+        if record is not base and not are_paired(base, record):
             raise UserError(f"{record.path} is not of the same self-check as {base.path}")
     return _found(records, judge)
 

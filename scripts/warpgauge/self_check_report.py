@@ -12,9 +12,9 @@ from rich.console import Console
 from warpgauge import detection
 from warpgauge.comparison import Comparison, Outcome
 from warpgauge.controls import FAMILY as CONTROLS
+from warpgauge.controls import judged
 from warpgauge.detection import Detection
 from warpgauge.files import replace_all
-from warpgauge.headline import judged
 from warpgauge.layout import Cells, Columns, print_text
 from warpgauge.model import Clock
 from warpgauge.self_check import CHANGES, SelfCheck

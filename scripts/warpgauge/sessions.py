@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions: their keys, and which is newest."""
+"""Sessions: their keys, which is newest, and which two were measured in turns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 
-from warpgauge.model import Session
+from warpgauge.model import Record, Session
+
+# What two run files that were measured in alternation have in common.
+PAIR_KEY = "pair_id"
 
 _UNDATED = datetime.min.replace(tzinfo=timezone.utc)
 
@@ -35,3 +38,18 @@ def when(session: Session) -> datetime:
 def newest_last(sessions: Iterable[Session]) -> list[Session]:
     """In order of time, and of key where the time is the same."""
     return sorted(sessions, key=lambda session: (when(session), session.key))
+
+
+def only_session(record: Record) -> Session:
+    """Of a run file, which has one."""
+    return next(iter(record.sessions.values()))
+
+
+def are_paired(baseline: Record, candidate: Record) -> bool:
+    """Whether the two were measured in alternating processes of one run."""
+    ids = {_pair_id(session) for one in (baseline, candidate) for session in one.sessions.values()}
+    return len(ids) == 1 and ids != {""}
+
+
+def _pair_id(session: Session) -> str:
+    return session.context.get(PAIR_KEY, "")

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from rich.text import Text
 
 from warpgauge import folding
-from warpgauge.comparison import Outcome, Verdict
+from warpgauge.comparison import Outcome, Verdict, is_accepted
 from warpgauge.families import by_family
 from warpgauge.folding import Fold
-from warpgauge.headline import is_accepted
 from warpgauge.ranking import rank
 from warpgauge.text import LONGEST_NAME, cut, inert, plural
 

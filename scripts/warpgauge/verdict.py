@@ -29,7 +29,7 @@ from warpgauge.model import Record
 from warpgauge.pairing import Pairing, harmless_skips, pair
 from warpgauge.request import Request
 from warpgauge.rules import Confirming, Screening
-from warpgauge.sessions import newest_last
+from warpgauge.sessions import are_paired, newest_last
 from warpgauge.terms import Terms
 
 _DEFAULT = Terms()
@@ -51,7 +51,7 @@ def judge(baseline: Record, candidate: Record, terms: Terms = _DEFAULT) -> Compa
         return Comparison(baseline, candidate, refused, refusal=refusal, alpha=terms.alpha)
 
     pairings, unpaired = pair(baseline, candidate, names, terms.allow)
-    if pairs.are_paired(baseline, candidate):
+    if are_paired(baseline, candidate):
         pairings, lonely = pairs.split(pairings)
         unpaired += lonely
         tests = pairs.compare(pairings)
