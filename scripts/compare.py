@@ -6,6 +6,7 @@ This file holds nothing that an old Python cannot parse, so that it can say what
 """
 
 import sys
+from pathlib import Path
 
 if sys.version_info < (3, 10):  # noqa: UP036
     sys.stderr.write(
@@ -14,7 +15,9 @@ if sys.version_info < (3, 10):  # noqa: UP036
     )
     sys.exit(2)
 
-from warpgauge.compare import main
+sys.path.insert(0, str(Path(__file__).resolve().parent / "src"))
+
+from warpgauge.commands.compare import main
 
 __all__ = ["main"]
 

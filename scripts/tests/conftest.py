@@ -15,10 +15,12 @@ from baselines import Baselines
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
 from left_behind import untracked
 from two_folders import TwoFolders
-from warpgauge import alone, build, measuring, system_packages, visible_gpu
-from warpgauge.environment import ROOT
-from warpgauge.load import load
-from warpgauge.model import Record
+from warpgauge.execution import build, visible_gpu
+from warpgauge.measurement import measuring
+from warpgauge.records.load import load
+from warpgauge.records.model import Record
+from warpgauge.system import locks, packages
+from warpgauge.system.environment import ROOT
 
 Loader = Callable[[object], Record]
 
@@ -26,7 +28,7 @@ Loader = Callable[[object], Record]
 @pytest.fixture(autouse=True)
 def gpus_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fake GPU is this test's own: others run at the same time."""
-    monkeypatch.setattr(alone, "_GPUS", tmp_path / "gpus")
+    monkeypatch.setattr(locks, "_GPUS", tmp_path / "gpus")
     monkeypatch.setattr(measuring, "_COOLING_S", 0.0)
 
 
@@ -64,7 +66,7 @@ def repository(
     """A clone with a commit, on a machine with a GPU, whose build takes no time."""
     monkeypatch.setenv("WARPGAUGE_COMMIT", "0123456789" * 4)
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(system_packages, "provide", lambda needs, say: None)
+    monkeypatch.setattr(packages, "provide", lambda needs, say: None)
     monkeypatch.setattr(build, "build", lambda *arguments: None)
     made = Repository(tmp_path, capsys)
     made.binary("host", HOST_TIMES)
@@ -94,7 +96,7 @@ def clone(
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.delenv("WARPGAUGE_COMMIT", raising=False)
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(system_packages, "provide", lambda needs, say: None)
+    monkeypatch.setattr(packages, "provide", lambda needs, say: None)
     root = tmp_path / "clone"
     root.mkdir()
     made = GitRepository(root, capsys)

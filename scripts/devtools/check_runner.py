@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a list of checks to its end, one line each, and keeps what the test runners said last."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpgauge.system.text import plural
+
+Command = Sequence[str]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: commands that must all succeed.
+
+    `commands` is asked only when the check's turn comes, and may raise OSError or ValueError.
+    `tool` is the program (a name or a path), or the Python module when it begins with "python:",
+    it cannot do without; `after` the check whose failure makes this one pointless; `closing`
+    picks from the output the lines to be shown when all is done, and `skipped` the few words of the
+    verdict on what the check left out.
+    """
+
+    name: str
+    commands: Callable[[], Sequence[Command]]
+    folder: Path
+    tool: str
+    after: str = ""
+    closing: Callable[[str], str] = lambda output: ""
+    skipped: Callable[[str], str] = lambda output: ""
+    at_once: int = 1
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a check."""
+
+    check: Check
+    state: str  # "ok", "FAILED", or "skipped: <reason>"
+    output: str = ""
+    seconds: float = 0.0
+
+
+def run(checks: Iterable[Check], allow_missing_tools: bool, say: Callable[[str], None]) -> bool:
+    """Run all checks, also after a failure; whether none failed. The verdict is the last line."""
+    results: dict[str, Result] = {}
+    for check in checks:
+        result = _result(check, results, allow_missing_tools)
+        results[check.name] = result
+        say(f"{check.name:<14} {result.state}  {result.seconds:.1f} s")
+        if result.state == "FAILED":
+            say(result.output)
+    for result in results.values():
+        if closing := result.check.closing(result.output):
+            say(f"\n{closing}")
+    say(f"\n{verdict(list(results.values()))}")
+    return not any(result.state == "FAILED" for result in results.values())
+
+
+def verdict(results: Sequence[Result]) -> str:
+    """One line: what failed or else that nothing did, and what was left out all the same."""
+    failed = [result.check.name for result in results if result.state == "FAILED"]
+    if failed:
+        return f"FAILED: {', '.join(failed)}"
+    left_out = [result.check.name for result in results if result.state != "ok"]
+    passed = f"all {plural(len(results), 'check')} passed"
+    if left_out:
+        passed = f"{len(results) - len(left_out)} of {plural(len(results), 'check')} passed"
+        passed += f", skipped: {', '.join(left_out)}"
+    told = [result.check.skipped(result.output) for result in results if result.state == "ok"]
+    return "; ".join([passed, *filter(None, told)])
+
+
+def _result(check: Check, before: dict[str, Result], allow_missing_tools: bool) -> Result:
+    if check.after and before[check.after].state != "ok":
+        return Result(check, "FAILED", f"not run, for {check.after} did not succeed")
+    if not _there(check.tool):
+        reason = f"{Path(check.tool.removeprefix('python:')).name} is not installed"
+        if allow_missing_tools:
+            return Result(check, f"skipped: {reason}")
+        return Result(check, "FAILED", f"{reason} (--allow-missing-tools skips it)")
+    began = time.monotonic()
+    try:
+        commands = check.commands()
+        with ThreadPoolExecutor(check.at_once) as pool:
+            done = list(pool.map(lambda command: _run(command, check.folder), commands))
+    except (OSError, ValueError) as fault:
+        done = [(False, f"{fault}\n")]
+    good = bool(done) and all(ok for ok, _ in done)
+    output = "".join(text for ok, text in done if good or not ok)
+    state = "ok" if good else "FAILED"
+    return Result(check, state, output or "nothing to check", time.monotonic() - began)
+
+
+def _run(command: Command, folder: Path) -> tuple[bool, str]:
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    return done.returncode == 0, f"$ {shlex.join(command)}\n{done.stdout}"
+
+
+def _there(tool: str) -> bool:
+    if tool.startswith("python:"):
+        return importlib.util.find_spec(tool.removeprefix("python:")) is not None
+    return shutil.which(tool) is not None

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A baseline's files: what they hold, and their text, stable so that a diff reads well."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpgauge.files.document import TIME_UNITS, Object, read, rows_of
+from warpgauge.records.counters import OF_THE_MOMENT, RESOURCES
+from warpgauge.records.fields import context_strings
+from warpgauge.records.load import BASELINE_FORMAT, json_files, load, load_document
+from warpgauge.records.model import Record, Session, Source
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import inert
+from warpgauge.verdict.context import BASELINES, BUILD_DIR
+
+# Seven digits lie a hundred times below what any benchmark repeats to.
+_DIGITS = 7
+
+# What a context says about the place and the minute of a run, and not about its times.
+_NOT_KEPT = OF_THE_MOMENT | {
+    BUILD_DIR,
+    BASELINES,
+    "warpgauge_format",
+    "host_name",
+    "executable",
+    "json_schema_version",
+    "order_seed",
+    "pair_id",
+    "pair_side",
+    # How Google Benchmark's package was built ("debug" on Debian), and not how the benchmarks were,
+    # which is build_type. In a baseline it would read as if the times were those of a debug build.
+    "library_build_type",
+}
+
+Times = Mapping[str, Sequence[float]]
+
+_REMEDY = {
+    Source.RUN: "scripts/baseline add-session makes it a session of one",
+    Source.GOOGLE_BENCHMARK: "measure with scripts/baseline record",
+}
+
+
+@dataclass(frozen=True)
+class FamilyFile:
+    """One file: what it tells, and its rows by name as the JSON objects that they are.
+
+    `gpu_name` is the file's own word, beside those of its sessions; empty where it has none.
+    """
+
+    path: Path
+    record: Record
+    rows: Mapping[str, Object]
+    gpu_name: str
+
+
+@dataclass(frozen=True)
+class Folder:
+    """All files of one GPU model's baseline, and what they tell together."""
+
+    path: Path
+    whole: Record
+    files: tuple[FamilyFile, ...]
+
+    def session(self, family: str, key: str) -> Session:
+        """A session as the file of a family tells it; as all do together where it does not."""
+        for file in self.files:
+            if file.path.stem == family and key in file.record.sessions:
+                return file.record.sessions[key]
+        return self.whole.sessions[key]
+
+    @property
+    def gpu_names(self) -> tuple[str, ...]:
+        """The GPU models that its sessions name: one, where all is well."""
+        names = {session.gpu_name for session in self.whole.sessions.values()}
+        return tuple(sorted(name for name in names if name))
+
+
+def open_folder(path: Path) -> Folder:
+    """The baseline in a folder, or in one file of it. Raises UserError."""
+    files = tuple(_family_file(file) for file in json_files(path))
+    return Folder(path, load(path), files)
+
+
+def open_readable(paths: Iterable[Path]) -> tuple[list[Folder], list[str]]:
+    """The baselines that can be read, and a sentence on each that cannot."""
+    opened = [_opened(path) for path in paths]
+    folders = [one for one in opened if isinstance(one, Folder)]
+    return folders, [one for one in opened if isinstance(one, str)]
+
+
+def _opened(path: Path) -> Folder | str:
+    try:
+        return open_folder(path)
+    except UserError as fault:
+        return str(fault)
+
+
+def _family_file(path: Path) -> FamilyFile:
+    document = read(path)
+    record = load_document(document)
+    if record.source is not Source.BASELINE:
+        raise UserError(
+            inert(f"{path} is no baseline but a {record.source.value}; {_REMEDY[record.source]}")
+        )
+    rows = {str(row["name"]): row for _, row in rows_of(document)}
+    gpu_name = context_strings(document.top, document.place).get("gpu_name", "")
+    return FamilyFile(path, record, rows, gpu_name)
+
+
+def family_text(
+    gpu_name: str, sessions: Sequence[Session], rows: Sequence[tuple[Object, Times]]
+) -> str:
+    """A file of `rows`, each a run file's row and its process medians (seconds) by session.
+
+    One session a line, oldest first; one row a line, in the order given.
+    """
+    context = {"warpgauge_format": BASELINE_FORMAT, "gpu_name": gpu_name}
+    told = [
+        f"{_json(session.key)}: {_json(_kept(session.context))}"
+        for session in sessions
+        if any(session.key in times for _, times in rows)
+    ]
+    order = {session.key: index for index, session in enumerate(sessions)}
+    lines = [_json(_row(row, times, order)) for row, times in rows]
+    return (
+        f'{{\n"context": {_json(context)},\n'
+        f'"sessions": {{\n{_lines(told)}\n}},\n'
+        f'"benchmarks": [\n{_lines(lines)}\n]\n}}\n'
+    )
+
+
+def _row(row: Object, times: Times, order: Mapping[str, int]) -> Object:
+    unit = TIME_UNITS[str(row["time_unit"])]
+    medians = {
+        key: [_rounded(time / unit) for time in times[key]]
+        for key in sorted(times, key=order.__getitem__)
+    }
+    middle = statistics.median(statistics.median(times[key]) for key in medians)
+    replaced: Object = {"real_time": _rounded(middle / unit), "process_medians": medians}
+    kept = {
+        key: value if key in RESOURCES else _number(value)
+        for key, value in row.items()
+        if _is_kept(key, value)
+    }
+    return {**kept, **replaced}
+
+
+def _is_kept(key: str, value: object) -> bool:
+    """Whether it lasts, and JSON can say it: an absent counter may be Google Benchmark's NaN."""
+    if key in OF_THE_MOMENT or key == "process_rounds":  # a session's processes are no one's pair
+        return False
+    return not (isinstance(value, float) and not math.isfinite(value))
+
+
+def _number(value: object) -> object:
+    return _rounded(value) if isinstance(value, float) else value
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def _kept(context: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in context.items() if value and key not in _NOT_KEPT}
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, allow_nan=False)
+
+
+def _lines(items: Sequence[str]) -> str:
+    return ",\n".join(items)

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must not become a baseline, refused as soon as it is known: before measuring, if it can."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from warpgauge.execution.discovery import Binary
+from warpgauge.records import counters
+from warpgauge.records.counters import OTHER_PROCESSES
+from warpgauge.records.load import json_files
+from warpgauge.records.model import FULL_SUITE, Record, Session, Source
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import inert, plural, quoted
+from warpgauge.verdict import disturbance
+from warpgauge.verdict.staleness import is_future, measured
+
+# Fewer say too little about the spread that every later comparison leans on.
+FEWEST_PROCESSES = 5
+
+_FAMILY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+
+def require_suite(
+    context: Mapping[str, str],
+    binaries: Sequence[Binary],
+    faults: Sequence[str],
+    folder: Path,
+    old: Record | None,
+) -> None:
+    """Raise UserError for what would spoil a recording that has not begun yet.
+
+    `context` and `faults` are what a first short process told of the GPU and of itself; `old` is
+    the baseline in `folder`, which the recording is for.
+    """
+    for fault in (*(f"{b.path.name} {b.fault}" for b in binaries if b.fault), *faults):
+        raise _refusal("this build", fault, "mend it first")
+    _require_context("this build", context)
+    names = [name for binary in binaries for name in binary.names]
+    for name in names:
+        require_family(name)
+    if old is not None:
+        require_no_losses("this build", names, folder, old, context.get("suite", ""))
+
+
+def require_run(run: Record, now: datetime | None = None) -> Session:
+    """The session of a run that may become a baseline. Raises UserError with the reason.
+
+    `now`, with a zone, is what its date must not lie behind.
+    """
+    what = str(run.path)
+    if run.source is not Source.RUN:
+        raise _refusal(what, f"it is a {run.source.value}", "give a run file of scripts/bench")
+    session = next(iter(run.sessions.values()))
+    context = session.context
+    _require_context(what, context)
+    for key in ("commit", "date"):
+        if not context.get(key):
+            raise _refusal(what, f"its context has no {key}", "measure with scripts/bench")
+    if measured(session) is None:
+        date = quoted(context["date"])
+        raise _refusal(what, f"its date {date} is none that ISO 8601 knows", "measure again")
+    if now is not None and is_future(session, now):
+        raise _refusal(
+            what,
+            f"its date {quoted(context['date'])} is of a day to come",
+            "set the clock that is wrong, here or where it was measured, and measure again",
+        )
+    if context.get("dirty") != "false":
+        raise _refusal(
+            what, "the working tree had uncommitted changes", "commit them and measure again"
+        )
+    if context.get("inject"):
+        raise _refusal(what, "extra work was injected", "measure again without --inject")
+    if context.get("filter"):
+        raise _refusal(what, "only a part was measured", "measure again without --filter")
+    for row in run.rows.values():
+        if row.skipped:
+            continue
+        if row.error is not None:
+            raise _refusal(what, f"{row.name} failed ({row.error})", "mend it and measure again")
+        disturbed = disturbance.of(row, run.sessions)
+        if disturbed is not None:
+            raise _refusal(what, f"{row.name}: {disturbed.fault}", disturbed.remedy)
+        processes = len(row.process_medians[session.key])
+        if processes < FEWEST_PROCESSES:
+            count = plural(processes, "process", "processes")
+            least = f"measure again in at least {FEWEST_PROCESSES}"
+            raise _refusal(what, f"{row.name} was measured in {count}", least)
+    return session
+
+
+def require_family(name: str) -> None:
+    """Raise UserError unless the family of a benchmark can name a baseline's file."""
+    if not _FAMILY.fullmatch(name.split("/", 1)[0]):
+        raise UserError(inert(f"the family of {quoted(name)} makes no file name; rename it"))
+
+
+def require_gpu(what: str, gpu_name: str, folder: Path, there: Collection[str]) -> None:
+    """Raise UserError where the baseline in `folder` is `there`, of another GPU model."""
+    for other in there:
+        if other != gpu_name:
+            raise _refusal(
+                what,
+                f"it was measured on {quoted(gpu_name)}, and {folder} holds {quoted(other)}",
+                "move what is there to a folder of its own",
+            )
+
+
+def require_no_losses(
+    what: str, names: Collection[str], folder: Path, old: Record, suite: str
+) -> None:
+    """A baseline only grows: what it holds and `names` lacks, somebody must have removed.
+
+    Unless `suite`, which was run, does not have it.
+    """
+    lost = [name for name in old.rows if name not in names]
+    if lost:
+        left_out = suite != FULL_SUITE and any(
+            old.rows[name].counters.get(counters.FULL_SUITE) for name in lost
+        )
+        everything = f"with --suite {FULL_SUITE}" if left_out else "all"
+        more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+        raise _refusal(
+            what,
+            f"it lacks {quoted(lost[0])}{more} of {folder}",
+            f"measure {everything}, or remove from the baseline what is no longer benchmarked",
+        )
+    families = {name.split("/", 1)[0] for name in names}
+    for path in json_files(folder):
+        if path.stem not in families:
+            raise _refusal(what, f"{path} is not named after the family it holds", "rename it")
+
+
+def _require_context(what: str, context: Mapping[str, str]) -> None:
+    for key in ("gpu_name", "gpu_uuid", "boot_id"):
+        if not context.get(key):
+            raise _refusal(what, f"its context has no {key}", "measure on a GPU with scripts/bench")
+    if context.get("build_type") != "Release":
+        build = context.get("build_type") or "unknown"
+        raise _refusal(what, f"its build type is {build}", "build Release and measure again")
+    if context.get(OTHER_PROCESSES, "0") != "0":
+        others = f"others used the GPU when it began (other_processes {context[OTHER_PROCESSES]})"
+        raise _refusal(what, others, "end what else uses the GPU and measure again")
+
+
+def _refusal(what: str, reason: str, remedy: str) -> UserError:
+    return UserError(inert(f"{what} is not recorded: {reason}; {remedy}"))

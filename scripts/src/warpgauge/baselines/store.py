@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Baselines: where they lie, how a run becomes a session of one, how they show themselves."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from warpgauge.baselines.files import Folder, Times, family_text, open_folder
+from warpgauge.baselines.recordable import (
+    require_family,
+    require_gpu,
+    require_no_losses,
+    require_run,
+)
+from warpgauge.baselines.rotation import SESSIONS_KEPT, surplus
+from warpgauge.files.atomic import replace_all
+from warpgauge.files.document import Document, Object, read, rows_of
+from warpgauge.records.load import holds_results, load, load_document
+from warpgauge.records.model import Record, Row, Session, Source
+from warpgauge.records.sessions import newest_last, session_hash, session_key
+from warpgauge.system.errors import UserError
+from warpgauge.system.locks import alone
+from warpgauge.system.text import inert, quoted
+
+__all__ = ["find", "path_of", "record", "recorded_comparison", "session_key", "slug"]
+
+_UNSAFE = re.compile(r"[^a-z0-9]+")
+
+
+def slug(gpu_name: str) -> str:
+    """The folder of a GPU model: ``NVIDIA H200`` is ``nvidia-h200``. Raises UserError."""
+    name = _UNSAFE.sub("-", gpu_name.lower()).strip("-")
+    if not name:
+        raise UserError(f"the GPU name {quoted(gpu_name)} makes no folder name; name it yourself")
+    return name
+
+
+def path_of(baselines: Path, gpu_name: str) -> Path:
+    """Where the baseline of a GPU model belongs, whether it is there or not."""
+    return baselines / slug(gpu_name)
+
+
+def find(baselines: Path, gpu_name: str) -> Path | None:
+    """The folder that holds the baseline of a GPU model, if there is one."""
+    folder = path_of(baselines, gpu_name)
+    return folder if holds_results(folder) else None
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What became of a baseline: the session it gained, those it lost, and the files written."""
+
+    files: tuple[Path, ...]
+    session: Session
+    newest: Session
+    replaced: tuple[Session, ...]
+    dropped: tuple[Session, ...]
+    skipped: tuple[Row, ...]
+
+    def lines(self) -> list[str]:
+        """The same for people, a line each."""
+        told = [f"recorded: {os.path.relpath(path)}" for path in self.files]
+        told += [f"replaced: session {one.key}, of the same boot and GPU" for one in self.replaced]
+        told += [
+            f"dropped: session {one.key} of {one.gpu_uuid}, for a baseline keeps {SESSIONS_KEPT}"
+            for one in self.dropped
+        ]
+        told += [f"left out: {one.name}, {one.error}" for one in self.skipped]
+        if self.newest is not self.session:
+            told.append(f"counters and labels stay those of session {self.newest.key}, the newest")
+        return [inert(line) for line in told]
+
+
+def record(run_path: Path, baselines: Path, now: datetime | None = None) -> Recorded:
+    """Add the session of a run file to the baseline of its GPU model.
+
+    A session of the same boot and GPU is replaced, and at most `SESSIONS_KEPT` stay. Counters and
+    labels become those of this run where it is the newest session. Either all families' files are
+    written or, where anything is wrong, none. A run of a day after `now` is refused; None stands
+    for one that was measured just now. Raises UserError.
+    """
+    document = read(run_path)
+    run = load_document(document)
+    session = require_run(run, now)
+    at = path_of(baselines, session.gpu_name or "")
+    with alone(baselines):  # who adds another session meanwhile would lose it
+        return _added(document, run, session, at)
+
+
+def _added(document: Document, run: Record, session: Session, at: Path) -> Recorded:
+    gpu_name = session.gpu_name or ""
+    skipped = tuple(row for row in run.rows.values() if row.skipped)
+    run = replace(run, rows={name: row for name, row in run.rows.items() if not row.skipped})
+    old = open_folder(at) if holds_results(at) else None
+    if old is not None:
+        require_gpu(str(run.path), gpu_name, at, old.gpu_names)
+        suite = session.context.get("suite", "")
+        require_no_losses(str(run.path), run.rows.keys(), at, old.whole, suite)
+    before = list(old.whole.sessions.values()) if old is not None else []
+    own = session_hash(session.context)
+    replaced = [one for one in before if one.key.rpartition("-")[2] == own]
+    joined = [*(one for one in before if one not in replaced), session]
+    dropped = surplus(joined, staying=session.key)
+    kept = newest_last(one for one in joined if one not in dropped)
+    families = _families(
+        {name: row for _, row in rows_of(document) if (name := str(row["name"])) in run.rows},
+        run,
+        old,
+        kept,
+        run_is_newest=kept[-1] is session,
+    )
+    texts = {
+        at / f"{family}.json": family_text(gpu_name, _told(old, family, kept, session), rows)
+        for family, rows in families.items()
+    }
+    replace_all({path.resolve(): text for path, text in texts.items()})  # a link stays a link
+    return Recorded(tuple(texts), session, kept[-1], tuple(replaced), tuple(dropped), skipped)
+
+
+def _families(
+    measured: dict[str, Object],
+    run: Record,
+    old: Folder | None,
+    kept: list[Session],
+    run_is_newest: bool,
+) -> dict[str, list[tuple[Object, Times]]]:
+    """The rows of every family's file, each with its times by session.
+
+    In the order and with the counters of the newest session: `measured` are the run's own rows.
+    """
+    there = {name: row for file in old.files for name, row in file.rows.items()} if old else {}
+    known = old.whole.rows if old else {}
+    keys = {session.key for session in kept}
+    families: dict[str, list[tuple[Object, Times]]] = {}
+    for name in measured if run_is_newest else {**there, **measured}:
+        require_family(name)
+        times = dict(known[name].process_medians) if name in known else {}
+        told = measured[name] if run_is_newest or not times else there[name]
+        times = {key: medians for key, medians in times.items() if key in keys}
+        times.update(run.rows[name].process_medians)
+        families.setdefault(run.rows[name].family, []).append((told, times))
+    return families
+
+
+def _told(old: Folder | None, family: str, kept: list[Session], session: Session) -> list[Session]:
+    """The sessions as a family's file already tells them, so that their lines stay."""
+    return [one if one is session or old is None else old.session(family, one.key) for one in kept]
+
+
+def recorded_comparison(folder: Path) -> tuple[Record, Record] | None:
+    """A baseline's older sessions and its newest one, as the two sides of a comparison.
+
+    For showing what a comparison looks like where there is no GPU. None with a single session.
+    """
+    whole = load(folder)
+    *older, newest = newest_last(whole.sessions.values())
+    if whole.source is not Source.BASELINE or not older:
+        return None
+    return only_sessions(whole, older), only_sessions(whole, [newest])
+
+
+def only_sessions(whole: Record, sessions: list[Session]) -> Record:
+    """A baseline with these of its sessions alone, and the rows that they have."""
+    keys = {session.key for session in sessions}
+    rows: dict[str, Row] = {}
+    for name, row in whole.rows.items():
+        times = {key: medians for key, medians in row.process_medians.items() if key in keys}
+        if times or row.error is not None:
+            rows[name] = replace(row, process_medians=times)
+    return replace(whole, sessions={session.key: session for session in sessions}, rows=rows)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/beside: another project's Google Benchmark programs, two builds of them in turns."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from functools import cached_property
+from pathlib import Path
+
+from rich.console import Console
+
+from warpgauge.commands import ab_options
+from warpgauge.commands.ab_options import Asked
+from warpgauge.commands.run_paths import RunPaths, named_after
+from warpgauge.commands.show_results import Conclusion
+from warpgauge.execution import machine_context, program_folder, selection, visible_gpu
+from warpgauge.execution.discovery import Probe
+from warpgauge.execution.gpu_watch import GpuWatch
+from warpgauge.execution.plain_program import PlainProgram
+from warpgauge.execution.program_folder import Programs
+from warpgauge.files import output_file
+from warpgauge.measurement.ab_run import Beside
+from warpgauge.measurement.measuring import Measuring, Suite
+from warpgauge.measurement.paired import Side
+from warpgauge.measurement.two_stage import Looks
+from warpgauge.records.suggestion import hint
+from warpgauge.reports import provenance
+from warpgauge.reports.formats import TERMINAL
+from warpgauge.system import command_log
+from warpgauge.system.command_log import CommandLog
+from warpgauge.system.console import Output
+from warpgauge.system.errors import ExitStatus, UserError, of_system
+from warpgauge.system.locks import Holder, alone, of_gpu
+from warpgauge.system.text import inert, typed
+from warpgauge.verdict import policy
+from warpgauge.verdict.comparison import IN_TURNS, Comparison
+from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.context import PROGRAMS
+
+COMMAND = "scripts/beside"
+
+
+@dataclass(frozen=True)
+class _Invocation:
+    """What was asked for, where the runs are kept, and where output goes."""
+
+    asked: Asked
+    root: Path
+    results: Console
+    notes: Console
+    argv: Sequence[str]
+
+    def run(self) -> ExitStatus:
+        """The whole way; everything that can be refused is refused before the minutes of it."""
+        options, show, paths = self.asked.options, self.show, self._paths()
+        gpu = visible_gpu.chosen(options.device)
+        uuid = gpu.get("gpu_uuid", "")
+        with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
+            measuring = Measuring(
+                # An index is the driver's, and CUDA counts in an order of its own.
+                replace(options, device=uuid if options.device is not None else None),
+                self.root,
+                Path(scratch),
+                self.notes,
+                self.notes,
+            )
+            log = CommandLog(paths.log, self.argv, goes_on=False, command=COMMAND)
+            held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
+            held.enter_context(log.used())
+            if uuid:
+                held.enter_context(alone(of_gpu(uuid), lambda pid: self.waits("on this GPU", pid)))
+                measuring = replace(measuring, watch=GpuWatch(uuid, measuring.note))
+            measuring.wait_for_gpu()
+            base, candidate = self._sides(measuring)
+            known = {**machine_context.machine(), **gpu, **machine_context.gpu(uuid)}
+            suite = Suite(candidate.binaries, Probe({}), known)
+            measuring.note(f"Measuring {suite.size} in turns")
+            beside = Beside(measuring, suite, {})
+            both = beside.compared(base, candidate, options.filter, paths.pair, show.judged)
+            status = show.compared(self._noted(both))
+            if both.stop is not None:
+                raise both.stop
+            return status
+
+    @cached_property
+    def show(self) -> Conclusion:
+        """How results are judged and shown, by no policy of this project. Raises UserError."""
+        options = self.asked.options
+        terms = Terms(
+            fail_on_resources="resources" in options.fail_on,
+            allow=options.allow,
+            policy=policy.load(options.policy) if options.policy is not None else None,
+            today=date.today(),
+        )
+        return Conclusion(self.results, terms, options.formats)
+
+    def _paths(self) -> RunPaths:
+        """Raises UserError for what must not be written."""
+        options, baselines = self.asked.options, self.root / "baselines"
+        runs = self.root / "build" / "runs"
+        paths = RunPaths(options.out) if options.out else named_after(runs, datetime.now())
+        for path in paths.pair:
+            output_file.check_run_file(path, baselines, [])
+        command_log.require_ours(paths.log)
+        options.formats.check(baselines, paths.pair)
+        return paths
+
+    def _sides(self, measuring: Measuring) -> tuple[Side, Side]:
+        """Base and candidate, with what is asked for. Raises UserError where a side has nothing."""
+        filter, visible = self.asked.options.filter, measuring.options.device
+        environment = {visible_gpu.VARIABLE: str(visible)} if visible is not None else {}
+        found = program_folder.both(self.asked.folders, measuring.scratch, environment)
+        asked = [programs.asked(filter) for programs in found]
+        if not any(asked):
+            names = [name for side in found for one in side.everything for name in one.names]
+            raise UserError(f"no benchmark matches --filter {typed(filter)}{hint(filter, names)}")
+        for programs, left in zip(found, asked, strict=True):
+            if not left:
+                raise UserError(
+                    f"{programs.folder}: has nothing that matches --filter {typed(filter)}, which "
+                    "the other folder has: there is nothing to compare",
+                    ExitStatus.NOT_MEASURED,
+                )
+        base, candidate = (_side(*one) for one in zip(found, asked, strict=True))
+        return base, candidate
+
+    def _noted(self, both: Looks[Comparison]) -> Comparison:
+        base, candidate = map(_shown, self.asked.folders)
+        note = f"{IN_TURNS}, the programs in {base} and those in {candidate}: {both.told}."
+        return replace(both.found, notes=(note, *both.found.notes))
+
+    def waits(self, where: str, holder: Holder) -> None:
+        """Tells of another command that holds what this one needs, or refuses to wait for it."""
+        who = f"another command that measures {where}" + (f" (pid {holder})" if holder else "")
+        if not self.asked.options.wait:
+            raise UserError(
+                f"{who} is running: let it end, or leave out --no-wait", ExitStatus.NOT_MEASURED
+            )
+        line = f"Waiting for {who} to end ..."
+        self.notes.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _side(programs: Programs, asked: Sequence[PlainProgram]) -> Side:
+    return Side(tuple(asked), _facts(programs), filters=_filters(programs, asked))
+
+
+def _facts(programs: Programs) -> Mapping[str, str]:
+    return {PROGRAMS: _shown(programs.folder)}
+
+
+def _shown(folder: Path) -> str:
+    return inert(str(provenance.nearby(folder)))
+
+
+def _filters(programs: Programs, asked: Sequence[PlainProgram]) -> Mapping[str, str]:
+    """By program, for what is not asked for all that it has."""
+    whole = {one.family: one.names for one in programs.everything}
+    parts = [one for one in asked if one.names != whole[one.family]]
+    return {one.family: selection.exactly(one.own(one.names)) for one in parts}
+
+
+def main(argv: Sequence[str], root: Path) -> ExitStatus:
+    """Raises UserError for what the user can mend, a full disk included."""
+    asked = ab_options.parse(argv)
+    # What a program reads from standard output stands there alone.
+    shown = Output(stderr=asked.options.formats.shown is not TERMINAL)
+    one = _Invocation(asked, root, shown, Output(stderr=True), argv)
+    try:
+        with alone(root / "build", lambda pid: one.waits("in this tree", pid)):
+            return one.run()
+    except OSError as fault:
+        raise of_system(fault) from fault

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command lines whose faults are told like all others: in one sentence, with no page of usage.
+
+And what numbers an argument may be, for argparse's `type`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import Any, NoReturn
+
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import inert
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse's, whose complaint is a UserError; options are not guessed from their beginnings."""
+
+    def __init__(self, **keywords: Any) -> None:  # noqa: ANN401 - argparse's own, handed on
+        super().__init__(**{"allow_abbrev": False, **keywords})
+
+    def error(self, message: str) -> NoReturn:
+        """Raises UserError, exit status 2."""
+        raise UserError(inert(f"{message}; --help tells what there is"))
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on."""
+    if (number := index(text)) == 0:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def index(text: str) -> int:
+    """A whole number from 0 on."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """A time that passes and ends."""
+    return between(text, 0.0, math.inf, "a positive number of seconds")
+
+
+def duration(text: str) -> float:
+    """Seconds of ``90``, ``90s``, ``1.5m`` or ``1h``."""
+    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
+    wanted = "a time from 1 s on, as in 90s, 5m or 1h"
+    try:
+        value = float(number) * _UNITS[unit]
+    except ValueError:
+        value = math.nan
+    if not 1.0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")
+    return value
+
+
+def folder(text: str) -> Path:
+    """A folder that is there."""
+    if not text or not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is no folder")
+    return Path(text)
+
+
+def days(text: str) -> float:
+    """An age."""
+    return between(text, 0.0, math.inf, "a positive number of days")
+
+
+def between(text: str, low: float, high: float, wanted: str) -> float:
+    """A number that lies between the two; `wanted` is what it should have been, in words."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not low < number < high:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")
+    return number

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/comment: posts what a run of the GPU workflow found on the pull request it is of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpgauge.commands.arguments import Parser, positive
+from warpgauge.github import artifact, comment, gpu_jobs, gpus, pr_comment, pull_request
+from warpgauge.github.api import API_URL, TOKEN, GitHub
+from warpgauge.github.artifact import Artifact
+from warpgauge.github.comment import Part
+from warpgauge.github.fields import is_repository
+from warpgauge.github.gpu_jobs import Job
+from warpgauge.github.gpus import Gpu
+from warpgauge.github.pull_request import Run
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.text import typed
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which run, of which repository."""
+
+    run_id: int
+    repository: str
+
+
+def main(argv: Sequence[str], root: Path, environment: Mapping[str, str]) -> ExitStatus:
+    """Raises UserError for whatever is not as it should be; then nothing was posted."""
+    options = parse(argv)
+    api = GitHub.of(environment)
+    models = gpus.read(gpus.file_of(root))
+    run = pull_request.run_of(api, options.repository, options.run_id)
+    number = _pull_request(api, run)
+    # Everything is read before anything is written.
+    parts = _parts(api, run, models) if run.complete else []
+    if parts:
+        body = comment.body(run, parts)
+        # Reading takes a while, in which somebody may have pushed.
+        number = _pull_request(api, run)
+        print(f"posted: {pr_comment.put(api, run.repository, number, body)}")
+        return ExitStatus.OK
+    if run.complete:
+        print(f"run {run.id} ended without a job for any GPU")
+    why = comment.to_be_measured(run)
+    marked = pr_comment.mark_outdated(api, run.repository, number, why)
+    print(f"marked as outdated: {marked}" if marked else "no comment to mark as outdated yet")
+    return ExitStatus.OK
+
+
+def parse(argv: Sequence[str]) -> Options:
+    """Raises UserError."""
+    parser = Parser(
+        prog="comment",
+        description="Posts what a run of .github/workflows/gpu.yml found as the one comment on its "
+        "pull request; while the run goes on, marks the comment that is there as outdated. "
+        f"{TOKEN} in the environment is the token, {API_URL} the API.",
+    )
+    parser.add_argument("--run-id", type=positive, required=True, metavar="ID", help="the run")
+    parser.add_argument("--repository", required=True, metavar="OWNER/NAME", help="where it ran")
+    given = parser.parse_args(argv)
+    if not is_repository(given.repository):
+        raise UserError(f"--repository {typed(given.repository)} is not OWNER/NAME")
+    return Options(given.run_id, given.repository)
+
+
+def _pull_request(api: GitHub, run: Run) -> int:
+    """Its number, where the run is the last word on its head. Raises UserError."""
+    number = pull_request.number_of(api, run)
+    pull_request.require_newest(api, run)
+    return number
+
+
+def _parts(api: GitHub, run: Run, models: Sequence[Gpu]) -> list[Part]:
+    """What each GPU found, in the order of .github/gpus.json; nothing where there was no job.
+
+    Such a run waits for the approval that lets it begin, or could not plan its jobs.
+    """
+    jobs, artifacts = gpu_jobs.jobs(api, run, models), artifact.newest(api, run, models)
+    if not jobs and not artifacts:
+        return []
+    return [
+        _part(api, run, gpu, jobs.get(gpu.slug, gpu_jobs.NONE), artifacts.get(name))
+        for gpu, name in zip(models, map(artifact.name_of, models), strict=True)
+    ]
+
+
+def _part(api: GitHub, run: Run, gpu: Gpu, job: Job, left: Artifact | None) -> Part:
+    # What an earlier attempt left is not what this job found, which left nothing.
+    if left is not None and left.created >= job.begin:
+        found = artifact.read(api, run, left, gpu)
+        if found is not None:
+            return Part(gpu, found, f"{run.url}/artifacts/{left.id}")
+    return Part(gpu, job.ended, job.url)

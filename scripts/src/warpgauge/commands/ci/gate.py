@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/gate: one comparison on a GPU runner, and what a job on GitHub shows and keeps of it.
+
+Standard library only: what it runs, scripts/bench or scripts/beside, brings the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpgauge.commands.ci.gate_options import Options, parse
+from warpgauge.github import clean_up, gpus
+from warpgauge.github.job_report import Job
+from warpgauge.reports.workflow_commands import unheard
+from warpgauge.system import git, streams, tee, worktree
+from warpgauge.system.commits import short
+from warpgauge.system.errors import ExitStatus, UserError, of_system
+from warpgauge.system.text import quoted
+
+# What stays of a comparison, by the format that writes it.
+FILES = {
+    "json": "comparison.json",
+    "markdown": "report.md",
+    "junit": "junit.xml",
+    "sarif": "sarif.json",
+}
+PICTURES = ("intervals.svg", "intervals.png")
+LOG, COMMANDS, RUNS = "log.txt", "commands.log", "runs"
+
+# A report in a log has room for the interval of each change.
+_COLUMNS = "140"
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One comparison: what was asked for, and the repository whose commands it runs."""
+
+    options: Options
+    root: Path
+
+    def run(self) -> ExitStatus:
+        """The whole way. Raises UserError for what is refused before anything is measured."""
+        options, out = self.options, self.options.out.absolute()
+        command = self._command()
+        if options.gpu:
+            gpus.require_here(gpus.chosen(gpus.file_of(self.root), options.gpu))
+        _require_empty(out)
+        run = out / RUNS / "run.json"
+        run.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=clean_up.TEMPORARY) as own:
+            annotations = Path(own) / "annotations.txt"
+            command += [*options.further, f"--out={run}", *_formats(out, annotations)]
+            environment = {
+                "TMPDIR": own,
+                "PYTHONUNBUFFERED": "1",
+                "COLUMNS": os.environ.get("COLUMNS", _COLUMNS),
+            }
+            try:
+                with unheard(lambda line: streams.write(f"{line}\n")):
+                    status = tee.run(command, out / LOG, environment)
+            finally:
+                _keep_commands(run, out)
+            job = Job(out / FILES["json"], out / FILES["markdown"], annotations, options.gpu)
+            return job.ended(status, tee.last_words(out / LOG))
+
+    def _command(self) -> list[str]:
+        """What is to be run, but for where its results go. Raises UserError."""
+        options = self.options
+        if options.programs is None:
+            base = _merge_base(self.root, options.base)
+            return [*self._ours("bench"), f"--confirm-beside={base}"]
+        for folder in options.programs:
+            if not folder.is_dir():
+                raise UserError(f"{folder} is no folder: --programs takes two folders of programs")
+        return [*self._ours("beside"), *(str(one.absolute()) for one in options.programs)]
+
+    def _ours(self, name: str) -> list[str]:
+        return [sys.executable, str(self.root / "scripts" / name)]
+
+
+def main(argv: Sequence[str], root: Path) -> ExitStatus:
+    """Raises UserError for what the user can mend."""
+    options = parse(argv)
+    try:
+        if options.clean_up:
+            return clean_up.runner(root)
+        return Gate(options, root).run()
+    except OSError as fault:
+        raise of_system(fault) from fault
+
+
+def _merge_base(root: Path, ref: str) -> str:
+    """The commit at which this tree left `ref`. Raises UserError."""
+    commit = worktree.commit_of(root, ref)
+    found = git.run(root, "merge-base", commit, "HEAD")
+    if found.returncode:
+        raise UserError(
+            f"{quoted(ref)} and what is checked out have no commit in common in this clone: fetch "
+            "the whole history (fetch-depth: 0)"
+        )
+    base = found.stdout.strip()
+    print(f"gate: commit {short(base)} is what {quoted(ref)} and this tree have in common")
+    if base == git.require(root, "rev-parse", "HEAD"):
+        print("gate: that is the commit that is checked out: only what is uncommitted can differ")
+    return base
+
+
+def _require_empty(out: Path) -> None:
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f"{out} is there and not empty: remove it, or name another --out")
+
+
+def _formats(out: Path, annotations: Path) -> list[str]:
+    wanted = [(name, out / file) for name, file in FILES.items()]
+    wanted += [("intervals", out / file) for file in PICTURES]
+    return [f"--format={name}={path}" for name, path in [*wanted, ("github", annotations)]]
+
+
+def _keep_commands(run: Path, out: Path) -> None:
+    """The log of the commands lies beside the run file, and is to lie beside the reports."""
+    log = run.with_suffix(".log")
+    if log.exists():
+        shutil.move(log, out / COMMANDS)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/propose: opens a pull request with the sessions that a run of baseline.yml recorded."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+from warpgauge.commands.arguments import Parser, positive
+from warpgauge.github import gpus, proposal, proposal_text, recorded_files
+from warpgauge.github.api import GitHub
+from warpgauge.github.branch import Repository, require_repository
+from warpgauge.github.fields import address, number
+from warpgauge.github.recorded_files import WorkflowRun
+from warpgauge.system import git
+from warpgauge.system.commits import short
+from warpgauge.system.errors import ExitStatus, UserError, of_system
+from warpgauge.system.text import quoted
+
+WORKFLOW = "baseline.yml"
+_SERVER_URL = "GITHUB_SERVER_URL"
+
+_DESCRIPTION = """\
+Take the run files that the GPU jobs of a run of baseline.yml uploaded, add them to the baseline
+as scripts/baseline add-session does, and open a pull request with the result."""
+
+
+def main(
+    argv: Sequence[str],
+    root: Path,
+    environment: Mapping[str, str] = os.environ,
+    now: datetime | None = None,
+) -> ExitStatus:
+    """Raises UserError for whatever is refused; nothing is posted then."""
+    try:
+        return _run(argv, root, environment, now or datetime.now(timezone.utc))
+    except OSError as fault:
+        raise of_system(fault) from fault
+
+
+def _run(
+    argv: Sequence[str], root: Path, environment: Mapping[str, str], now: datetime
+) -> ExitStatus:
+    given = _parser().parse_args(argv)
+    repository = Repository(GitHub.of(environment), require_repository(given.repository))
+    gpu = gpus.chosen(gpus.file_of(root), given.gpu)
+    run = recorded_files.workflow_run(repository, given.run_id, WORKFLOW)
+    _require_checkout(root, run)
+    wanted = re.compile(rf"session-{re.escape(gpu.slug)}-[1-9][0-9]?")
+    files = recorded_files.fetch(repository, run.id, wanted)
+    if not files:
+        raise UserError(
+            f"run {run.id} recorded no session of {gpu.name}: its log says why; no pull request "
+            "was opened",
+            ExitStatus.NOT_MEASURED,
+        )
+    with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
+        proposed = proposal.made(files, gpu, run.commit, root, Path(scratch), now)
+    server = environment.get(_SERVER_URL) or "https://github.com"
+    run_url = f"{server}/{repository.name}/actions/runs/{run.id}"
+    title = proposal_text.title(proposed, gpu)
+    body = proposal_text.body(proposed, gpu, run, run_url, given.sessions)
+    branch = f"baseline/{gpu.slug}-{run.id}-{run.attempt}"
+    message = f"{title}\n\nMeasured at {run.commit}; {run_url}\n"
+    repository.create_branch(branch, repository.commit(run.commit, proposed.texts, message))
+    print(f"opened: {_opened(repository, run, branch, title, body, proposed)}")
+    return ExitStatus.OK
+
+
+def _opened(
+    repository: Repository,
+    run: WorkflowRun,
+    branch: str,
+    title: str,
+    body: str,
+    proposed: proposal.Proposal,
+) -> str:
+    """The address of the pull request, with a comment for each further session."""
+    base = f"/repos/{repository.name}"
+    about = {"title": title, "head": branch, "base": run.branch, "body": body}
+    try:
+        pull = repository.github.post(f"{base}/pulls", about)
+        for text in proposal_text.comments(proposed):
+            comment = {"body": text}
+            repository.github.post(f"{base}/issues/{number(pull, 'number')}/comments", comment)
+    except UserError as fault:
+        raise UserError(
+            f"{fault}; the new baseline is on the branch {branch}, from which the pull request can "
+            "be opened or completed by hand"
+        ) from None
+    return address(pull, "html_url")
+
+
+def _require_checkout(root: Path, run: WorkflowRun) -> None:
+    """Raise UserError unless the baselines here are those of the commit that was measured."""
+    if run.event != "workflow_dispatch":
+        raise UserError(f"run {run.id} was started by {quoted(run.event)}, and not by a person")
+    here = git.require(root, "rev-parse", "--verify", "HEAD")
+    if here != run.commit:
+        raise UserError(
+            f"run {run.id} measured commit {short(run.commit)}, and {root} is at {short(here)}; "
+            "check that commit out"
+        )
+    if git.require(root, "status", "--porcelain", "--", "baselines"):
+        raise UserError(f"{root / 'baselines'} differs from its commit; commit or restore it")
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="propose",
+        description=_DESCRIPTION,
+        epilog="GH_TOKEN is the token, GITHUB_API_URL where its API is. Exit status: 0 opened; 2 "
+        "refused, and nothing was posted; 3 nothing was recorded.",
+    )
+    add = parser.add_argument
+    add("--repository", metavar="OWNER/NAME", required=True)
+    add("--run-id", metavar="N", type=positive, required=True, help=f"a run of {WORKFLOW}")
+    add("--gpu", metavar="SLUG", required=True, help="of .github/gpus.json")
+    add("--sessions", metavar="N", type=positive, default=1, help="so many were asked for")
+    return parser

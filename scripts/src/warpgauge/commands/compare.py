@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of scripts/compare.py. Third-party packages are imported inside `main` only."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warpgauge.commands import shared_options
+from warpgauge.commands.arguments import Parser, between
+from warpgauge.system import entry_point, environment, streams
+from warpgauge.system.errors import UserError
+
+if TYPE_CHECKING:
+    from warpgauge.verdict.comparison import Comparison
+
+_DESCRIPTION = """\
+Tell what got slower or faster between two benchmark results.
+
+BASELINE and CANDIDATE are each a run file of scripts/bench, a baseline
+(baselines/<gpu>), plain Google Benchmark JSON, or a folder of one of these.
+One file alone is a comparison that --format json wrote: it is shown again as it
+was judged, in any format."""
+
+_EPILOG = """\
+exit status:
+  0  nothing regressed, and everything was measured
+  1  at least one benchmark regressed
+  2  bad usage, or input that cannot be read
+  3  nothing regressed, but something was not measured or not comparable
+
+scripts/README.md explains how a verdict is reached."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Compare as `argv` asks; returns the exit status."""
+    return entry_point.run("compare.py", lambda: _main(argv))
+
+
+def _main(argv: Sequence[str]) -> int:
+    options = _parser().parse_args(argv)
+    environment.ensure(["numpy", "scipy", "rich", environment.TOML])
+    return _compare(options)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from warpgauge.commands.format_options import Formats
+    from warpgauge.records.benchmark_filter import require_match
+    from warpgauge.records.load import load
+    from warpgauge.statistics.log_ratios import ALPHA
+    from warpgauge.verdict import policy
+    from warpgauge.verdict.comparison_settings import Terms
+    from warpgauge.verdict.judge import judge
+
+    pictures = [] if options.svg is None else [f"svg={options.svg}"]
+    formats = Formats.parse([*options.format, *pictures], options.export)
+    baselines = environment.ROOT / "baselines"
+    inputs = [path for path in (options.baseline, options.candidate) if path is not None]
+    formats.check(baselines, inputs)
+    if options.candidate is None:
+        again = _judged_before(options)
+        return formats.deliver(again, lambda: _show(again, options))
+    baseline, candidate = load(options.baseline), load(options.candidate)
+    require_match(options.filter, baseline, candidate)
+    terms = Terms(
+        filter=options.filter,
+        minimum_effect=options.min_effect,
+        alpha=ALPHA if options.alpha is None else options.alpha,
+        fail_on_resources="resources" in options.fail_on,
+        allow=frozenset(options.allow),
+        policy=policy.of(baseline, candidate, baselines, options.policy),
+        today=date.today(),
+    )
+    comparison = judge(baseline, candidate, terms)
+    return formats.deliver(comparison, lambda: _show(comparison, options))
+
+
+def _judged_before(options: argparse.Namespace) -> Comparison:
+    """The comparison in the file that stands alone. Raises UserError."""
+    from warpgauge.files import json_file
+    from warpgauge.files.location import Place
+    from warpgauge.reports import json_input
+
+    judging = ("filter", "min_effect", "alpha", "fail_on", "policy", "allow")
+    given = [f"--{name.replace('_', '-')}" for name in judging if getattr(options, name)]
+    if given:
+        raise UserError(
+            f"{options.baseline} alone is shown as it was judged, without {' and '.join(given)}: "
+            "give BASELINE and CANDIDATE to judge anew"
+        )
+    environment.ensure(["jsonschema"])
+    place = Place(options.baseline)
+    return json_input.load(json_file.text_of(place), place)
+
+
+def _show(comparison: Comparison, options: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from warpgauge.reports.terminal.report import render
+
+    colours: dict[str, Callable[[], Console]] = {
+        "auto": lambda: Console(highlight=False),
+        "always": lambda: Console(highlight=False, force_terminal=True),
+        "never": lambda: Console(highlight=False, color_system=None),
+    }
+    console = colours[options.color]()
+    with console.capture() as output:
+        render(comparison, console, show_all=options.all)
+    streams.write(output.get())
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="compare.py",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("baseline", type=Path, metavar="BASELINE", help="the accepted times")
+    parser.add_argument(
+        "candidate", type=Path, nargs="?", metavar="CANDIDATE", help="the times to judge"
+    )
+    parser.add_argument(
+        "--filter",
+        metavar="REGEX",
+        help="only benchmarks whose name matches; a leading '-' negates (--filter=-REGEX)",
+    )
+    parser.add_argument(
+        "--min-effect",
+        metavar="PERCENT",
+        type=_percent,
+        help="smallest change that counts; default: by clock and origin, 0.5 to 20",
+    )
+    parser.add_argument(
+        "--alpha",
+        metavar="P",
+        type=_probability,
+        help="chance that unchanged code shows any false alarm; default: 0.01",
+    )
+    shared_options.add(parser)
+    parser.add_argument(
+        "--all", action="store_true", help="list every benchmark, unchanged ones too"
+    )
+    parser.add_argument(
+        "--format",
+        metavar="NAME[=FILE]",
+        action="append",
+        default=[],
+        help="terminal (default), markdown, json, junit, github, sarif or svg, to standard output "
+        "or to FILE; intervals to FILE.svg or FILE.png; may be given several times",
+    )
+    parser.add_argument(
+        "--export",
+        metavar="NAME=FILE",
+        action="append",
+        default=[],
+        help="write the candidate's times for another tool: github-action-benchmark, bencher or "
+        "openmetrics; may be given several times",
+    )
+    parser.add_argument("--svg", type=Path, metavar="FILE", help="the same as --format svg=FILE")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto")
+    return parser
+
+
+def _percent(text: str) -> float:
+    return between(text, 0.0, 100.0, "a percentage between 0 and 100") / 100.0
+
+
+def _probability(text: str) -> float:
+    return between(text, 0.0, 1.0, "a probability between 0 and 1")

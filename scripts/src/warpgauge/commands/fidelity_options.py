@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of scripts/fidelity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpgauge.commands.arguments import Parser, index, positive
+from warpgauge.commands.bench_options import QUICK_PROCESSES
+from warpgauge.records.benchmark_filter import normal, require_portable
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import typed
+
+BINARY = "fidelity"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for."""
+
+    binary: str  # the program's name as it lies in the build's folder
+    filter: str
+    processes: int
+    device: int | None
+    out: Path | None
+    build: bool
+
+
+def parse(argv: Sequence[str]) -> Options:
+    """Raises UserError for bad usage, and for what contradicts itself."""
+    given = _parser().parse_args(argv)
+    if not given.binary or "/" in given.binary:
+        raise UserError(
+            f"--binary {typed(given.binary)} is no family's name: say elementwise, or bench_gemm"
+        )
+    options = Options(
+        binary=f"bench_{given.binary.removeprefix('bench_')}",
+        filter=normal(given.filter),
+        processes=given.processes,
+        device=given.device,
+        out=given.out,
+        build=not given.no_build,
+    )
+    require_portable("--filter", options.filter.removeprefix("-"))
+    return options
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="fidelity",
+        description="Compares replay times with the device's busy time as CUPTI sees it, in a "
+        "process of its own. CUPTI slows what it watches: a time is right if it agrees without "
+        "CUPTI, or in the process with it.",
+        epilog="Exit status: 0 all agree; 1 at least one does not; 2 bad usage; 3 none disagrees, "
+        "but something is not known: no GPU, no CUPTI, a benchmark that failed, or one that CUPTI "
+        "slows by more than it may differ.",
+    )
+    add = parser.add_argument
+    add("--filter", metavar="REGEX", default="", help="only benchmarks whose name matches")
+    add("--binary", metavar="FAMILY", default=BINARY, help=f"whose benchmarks; default {BINARY}")
+    add("--processes", metavar="N", type=positive, default=QUICK_PROCESSES,
+        help=f"without CUPTI, beside the one with it; default {QUICK_PROCESSES}")  # fmt: skip
+    add("--device", metavar="N", type=index, help="index of the GPU; default 0")
+    add("--out", metavar="FILE", type=Path, help="writes the findings as JSON, too")
+    add("--no-build", action="store_true", help="run what build/release holds")
+    return parser

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--format NAME[=FILE] and --export NAME=FILE: checked before the work, delivered after it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from warpgauge.commands import unpaired_run
+from warpgauge.commands.export_options import Exports
+from warpgauge.files.atomic import is_stream, replace_all, resolved, write_stream
+from warpgauge.files.output_file import STANDARD_OUTPUT, check_report
+from warpgauge.records.model import Record
+from warpgauge.reports.formats import FORMATS, INTERVALS, PICTURES, TERMINAL, Format
+from warpgauge.system import environment, streams
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.text import inert, quoted
+from warpgauge.verdict.comparison import Comparison
+from warpgauge.verdict.override import Allowance
+
+AnyFormat = Format[str] | Format[bytes]
+
+
+@dataclass(frozen=True)
+class Formats:
+    """One format on standard output, the terminal's unless another was named, and the files."""
+
+    shown: Format[str] = TERMINAL
+    files: tuple[tuple[AnyFormat, Path], ...] = ()
+    exports: Exports = field(default_factory=Exports)
+
+    @staticmethod
+    def parse(asked: Sequence[str], exports: Sequence[str] = ()) -> Formats:
+        """Raises UserError for an unknown name, two on standard output, or one file twice."""
+        shown: list[Format[str]] = []
+        files: dict[Path, tuple[AnyFormat, Path]] = {}
+        for text in asked:
+            name, equals, file = text.partition("=")
+            if (name not in FORMATS and name != INTERVALS) or (equals and not file):
+                known = ", ".join((*FORMATS, INTERVALS))
+                raise UserError(
+                    f"--format {quoted(text)} is not NAME or NAME=FILE with a NAME of {known}"
+                )
+            if name in FORMATS and (not equals or file in STANDARD_OUTPUT):
+                shown.append(FORMATS[name])
+                continue
+            path = Path(file)
+            target = resolved(path)
+            if target in files:
+                raise UserError(f"{path} is to hold two formats: name another file for one of them")
+            files[target] = (FORMATS[name] if name in FORMATS else _picture(text, path), path)
+        if len(shown) > 1:
+            both = " and ".join(one.name for one in shown)
+            raise UserError(f"--format {both} cannot share standard output: add =FILE to one")
+        exported = Exports.parse(exports, files)
+        return Formats(shown[0] if shown else TERMINAL, tuple(files.values()), exported)
+
+    @property
+    def unwritten(self) -> tuple[str, ...]:
+        """For each format that was asked for, that it was not written for want of a comparison."""
+        on_output = () if self.shown is TERMINAL else (self.shown.name,)
+        asked = (*on_output, *(f"{one.name}={path}" for one, path in self.files))
+        return tuple(f"--format {inert(one)} is not written: nothing is compared." for one in asked)
+
+    def of(self, what: str) -> Formats:
+        """The same to other files, which are named after `what` too."""
+        files = tuple((one, path.with_stem(f"{path.stem}-{what}")) for one, path in self.files)
+        return replace(self, files=files, exports=self.exports.of(what))
+
+    def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
+        """Raises UserError for a file that cannot or must not be written; see `output_file`."""
+        if any(one.name == INTERVALS for one, _ in self.files):
+            environment.ensure(["matplotlib"])
+        for one, path in self.files:
+            check_report(path, baselines, inputs, one.own, one.kind)
+        self.exports.check(baselines, inputs)
+
+    def deliver(self, comparison: Comparison, show: Callable[[], None]) -> ExitStatus:
+        """Write everything; the exit status of `comparison`. `show` shows it on a terminal.
+
+        What an export lacks is told, and was not measured. Raises UserError where something cannot
+        be written, which keeps nothing else from it, with a status that hides no regression.
+        """
+        faults = []
+        try:
+            if self.shown is TERMINAL:
+                show()
+            else:
+                streams.write(self.shown.render(comparison))
+        except OSError as fault:
+            faults.append(f"standard output cannot be written ({fault.strerror or fault})")
+        texts = {path: one.render(comparison) for one, path in self.files}
+        faults += _written({**texts, **self.exports.texts(comparison)})
+        if faults:
+            regressed = comparison.exit_status is ExitStatus.REGRESSION
+            status = ExitStatus.REGRESSION if regressed else ExitStatus.BAD_USAGE
+            raise UserError("; ".join(faults), status)
+        lacking = self.exports.lacking(comparison)
+        for sentence in lacking:
+            print(sentence, file=sys.stderr)
+        status = comparison.exit_status
+        return ExitStatus.NOT_MEASURED if lacking and status is ExitStatus.OK else status
+
+    def export(self, run: Record, allow: Collection[Allowance]) -> ExitStatus:
+        """The exports alone of a run that there is nothing to compare with. As `deliver`."""
+        alone = replace(self, files=(), shown=TERMINAL)
+        return alone.deliver(unpaired_run.comparison_of(run, allow), lambda: None)
+
+
+def _written(texts: Mapping[Path, str | bytes]) -> list[str]:
+    """Write the files, all or none, and to pipes and devices; a sentence a fault."""
+    streamed = {path: text for path, text in texts.items() if is_stream(path)}
+    # A link stays a link.
+    whole = {resolved(path): text for path, text in texts.items() if path not in streamed}
+    steps = [partial(replace_all, whole)]
+    steps += [partial(write_stream, path, text) for path, text in streamed.items()]
+    return [fault for step in steps if (fault := _fault(step))]
+
+
+def _picture(text: str, path: Path) -> AnyFormat:
+    if path.suffix not in PICTURES:
+        raise UserError(
+            f"--format {quoted(text)} is a picture, and goes into a file only: name one that ends "
+            f"in {' or '.join(PICTURES)}, as in {INTERVALS}=FILE.svg"
+        )
+    return PICTURES[path.suffix]
+
+
+def _fault(step: Callable[[], None]) -> str:
+    try:
+        step()
+    except UserError as error:
+        return str(error)
+    return ""

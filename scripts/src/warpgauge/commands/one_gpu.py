@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of scripts/bench on one GPU: build, measure, write the run file, compare."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from functools import cached_property, partial
+from pathlib import Path
+
+from rich.console import Console
+
+from warpgauge.baselines import recordable, store
+from warpgauge.commands import resume, self_check
+from warpgauge.commands.bench_options import Options
+from warpgauge.commands.resume import Interrupted
+from warpgauge.commands.run_paths import RunPaths, named_after
+from warpgauge.commands.show_results import Conclusion, without_baseline
+from warpgauge.execution.gpu_watch import GpuWatch
+from warpgauge.measurement import confirm, merge, run_file
+from warpgauge.measurement.ab_run import Beside
+from warpgauge.measurement.baseline_run import Screened
+from warpgauge.measurement.combination import measured_in_turns, unconfirmed
+from warpgauge.measurement.measuring import Built, Measuring, Suite
+from warpgauge.measurement.time_budget import Budget
+from warpgauge.measurement.unmatched import new
+from warpgauge.records import load
+from warpgauge.records.model import Record
+from warpgauge.records.partial_report import Report
+from warpgauge.system import interrupts, worktree
+from warpgauge.system.command_log import CommandLog
+from warpgauge.system.commits import short
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.locks import alone, of_gpu
+from warpgauge.system.text import plural
+from warpgauge.verdict import policy
+from warpgauge.verdict.comparison import Comparison
+from warpgauge.verdict.comparison_settings import Terms
+
+
+@dataclass(frozen=True)
+class Share:
+    """What the run of one GPU has in common with those of the others."""
+
+    built: Built
+    at_once: int  # so many are measured at the same time
+    whole: Path  # the folder of the journal of all
+    journal: Path  # of its own
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One invocation: what was asked for, where the repository is, and where output goes."""
+
+    options: Options
+    root: Path
+    results: Console
+    notes: Console  # standard error: progress and remarks
+    faults: Console  # the same, where that is not to be quiet
+    argv: Sequence[str] = ()
+    before: Interrupted | None = None  # a run that goes on
+    share: Share | None = None  # where this GPU is one of several
+
+    def run(self) -> ExitStatus:
+        """The whole way; everything that can be refused is refused before the minutes of it."""
+        options, share = self.options, self.share
+        chosen, commit = self.inputs()
+        paths = (
+            RunPaths(options.out)
+            if options.out
+            else named_after(self.work / "runs", datetime.now())
+        )
+        paths.check(options, self.baselines)
+        with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
+            at_once = share.at_once if share else 1
+            measuring = Measuring(
+                options, self.root, Path(scratch), self.notes, self.faults, at_once=at_once
+            )
+            log = CommandLog(paths.log, self.argv, goes_on=self.before is not None)
+            held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
+            held.enter_context(log.used())
+            built = share.built if share else measuring.built()
+            suite = measuring.suite(built.programs)
+            if uuid := suite.known.get("gpu_uuid", ""):
+                held.enter_context(alone(of_gpu(uuid), waiting(options, "on this GPU", self.notes)))
+            facts = resume.facts(self.argv, options.seed, paths.run, suite, built.source)
+            folder = share.journal if share else paths.journal
+            journal = resume.journal_of(folder, facts, self.before)
+            if self.before:
+                kept = plural(journal.size, "process is", "processes are")
+                measuring.note(f"Going on with {os.path.relpath(paths.run)}: {kept} there.")
+            watch = GpuWatch(uuid, measuring.note) if uuid else None
+            budget = Budget(options.budget_s) if options.budget_s is not None else None
+            measuring = replace(measuring, journal=journal, watch=watch, budget=budget)
+            measuring.wait_for_gpu()
+            sides = Beside(measuring, suite, built.source)
+            with resume.goes_on(journal, measuring.warn, share.whole if share else None):
+                base = None if options.against else chosen or self._own_baseline(suite)
+                if commit and base is None:
+                    status = self._against(sides, commit, paths)
+                else:
+                    status = self._by_itself(sides, base, paths, commit)
+            if budget is not None:
+                (measuring.warn if budget.too_short else measuring.note)(budget.told)
+            return status
+
+    @property
+    def baselines(self) -> Path:
+        """Of this tree, or of the project that --build-dir names."""
+        named = self.options.baselines
+        return self.root / "baselines" if named is None else named.absolute()
+
+    @property
+    def work(self) -> Path:
+        """What one command at a time uses, and where its runs are kept."""
+        named = self.options.build_dir
+        return self.root / "build" if named is None else named.resolve()
+
+    def inputs(self) -> tuple[Record | None, str]:
+        """The baseline and the commit that are named; None, "" where none is. Raises UserError."""
+        options = self.options
+        _ = self.show  # its policy is read before the minutes, too
+        chosen = load.load(options.baseline) if options.baseline else None
+        ref = options.against or options.confirm_beside
+        return chosen, worktree.commit_of(self.root, ref) if ref else ""
+
+    def judge_self_check(self, folder: Path) -> ExitStatus:
+        """What an earlier self-check measured, judged by today's rule. Raises UserError."""
+        chosen = load.load(self.options.baseline) if self.options.baseline else None
+        return self_check.judged_again(
+            folder,
+            lambda gpu: chosen or self._baseline_of(gpu),
+            self.show,
+            self.baselines,
+            partial(self.faults.print, markup=False, highlight=False, soft_wrap=True),
+        )
+
+    def _by_itself(
+        self, beside: Beside, base: Record | None, paths: RunPaths, commit: str
+    ) -> ExitStatus:
+        """This build, against a baseline where there is one, confirmed beside `commit` if given."""
+        options, suite, measuring = self.options, beside.suite, beside.measuring
+        if options.self_check:
+            return self_check.run(beside, base, paths.folder, self.show, self.baselines)
+        if options.record:
+            self._require_recordable(suite, base)
+        elif base is not None:
+            measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
+        screened = Screened(beside, base, self.show.judged, paths.run)
+        side, tired = screened.measured()
+        if tired is not None and options.record:
+            raise tired
+
+        def settled(found: Comparison) -> Comparison:
+            if tired is not None:
+                return unconfirmed(
+                    found, "the GPU stays slow", commit, new(found) if commit else ()
+                )
+            if options.record:
+                return found
+            # The files of the pair tell by themselves what they were asked for.
+            judge = replace(self.show, terms=replace(self.show.terms, filter=None)).judged
+            further = partial(screened.further, side)
+            return confirm.confirmed(found, beside, paths.confirming, judge, further, commit)
+
+        status = self._kept(paths.run, *screened.document(side), base, beside, settled)
+        if tired is not None:
+            raise tired.after(status)
+        return status
+
+    @cached_property
+    def show(self) -> Conclusion:
+        """How results are judged and shown. Raises UserError for a policy that is wrong."""
+        options = self.options
+        terms = Terms(
+            filter=options.filter or None,
+            fail_on_resources="resources" in options.fail_on,
+            allow=options.allow,
+            policy=policy.named_or_in(self.baselines, options.policy),
+            today=date.today(),
+        )
+        return Conclusion(self.results, terms, options.formats)
+
+    def _against(self, beside: Beside, commit: str, paths: RunPaths) -> ExitStatus:
+        """Base and candidate in turns, and nothing else."""
+        base, candidate = beside.base(commit), beside.candidate
+        beside.measuring.note(f"Measuring {beside.suite.size} in turns with commit {short(commit)}")
+        both = beside.compared(base, candidate, self.options.filter, paths.pair, self.show.judged)
+        found = measured_in_turns(both, commit)
+        if self.options.confirm_beside and not beside.suite.probe.no_gpu:
+            found = replace(found, notes=(without_baseline(beside.suite.probe), *found.notes))
+        status = self.show.compared(found)
+        if both.stop is not None:
+            raise both.stop
+        if status is ExitStatus.OK and beside.suite.probe.no_gpu:
+            return ExitStatus.NOT_MEASURED
+        return status
+
+    def _kept(
+        self,
+        out: Path,
+        context: Report,
+        rows: Sequence[merge.JsonRow],
+        base: Record | None,
+        beside: Beside,
+        settled: Callable[[Comparison], Comparison],
+    ) -> ExitStatus:
+        """Write the run file and conclude from it; an interrupt says what became of the file."""
+        shown = os.path.relpath(out)
+        became = f"while {shown} was written: it is whole, or what it was before"
+        try:
+            run_file.write(out, context, rows)
+            became = f"after {shown} was written"
+            beside.measuring.note(f"run file: {shown}")
+            return self._concluded(base, load.load(out), beside, settled)
+        except KeyboardInterrupt as stop:
+            raise interrupts.told(stop, became) from None
+
+    def _own_baseline(self, suite: Suite) -> Record | None:
+        name = suite.probe.context.get("gpu_name")
+        return self._baseline_of(name) if name else None
+
+    def _baseline_of(self, gpu_name: str) -> Record | None:
+        path = store.find(self.baselines, gpu_name)
+        return load.load(path) if path else None
+
+    def _require_recordable(self, suite: Suite, base: Record | None) -> None:
+        known, at = suite.known, self.baselines
+        at = store.path_of(at, known["gpu_name"]) if base else at
+        recordable.require_suite(known, suite.binaries, suite.probe.faults, at, base)
+
+    def _concluded(
+        self,
+        base: Record | None,
+        run: Record,
+        beside: Beside,
+        settled: Callable[[Comparison], Comparison],
+    ) -> ExitStatus:
+        """Judge, settle what needs it, and show the result; with --record keep it too."""
+        warn, probe, show = beside.measuring.warn, beside.suite.probe, self.show
+        if base is None:
+            status = show.values(run)
+        else:
+            status = show.compared(settled(show.judged(base, run)))
+        if self.options.record:
+            for line in store.record(run.path, self.baselines).lines():
+                self.results.print(line, markup=False, highlight=False, soft_wrap=True)
+            return ExitStatus.OK
+        if base is None:
+            warn(without_baseline(probe))
+            for line in self.options.formats.unwritten:
+                warn(line)
+        if probe.no_gpu:
+            if not self.options.quiet:
+                show.recorded(self.baselines)
+            status = ExitStatus.NOT_MEASURED if status is ExitStatus.OK else status
+            warn(f"No GPU was measured, so that this is no pass: exit status {status:d}.")
+        return status
+
+
+def waiting(options: Options, where: str, notes: Console) -> Callable[[int | None], None]:
+    """What to do while another command holds what this one needs: tell, or refuse to wait."""
+
+    def wait(holder: int | None) -> None:
+        who = f"another scripts/bench {where}" + (f" (pid {holder})" if holder else "")
+        if not options.wait:
+            raise UserError(
+                f"{who} is running: let it end, or leave out --no-wait", ExitStatus.NOT_MEASURED
+            )
+        notes.print(f"Waiting for {who} to end ...", markup=False, highlight=False, soft_wrap=True)
+
+    return wait

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a run that was interrupted goes on: the same command, with what its journal holds."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from warpgauge.commands.bench_options import Options, parse
+from warpgauge.measurement import journal
+from warpgauge.measurement.journal import Journal
+from warpgauge.measurement.measuring import Suite
+from warpgauge.records.counters import GPUS_AT_ONCE
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import plural
+
+Facts = Mapping[str, Any]
+
+# What must not have changed, and what it is called.
+_SAME = {
+    "programs": "programs",
+    "gpu": "GPU",
+    "source": "commit",
+    "at_once": "number of GPUs that are measured at once",
+}
+
+
+def facts(
+    argv: Sequence[str], seed: int, run: Path, suite: Suite, source: Mapping[str, str]
+) -> Facts:
+    """What a run has to begin with to be the same one."""
+    return {
+        **called(argv, seed, run),
+        "programs": _digest(binary.path for binary in suite.binaries),
+        "gpu": suite.known.get("gpu_uuid", ""),
+        "at_once": suite.known.get(GPUS_AT_ONCE, ""),
+        "source": dict(source),
+    }
+
+
+def called(argv: Sequence[str], seed: int, run: Path) -> Facts:
+    """How it was called."""
+    place = {"run": str(run.absolute()), "folder": str(Path.cwd())}
+    return {"argv": list(argv), "seed": seed, **place}
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """A run that is to go on: as it was called, and what it has."""
+
+    argv: Sequence[str]
+    options: Options
+    journal: Journal
+    began: Facts
+
+
+def interrupted(given: Options, runs: Path) -> Interrupted:
+    """The run that `given` asks to resume; the latest in the folder `runs` if it names none.
+
+    Raises UserError.
+    """
+    folder = given.resume if given.resume and given.resume.name else journal.newest(runs)
+    there, began = journal.opened(folder, called((), 0, Path()))
+    if began["folder"] != str(Path.cwd()):
+        raise UserError(f"{folder} is of a run in {began['folder']}: resume it there")
+    options = replace(
+        parse(began["argv"]),
+        seed=began["seed"],
+        out=Path(began["run"]),
+        wait=given.wait,
+        quiet=given.quiet,
+        verbose=given.verbose,
+    )
+    return Interrupted(began["argv"], options, there, began)
+
+
+def begun(folder: Path, options: Options) -> Interrupted | None:
+    """The run of which `folder` is the journal; None where none began. Raises UserError."""
+    if not journal.is_begun(folder):
+        return None
+    there, began = journal.opened(folder, called((), 0, Path()))
+    return Interrupted(began["argv"], options, there, began)
+
+
+def journal_of(folder: Path, now: Facts, before: Interrupted | None) -> Journal:
+    """A new one; that of the run which goes on. Raises UserError where that is not the same."""
+    if before is None:
+        return journal.begin(folder, now)
+    changed = [name for key, name in _SAME.items() if before.began.get(key) != now[key]]
+    if changed:
+        raise UserError(
+            f"the interrupted run cannot go on: the {' and the '.join(changed)} changed since; "
+            "measure anew"
+        )
+    return before.journal
+
+
+@contextlib.contextmanager
+def goes_on(
+    there: Journal, say: Callable[[str], None], named: Path | None = None
+) -> Iterator[None]:
+    """Drop the journal when the run is done; else say that it can go on, with `named` if given."""
+    try:
+        yield
+    except BaseException:
+        if there.size:
+            what = plural(there.size, "process is", "processes are")
+            say(f"{what} kept: `{command(named or there.folder)}` goes on from there.")
+        else:
+            there.remove()
+        raise
+    there.remove()
+
+
+def command(folder: Path) -> str:
+    """What goes on with the run whose journal is in `folder`."""
+    return f"scripts/bench --resume {shlex.quote(os.path.relpath(folder))}"
+
+
+def _digest(programs: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in programs:
+        digest.update(os.fsencode(path.name))
+        with contextlib.suppress(OSError):  # one that is gone has rows that say so
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What scripts/bench shows at its end: a comparison, bare values, or the recorded example."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+
+from warpgauge.baselines import choice, store
+from warpgauge.commands.format_options import Formats
+from warpgauge.execution.discovery import Probe
+from warpgauge.records import load
+from warpgauge.records.model import Record
+from warpgauge.reports.terminal import report
+from warpgauge.system.errors import ExitStatus
+from warpgauge.verdict import judge
+from warpgauge.verdict.comparison import Comparison
+from warpgauge.verdict.comparison_settings import Terms
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """Prints to one console; each method returns the exit status of what it showed."""
+
+    console: Console
+    terms: Terms
+    formats: Formats = field(default_factory=Formats)
+
+    def judged(self, base: Record, run: Record) -> Comparison:
+        """`run` judged against `base`; shows nothing."""
+        return judge.judge(base, run, self.terms)
+
+    def compared(self, comparison: Comparison) -> ExitStatus:
+        """What a comparison found. Raises UserError for a report that cannot be written."""
+        return self.formats.deliver(comparison, lambda: report.render(comparison, self.console))
+
+    def values(self, run: Record) -> ExitStatus:
+        """The measured values alone: there is nothing to judge them by. As `compared`."""
+        report.render_values(run, self.console)
+        self.formats.export(run, self.terms.allow)
+        return ExitStatus.NOT_MEASURED
+
+    def recorded(self, baselines: Path) -> None:
+        """What each baseline holds: its sessions compared, or the values of its only one."""
+        for folder in choice.folders(baselines):
+            whole, pair = load.load(folder), store.recorded_comparison(folder)
+            names = {s.gpu_name for s in whole.sessions.values() if s.gpu_name}
+            gpu = ", ".join(sorted(names)) or folder.name
+            shown = "recorded sessions compared" if pair else "the one recorded session"
+            self.console.print()
+            self.console.rule(f"RECORDED on {gpu}, not measured here: {shown}", characters="=")
+            if pair is not None:
+                report.render(judge.judge(*pair, self.terms), self.console)
+            else:
+                report.render_values(whole, self.console)
+
+
+def without_baseline(probe: Probe) -> str:
+    """Why there is nothing to compare with, and what to do about it."""
+    if probe.no_gpu:
+        return "Nothing to compare with: baselines belong to a GPU model."
+    name = probe.context.get("gpu_name")
+    if name is None:
+        return "Nothing to compare with: no benchmark lived long enough to name its GPU."
+    return f"There is no baseline for {name} yet: the same command with --record makes one"

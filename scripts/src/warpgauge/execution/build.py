@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configures and builds with a CMake preset, quietly: all goes to a log, faults are shown."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from warpgauge.system import command_log
+from warpgauge.system.errors import UserError
+from warpgauge.system.process_tree import Offspring
+
+SHOWN_LINES = 30
+NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\]")
+
+# Entries of CMake's cache that decide which code the compilers make.
+CACHED = re.compile(r"^([A-Z_]+):[A-Z]+=(.*)$", re.MULTILINE)
+DECISIVE = (
+    "CMAKE_CUDA_ARCHITECTURES",
+    "CMAKE_CUDA_FLAGS",
+    "CMAKE_CUDA_FLAGS_RELEASE",
+    "CMAKE_CUDA_HOST_COMPILER",
+    "CMAKE_CXX_COMPILER",
+    "CMAKE_CXX_FLAGS",
+    "CMAKE_CXX_FLAGS_RELEASE",
+    "CMAKE_PREFIX_PATH",
+)
+
+
+def jobs() -> int:
+    """Compilers to run at once: the CPUs this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def cuda_compiler() -> str | None:
+    """The nvcc to build with, also where a toolkit is installed but not on PATH.
+
+    Always named to CMake, which would otherwise remember for good that there once was none.
+    """
+    named = os.environ.get("CUDACXX") or shutil.which("nvcc")
+    if named:
+        return named
+    toolkits = [Path("/usr/local/cuda"), *Path("/usr/local").glob("cuda-*")]
+    found = [kit / "bin" / "nvcc" for kit in toolkits if (kit / "bin" / "nvcc").exists()]
+    return str(max(found, key=_toolkit_version)) if found else None
+
+
+def _toolkit_version(nvcc: Path) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", nvcc.resolve().parts[-3]))
+
+
+def configure_command(preset: str, settings: Sequence[str] = ()) -> list[str]:
+    nvcc = cuda_compiler()
+    hint = [f"-DCMAKE_CUDA_COMPILER={nvcc}"] if nvcc else []
+    return ["cmake", "--preset", preset, *hint, *settings]
+
+
+def settings(folder: Path) -> list[str]:
+    """What the build in `folder` was told of compilers and code, to build another tree alike."""
+    try:
+        cache = (folder / "CMakeCache.txt").read_text(errors="replace")
+    except OSError:
+        return []
+    return [f"-D{key}={value}" for key, value in CACHED.findall(cache) if key in DECISIVE]
+
+
+def log_of(root: Path) -> Path:
+    """Where `build` keeps all output."""
+    return root / "build" / "bench-build.log"
+
+
+def build(
+    root: Path,
+    preset: str,
+    say: Callable[[str], None],
+    echo: Callable[[str], None],
+    settings: Sequence[str] = (),
+) -> Path:
+    """The folder build/<preset>, up to date, configured with `settings` beside the preset's.
+
+    `say` gets a short line on what goes on, `echo` every line of the output. Raises UserError
+    with the command and the telling lines of its output.
+    """
+    folder, log = root / "build", log_of(root)
+    folder.mkdir(exist_ok=True)
+    log.unlink(missing_ok=True)
+    say("configuring")
+    _logged(configure_command(preset, settings), root, log, echo)
+
+    def step(line: str) -> None:
+        echo(line)
+        if found := NINJA_STEP.match(line):
+            say(f"building, step {found[1]} of {found[2]}")
+
+    say("building")
+    _logged(["cmake", "--build", "--preset", preset, "-j", str(jobs())], root, log, step)
+    return folder / preset
+
+
+def _logged(command: Sequence[str], root: Path, log: Path, see: Callable[[str], None]) -> None:
+    output: list[str] = []
+    with log.open("a") as file, command_log.running(command, folder=root) as logged:
+        file.write(f"$ {shlex.join(command)}\n")
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=root,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
+        except OSError as fault:
+            raise UserError(f"cannot run {command[0]}: {fault.strerror}") from fault
+        with process:
+            assert process.stdout is not None
+            try:
+                for line in process.stdout:
+                    file.write(line)
+                    output.append(line.rstrip())
+                    see(line)
+            except BaseException:  # Ctrl-C, a full disk: no compiler goes on
+                Offspring(process.pid).end()
+                raise
+        logged.ended(process.returncode)
+    if process.returncode:
+        shown = "\n".join(f"  {line}" for line in telling(output))
+        raise UserError(f"`{shlex.join(command)}` failed, its whole output is in {log}:\n{shown}")
+
+
+def telling(output: Sequence[str]) -> Sequence[str]:
+    """The lines of a failed build that say why: from the first error on, else the last ones."""
+    for index, line in enumerate(output):
+        if line.startswith(("CMake Error", "FAILED:")):
+            return output[index : index + SHOWN_LINES]
+    return output[-SHOWN_LINES:]

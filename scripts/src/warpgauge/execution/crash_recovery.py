@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every benchmark of a program that can be had, whatever its processes do: several, if need be.
+
+What a bad process leaves undone goes on in another. A benchmark that ran when its process came to
+its end is given up, for it is the likely cause: so each process has fewer to do, and it ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from warpgauge.execution.discovery import BAD_USAGE, NOT_MEASURABLE
+from warpgauge.execution.stderr_tail import described
+from warpgauge.files.document import failure_of
+from warpgauge.records.partial_report import Report
+from warpgauge.system.process import NOT_EXECUTABLE, Ending
+
+Names = tuple[str, ...]
+Row = dict[str, Any]
+
+# What a program says of the benchmarks that come after one that broke its CUDA context.
+_NOT_TRIED = re.compile(r"not measured: .* broke the CUDA context$")
+
+# Of a program that does not even begin, with whatever benchmark.
+_HOPELESS = (BAD_USAGE, NOT_MEASURABLE, NOT_EXECUTABLE)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One process: the benchmarks it was asked for, in their order, and what became of it."""
+
+    asked: Names
+    report: Report  # empty where it left none
+    complete: bool
+    ending: Ending
+
+    @property
+    def rows(self) -> list[Row]:
+        """Of what was tried."""
+        return [row for row in self.report.get("benchmarks", []) if not _is_untried(row)]
+
+    @property
+    def good(self) -> bool:
+        """Status 1 tells of errored rows, and those speak for themselves."""
+        errored = any(failure_of(row) is not None for row in self.rows)
+        ending = self.ending
+        return not ending.ended_for and (ending.status == 0 or (ending.status == 1 and errored))
+
+    def cause(self, when: str = "") -> str:
+        """How it ended, in words; `when` stands before the last of its own."""
+        ending = self.ending
+        if self.good and not self.report:
+            return f"{ending.program} left no report that can be read"
+        if self.good and self.complete:
+            return f"{ending.program} did not report it"
+        known = {row["name"] for row in self.rows} | self.report.get("context", {}).keys()
+        return described(ending, known, ", but its report breaks off" if self.good else when)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What follows from a process: faults by benchmark, and what is still to be run."""
+
+    faults: Mapping[str, str]
+    left: Sequence[Names] = ()  # each in a process of its own
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What a program's processes delivered together; a fault overrules a row."""
+
+    report: Report
+    faults: Mapping[str, str]
+    remarks: Sequence[str]  # what was bad and cost no benchmark
+    seconds: float
+
+
+def after(part: Part) -> Step:
+    """What follows from one process. Each of the processes to come has fewer benchmarks."""
+    tried = {row["name"] for row in part.rows}
+    left = tuple(name for name in part.asked if name not in tried)
+    untried = any(_is_untried(row) for row in part.report.get("benchmarks", []))
+    if untried and len(left) < len(part.asked):  # whoever broke the context has its own row
+        return Step({}, [left])
+    if not left:
+        faults = () if part.good else part.asked
+        return Step(dict.fromkeys(faults, part.cause(" after its last benchmark")))
+    if part.report:
+        culprit, *rest = left
+        return Step({culprit: part.cause()}, [tuple(rest)] if rest else [])
+    ending = part.ending
+    if len(left) == 1 or ending.ended_for or ending.status in _HOPELESS:
+        return Step(dict.fromkeys(left, part.cause()))
+    # Nobody knows what ran.
+    remark = f"{part.cause()}; {len(left)} benchmarks run one by one instead"
+    return Step({}, [(name,) for name in left], remark)
+
+
+def deliver(
+    names: Names,
+    start: Callable[[Names], Part],
+    in_parts: Callable[[Names], Sequence[Names]] = lambda asked: [asked],
+) -> Delivery:
+    """A row or a fault for each of `names`; `start` runs a process with some of them.
+
+    `in_parts` are what a process each can be asked for.
+    """
+    context: dict[str, Any] = {}
+    rows: list[Row] = []
+    faults: dict[str, str] = {}
+    remarks: list[str] = []
+    seconds = 0.0
+    waiting = [*in_parts(names)] if names else []
+    while waiting:
+        part = start(waiting.pop(0))
+        seconds += part.ending.seconds
+        context = {**part.report.get("context", {}), **context}
+        # A program that reports more than it was asked for does not measure twice by that.
+        others = set(names) - set(part.asked)
+        rows += [row for row in part.rows if row["name"] not in others]
+        step = after(part)
+        faults.update(step.faults)
+        remarks += _remarks(part.ending, step)
+        waiting = [*(part for left in step.left for part in in_parts(left)), *waiting]
+    report = {"context": context, "benchmarks": rows} if context or rows else {}
+    return Delivery(report, faults, remarks, seconds)
+
+
+def _remarks(ending: Ending, step: Step) -> list[str]:
+    told = [step.remark] if step.remark else []
+    if ending.runs_on:
+        told.append(f"{ending.program}: a process of it cannot be ended")
+    elif ending.left_behind:
+        told.append(f"{ending.program} left a process behind, which was ended")
+    return told
+
+
+def _is_untried(row: Row) -> bool:
+    failure = failure_of(row)
+    return failure is not None and _NOT_TRIED.match(failure.message) is not None

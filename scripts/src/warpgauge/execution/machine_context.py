@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the binaries do not know of themselves: the commit, the machine, the GPU's settings.
+
+Whatever cannot be found out is left out; not knowing never fails a run.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from warpgauge.system import git
+from warpgauge.system.errors import UserError
+
+# nvidia-smi's name for a setting that the binaries may not report, and its key in the context.
+GPU_SETTINGS = {
+    "driver_version": "driver_version",
+    "power.limit": "power_limit_watts",
+    "clocks.max.memory": "max_memory_clock_mhz",
+    "persistence_mode": "persistence_mode",
+}
+# Names the commit of a tree that was exported from git without its history.
+COMMIT_VARIABLE = "WARPGAUGE_COMMIT"
+UNKNOWN = ("", "[N/A]", "[Not Supported]", "[Unknown Error]")
+
+
+def source(root: Path, apart: Sequence[Path] = (Path("baselines"),)) -> dict[str, str]:
+    """The commit that was built and whether the tree differs from it; "" when nobody knows.
+
+    What differs in a folder of `apart` does not count, each absolute or as seen from `root`:
+    baselines are not part of what is measured, and recording a second session must not be refused
+    because of the first. An exported tree that lies in somebody else's repository, unknown to its
+    commit, has none there.
+    """
+    try:
+        git.require(root, "rev-parse", "--verify", "--quiet", "HEAD:./")
+        commit = git.require(root, "rev-parse", "--verify", "HEAD")
+        ours = root.resolve()
+        inside = [path for one in apart if ours in (path := (ours / one).resolve()).parents]
+        left_out = [f":(exclude,literal){path.relative_to(ours)}" for path in inside]
+        changes = git.require(root, "status", "--porcelain", "-uall", "--", ".", *left_out)
+    except UserError:
+        told = os.environ.get(COMMIT_VARIABLE, "")
+        return {"commit": told, "dirty": "false" if told else ""}
+    return {"commit": commit, "dirty": "true" if changes else "false"}
+
+
+def require_committed(told: Mapping[str, str]) -> None:
+    """Raise UserError unless `source` knows a commit that is exactly what was built."""
+    if not told["commit"]:
+        raise UserError(
+            "--record needs to know the commit: run it in a git clone, or name the commit of an "
+            f"exported tree in {COMMIT_VARIABLE}"
+        )
+    if told["dirty"] != "false":
+        raise UserError("--record needs a committed tree: commit or stash your changes first")
+
+
+def machine() -> dict[str, str]:
+    """Boot, kernel and CPU, under the binaries' own keys."""
+    found = {
+        "boot_id": _text(Path("/proc/sys/kernel/random/boot_id")),
+        "kernel_release": platform.release(),
+        "cpu_model": _cpu_model(),
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def gpu(uuid: str) -> dict[str, str]:
+    """The GPU's settings as nvidia-smi tells them; empty without it."""
+    if not uuid:
+        return {}
+    output = _output(
+        [
+            "nvidia-smi",
+            f"--query-gpu={','.join(GPU_SETTINGS)}",
+            "--format=csv,noheader,nounits",
+            "-i",
+            uuid,
+        ]
+    )
+    values = [value.strip() for value in (output or "").split(",")]
+    if len(values) != len(GPU_SETTINGS):
+        return {}
+    pairs = zip(GPU_SETTINGS.values(), values, strict=True)
+    return {key: value for key, value in pairs if value not in UNKNOWN}
+
+
+def _output(command: Sequence[str]) -> str | None:
+    """What the command prints; None if it fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _cpu_model() -> str:
+    for line in _text(Path("/proc/cpuinfo")).splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()

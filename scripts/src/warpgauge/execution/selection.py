@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of the built benchmarks run, decided before the first of them does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from warpgauge.execution import discovery
+from warpgauge.execution.discovery import Binary
+from warpgauge.records import benchmark_filter
+from warpgauge.records.model import FULL_SUITE
+from warpgauge.records.suggestion import hint
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.text import typed
+
+# What a POSIX extended expression and Python both read as something else than itself.
+_SPECIAL = re.compile(r"[\\.\[()*+?{|^$]")
+
+# Bytes of a filter: Linux takes 128 KiB in one argument, and std::regex 100,000 states.
+LONGEST_FILTER = 32 * 1024
+
+
+def chosen(everything: Sequence[Binary], filter: str, scratch: Path) -> list[Binary]:
+    """What `filter` leaves, as the binaries themselves read it; it may be nothing."""
+    if filter:
+        return discovery.select(everything, filter, scratch)
+    return [binary for binary in everything if binary.names or binary.fault is not None]
+
+
+def wanted(
+    everything: Sequence[Binary], filter: str, scratch: Path, *, suites: bool = False
+) -> list[Binary]:
+    """`chosen`, but raises UserError for nothing. `suites` says that --suite can be given."""
+    left = chosen(everything, filter, scratch)
+    if any(binary.names for binary in left):
+        return left
+    for binary in left:
+        if binary.fault is not None:
+            asked = f" of --filter {typed(filter)}" if filter else ""
+            raise UserError(
+                f"nothing{asked} can be measured: {binary.path.name} {binary.fault}",
+                ExitStatus.NOT_MEASURED,
+            )
+    if suites and discovery.left_out(everything, scratch, filter):
+        match = f"match --filter {typed(filter)}" if filter else "are in the programs"
+        raise UserError(
+            f"only benchmarks of the full suite {match}: ask for it with --suite {FULL_SUITE}"
+        )
+    if not filter:
+        raise UserError("no benchmark is in the programs that were built")
+    names = [name for binary in everything for name in binary.names]
+    raise UserError(f"no benchmark matches --filter {typed(filter)}{hint(filter, names)}")
+
+
+def able(binaries: Sequence[Binary], no_gpu: str | None) -> list[Binary]:
+    """All of them or, without a GPU, those that need none."""
+    return [binary for binary in binaries if no_gpu is None or not binary.needs_gpu]
+
+
+def runnable(binaries: Sequence[Binary], no_gpu: str | None) -> list[Binary]:
+    """`able`, but raises UserError where a missing GPU leaves nothing."""
+    left = able(binaries, no_gpu)
+    if no_gpu is not None and not left:
+        raise UserError(
+            f"built, but everything that --filter leaves needs a GPU: {no_gpu}",
+            ExitStatus.NOT_MEASURED,
+        )
+    return left
+
+
+def only(binaries: Sequence[Binary], names: Collection[str]) -> list[Binary]:
+    """The binaries that have some of `names`, with those.
+
+    One that cannot say what it has stays, where some of `names` are of its family.
+    """
+    families = {name.split("/", 1)[0] for name in names}
+    left = []
+    for binary in binaries:
+        found = tuple(name for name in binary.names if name in names)
+        if found or (binary.fault is not None and binary.family in families):
+            left.append(replace(binary, names=found))
+    return left
+
+
+def exactly(names: Collection[str]) -> str:
+    """A filter for these benchmarks alone, which the benchmarks and Python read alike."""
+    return f"^({'|'.join(_SPECIAL.sub(_escaped, name) for name in names)})$"
+
+
+def in_parts(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """`names` in their order, in as few parts as have a filter (`exactly`) that a program takes."""
+    parts: list[list[str]] = []
+    left = 0
+    for name in names:
+        size = len(exactly([name]).encode(errors="surrogateescape"))
+        if size > left:
+            parts.append([])
+            left = LONGEST_FILTER
+        parts[-1].append(name)
+        left -= size
+    return [tuple(part) for part in parts]
+
+
+def _escaped(special: re.Match[str]) -> str:
+    return f"\\{special[0]}"
+
+
+def require_injected(regex: str, binaries: Sequence[Binary]) -> None:
+    """Raise UserError unless extra work goes into something that runs.
+
+    `regex` is searched as it stands: a leading ``-`` and ``all`` mean nothing more here.
+    """
+    names = [name for binary in binaries for name in binary.names]
+    if not any(benchmark_filter.found("--inject", regex, name) for name in names):
+        raise UserError(
+            f"no benchmark that will run matches --inject {typed(regex)}{hint(regex, names)}"
+        )

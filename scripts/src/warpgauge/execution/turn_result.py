@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a turn delivers, and the processes that do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from warpgauge.execution import crash_recovery, selection
+from warpgauge.execution.crash_recovery import Names, Part
+from warpgauge.execution.discovery import Binary
+from warpgauge.execution.order import is_shuffled, seed_of, sequence
+from warpgauge.execution.plan import Plan, Turn, command
+from warpgauge.files.document import Failure
+from warpgauge.records import measured, partial_report
+from warpgauge.records.partial_report import Report
+from warpgauge.system import process
+from warpgauge.system.errors import UserError
+
+# Bytes; a report of a large program.
+_ROOM = 128 * 1024
+
+# Is told which benchmark runs.
+Running = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a turn delivered: a row or a fault for each benchmark of `binary`, or both.
+
+    `binary` has what was still to be run in this turn, which may be nothing. A fault overrules a
+    row.
+    """
+
+    binary: Binary
+    round: int
+    report: Report
+    faults: Mapping[str, str]
+    seconds: float
+    side: str = ""
+    remarks: Sequence[str] = ()  # what was bad and cost no benchmark
+
+    @cached_property
+    def failures(self) -> Mapping[str, Failure]:
+        """Why benchmarks have no result in this turn: faults, and rows that are no measurement."""
+        found: dict[str, Failure] = {}
+        for row in self.report.get("benchmarks", []):
+            why = measured.fault_of(row) if measured.is_run(row) else None
+            known = found.get(row["name"])
+            if why is not None and (known is None or known.skipped):  # an error outranks a skip
+                found[row["name"]] = why
+        return {**found, **{name: Failure(why) for name, why in self.faults.items()}}
+
+
+def deliver(plan: Plan, turn: Turn, names: Names, running: Running) -> Outcome:
+    """Run `names` of a turn's program, in as many processes as that takes."""
+    folder = plan.folder / f"round{turn.round}" / turn.lane.side / turn.binary.family
+    own_filter = turn.lane.filters.get(turn.binary.family, "")
+    started = 0
+
+    def in_parts(asked: Names) -> Sequence[Names]:
+        """As few as can be asked for: all of a program by its own filter, less by its names."""
+        whole = asked == sequence(plan, turn) and len(own_filter) <= selection.LONGEST_FILTER
+        return [asked] if whole else selection.in_parts(asked)
+
+    def start(asked: Names) -> Part:
+        nonlocal started
+        started += 1
+        return _process(plan, turn, asked, folder / f"out{started}.json", running)
+
+    found = crash_recovery.deliver(names, start, in_parts)
+    return Outcome(
+        replace(turn.binary, names=names),
+        turn.round,
+        found.report,
+        found.faults,
+        found.seconds,
+        turn.lane.side,
+        found.remarks,
+    )
+
+
+def _process(plan: Plan, turn: Turn, asked: Names, out: Path, running: Running) -> Part:
+    all_of_it = asked == sequence(plan, turn)
+    called = command(plan, turn.lane, turn.binary, None if all_of_it else asked)
+    if is_shuffled(plan, turn):
+        called.append(f"--shuffle={seed_of(plan, turn)}")
+    output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
+    out.parent.mkdir(parents=True, exist_ok=True)  # a program may have removed it
+    out.unlink(missing_ok=True)  # of another run in the same folder
+
+    def grown() -> None:
+        """The benchmark behind the one whose row was written last runs now."""
+        done = partial_report.last_name(out)
+        if done in own[:-1]:
+            running(asked[own.index(done) + 1])
+
+    own = turn.binary.own(asked)
+    running(asked[0])
+    ending = process.run(
+        [*called, *output],
+        plan.deadline_s,
+        out.parent,
+        plan.environment,
+        watched=out,
+        grown=grown,
+        told=f"round {turn.round}" + (f", {turn.lane.side}" if turn.lane.side else ""),
+    )
+    if turn.binary.needs_gpu and (ending.ended_for or ending.status < 0 or ending.left_behind):
+        plan.freed(ending)
+    report, complete = partial_report.read(out)
+    part = Part(asked, turn.binary.told(report), complete, ending)
+    if not (part.good and part.complete):
+        _require_room(out.parent)
+    return part
+
+
+def _require_room(folder: Path) -> None:
+    """Raise UserError where the disk, and no benchmark, may be why a process left no report.
+
+    What it said itself is gone by now: who filled the disk alone is to blame.
+    """
+    with suppress(OSError):  # gone with the folder
+        found = os.statvfs(folder)
+        if found.f_bavail * found.f_frsize < _ROOM:
+            raise UserError(
+                f"{folder} has no room for what the programs write: make some, or name another "
+                "folder in TMPDIR"
+            )

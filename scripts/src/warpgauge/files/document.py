@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A JSON file read with suspicion: every fault is one sentence with the file, the row, a remedy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from warpgauge.files.json_file import RESULT_FILE, Object, Repeated, parsed, text_of
+from warpgauge.files.location import Place
+from warpgauge.system.text import cut, quoted
+
+__all__ = [
+    "TIME_UNITS",
+    "Document",
+    "Failure",
+    "Object",
+    "Place",
+    "as_object",
+    "failure_of",
+    "kind",
+    "read",
+    "rows_of",
+]
+
+TIME_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+# A failure's message may be a whole log.
+_MESSAGE_LIMIT = 1000
+
+# The only way that JSON in UTF-8 has to spell half of a surrogate pair.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+# Read from left to right, each escape of a text is one of these: one that is no half, both halves
+# of a pair, or a half alone.
+_ESCAPE = re.compile(
+    r"\\(?:[^u]|u(?![dD][89a-fA-F])|u[dD][89abAB]..\\u[dD][c-fC-F]|(?P<half>u))", re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class Document:
+    """The outermost object of a JSON file."""
+
+    place: Place
+    top: Object
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a row has no time. `skipped`: its machine cannot run it, and nobody is at fault."""
+
+    message: str
+    skipped: bool = False
+
+    def __str__(self) -> str:
+        return f"skipped: {self.message}" if self.skipped else self.message
+
+
+def read(path: Path) -> Document:
+    """Parse the JSON object in `path`. Raises UserError."""
+    place = Place(path)
+    text = text_of(place)
+    value, repeated = parsed(place, text)
+    if not isinstance(value, dict):
+        fault = f"holds {kind(value)} where an object with 'benchmarks' belongs"
+        raise place.error(fault, RESULT_FILE)
+    document = Document(place, value)
+    if repeated is not None:
+        _refuse_repeated(document, repeated)
+    if _SURROGATE.search(text) is not None and _holds_half(text):
+        _refuse_surrogates(document)
+    return document
+
+
+def _refuse_repeated(document: Document, repeated: Repeated) -> None:
+    """JSON leaves open which of two counts, so no reader can be trusted with either.
+
+    Google Benchmark writes such a row for a counter that is called as a key of its own is.
+    """
+    members, key = repeated
+    owners = (
+        _place(document, index)
+        for index, part in _objects(document)
+        if part is members or any(value is members for value in part.values())
+    )
+    raise next(owners, document.place).error(
+        f"holds the key {quoted(key)} twice in one object",
+        "keep one of them, or give one another name if both are meant",
+    )
+
+
+def _objects(document: Document) -> Iterator[tuple[int | None, Object]]:
+    """The rows that are objects, with their numbers; then the whole."""
+    rows = document.top.get("benchmarks")
+    for index, row in enumerate(rows if isinstance(rows, list) else ()):
+        if isinstance(row, dict):
+            yield index, row
+    yield None, document.top
+
+
+def _place(document: Document, index: int | None) -> Place:
+    """Of what `_objects` yields."""
+    if index is None:
+        return document.place
+    row = cast(list[Object], document.top["benchmarks"])[index]
+    return Place(document.place.path, "", index, row.get("name"))
+
+
+def _holds_half(text: str) -> bool:
+    return any(escape.lastgroup == "half" for escape in _ESCAPE.finditer(text))
+
+
+def _refuse_surrogates(document: Document) -> None:
+    """What no file and no terminal can be written with must not get further than here."""
+    for index, part in _objects(document):
+        waiting: list[object] = [part]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, dict):
+                waiting.extend((*value, *value.values()))
+            elif isinstance(value, list):
+                waiting.extend(value)
+            elif isinstance(value, str) and not _is_unicode(value):
+                fault = f"{quoted(value)} holds half a character"
+                raise _place(document, index).error(fault, "rename it")
+
+
+def _is_unicode(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def kind(value: object) -> str:
+    """What a JSON value is, in words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, (int, float)):
+        return "a number"
+    if isinstance(value, str):
+        return "a string"
+    return "a list" if isinstance(value, list) else "an object"
+
+
+def as_object(value: object, key: str, place: Place) -> Object:
+    if not isinstance(value, dict):
+        wrong = f"{quoted(key)} is {kind(value)}, not an object"
+        raise place.error(f"has no {quoted(key)}" if value is None else wrong)
+    return cast(Object, value)
+
+
+def rows_of(document: Document) -> Iterator[tuple[Place, Object]]:
+    """The objects of 'benchmarks' with their places; at least one. Raises UserError on the way."""
+    path, rows = document.place.path, document.top.get("benchmarks")
+    if "benchmarks" not in document.top:
+        raise document.place.error("has no 'benchmarks'", RESULT_FILE)
+    if not isinstance(rows, list):
+        raise document.place.error(f"'benchmarks' is {kind(rows)}, not a list")
+    if not rows:
+        raise document.place.error("holds no benchmark")
+    for index, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise Place(path, "", index).error(f"is {kind(row)}, not an object")
+        yield Place(path, "", index, row.get("name")), row
+
+
+def failure_of(row: Object) -> Failure | None:
+    """Why this row has no time; None where it has one.
+
+    The field `skipped` alone tells a skip from an error. Google Benchmark has it from 1.8 on, with
+    a message of its own; a program built with an older one adds it to an errored row.
+    """
+    skipped = bool(row.get("skipped"))
+    if row.get("error_occurred"):
+        return Failure(_message(row, "error_message"), skipped)
+    return Failure(_message(row, "skip_message"), skipped) if skipped else None
+
+
+def _message(row: Object, key: str) -> str:
+    message = row.get(key)
+    if not isinstance(message, str) or not message.strip():
+        return "it gave no message"
+    return cut(message, _MESSAGE_LIMIT)

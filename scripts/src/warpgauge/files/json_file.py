@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The text of a JSON file, or the sentence that says what the file is instead."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import stat
+from collections.abc import Iterator
+from itertools import pairwise
+
+from warpgauge.files.location import Place
+from warpgauge.system.errors import UserError
+
+# Of 10,000 benchmarks x 7, a run file is 8 MiB with 340,000 values, Google Benchmark's own file
+# 33 MiB with a million. More than these is refused before it takes the machine's memory and
+# patience: whatever is wrong with a file is said within a second or so. Commas and opening brackets
+# count the values, by which a parser takes its time.
+SIZE_LIMIT_BYTES = 64 * 1024 * 1024
+VALUES_LIMIT = 1_250_000
+
+_SMALLER = "give a result file, or a folder of smaller ones"
+RESULT_FILE = "give a run file, a baseline or Google Benchmark's JSON"
+
+# The first bytes of what gets saved under the wrong name.
+_COMPRESSED = (
+    (b"\x1f\x8b", "gzip"),
+    (b"PK\x03\x04", "zip"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+)
+# UTF-32 first: one of its marks begins as one of UTF-16's does.
+_ENCODED = (
+    (b"\xff\xfe\x00\x00", "UTF-32"),
+    (b"\x00\x00\xfe\xff", "UTF-32"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+    (b"{\x00", "UTF-16"),
+    (b"\x00{", "UTF-16"),
+)
+
+Object = dict[str, object]
+# An object that holds a key twice, and that key.
+Repeated = tuple[Object, str]
+
+
+def text_of(place: Place) -> str:
+    """The characters of a regular file. Raises UserError."""
+    try:
+        status = place.path.stat()
+        if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
+            raise place.error("is no regular file", "give a result file")
+        if status.st_size > SIZE_LIMIT_BYTES:
+            raise _too_large(place)
+        with place.path.open("rb") as stream:
+            raw = stream.read(SIZE_LIMIT_BYTES + 1)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise place.error(f"cannot be read ({reason})", "check the path") from None
+    except ValueError:  # a NUL in the path
+        raise place.error("is no path", "check the path") from None
+    if len(raw) > SIZE_LIMIT_BYTES:  # it grew, or does not know its size, as in /proc
+        raise _too_large(place)
+    return _decoded(place, raw)
+
+
+def _too_large(place: Place) -> UserError:
+    size = f"{SIZE_LIMIT_BYTES // 2**20} MiB"
+    return place.error(f"is larger than {size}", _SMALLER)
+
+
+def _decoded(place: Place, raw: bytes) -> str:
+    for mark, packing in _COMPRESSED:
+        if raw.startswith(mark):
+            raise place.error(f"is compressed ({packing})", "unpack it first")
+    for mark, encoding in _ENCODED:
+        if raw.startswith(mark):
+            raise place.error(f"is {encoding} text, not UTF-8", "save it as UTF-8")
+    if b"\x00" in raw:
+        raise place.error(
+            "holds zero bytes, as a binary file does, or one that a crash cut", "give a result file"
+        )
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise place.error(
+            f"is not UTF-8 text (byte {error.start + 1})", "save it as UTF-8"
+        ) from None
+    if not text or text.isspace():
+        raise place.error("is empty")
+    if sum(map(text.count, ",{[")) > VALUES_LIMIT:
+        raise place.error(f"holds more than {VALUES_LIMIT:,} values", _SMALLER)
+    return text
+
+
+def parsed(place: Place, text: str, remedy: str = RESULT_FILE) -> tuple[object, Repeated | None]:
+    """The value that `text` holds, and the first object that has a key twice. Raises UserError."""
+    repeated: list[Repeated] = []
+
+    def unique(pairs: list[tuple[str, object]]) -> Object:
+        members = dict(pairs)
+        if len(members) != len(pairs) and not repeated:
+            repeated.append((members, _first_repeated([key for key, _ in pairs])))
+        return members
+
+    try:
+        # Not strict: before 1.5.1 Google Benchmark wrote the line breaks of a message as they are.
+        with _uncollected():
+            value = json.loads(text, object_pairs_hook=unique, strict=False)
+    except json.JSONDecodeError as error:
+        raise _syntax_error(place, text, error, remedy) from None
+    except RecursionError:
+        raise place.error("is nested too deeply", "give a result file") from None
+    except MemoryError:
+        raise place.error("needs more memory than there is", "give a result file") from None
+    except ValueError:  # an integer of more digits than Python converts
+        raise place.error("holds a number too long to read") from None
+    return value, repeated[0] if repeated else None
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the collector of cycles, which looks at all objects again and again: there are none.
+
+    It is half of the time that many small objects take.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _first_repeated(keys: list[str]) -> str:
+    # Equal keys are neighbours when sorted; comparing each with each would take hours.
+    ordered = sorted(keys)
+    return next(one for one, other in pairwise(ordered) if one == other)
+
+
+def _syntax_error(place: Place, text: str, error: json.JSONDecodeError, remedy: str) -> UserError:
+    start = text.lstrip()
+    if start.startswith("<<<<<<<") or "\n<<<<<<< " in text:
+        return place.error("holds an unresolved merge conflict", "resolve it")
+    if start.startswith("<"):
+        return place.error("is an HTML or XML page, not JSON", "fetch the file itself")
+    end = text.rstrip()
+    unclosed = start.startswith("{") and not end.endswith("}") and error.msg != "Extra data"
+    if unclosed or error.pos >= len(end):
+        return place.error("breaks off in the middle, as after a crash or a full disk")
+    where = f"line {error.lineno}, column {error.colno}"
+    return place.error(f"is not JSON ({where}: {error.msg})", remedy)

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GitHub's REST API over the standard library: the token goes to its host and to no other.
+
+Every fault is a UserError of one sentence. Whatever is read has a limit of bytes and of time.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import time
+from collections.abc import Mapping
+from email.message import Message
+from typing import IO, NoReturn
+from urllib.error import HTTPError
+from urllib.parse import SplitResult, urlencode, urljoin, urlsplit
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import cut, inert
+
+Json = dict[str, object]
+
+TOKEN, API_URL = "GH_TOKEN", "GITHUB_API_URL"
+_PUBLIC_API = "https://api.github.com"
+_HEADERS = {
+    "Accept": "application/vnd.github+json",
+    "X-GitHub-Api-Version": "2022-11-28",
+    "User-Agent": "warpgauge",
+}
+
+# A page of a hundred comments of 65,536 characters, each written as \uXXXX, is 40 MB.
+_ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
+# GitHub's largest page, and more of them than any pull request or run has.
+_PAGE, _MOST_PAGES = 100, 50
+_CHUNK_BYTES = 64 * 1024
+# How long nothing may come; and what one answer may take in all, however steadily it drips.
+_TIMEOUT_S, _ANSWER_LIMIT_S = 30.0, 300.0
+
+# Only what changes nothing is tried again, after so many seconds: GitHub now and then stumbles.
+_PAUSES_S = (2.0, 8.0)
+_STUMBLES = frozenset((500, 502, 503, 504))
+
+# An artifact's download leads to a storage host, after one more step if the repository was renamed.
+_MOST_REDIRECTS = 3
+_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+
+_LOOPBACK = frozenset(("127.0.0.1", "::1", "localhost"))
+_PRINTABLE = re.compile(r"[!-~]+")
+_REMEDIES = {
+    401: f"give {TOKEN} a token that is valid",
+    403: "give the job's token the permission that this needs",
+    404: "check the name, and that the token may see it",
+    410: "it is gone for good; run what made it again",
+}
+
+
+class GitHub:
+    """One host's API, and the token for it. `path` begins with a slash, as in /repos/o/n/pulls."""
+
+    def __init__(
+        self, token: str, base_url: str = _PUBLIC_API, timeout_s: float | None = None
+    ) -> None:
+        """Raises UserError for a token or an address that cannot be one."""
+        # http.client would show a token that it cannot send.
+        if not _PRINTABLE.fullmatch(token):
+            raise UserError(f"{TOKEN} is empty or no token; set it to the job's github.token")
+        self._base = base_url.rstrip("/")
+        self._timeout_s = _TIMEOUT_S if timeout_s is None else timeout_s
+        self._origin = _origin(_checked(self._base, loopback=True))
+        self._authorization = f"Bearer {token}"
+        local = self._origin[0] == "http"
+        # What is not encrypted must not pass a proxy on its way to this machine.
+        self._opener = build_opener(_Unredirected, ProxyHandler({} if local else None))
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> GitHub:
+        """The API of a workflow's job: GH_TOKEN, and GITHUB_API_URL, which GitHub sets."""
+        return cls(environment.get(TOKEN, ""), environment.get(API_URL) or _PUBLIC_API)
+
+    def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
+        """One object."""
+        return self._object("GET", self._url(path, query))
+
+    def listed(
+        self, path: str, query: Mapping[str, str] | None = None, key: str = ""
+    ) -> list[Json]:
+        """Every object of a list, of all its pages; of the list called `key`, where it has one."""
+        url = self._url(path, {"per_page": str(_PAGE), **(query or {})})
+        found: list[Json] = []
+        for _ in range(_MOST_PAGES):
+            what, body, headers = self._read("GET", url)
+            page = _parsed(what, body)
+            items = _checked_object(what, page).get(key) if key else page
+            if not isinstance(items, list):
+                raise UserError(f"{what} was not answered with a list; check {API_URL}")
+            found += [_checked_object(what, item) for item in items]
+            following = _next_page(headers)
+            if following is None:
+                return found
+            url = self._led(what, url, following)
+            if _origin(urlsplit(url)) != self._origin:
+                raise UserError(f"{what}: the next page is on another host; check {API_URL}")
+        raise UserError(f"{what} has more than {_MOST_PAGES * _PAGE} entries; look at it by hand")
+
+    def post(self, path: str, body: Mapping[str, object]) -> Json:
+        """Creates something; the object that GitHub made of it."""
+        return self._object("POST", self._url(path), body)
+
+    def patch(self, path: str, body: Mapping[str, object]) -> Json:
+        """Changes something; the object that GitHub made of it."""
+        return self._object("PATCH", self._url(path), body)
+
+    def delete(self, path: str) -> None:
+        """Removes something."""
+        self._read("DELETE", self._url(path))
+
+    def download(self, path: str, limit_bytes: int) -> bytes:
+        """A file that GitHub may keep on another host; no byte more than `limit_bytes` is kept."""
+        return self._read("GET", self._url(path), limit=limit_bytes, redirects=_MOST_REDIRECTS)[1]
+
+    def _object(self, method: str, url: str, body: Mapping[str, object] | None = None) -> Json:
+        what, answer, _ = self._read(method, url, body)
+        return _checked_object(what, _parsed(what, answer))
+
+    def _url(self, path: str, query: Mapping[str, str] | None = None) -> str:
+        if not (path.startswith("/") and _PRINTABLE.fullmatch(path)):
+            raise ValueError(f"no path of an API: {path!r}")
+        return f"{self._base}{path}{'?' + urlencode(query) if query else ''}"
+
+    def _read(
+        self,
+        method: str,
+        url: str,
+        body: Mapping[str, object] | None = None,
+        limit: int = _ANSWER_LIMIT_BYTES,
+        redirects: int = 0,
+    ) -> tuple[str, bytes, Message]:
+        """What was asked, in words, and the body and the headers of the answer."""
+        what = f"{method} {cut(inert(url), 300)}"
+        data = json.dumps(body).encode() if body is not None else None
+        pauses = iter(_PAUSES_S if method == "GET" else ())
+        while True:
+            headers = dict(_HEADERS)
+            if _origin(urlsplit(url)) == self._origin:
+                headers["Authorization"] = self._authorization
+            if data is not None:
+                headers["Content-Type"] = "application/json"
+            request = Request(url, data, headers, method=method)
+            try:
+                with self._opener.open(request, timeout=self._timeout_s) as answer:
+                    return what, _limited(what, answer, limit), answer.headers
+            except HTTPError as error:
+                with error:
+                    if error.code in _REDIRECTS and redirects:
+                        redirects -= 1
+                        url = self._led(what, url, error.headers.get("Location", ""))
+                        continue
+                    pause = next(pauses, None) if error.code in _STUMBLES else None
+                    if pause is None:
+                        _refuse(what, error)
+            except (OSError, http.client.HTTPException) as fault:
+                pause = next(pauses, None)
+                if pause is None:
+                    why = inert(cut(str(getattr(fault, "reason", fault)) or "no answer", 200))
+                    raise UserError(f"{what} failed ({why}); run this again") from None
+            time.sleep(pause)
+
+    def _led(self, what: str, url: str, location: str) -> str:
+        """Where an answer leads to: always encrypted, unless this machine talks to itself."""
+        try:
+            target = urljoin(url, location)
+        except ValueError:
+            target = ""
+        if not location or not _PRINTABLE.fullmatch(target):
+            raise UserError(f"{what} leads to no address; run this again")
+        _checked(target, loopback=self._origin[0] == "http", what=what)
+        return target
+
+
+class _Unredirected(HTTPRedirectHandler):
+    """urllib's own would take the token along to the other host."""
+
+    def http_error_302(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Message
+    ) -> None:
+        """Nothing, so that it stays an error."""
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+
+
+def _checked(url: str, loopback: bool, what: str = API_URL) -> SplitResult:
+    """The parts of an https address, or with `loopback` of a http one of this machine itself."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port  # a port that is no number is found only now
+        (host or "").encode("idna")  # as the socket will, which is no OSError where it fails
+    except ValueError:
+        host = None
+    if not host or "@" in parts.netloc:
+        raise UserError(f"{what}: {inert(cut(url, 100))!r} is no address; give one of https://")
+    if parts.scheme != "https" and not (loopback and parts.scheme == "http" and host in _LOOPBACK):
+        raise UserError(f"{what}: {inert(cut(url, 100))!r} is not encrypted; only https:// is used")
+    return parts
+
+
+def _origin(parts: SplitResult) -> tuple[str, str, int]:
+    """What two addresses of one server have in common."""
+    usual = 443 if parts.scheme == "https" else 80
+    return parts.scheme, parts.hostname or "", parts.port or usual
+
+
+def _limited(what: str, answer: http.client.HTTPResponse, limit: int) -> bytes:
+    """The body, which ends within `limit` bytes and in time."""
+    end, body = time.monotonic() + _ANSWER_LIMIT_S, bytearray()
+    told = answer.headers.get("Content-Length", "")
+    if told.isdigit() and int(told) > limit:
+        raise UserError(f"{what} is larger than {limit} bytes; it is not read")
+    while chunk := answer.read1(min(_CHUNK_BYTES, limit + 1 - len(body))):
+        body += chunk
+        if len(body) > limit:
+            raise UserError(f"{what} is larger than {limit} bytes; it is not read")
+        if time.monotonic() > end:
+            raise UserError(f"{what} takes longer than {_ANSWER_LIMIT_S:g} s; run this again")
+    if told.isdigit() and len(body) != int(told):
+        raise UserError(f"{what} broke off after {len(body)} of {told} bytes; run this again")
+    return bytes(body)
+
+
+def _refuse(what: str, error: HTTPError) -> NoReturn:
+    """What GitHub says against it, and what to do."""
+    told = ""
+    try:
+        answer = json.loads(error.read(_CHUNK_BYTES))
+        told = str(answer["message"])
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, RecursionError):
+        pass  # the status alone has to do
+    why = f"{error.code} {inert(cut(told or str(error.reason), 200))}"
+    limited = error.headers.get("X-RateLimit-Remaining") == "0" or "Retry-After" in error.headers
+    if error.code == 429 or (error.code == 403 and limited):
+        raise UserError(f"{what}: the rate limit is reached ({why}); run this again in an hour")
+    if error.code in _REDIRECTS:
+        raise UserError(f"{what} is redirected ({why}); check whether it was renamed")
+    raise UserError(f"{what}: {why}; {_REMEDIES.get(error.code, 'run this again')}")
+
+
+def _next_page(headers: Message) -> str | None:
+    """The address that a header ``Link: <https://…>; rel="next", …`` calls the next page."""
+    found = re.search(r'<([^<>]*)>\s*;\s*rel="next"', headers.get("Link", ""))
+    return found.group(1) if found else None
+
+
+def _parsed(what: str, body: bytes) -> object:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise UserError(f"{what} was not answered with JSON; check {API_URL}") from None
+
+
+def _checked_object(what: str, value: object) -> Json:
+    if not isinstance(value, dict):
+        raise UserError(f"{what} was not answered with an object; check {API_URL}")
+    return value

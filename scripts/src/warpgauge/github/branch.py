@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files committed to a branch through GitHub's API: no git there holds a credential.
+
+https://docs.github.com/en/rest/git: a tree on top of the parent's, a commit, and then its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from warpgauge.github.api import GitHub
+from warpgauge.github.fields import is_repository
+from warpgauge.system.commits import is_full
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import quoted
+
+_REGULAR_FILE = "100644"
+
+
+def require_repository(text: str) -> str:
+    """``OWNER/NAME``, safe to stand in a path. Raises UserError."""
+    if not is_repository(text):
+        raise UserError(f"{quoted(text)} is no repository; name it as OWNER/NAME")
+    return text
+
+
+@dataclass(frozen=True)
+class Repository:
+    """One repository, written to with the rights that the token has."""
+
+    github: GitHub
+    name: str  # OWNER/NAME
+
+    def head(self, branch: str) -> str | None:
+        """The commit that a branch is at; None where there is no such branch."""
+        ref = f"refs/heads/{branch}"
+        # Asked for by its beginning: a branch that is not there is an empty list, and no error.
+        for one in self.github.listed(f"{self._git}/matching-refs/heads/{branch}"):
+            if one.get("ref") == ref:
+                return _sha(one.get("object"), f"the branch {branch}")
+        return None
+
+    def commit(self, parent: str | None, files: Mapping[str, str], message: str) -> str:
+        """A new commit, still without a branch: `parent` with these files written.
+
+        Without a parent it is the first of a history of its own.
+        """
+        tree: dict[str, object] = {
+            "tree": [
+                {"path": path, "mode": _REGULAR_FILE, "type": "blob", "content": text}
+                for path, text in files.items()
+            ]
+        }
+        if parent is not None:
+            told = self.github.get(f"{self._git}/commits/{parent}")
+            tree["base_tree"] = _sha(told.get("tree"), f"commit {parent}")
+        made = _sha(self.github.post(f"{self._git}/trees", tree), "the new tree")
+        about = {"message": message, "tree": made, "parents": [parent] if parent else []}
+        return _sha(self.github.post(f"{self._git}/commits", about), "the new commit")
+
+    def create_branch(self, branch: str, commit: str) -> None:
+        self.github.post(f"{self._git}/refs", {"ref": f"refs/heads/{branch}", "sha": commit})
+
+    def advance_branch(self, branch: str, commit: str) -> None:
+        """Refused by GitHub where somebody else advanced it meanwhile."""
+        self.github.patch(f"{self._git}/refs/heads/{branch}", {"sha": commit, "force": False})
+
+    @property
+    def _git(self) -> str:
+        return f"/repos/{self.name}/git"
+
+
+def _sha(told: object, what: str) -> str:
+    sha = told.get("sha") if isinstance(told, dict) else None
+    if not isinstance(sha, str) or not is_full(sha):
+        raise UserError(f"GitHub's answer names no commit or tree for {what}; try again")
+    return sha

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The text of the comment: the verdict of each GPU on top, then what each has to say.
+
+All of it is made here, from data: no Markdown that a run has left is ever posted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from warpgauge.github.gpus import Gpu
+from warpgauge.github.pr_comment import LENGTH_LIMIT
+from warpgauge.github.pull_request import Run
+from warpgauge.reports.markdown import report
+from warpgauge.reports.markdown.report import MARK
+from warpgauge.reports.markdown.text import code, prose
+from warpgauge.system.commits import short
+from warpgauge.verdict.comparison import Comparison
+
+# Room for the note that the comment is outdated.
+_LIMIT = LENGTH_LIMIT - 536
+# Room for the lines on top, and the headings.
+_TOP = 4000
+
+
+@dataclass(frozen=True)
+class Part:
+    """One GPU: what was found on it, or why there is nothing; where more is, if anywhere."""
+
+    gpu: Gpu
+    found: Comparison | str
+    url: str = ""
+
+
+def body(run: Run, parts: Sequence[Part]) -> str:
+    """The whole comment, within what GitHub takes: what does not fit is named and linked."""
+    several = len(parts) > 1
+    share = (_LIMIT - _TOP) // max(1, sum(isinstance(one.found, Comparison) for one in parts))
+    told = [_told(part, several, min(share, report.LIMIT)) for part in parts]
+    verdicts = [f"- {verdict}" if several else verdict for verdict, _ in told]
+    top = "\n".join([f"{MARK}{_origin(run, parts)}\n", *verdicts, ""])
+    # What is said in place of a section is not longer than its link.
+    room = _LIMIT - len(top) - sum(len(_elsewhere(part)) for part in parts)
+    sections: list[str] = []
+    for part, (_, rest) in zip(parts, told, strict=True):
+        section = f"\n### {prose(part.gpu.name)}\n\n{rest}" if several and rest else f"\n{rest}"
+        if len(section) > room:
+            section = _elsewhere(part)
+        room -= len(section)
+        sections.append(section)
+    return f"{top}{''.join(sections)}".rstrip() + "\n"
+
+
+def to_be_measured(run: Run) -> str:
+    """What the note on an outdated comment says."""
+    return f"Commit {code(short(run.head))} is yet to be measured ([run]({run.url}))."
+
+
+def _told(part: Part, named: bool, limit: int) -> tuple[str, str]:
+    """The verdict in a line, with its GPU if `named` or if nothing else names it; and the rest."""
+    if isinstance(part.found, str):
+        see = f" ([job]({part.url}))" if part.url else ""
+        return f"{_name(part)}: **not measured**, {prose(part.found)}{see}.", ""
+    verdict, _, rest = report.render(part.found, limit).removesuffix(MARK).partition("\n\n")
+    return f"{_name(part)}: {verdict}" if named else verdict, rest
+
+
+def _origin(run: Run, parts: Sequence[Part]) -> str:
+    """Of which commit this is, and where all of it lies."""
+    attempt = f", attempt {run.attempt}" if run.attempt > 1 else ""
+    made = [
+        f"[{part.gpu.slug}]({part.url})"
+        for part in parts
+        if part.url and isinstance(part.found, Comparison)
+    ]
+    everything = [f"everything measured: {', '.join(made)}"] if made else []
+    commit = f"warpgauge on {code(short(run.head))}"
+    return " · ".join([commit, f"[run]({run.url}){attempt}", *everything])
+
+
+def _elsewhere(part: Part) -> str:
+    return f"\nThe tables of {_name(part)} do not fit here; [they are in the run]({part.url}).\n"
+
+
+def _name(part: Part) -> str:
+    return f"**{prose(part.gpu.name)}**"

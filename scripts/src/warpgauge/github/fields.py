@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of an answer of GitHub's API, each of the type that its documentation promises."""
+
+from __future__ import annotations
+
+import re
+
+from warpgauge.github.api import Json
+from warpgauge.system.errors import UserError
+
+_REPOSITORY = re.compile(r"(?!\.{1,2}/)[A-Za-z0-9._-]{1,100}/(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,100}")
+# What may stand in a link as it is: nothing in it ends the link, or begins something else.
+_ADDRESS = re.compile(r"https://[A-Za-z0-9./:_~#-]+")
+
+
+def at(answer: Json, *keys: str) -> object:
+    """What the path of keys leads to; None where it leads to nothing."""
+    value: object = answer
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def text(answer: Json, *keys: str) -> str:
+    """A text that is there and not empty. Raises UserError."""
+    value = at(answer, *keys)
+    if isinstance(value, str) and value:
+        return value
+    raise _unexpected("text", keys)
+
+
+def number(answer: Json, *keys: str) -> int:
+    """A whole number from 1 on, as ids are. Raises UserError."""
+    value = at(answer, *keys)
+    if type(value) is int and value > 0:
+        return value
+    raise _unexpected("number", keys)
+
+
+def address(answer: Json, *keys: str) -> str:
+    """A link that Markdown takes as it is. Raises UserError."""
+    value = text(answer, *keys)
+    if _ADDRESS.fullmatch(value):
+        return value
+    raise _unexpected("address", keys)
+
+
+def is_repository(name: str) -> bool:
+    """Whether this is OWNER/NAME, and nothing else that a path could mean."""
+    return _REPOSITORY.fullmatch(name) is not None
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two names of repositories or people are one: GitHub looks at no case."""
+    return one.lower() == other.lower()
+
+
+def _unexpected(kind: str, keys: tuple[str, ...]) -> UserError:
+    return UserError(f"GitHub's answer has no {kind} called {'.'.join(keys)}; run this again")

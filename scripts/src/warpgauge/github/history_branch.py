@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/history add: the run files of a night become one commit on the branch of the history.
+
+Each night of a GPU model is a file of its own: nothing that is there is read, and nothing replaced
+but what another attempt of the same run had added.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+from warpgauge.github import gpus, recorded_files, untrusted_run
+from warpgauge.github.branch import Repository
+from warpgauge.github.recorded_files import WorkflowRun
+from warpgauge.history import entry
+from warpgauge.system import git
+from warpgauge.system.commits import short
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.text import plural, quoted
+
+WORKFLOW = "nightly.yml"
+BRANCH = "history"
+SUFFIX = ".jsonl"
+_ARTIFACT = "nightly-"
+_EVENTS = ("schedule", "workflow_dispatch")
+
+_README = """\
+# What each night measured
+
+`<gpu>/<day>-<run>.jsonl`: one line of JSON a night and GPU model, added by the workflow `nightly`.
+`scripts/history show` reads it, and so does whatever reads JSON lines:
+`cat nvidia-h200/*.jsonl | jq -c '[.date, .commit, .seconds["gemm/cublas/f32/n:1024"]]'`.
+"""
+
+
+def add(repository: Repository, run_id: int, root: Path) -> str:
+    """What was added, in words. Raises UserError; nothing was written then."""
+    run = recorded_files.workflow_run(repository, run_id, WORKFLOW)
+    _require_checkout(root, run)
+    models = {one.slug: one for one in gpus.read(gpus.file_of(root))}
+    wanted = re.compile(_ARTIFACT + f"(?:{'|'.join(map(re.escape, models))})")
+    files = recorded_files.fetch(repository, run.id, wanted)
+    if not files:
+        raise UserError(
+            f"run {run.id} measured no GPU: its log says why; the history stays as it is",
+            ExitStatus.NOT_MEASURED,
+        )
+    texts = {}
+    with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
+        for name, content in files.items():
+            slug = name.removeprefix(_ARTIFACT)
+            path = Path(scratch, f"{name}.json")
+            path.write_bytes(content)
+            what = f"the artifact {name}"
+            record = untrusted_run.read(path, what, models[slug], run.commit, root)
+            night = entry.line(entry.of(record, run.started, run.commit, run.id))
+            texts[f"{slug}/{run.day}-{run.id}{SUFFIX}"] = night
+    measured = ", ".join(models[name.removeprefix(_ARTIFACT)].name for name in files)
+    parent = repository.head(BRANCH)
+    readme = {} if parent else {"README.md": _README}
+    message = f"{run.day}: {measured} at {short(run.commit)}\n"
+    made = repository.commit(parent, {**texts, **readme}, message)
+    if parent is None:
+        repository.create_branch(BRANCH, made)
+    else:
+        repository.advance_branch(BRANCH, made)
+    lacking = [one.name for slug, one in models.items() if _ARTIFACT + slug not in files]
+    missing = f"; not measured: {', '.join(lacking)}" if lacking else ""
+    return f"added to {BRANCH}: {plural(len(texts), 'night')} of {measured}{missing}"
+
+
+def _require_checkout(root: Path, run: WorkflowRun) -> None:
+    if run.event not in _EVENTS:
+        raise UserError(f"run {run.id} was started by {quoted(run.event)}, and is no night's")
+    here = git.require(root, "rev-parse", "--verify", "HEAD")
+    if here != run.commit:
+        raise UserError(
+            f"run {run.id} measured commit {short(run.commit)}, and {root} is at {short(here)}; "
+            "check that commit out"
+        )

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a job on GitHub shows of a comparison: annotations, its summary, and why it failed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpgauge.reports.markdown.text import code
+from warpgauge.reports.workflow_commands import command
+from warpgauge.system import streams
+from warpgauge.system.errors import ExitStatus
+from warpgauge.system.interrupts import name_of
+from warpgauge.system.text import cut
+
+# GitHub takes a mebibyte of all steps' summaries each.
+_LONGEST = 900_000
+_LONGEST_WORDS = 500
+
+_SIGNALS = 128  # a shell's status of what a signal ended lies above
+# What a comparison ends with.
+_TRUE = (ExitStatus.OK, ExitStatus.REGRESSION, ExitStatus.NOT_MEASURED)
+
+_REGRESSED = (
+    "Something got slower, and was confirmed where it could be: the annotations, the job's summary "
+    "and report.md name it (exit status 1)."
+)
+_NOT_MEASURED = (
+    "No regression was found, but something was not measured or cannot be compared, and that is no "
+    "pass: the job's summary and report.md name it (exit status 3)."
+)
+_PASSED = "No regression was found, and everything was measured."
+
+
+@dataclass(frozen=True)
+class Job:
+    """The files that a comparison left, where it got that far."""
+
+    comparison: Path
+    report: Path
+    annotations: Path
+    gpu: str  # its slug, where it was named
+
+    def ended(self, status: int, last_words: str) -> ExitStatus:
+        """Show what came of it; the exit status that the job is to have."""
+        words, compared = cut(last_words, _LONGEST_WORDS), self.comparison.exists()
+        if compared:
+            streams.write(_text(self.annotations))
+            self._summarise(_text(self.report) + self._artifact)
+            if status in _TRUE:
+                return self._told(ExitStatus(status))
+        title = "Not finished" if compared else "Nothing was compared"
+        why = f"the comparison {_how(status)}"
+        self._say("error", title, f"{why}{f': {words}' if words else ''}")
+        self._summarise(f"**{title}:** {why}{f': {code(words)}' if words else ''}\n")
+        # No report is no pass; what could not be written about a regression hides none.
+        passed = status == ExitStatus.OK or status not in _TRUE
+        return ExitStatus.BAD_USAGE if passed else ExitStatus(status)
+
+    def _told(self, status: ExitStatus) -> ExitStatus:
+        if status is ExitStatus.REGRESSION:
+            self._say("error", "Regression", _REGRESSED)
+        elif status is ExitStatus.NOT_MEASURED:
+            self._say("error", "Not everything was measured", _NOT_MEASURED)
+        else:
+            streams.write(f"gate: {_PASSED}\n")
+        return status
+
+    def _say(self, kind: str, title: str, message: str) -> None:
+        where = f" on {self.gpu}" if self.gpu else ""
+        streams.write(f"{command(kind, {'title': f'{title}{where}'}, message)}\n")
+
+    @property
+    def _artifact(self) -> str:
+        if not self.gpu:
+            return ""
+        name = f"`warpgauge-{self.gpu}`"
+        return f"\nInterval plot, run files and log of this are in the job's artifact {name}.\n"
+
+    def _summarise(self, text: str) -> None:
+        """What cannot be written there stands in the log all the same."""
+        path = os.environ.get("GITHUB_STEP_SUMMARY")
+        if not path:
+            return
+        try:
+            with Path(path).open("a", encoding="utf-8") as summary:
+                summary.write(cut(text, _LONGEST))
+        except OSError as fault:
+            self._say("warning", "No summary", f"it cannot be written ({fault.strerror or fault})")
+
+
+def _how(status: int) -> str:
+    if status > _SIGNALS:
+        return f"was ended by {name_of(status - _SIGNALS)}"
+    return f"ended with exit status {status}"
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

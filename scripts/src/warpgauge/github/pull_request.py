@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which pull request a run of the GPU workflow belongs to: GitHub says, and nothing that it made.
+
+The run's own list of pull requests is empty for forks. So the open one is looked for whose head is
+the same branch of the same repository, at the very commit that was measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpgauge.github.api import GitHub
+from warpgauge.github.fields import address, at, number, same, text
+from warpgauge.system.commits import is_full, short
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.text import inert, quoted
+
+# The path and not the name: any workflow may be called "gpu".
+WORKFLOW = ".github/workflows/gpu.yml"
+_EVENT = "pull_request"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of WORKFLOW for a pull request, in its latest attempt."""
+
+    repository: str
+    id: int
+    number: int  # later runs of the workflow have higher ones
+    attempt: int
+    complete: bool
+    head: str  # the commit
+    branch: str
+    head_repository: str  # OWNER/NAME; empty when it is gone
+    url: str
+
+
+def run_of(api: GitHub, repository: str, run_id: int) -> Run:
+    """What GitHub knows of the run. Raises UserError for one that is not to be commented."""
+    answer = api.get(f"/repos/{repository}/actions/runs/{run_id}")
+    what = f"run {run_id} of {repository}"
+    path = text(answer, "path").partition("@")[0]
+    if path != WORKFLOW:
+        raise UserError(f"{what} is of {quoted(path)}, not of {WORKFLOW}; nothing is posted")
+    if (event := text(answer, "event")) != _EVENT:
+        raise UserError(f"{what} is of the event {quoted(event)}, not of a pull request's")
+    home, head = text(answer, "repository", "full_name"), text(answer, "head_sha")
+    if number(answer, "id") != run_id or not same(home, repository) or not is_full(head):
+        raise UserError(f"{what} is not what GitHub answered with; run this again")
+    gone = at(answer, "head_repository") is None
+    return Run(
+        repository,
+        run_id,
+        number(answer, "run_number"),
+        number(answer, "run_attempt"),
+        text(answer, "status") == "completed",
+        head,
+        text(answer, "head_branch"),
+        "" if gone else text(answer, "head_repository", "full_name"),
+        address(answer, "html_url"),
+    )
+
+
+def require_newest(api: GitHub, run: Run) -> None:
+    """Raise UserError, of status 0, where a later run has measured the same head, or will.
+
+    Pull requests are closed and opened again, runs are run again, and each event comes late.
+    """
+    found = api.listed(
+        f"/repos/{run.repository}/actions/workflows/{Path(WORKFLOW).name}/runs",
+        {"event": _EVENT, "head_sha": run.head},
+        key="workflow_runs",
+    )
+    # Of a branch of the same name in another fork, and of another branch at the commit, are others.
+    numbers = [
+        number(one, "run_number")
+        for one in found
+        if at(one, "event") == _EVENT
+        and at(one, "head_sha") == run.head
+        and at(one, "head_branch") == run.branch
+        and same(str(at(one, "head_repository", "full_name")), run.head_repository)
+    ]
+    if max(numbers, default=0) > run.number:
+        measured = f"commit {short(run.head)} of run {run.id}"
+        raise UserError(f"{measured}: a later run measures it; nothing to do", ExitStatus.OK)
+
+
+def number_of(api: GitHub, run: Run) -> int:
+    """The number of the pull request whose head was measured.
+
+    Raises UserError, of status 0 where there is none any more: it was closed, or has moved on.
+    """
+    measured = f"commit {short(run.head)} of run {run.id}"
+    if not run.head_repository:
+        raise UserError(f"{measured}: its repository is gone; nothing to do", ExitStatus.OK)
+    owner = run.head_repository.partition("/")[0]
+    found = api.listed(
+        f"/repos/{run.repository}/pulls", {"state": "open", "head": f"{owner}:{run.branch}"}
+    )
+    # GitHub passes over a filter that it does not understand, so all is looked at again.
+    of_branch = [
+        one
+        for one in found
+        if at(one, "state") == "open"
+        and at(one, "head", "ref") == run.branch
+        and same(str(at(one, "head", "repo", "full_name")), run.head_repository)
+        and same(str(at(one, "base", "repo", "full_name")), run.repository)
+    ]
+    of_commit = [one for one in of_branch if at(one, "head", "sha") == run.head]
+    if len(of_commit) == 1:
+        return number(of_commit[0], "number")
+    if of_commit:
+        numbers = ", ".join(f"#{number(one, 'number')}" for one in of_commit)
+        raise UserError(
+            f"{measured} is the head of several pull requests ({numbers}), and GitHub does not "
+            "say which one the run is of; close all but one, and run it again"
+        )
+    why = (
+        "its pull request has moved on to another commit"
+        if of_branch
+        else inert(f"{run.head_repository} has no open pull request of {quoted(run.branch)}")
+    )
+    raise UserError(f"{measured}: {why}; nothing to do", ExitStatus.OK)

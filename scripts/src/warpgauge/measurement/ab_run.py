@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""This build beside that of another commit: both built, run in turns, kept as two run files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpgauge.execution import build, discovery, selection
+from warpgauge.execution.discovery import Binary
+from warpgauge.execution.plan import Lane
+from warpgauge.execution.turn_result import Outcome
+from warpgauge.measurement import paired, preview, run_file, two_stage
+from warpgauge.measurement.adaptive_rounds import Spending
+from warpgauge.measurement.measuring import Measuring, Suite
+from warpgauge.measurement.paired import BASE, CANDIDATE, Side
+from warpgauge.measurement.two_stage import Looks
+from warpgauge.records import load
+from warpgauge.records.model import Record
+from warpgauge.system import worktree
+from warpgauge.system.commits import short
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.locks import alone
+from warpgauge.verdict.comparison import Comparison
+from warpgauge.verdict.paired_tests import FEWEST_ROUNDS
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One candidate, to be held against a base. `source` is the candidate's commit and state."""
+
+    measuring: Measuring
+    suite: Suite
+    source: Mapping[str, str]
+
+    @property
+    def candidate(self) -> Side:
+        """What is built here, with the extra work that was asked for."""
+        return self.built_here(self.measuring.options.inject)
+
+    def built_here(self, inject: str = "") -> Side:
+        """What is built here; `inject` is as --inject takes it."""
+        facts = {**self.source, **({"inject": inject} if inject else {})}
+        arguments = (f"--inject={inject}",) if inject else ()
+        return self._side(self.suite.binaries, facts, arguments)
+
+    def base(self, commit: str) -> Side:
+        """`commit`, built in a worktree unless it is what is built here. Raises UserError.
+
+        Without what has moved into the full suite since, where only the default one is measured.
+        """
+        facts = {"commit": commit, "dirty": "false"}
+        if self.source == facts:
+            shown = short(commit)
+            self.measuring.note(f"Commit {shown} is this tree: both sides run the same programs.")
+            return self._side(self.suite.binaries, facts)
+        everything, measuring = self._built(commit), self.measuring
+        chosen = selection.chosen(everything, measuring.options.filter, measuring.scratch)
+        side = self._side(selection.able(chosen, self.suite.probe.no_gpu), facts)
+        return side.without(self.suite.left_out)
+
+    def _side(
+        self, binaries: Sequence[Binary], facts: Mapping[str, str], arguments: tuple[str, ...] = ()
+    ) -> Side:
+        filter = self.measuring.options.filter
+        filters = {one.family: filter for one in binaries} if filter else {}
+        return Side(tuple(binaries), facts, arguments, filters)
+
+    def _built(self, commit: str) -> list[Binary]:
+        measuring, shown = self.measuring, short(commit)
+        # Of several GPUs that are measured at once each may want one, the same or another.
+        with alone(measuring.root / "build" / "base"):
+            kept = max(worktree.KEPT, measuring.at_once + 1)
+            root = worktree.provide(measuring.root, commit, kept)
+            measuring.note(f"Base: commit {shown}, in {os.path.relpath(root)}")
+            try:
+                folder = measuring.programs(root, like=measuring.root)
+            except UserError as fault:
+                raise UserError(
+                    f"commit {shown} does not build here; what the build said is in "
+                    f"{os.path.relpath(build.log_of(root))}",
+                    ExitStatus.NOT_MEASURED,
+                ) from fault
+        try:
+            return discovery.find(folder, measuring.scratch, measuring.options.suite)
+        except UserError as fault:
+            if not measuring.options.build:
+                raise
+            raise UserError(
+                f"commit {shown} builds no benchmark program that this scripts/bench knows",
+                ExitStatus.NOT_MEASURED,
+            ) from fault
+
+    def compared(
+        self,
+        base: Side,
+        candidate: Side,
+        filter: str,
+        files: tuple[Path, Path],
+        judge: Callable[[Record, Record], Comparison],
+    ) -> Looks[Comparison]:
+        """Both looks at the two sides, which are left in `files`, base first. Raises UserError.
+
+        `filter` is what the sides' benchmarks are left of.
+        """
+        if not base.binaries:
+            shown = short(base.facts["commit"])
+            raise UserError(
+                f"commit {shown} has none of these benchmarks: there is nothing to compare with",
+                ExitStatus.NOT_MEASURED,
+            )
+        options = self.measuring.options
+        facts = {
+            "order_seed": str(options.seed),
+            "filter": filter,
+            "pair_id": paired.new_id(),
+        }
+
+        def keep_and_judge(
+            sides: Mapping[str, Side], files: tuple[Path, Path] = files
+        ) -> Comparison:
+            documents = paired.documents(sides[BASE], sides[CANDIDATE], facts, self.suite.known)
+            run_file.write_all(dict(zip(files, documents, strict=True)))
+            one, other = (load.load(path) for path in files)
+            return judge(one, other)
+
+        def changed(outcomes: Sequence[Outcome]) -> int | None:
+            scratch = self.measuring.scratch
+            paths = scratch / "preview-base.json", scratch / "preview.json"
+            sides = paired.with_outcomes({BASE: base, CANDIDATE: candidate}, outcomes)
+            return preview.changed(lambda: keep_and_judge(sides, paths))
+
+        def run(lanes: Sequence[Lane], rounds: range) -> Iterator[Outcome]:
+            return self.measuring.run(lanes, rounds, changed)
+
+        sides, note = {BASE: base, CANDIDATE: candidate}, self.measuring.note
+        first = max(options.processes, FEWEST_ROUNDS)
+        if (budget := self.measuring.budget) is not None:
+            both = Spending(budget, run, keep_and_judge, note).pair(sides, first)
+        else:
+            both = two_stage.take(
+                sides,
+                first,
+                second_look=options.second_look,
+                run=run,
+                judge=keep_and_judge,
+                left=two_stage.undecided,
+                say=note,
+            )
+        self.measuring.note(f"run files: {', '.join(os.path.relpath(path) for path in files)}")
+        return both

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""More rounds for what is still open, until a given time is used or nothing is.
+
+Looking again and again, and stopping as soon as a benchmark looks changed, would sooner or later
+call any benchmark changed. So no look but the last pronounces a change, and how long a benchmark is
+measured never depends on its looking changed:
+
+- it is dropped when it is surely unchanged: that can only take alarms away;
+- or when it is known precisely enough to find what is sought: that depends on how far its times
+  scatter, and Student's t has the same distribution whatever made one stop that is a matter of the
+  scatter alone (Stein 1945, "A two-sample test for a linear hypothesis whose power is independent
+  of the variance"); sequentially so, too, but for what a small scatter by chance is worth (Chow and
+  Robbins 1965, "On the asymptotic theory of fixed-width sequential confidence intervals");
+- or when the time is used, which is a matter of the clock.
+
+A pair's rule is made for two looks (`rules`), each with half of the chance of a false alarm: there
+the first, at the minimum of rounds, does pronounce changes. The last one is the second.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from warpgauge.execution.plan import Lane
+from warpgauge.execution.turn_result import Outcome as Delivered
+from warpgauge.measurement import two_stage
+from warpgauge.measurement.paired import Run, Side, measure
+from warpgauge.measurement.time_budget import Budget
+from warpgauge.measurement.two_stage import Looks
+from warpgauge.system import interrupts
+from warpgauge.system.text import duration, plural
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+
+# Each look has half as many rounds again as the one before: a peek costs little, but each of them
+# may drop a changed benchmark by chance.
+_GROWTH = 1.5
+
+# As many rounds as a second look has at most without a budget: what is open then stays so.
+MOST = 84
+
+_CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
+
+Judge = Callable[[Mapping[str, Side]], Comparison]
+
+
+@dataclass(frozen=True)
+class Spending:
+    """How to measure within `budget`, and to whom to tell what goes on."""
+
+    budget: Budget
+    run: Run
+    judge: Judge  # keeps and judges what all sides delivered so far
+    say: Callable[[str], None]
+
+    def pair(self, sides: Mapping[str, Side], minimum: int) -> Looks[Comparison]:
+        """What `minimum` rounds of both sides show, and further ones of what these leave open."""
+        measured = measure(sides, None, range(1, minimum + 1), self.run)
+        self.budget.minimum_is_measured()
+        found = self.judge(measured)
+        return self.further(measured, found, two_stage.undecided(found))
+
+    def further(
+        self, sides: Mapping[str, Side], found: Comparison, open_: Sequence[Verdict]
+    ) -> Looks[Comparison]:
+        """What `sides`, which showed `found`, show after further rounds of what is `open_`."""
+        last = first = _rounds(sides)
+        names = [one.name for one in open_]
+        told, left = plural(first, "round"), names
+        while left and last < MOST and self._fits(sides, left):
+            until = next_look(last)
+            self.say(
+                f"Budget, {duration(self.budget.left)} left: rounds {last + 1} to {until} of "
+                f"{plural(len(left), 'open benchmark')}"
+            )
+            rounds = range(last + 1, until + 1)
+            try:
+                sides = measure(sides, left, rounds, self._whole_rounds)
+                found = self.judge(sides)
+            except KeyboardInterrupt as stop:
+                self.say(f"Interrupted: the first {plural(last, 'round')} count.")
+                when = f"in a further look: the run files hold {plural(last, 'round')}"
+                return Looks(found, f"{told}, interrupted", interrupts.told(stop, when))
+            if _rounds(sides) == last:  # of what no program lists
+                break
+            last = _rounds(sides)
+            left = [one.name for one in unsettled(found) if one.name in left]
+        if last > first:
+            told += f", and up to {last} for {plural(len(names), 'open benchmark')}"
+        if left:
+            told += f", of which {len(left)} stayed open" if last > first else ""
+            told += "" if last > first else f", and none for {plural(len(left), 'open benchmark')}"
+        return Looks(found, f"{told} (budget {duration(self.budget.seconds)})")
+
+    def _fits(self, sides: Mapping[str, Side], names: Sequence[str]) -> bool:
+        """Whether there is time for another round."""
+        lanes = [side.only(names).lane() for side in sides.values()]
+        return self.budget.left >= self.budget.needed(lanes)
+
+    def _whole_rounds(self, lanes: Sequence[Lane], rounds: range) -> Iterator[Delivered]:
+        """As many of them as there is time for."""
+        of_a_round = sum(one.fault is None for lane in lanes for one in lane.binaries)
+        for count, outcome in enumerate(self.run(lanes, rounds), 1):
+            yield outcome
+            if count % of_a_round == 0 and self.budget.left < self.budget.needed(lanes):
+                return
+
+
+def unsettled(found: Comparison) -> list[Verdict]:
+    """What further rounds are for: neither surely unchanged nor known precisely enough."""
+    vague = [one for one in found.verdicts if one.outcome in _CHANGED and not is_precise(one)]
+    return [*two_stage.undecided(found), *vague]
+
+
+def is_precise(one: Verdict) -> bool:
+    """Whether what is sought would be found nine times in ten by what its times scatter."""
+    if one.detectable is None or one.sought is None:
+        return True
+    return one.detectable <= one.sought
+
+
+def next_look(rounds: int) -> int:
+    """After how many rounds to look again."""
+    return min(math.ceil(rounds * _GROWTH), MOST)
+
+
+def _rounds(sides: Mapping[str, Side]) -> int:
+    numbers = (outcome.round for side in sides.values() for outcome in side.outcomes)
+    return max(numbers, default=0)

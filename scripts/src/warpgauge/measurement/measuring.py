@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every phase of scripts/bench needs: a build, what is in it, and processes of it run."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from warpgauge.execution import build, built_commit, discovery, machine_context, manifest, selection
+from warpgauge.execution.discovery import Binary, Probe
+from warpgauge.execution.gpu_watch import GpuWatch
+from warpgauge.execution.plan import Lane, Plan, command
+from warpgauge.execution.turn_result import Outcome
+from warpgauge.measurement import progress, runner
+from warpgauge.measurement.journal import Journal
+from warpgauge.measurement.options import MeasurementOptions
+from warpgauge.measurement.preview import Preview
+from warpgauge.measurement.time_budget import Budget
+from warpgauge.records.counters import GPUS_AT_ONCE
+from warpgauge.system import packages
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.process import Ending
+from warpgauge.system.text import inert, named, plural
+from warpgauge.verdict.context import BASELINES, BUILD_DIR
+
+_COOLING_S = 3.0
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What a build can measure here: the programs, and what is known of GPU and machine."""
+
+    binaries: tuple[Binary, ...]  # with the benchmarks that are asked for
+    probe: Probe
+    known: Mapping[str, str]
+    left_out: frozenset[str] = frozenset()  # what a base need not have: of the full suite alone
+
+    @property
+    def size(self) -> str:
+        """``105 benchmarks``."""
+        return plural(sum(len(binary.names) for binary in self.binaries), "benchmark")
+
+
+@dataclass(frozen=True)
+class Built:
+    """The folder of the programs, and what they were built from: commit, state, and whose it is."""
+
+    programs: Path
+    source: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """How this invocation builds and runs, told on standard error."""
+
+    options: MeasurementOptions
+    root: Path
+    scratch: Path  # gets what the processes write
+    notes: Console
+    faults: Console  # the same, unless only what changes a result is to be told
+    budget: Budget | None = None  # of time, where one was given
+    journal: Journal | None = None  # keeps what was delivered
+    at_once: int = 1  # GPUs that are measured at the same time, this one included
+    watch: GpuWatch | None = None  # over the GPU, once it is known
+
+    def built(self) -> Built:
+        """Up to date unless --no-build was given, or another project's. Raises UserError."""
+        if self.options.build_dir is not None:
+            return self._elsewhere(self.options.build_dir)
+        tree = machine_context.source(self.root)
+        if self.options.record:
+            machine_context.require_committed(tree)
+        if self.options.build:
+            packages.provide(packages.BUILD, self.note)
+            built_commit.forget(self.root)
+        folder = self.programs(self.root)
+        if machine_context.source(self.root) != tree:  # somebody edits while it builds
+            tree |= {"dirty": "true"}
+        source = self._source_of_programs(tree)
+        if self.options.record:
+            machine_context.require_committed(source)
+        return Built(folder, source)
+
+    def _elsewhere(self, folder: Path) -> Built:
+        """Another project's programs as they are, taken to be built from its sources as they are.
+
+        Those are unknown where its manifest does not tell where they lie. Raises UserError.
+        """
+        sources, baselines = manifest.read(folder).source or folder, self.options.baselines
+        apart = [one.absolute() for one in (folder, baselines) if one is not None]
+        source = machine_context.source(sources, apart)
+        if self.options.record:
+            machine_context.require_committed(source)
+        where = {BUILD_DIR: str(folder), BASELINES: str(baselines)}
+        return Built(folder, {**source, **where})
+
+    def programs(self, root: Path, *, like: Path | None = None) -> Path:
+        """The same of the tree `root`, which may be built as `like` was. Raises UserError."""
+        if self.options.build:
+            settings = [build.settings(like / "build" / "release")] if like else []
+            with progress.status(self.notes) as say:
+                build.build(root, "release", say, self.echo, *settings)
+        return root / "build" / "release"
+
+    def _source_of_programs(self, tree: dict[str, str]) -> dict[str, str]:
+        """That of the tree, unless other programs are there and --no-build runs them."""
+        if self.options.build:
+            built_commit.keep(self.root, tree)
+            return tree
+        programs = built_commit.known(self.root)
+        if note := built_commit.note(programs, tree):
+            self.warn(note)
+        return programs or tree
+
+    def suite(self, folder: Path) -> Suite:
+        """What is in `folder` and asked for. Raises UserError for what can never be measured."""
+        options = self.options
+        everything = discovery.find(folder, self.scratch, options.suite)
+        wanted = selection.wanted(everything, options.filter, self.scratch, suites=True)
+        probe = self._probe(everything)
+        self._require_named(probe)
+        if probe.no_gpu and options.record:
+            raise UserError(f"nothing to record: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
+        binaries = selection.runnable(wanted, probe.no_gpu)
+        if options.inject:
+            selection.require_injected(options.injected_regex, binaries)
+        if probe.no_gpu:
+            self.warn(f"No GPU is measured here: {probe.no_gpu}. Only what needs none runs.")
+        known = {**machine_context.machine(), **probe.context}
+        known |= machine_context.gpu(probe.context.get("gpu_uuid", ""))
+        if self.at_once > 1:
+            known[GPUS_AT_ONCE] = str(self.at_once)
+        in_turns = options.against or options.confirm_beside
+        left_out = discovery.left_out(everything, self.scratch) if in_turns else ()
+        return Suite(tuple(binaries), probe, known, frozenset(left_out))
+
+    def _probe(self, everything: Sequence[Binary]) -> Probe:
+        if not any(binary.needs_gpu for binary in everything):
+            missing = "the GPU benchmarks are not built, for want of nvcc"
+            return Probe({}, missing if self.options.build_dir is None else "no program needs one")
+        where = (self._gpu_arguments, self.scratch, self._gpu_environment)
+        return discovery.probe(everything, *where)
+
+    def _require_named(self, probe: Probe) -> None:
+        """Raise UserError where --device names a GPU that is not there, or no more."""
+        asked, found = self.options.device, probe.context.get("gpu_uuid", "")
+        if isinstance(asked, str) and (probe.no_gpu or found not in ("", asked)):
+            why = f" ({probe.no_gpu})" if probe.no_gpu else f": CUDA shows {inert(found)} instead"
+            raise UserError(f"there is no {asked} here{why}", ExitStatus.NOT_MEASURED)
+
+    def gpus(self, built: Built) -> list[Probe]:
+        """What each GPU of this machine says of itself. Raises UserError where there is none."""
+        return discovery.gpus(discovery.find(built.programs, self.scratch), self.scratch)
+
+    @property
+    def _gpu_arguments(self) -> tuple[str, ...]:
+        device = self.options.device
+        return (f"--device={device}",) if isinstance(device, int) else ()
+
+    @property
+    def _gpu_environment(self) -> Mapping[str, str]:
+        """A UUID stays with its GPU, whatever becomes of the others; an index does not."""
+        device = self.options.device
+        return {"CUDA_VISIBLE_DEVICES": device} if isinstance(device, str) else {}
+
+    def run(
+        self, lanes: Sequence[Lane], rounds: range, preview: Preview | None = None
+    ) -> Iterator[Outcome]:
+        """The lanes' processes of `rounds`, one by one, shown as they go."""
+        plan = Plan(
+            lanes=tuple(lanes),
+            rounds=rounds,
+            seed=self.options.seed,
+            folder=self.scratch,
+            gpu_arguments=self._gpu_arguments,
+            deadline_s=self.options.timeout_s,
+            environment=self._gpu_environment,
+            settle=self._settle,
+            freed=self._freed,
+        )
+        for lane in lanes:
+            for binary in lane.binaries:
+                device = [f"{key}={value}" for key, value in plan.environment.items()]
+                self.echo(f"$ {shlex.join([*device, *command(plan, lane, binary)])}")
+                if binary.fault:
+                    side = f"{lane.side}: " if lane.side else ""
+                    self.warn(f"{side}{binary.path.name}: {binary.fault}")
+        with progress.RunProgress(plan, self.notes, self.faults, preview) as observer:
+            outcomes = runner.one_by_one(plan, observer, self.journal)
+            yield from self.budget.timed(outcomes) if self.budget else outcomes
+
+    def _settle(self, names: Sequence[str]) -> None:
+        """Give a disturbed GPU a chance to come to rest."""
+        self.note(f"Disturbed, and measured again: {named(names)}")
+        time.sleep(_COOLING_S)
+        self.wait_for_gpu()
+
+    def wait_for_gpu(self) -> None:
+        """Until nobody else computes there, or patience ends."""
+        if self.watch is not None:
+            self.watch.wait()
+
+    def _freed(self, ending: Ending) -> None:
+        if self.watch is not None:
+            self.watch.freed(ending)
+
+    def note(self, line: str) -> None:
+        self.notes.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def warn(self, line: str) -> None:
+        """Of what changes what the result means; --quiet does not silence it."""
+        self.faults.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def echo(self, line: str) -> None:
+        if self.options.verbose:
+            self.note(line.rstrip())

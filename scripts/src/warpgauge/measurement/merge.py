@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Merges what the processes of a run delivered into one row a benchmark. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from warpgauge.execution.discovery import Binary
+from warpgauge.execution.turn_result import Outcome
+from warpgauge.files.document import TIME_UNITS, Failure
+from warpgauge.records.counters import (
+    FLAWS,
+    FULL_SUITE,
+    LEFT_OUT,
+    RESOURCES,
+    SOURCE_LINE,
+    THROTTLED,
+    combined,
+    is_disturbed,
+)
+from warpgauge.records.fields import (
+    counters_of,
+    label_of,
+    number_or_zero,
+    timed_by_host,
+    with_host_time,
+)
+from warpgauge.records.measured import is_run
+
+JsonRow = dict[str, Any]
+
+SIGNIFICANT_DIGITS = 7  # far below any noise, and short in a diff
+
+# Counters that are no measurement, whose last digit counts.
+_EXACT = frozenset((*RESOURCES, *FLAWS, "clock_event_reasons", SOURCE_LINE))
+
+
+def rows(
+    binaries: Sequence[Binary], outcomes: Iterable[Outcome], *, paired: bool = False
+) -> list[JsonRow]:
+    """One row a benchmark: binaries in the given order, benchmarks in order of registration.
+
+    Where `outcomes` ran different parts of a binary, each benchmark is made of those that were
+    asked for it. `paired` rows say which rounds their process medians come from.
+
+    A benchmark that failed in any round becomes an errored row: never a silent pass. One is skipped
+    where every process that was asked for it skipped it.
+    Processes in which the GPU was disturbed are left out where a majority was not; else all of
+    them stay, and counters of the row say that its times are no result.
+    """
+    by_binary: dict[str, list[Outcome]] = {binary.family: [] for binary in binaries}
+    for outcome in outcomes:
+        by_binary[outcome.binary.family].append(outcome)
+    owners = {name: binary.family for binary in binaries for name in binary.names}
+    merged = []
+    for family_index, binary in enumerate(binaries):
+        places = {"family_index": family_index, "per_family_instance_index": 0}
+        if binary.fault is not None:
+            fault = f"{binary.path.name}: {binary.fault}"
+            merged.append(_failed({"name": binary.family, **places}, Failure(fault)))
+            continue
+        family = binary.family
+        processes = [one for one in by_binary[family] if one.binary.names]
+        names = (one for one in _names(binary, processes) if owners.get(one, family) == family)
+        for index, name in enumerate(names):
+            places = {"family_index": family_index, "per_family_instance_index": index}
+            # One that nobody listed was asked of all of them.
+            asked = [one for one in processes if name in one.binary.names] or processes
+            merged.append(_row({"name": name, **places}, asked, paired))
+    return merged
+
+
+def _names(binary: Binary, processes: Iterable[Outcome]) -> Iterable[str]:
+    """The listed benchmarks, then any that only showed up in a report."""
+    seen = [row["name"] for outcome in processes for row in _runs(outcome)]
+    return dict.fromkeys([*binary.names, *seen])
+
+
+def _runs(outcome: Outcome) -> list[JsonRow]:
+    return [row for row in outcome.report.get("benchmarks", []) if is_run(row)]
+
+
+def _row(identity: JsonRow, processes: Sequence[Outcome], paired: bool) -> JsonRow:
+    measured = []
+    reported: list[JsonRow] = []
+    failure = None if processes else Failure("it was not run")
+    skips: list[tuple[Outcome, Failure]] = []
+    for outcome in processes:
+        found = [row for row in _runs(outcome) if row["name"] == identity["name"]]
+        reported += found
+        missing = None if found else Failure("it was not reported")
+        why = outcome.failures.get(identity["name"], missing)
+        if why is not None and why.skipped:
+            skips.append((outcome, why))
+        elif why is not None:
+            failure = failure or Failure(f"in round {outcome.round}: {why}")
+        else:
+            measured.append({**_process_row(found), "round": outcome.round})
+    if failure := failure or _skipped(skips, measured):
+        return _timed(_failed(identity, failure) | _origin(reported), reported)
+    kept = _undisturbed(measured)
+    times = [row["real_time"] for row in kept]
+    rounds = {"process_rounds": [row["round"] for row in kept]} if paired else {}
+    label = {"label": kept[-1]["label"]} if kept[-1]["label"] else {}
+    merged = {
+        **_fixed(identity),
+        "iterations": sum(row["iterations"] for row in kept),
+        "real_time": _short(median(times)),
+        "cpu_time": _short(median(row["cpu_time"] for row in kept)),
+        "time_unit": "ns",
+        "process_medians": [_short(time) for time in times],
+        **rounds,
+        **_counters([row["counters"] for row in kept], len(measured)),
+        **label,
+        **_sources(processes),
+    }
+    return _timed(merged, reported)
+
+
+def _timed(merged: JsonRow, rows: Sequence[JsonRow]) -> JsonRow:
+    """With the clock that its rows name, where they name one."""
+    return with_host_time(merged) if any(map(timed_by_host, rows)) else merged
+
+
+def _skipped(
+    skips: Sequence[tuple[Outcome, Failure]], measured: Sequence[JsonRow]
+) -> Failure | None:
+    """Why a benchmark that some processes skipped, and none failed, has no time."""
+    if not skips:
+        return None
+    outcome, why = skips[0]
+    if not measured:
+        return why
+    in_round = f"skipped in round {outcome.round} ({why.message})"
+    return Failure(f"{in_round}, measured in round {measured[0]['round']}")
+
+
+def _undisturbed(measured: Sequence[JsonRow]) -> Sequence[JsonRow]:
+    """The processes that had the GPU to themselves at its full clock, where most had; else all.
+
+    A majority of three or more is also the two that it takes to know a spread.
+    """
+    clean = [row for row in measured if not is_disturbed(row["counters"])]
+    return clean if 2 * len(clean) > len(measured) else measured
+
+
+def _counters(kept: Sequence[Mapping[str, float]], processes: int) -> dict[str, float]:
+    """The counters of the processes that count, and how many of all do not, or should not."""
+    throttled = sum(bool(counters.get(THROTTLED)) for counters in kept)
+    counts = {LEFT_OUT: processes - len(kept), THROTTLED: throttled}
+    merged = {
+        key: value if key in _EXACT else _short(value) for key, value in combined(kept).items()
+    }
+    return merged | {key: float(count) for key, count in counts.items() if count}
+
+
+def _process_row(repetitions: Sequence[JsonRow]) -> JsonRow:
+    """One process's measurement of one benchmark: the median over its repetitions, in ns."""
+    scales = [TIME_UNITS[row.get("time_unit", "ns")] * 1e9 for row in repetitions]
+    pairs = list(zip(repetitions, scales, strict=True))
+    return {
+        "iterations": sum(int(number_or_zero(row.get("iterations"))) for row in repetitions),
+        "real_time": median(float(row["real_time"]) * scale for row, scale in pairs),
+        "cpu_time": median(number_or_zero(row.get("cpu_time")) * scale for row, scale in pairs),
+        "label": label_of(repetitions[-1]),
+        "counters": combined([counters_of(row) for row in repetitions]),
+    }
+
+
+def _failed(identity: JsonRow, failure: Failure) -> JsonRow:
+    """An errored row for every reader of Google Benchmark's JSON; a field says if it is a skip."""
+    nothing = {"iterations": 0, "real_time": 0.0, "cpu_time": 0.0, "time_unit": "ns"}
+    told = {"error_occurred": True, "error_message": failure.message}
+    skip = {"skipped": True} if failure.skipped else {}
+    return {**_fixed(identity), **nothing, **told, **skip}
+
+
+def _origin(rows: Sequence[JsonRow]) -> JsonRow:
+    """Where a benchmark that failed comes from, as far as one of its rows tells."""
+    told = combined([counters_of(row) for row in rows])
+    return {key: told[key] for key in (SOURCE_LINE, FULL_SUITE) if key in told}
+
+
+def _sources(processes: Sequence[Outcome]) -> JsonRow:
+    """The source files of its program, which hold its kernels, where the program names them."""
+    contexts = (outcome.report.get("context") for outcome in processes)
+    told = [known.get("sources") for known in contexts if isinstance(known, dict)]
+    names = next((text for text in told if isinstance(text, str) and text), None)
+    return {} if names is None else {"sources": names.split(",")}
+
+
+def _fixed(identity: JsonRow) -> JsonRow:
+    run = {"run_name": identity["name"], "run_type": "iteration"}
+    return {**identity, **run, "repetitions": 1, "repetition_index": 0, "threads": 1}
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{SIGNIFICANT_DIGITS}g}")

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Base and candidate measured in alternating processes: two sides that meet round by round."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from warpgauge.execution import selection
+from warpgauge.execution.discovery import Binary
+from warpgauge.execution.plan import Lane
+from warpgauge.execution.turn_result import Outcome
+from warpgauge.measurement import merge, run_file
+from warpgauge.measurement.merge import JsonRow
+from warpgauge.records.partial_report import Report
+
+BASE, CANDIDATE = "base", "candidate"
+
+# Runs the lanes' processes of some rounds.
+Run = Callable[[Sequence[Lane], range], Iterable[Outcome]]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two builds: its programs, how they are called, and what they delivered so far.
+
+    `facts` are what its context says of it alone: commit, dirty, inject. `filters` leave of each
+    family's program what its binary names.
+    """
+
+    binaries: tuple[Binary, ...]
+    facts: Mapping[str, str]
+    arguments: tuple[str, ...] = ()
+    filters: Mapping[str, str] = field(default_factory=dict)
+    outcomes: tuple[Outcome, ...] = ()
+
+    def only(self, names: Collection[str]) -> Side:
+        """With these benchmarks alone; those that it does not have are left out."""
+        binaries = tuple(selection.only(self.binaries, names))
+        filters = {
+            one.family: selection.exactly(one.own(one.names)) for one in binaries if one.names
+        }
+        return replace(self, binaries=binaries, filters=filters)
+
+    def without(self, names: Collection[str]) -> Side:
+        """The same, but for these benchmarks."""
+        binaries, filters = [], dict(self.filters)
+        for binary in self.binaries:
+            left = tuple(name for name in binary.names if name not in names)
+            if left and left != binary.names:
+                filters[binary.family] = selection.exactly(binary.own(left))
+            if left or not binary.names:
+                binaries.append(replace(binary, names=left))
+        return replace(self, binaries=tuple(binaries), filters=filters)
+
+    def lane(self, name: str = "") -> Lane:
+        """How to run it."""
+        return Lane(self.binaries, self.arguments, name, self.filters)
+
+
+def measure(
+    sides: Mapping[str, Side], names: Collection[str] | None, rounds: range, run: Run
+) -> dict[str, Side]:
+    """Sides, by name, with what `rounds` delivered, added to what they had before.
+
+    Of all their benchmarks or, after a first look say, of `names` only: then binaries that have
+    none of these do not run. One that only one side has runs alone.
+    """
+    lanes = [
+        (side if names is None else side.only(names)).lane(name) for name, side in sides.items()
+    ]
+    return with_outcomes(sides, list(run(lanes, rounds)))
+
+
+def with_outcomes(sides: Mapping[str, Side], outcomes: Sequence[Outcome]) -> dict[str, Side]:
+    """Each side with those that are its own added to what it had before."""
+    return {
+        name: replace(side, outcomes=side.outcomes + tuple(o for o in outcomes if o.side == name))
+        for name, side in sides.items()
+    }
+
+
+def new_id() -> str:
+    """What the two files of a pair have in common, and no other two."""
+    return secrets.token_hex(8)
+
+
+def documents(
+    base: Side, candidate: Side, facts: Mapping[str, str], known: Mapping[str, str]
+) -> tuple[tuple[Report, list[JsonRow]], tuple[Report, list[JsonRow]]]:
+    """Context and rows of each side's run file.
+
+    `facts` hold for both sides, the pair's `pair_id` among them; `known` is said where the
+    programs themselves do not say it.
+    """
+    return (
+        document(base, {**facts, "pair_side": BASE}, known),
+        document(candidate, {**facts, "pair_side": CANDIDATE}, known),
+    )
+
+
+def document(
+    side: Side, facts: Mapping[str, str], known: Mapping[str, str]
+) -> tuple[Report, list[JsonRow]]:
+    """Context and rows of one side's run file."""
+    rounds = {outcome.round for outcome in side.outcomes}
+    told = {"processes": str(len(rounds)), **side.facts, **facts}
+    context = run_file.context(side.binaries, side.outcomes, told, known)
+    return context, merge.rows(side.binaries, side.outcomes, paired=True)

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shows how a build and a run go on: a live bar on a terminal, plain lines anywhere else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from statistics import fmean
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column
+
+from warpgauge.execution.plan import Plan, Turn
+from warpgauge.execution.turn_result import Outcome
+from warpgauge.measurement import preview
+from warpgauge.measurement.preview import Preview
+from warpgauge.system.text import cut, inert, plural
+
+_LONGEST_NAME = 60  # characters of a benchmark on a terminal
+
+
+@contextmanager
+def status(console: Console) -> Iterator[Callable[[str], None]]:
+    """A function that shows one short line at a time; plain output gets only the coarse ones."""
+    if console.is_terminal:
+        with console.status("") as spinner:
+            yield lambda line: spinner.update(f"{line} ...")
+        return
+    plain: set[str] = set()
+
+    def say(line: str) -> None:
+        kind = line.partition(",")[0]  # "building, step 3 of 40" is "building" once
+        if kind not in plain:
+            plain.add(kind)
+            console.print(f"{kind} ...", markup=False, highlight=False)
+
+    yield say
+
+
+class TimeLeft:
+    """Guesses the rest of a run from how long each family's processes took so far, of any side."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._left: dict[str, int] = {}
+        self._benchmarks: dict[str, int] = {}
+        self._seconds: dict[str, list[float]] = {}
+        for lane in plan.lanes:
+            for binary in lane.binaries:
+                if binary.fault is None:
+                    family, size = binary.family, len(binary.names)
+                    self._left[family] = self._left.get(family, 0) + len(plan.rounds)
+                    self._benchmarks[family] = max(size, self._benchmarks.get(family, 1))
+                    self._seconds[family] = []
+
+    @property
+    def processes(self) -> int:
+        """How many are to come."""
+        return sum(self._left.values())
+
+    def ended(self, family: str, seconds: float, *, ran: bool = True) -> None:
+        """Where nothing `ran` the time tells nothing of the others."""
+        self._left[family] -= 1
+        if ran:
+            self._seconds[family].append(seconds)
+
+    def seconds(self) -> float | None:
+        """None before the first process has ended.
+
+        A family that has not run yet is taken to need the others' time for one benchmark.
+        """
+        known = {family: fmean(times) for family, times in self._seconds.items() if times}
+        if not known:
+            return None
+        each = sum(known.values()) / sum(self._benchmarks[family] for family in known)
+        return sum(
+            count * known.get(family, each * self._benchmarks[family])
+            for family, count in self._left.items()
+        )
+
+
+class RunProgress:
+    """A runner.Observer that shows the run on `console`; a context manager.
+
+    Faults go to `faults`, where that is another console: one may be silent, and not the other.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        console: Console,
+        faults: Console | None = None,
+        preview: Preview | None = None,
+    ) -> None:
+        self._first = plan.rounds[0]
+        self._last = plan.rounds[-1]
+        self._of_sides = _of_sides([lane.side for lane in plan.lanes if lane.side])
+        self._round = 0
+        self._console, self._faults = console, faults or console
+        self._preview, self._outcomes, self._changed = preview, list[Outcome](), ""
+        self._turn = ""
+        self._began = time.monotonic()
+        self._left = TimeLeft(plan)
+        self._bar = Progress(
+            _text("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed}/{task.total}", table_column=Column(min_width=5)),
+            TimeElapsedColumn(table_column=Column(no_wrap=True, min_width=7)),
+            _text("{task.fields[left]}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("starting", total=self._left.processes, left="")
+
+    def __enter__(self) -> RunProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+        if kind is None:
+            self._line(f"measured in {clock(time.monotonic() - self._began)}")
+
+    def begins(self, turn: Turn) -> None:
+        where = f"round {turn.round} of {self._last}"
+        if turn.round != self._round:
+            self._look()
+            self._round = turn.round
+            if not self._console.is_terminal:
+                elapsed = f"{clock(time.monotonic() - self._began)} elapsed"
+                told = ", ".join(filter(None, (elapsed, self._left_text(), self._changed)))
+                self._line(f"{where}{self._of_sides}: {told}")
+        self._turn = f"{where}, {turn.binary.family} {turn.lane.side}".rstrip()
+        self._update(self._turn)
+
+    def runs(self, benchmark: str) -> None:
+        """Between two rounds it is the program alone."""
+        name = benchmark.partition("/")[2] or benchmark
+        self._update(f"{self._turn}: {cut(inert(name), _LONGEST_NAME)}")
+
+    def ended(self, outcome: Outcome) -> None:
+        ran = bool(outcome.binary.names)
+        self._left.ended(outcome.binary.family, outcome.seconds, ran=ran)
+        self._outcomes.append(outcome)
+        self._bar.update(self._task, advance=1)
+        self._update(self._turn)
+        side = f", {outcome.side}" if outcome.side else ""
+        for told in (*_grouped(outcome.faults), *outcome.remarks):
+            _line(self._faults, f"round {outcome.round}{side}: {told}")
+
+    def _look(self) -> None:
+        """What looks changed after the rounds so far; later rounds of some only tell less."""
+        rounds = self._round - self._first + 1
+        if self._preview is not None and self._first == 1 and rounds >= preview.FEWEST_ROUNDS:
+            self._changed = preview.in_words(self._preview(self._outcomes))
+
+    def _update(self, description: str) -> None:
+        left = ", ".join(filter(None, (self._left_text(), self._changed)))
+        self._bar.update(self._task, description=description, left=left)
+
+    def _left_text(self) -> str:
+        seconds = self._left.seconds()
+        return "" if seconds is None else f"about {clock(seconds)} left"
+
+    def _line(self, text: str) -> None:
+        _line(self._console, text)
+
+
+def _line(console: Console, text: str) -> None:
+    console.print(inert(text), markup=False, highlight=False, soft_wrap=True)
+
+
+def _text(shown: str) -> TextColumn:
+    """One line, whatever a name holds; what does not fit is cut."""
+    return TextColumn(shown, markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
+
+
+def _grouped(faults: Mapping[str, str]) -> list[str]:
+    """A line for each cause: ``gemm/a: bench_gemm was killed …``; many benchmarks are counted."""
+    names: dict[str, list[str]] = {}
+    for name, fault in faults.items():
+        names.setdefault(fault, []).append(name)
+    return [
+        f"{of[0] if len(of) == 1 else plural(len(of), 'benchmark')}: {fault}"
+        for fault, of in names.items()
+    ]
+
+
+def _of_sides(sides: Sequence[str]) -> str:
+    """``, base and candidate``; of more than two only how many."""
+    if not sides:
+        return ""
+    return f", {' and '.join(sides)}" if len(sides) <= 2 else f", {len(sides)} sides"
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds, as in 1:05."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d}"

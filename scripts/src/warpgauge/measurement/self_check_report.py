@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a self-check found, as a table for a person and as a file beside the baselines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from warpgauge.files.atomic import replace_all
+from warpgauge.measurement import detection
+from warpgauge.measurement.detection import Detection
+from warpgauge.measurement.self_check import CHANGES, SelfCheck
+from warpgauge.records.model import Clock
+from warpgauge.records.sessions import newest_last
+from warpgauge.system.layout import Cells, Columns, print_text
+from warpgauge.system.text import inert, percent, plural
+from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.controls import FAMILY as CONTROLS
+from warpgauge.verdict.controls import judged
+
+FORMAT = "self-check/1"
+
+# What of the context tells which GPU and which build were checked.
+_TOLD = ("gpu_name", "gpu_uuid", "driver_version", "runtime_version", "commit", "date", "processes")
+
+
+def families(check: SelfCheck) -> list[Detection]:
+    """A family and clock a row, then all of each clock."""
+    rows = detection.of(check.same, check.injected)
+    totals = [detection.total(clock, rows) for clock in Clock]
+    return [*rows, *(one for one in totals if one is not None)]
+
+
+def render(check: SelfCheck, screened: Comparison | None, console: Console) -> None:
+    """Print false alarms and the share found of each change; `screened` is the baseline's word."""
+    found = (f"{percent(change, sign=False)} found" for change in CHANGES)
+    heads = ("clock", "benchmarks", "false alarms", "unknown", *found, "9 of 10 find")
+    heading = Cells("family", heads)
+    rows = [_cells(one) for one in families(check)]
+    columns = Columns.fitting([heading, *rows], console.width)
+    print_text(console, columns.line(heading, left=(0,)), style="dim")
+    for row in rows:
+        print_text(console, columns.line(row, left=(0,)))
+    if screened is not None:
+        print_text(console, f"\n{inert(_against(screened))}")
+
+
+def text(check: SelfCheck, screened: Comparison | None) -> str:
+    """The file: JSON, a family a line, with the names of what was missed."""
+    context = newest_last(check.run.sessions.values())[-1].context
+    told = {key: context[key] for key in _TOLD if key in context}
+    rows = ",\n".join(json.dumps(_family(one)) for one in families(check))
+    missed = ",\n".join(
+        f"{json.dumps(f'{change:g}')}: {json.dumps(_missed(comparison))}"
+        for change, comparison in check.injected.items()
+    )
+    against = "null" if screened is None else json.dumps(_against(screened))
+    return (
+        f'{{\n"warpgauge_format": "{FORMAT}",\n"context": {json.dumps(told)},\n'
+        f'"against_the_baseline": {against},\n'
+        f'"families": [\n{rows}\n],\n"not_found_by_change": {{\n{missed}\n}}\n}}\n'
+    )
+
+
+def write(path: Path, check: SelfCheck, screened: Comparison | None) -> None:
+    """Raises UserError."""
+    replace_all({path: text(check, screened)})
+
+
+def _cells(one: Detection) -> Cells:
+    smallest = one.smallest
+    if smallest is None:
+        nine_of_ten = f"> {percent(max(CHANGES), sign=False)}"
+    else:
+        least = "≤ " if smallest <= min(CHANGES) else ""
+        nine_of_ten = f"{least}{percent(smallest, sign=False)}"
+    shares = (f"{100 * one.found[change] / one.benchmarks:.0f} %" for change in CHANGES)
+    counts = (str(count) for count in (one.benchmarks, one.alarms, one.unknown))
+    return Cells(one.family, (one.clock.value, *counts, *shares, nine_of_ten))
+
+
+def _family(one: Detection) -> dict[str, object]:
+    return {
+        "family": one.family,
+        "clock": one.clock.value,
+        "benchmarks": one.benchmarks,
+        "false_alarms": one.alarms,
+        "unknown": one.unknown,
+        "found": {f"{change:g}": count for change, count in one.found.items()},
+        "smallest_change_found_by_nine_of_ten": one.smallest,
+    }
+
+
+def _missed(comparison: Comparison) -> Sequence[str]:
+    return [
+        one.name
+        for one in comparison.verdicts
+        if one.outcome is not Outcome.REGRESSION and one.family != CONTROLS
+    ]
+
+
+def _against(screened: Comparison) -> str:
+    """``Against the baseline (4 sessions): 0 of 101 called changed, 0 unknown.``"""
+    changed = screened.count(Outcome.REGRESSION, Outcome.IMPROVED)
+    unknown = screened.count(Outcome.INCONCLUSIVE, Outcome.INVALID)
+    sessions = plural(len(screened.baseline.sessions), "session")
+    of = f"{changed} of {judged(screened)} called changed"
+    return f"Against the baseline ({sessions}): {of}, {unknown} unknown."

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A GPU that stays slow: what is still to come would be measured in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from warpgauge.files.document import failure_of
+from warpgauge.records.counters import SM_CLOCK, THROTTLED, combined
+from warpgauge.records.partial_report import Report
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.text import quantity
+from warpgauge.verdict import disturbance
+
+# So many programs one after the other at a lowered clock, each with a rest before its repetition,
+# and the GPU is taken to stay so. One benchmark that draws too much power by itself is no such
+# sign: most of what its program measures is at full clock, and the programs after it are, too.
+_IN_A_ROW = 3
+
+_TOLD = (SM_CLOCK, "clock_event_reasons", "temperature_celsius")
+
+
+class Tired(UserError):
+    """The run ends here; what was measured so far is kept."""
+
+    def after(self, shown: ExitStatus) -> Tired:
+        """The same when its results were shown, with this status: a regression stays one."""
+        regressed = shown is ExitStatus.REGRESSION
+        return Tired(str(self), shown if regressed else self.status)
+
+
+@dataclass
+class Fatigue:
+    """How the GPU did in the last programs."""
+
+    _programs: int = 0  # slow ones in a row
+    _slow: list[Report] = field(default_factory=list)  # their rows at a lowered clock
+
+    def look(self, reports: Iterable[Report]) -> None:
+        """At what a program's processes delivered in the end; at all sides of them."""
+        rows = [
+            {**row, "full": _full_clock(report.get("context", {}))}
+            for report in reports
+            for row in report.get("benchmarks", [])
+            if failure_of(row) is None and (SM_CLOCK in row or row.get(THROTTLED))
+        ]
+        if not rows:
+            return  # of the host alone: it tells nothing of the GPU
+        slow = [row for row in rows if row.get(THROTTLED)]
+        if 2 * len(slow) > len(rows):
+            self._programs, self._slow = self._programs + 1, [*self._slow, *slow]
+        else:
+            self._programs, self._slow = 0, []
+
+    def require_rested(self) -> None:
+        """Raise Tired where the GPU stays slow."""
+        if self._programs < _IN_A_ROW:
+            return
+        raise Tired(
+            f"the GPU stays slow: {_described(self._slow)} in {self._programs} programs one after "
+            "the other, repetitions included; let it cool or lift the power limit",
+            ExitStatus.NOT_MEASURED,
+        )
+
+
+def _full_clock(context: Mapping[str, object]) -> float:
+    """What the clock should be; 0.0 where nobody says."""
+    told = context.get("sm_clock_target_hz") or context.get("max_sm_clock_hz")
+    try:
+        return float(str(told))
+    except ValueError:
+        return 0.0
+
+
+def _described(rows: Iterable[Report]) -> str:
+    """``the SM clock was lowered to 1.2 GHz of 1.98 GHz (power cap) at 84 degrees Celsius``."""
+    told = [
+        {key: float(row[key]) for key in (*_TOLD, "full") if isinstance(row.get(key), int | float)}
+        for row in rows
+    ]
+    worst = combined(told)
+    words = ["the SM clock was lowered"]
+    if SM_CLOCK in worst:
+        words.append(f"to {quantity(worst[SM_CLOCK], 'Hz')}")
+        if worst["full"]:
+            words.append(f"of {quantity(worst['full'], 'Hz')}")
+    if reasons := disturbance.reasons(int(worst.get("clock_event_reasons", 0.0))):
+        words.append(f"({reasons})")
+    if "temperature_celsius" in worst:
+        hottest = max(one.get("temperature_celsius", 0.0) for one in told)
+        words.append(f"at {hottest:.0f} degrees Celsius")
+    return " ".join(words)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which benchmarks a comparison was asked about, so that a vanished one cannot hide."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable
+from functools import cache
+
+from warpgauge.records.counters import FULL_SUITE
+from warpgauge.records.model import Record
+from warpgauge.records.suggestion import hint
+from warpgauge.system.cpu_limit import SEARCH_LIMIT_S, cpu_limit
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import cut, inert, typed
+
+# What Python reads in one way and the benchmarks, to which it is a POSIX extended expression, in
+# another: [:alpha:], [.a.], [=a=]; \d and \b; a backslash in brackets; (?:...); x*? and x++.
+_AMBIGUOUS = re.compile(r"\[([:.=])[^]]*\1\]|\\[A-Za-z0-9]|\[[^]]*\\|\(\?|[*+?}][?+*]")
+
+# A run that confirmed is filtered by the names of all that it measured.
+_LONGEST_SHOWN = 300
+
+
+class Request:
+    """What was asked for: of the comparison (`filter`), and of the candidate's own run.
+
+    What `baseline` has of the full suite alone is not asked of a run of the default one.
+
+    Filters are regular expressions found anywhere in a name; a leading ``-`` asks for the rest,
+    and ``all`` for all, as with Google Benchmark's --benchmark_filter.
+    """
+
+    def __init__(
+        self, filter: str | None, candidate: Record, baseline: Record | None = None
+    ) -> None:
+        self._filter = normal(filter or "")
+        self._own = _own_filters(candidate)
+        self._names = {*candidate.rows, *_measured_alike(baseline, self._own)}
+        # What the candidate's suite leaves out.
+        self.left_out = frozenset[str]() if baseline is None else _not_run(baseline, candidate)
+        self._whose = f"{candidate.path}: the filter of its run,"
+        matches(self._filter, "")
+        for own in self._own:
+            matches(own, "", self._whose)
+
+    def covered(self, names: Iterable[str]) -> list[str]:
+        """Those of `names` that are part of the comparison, measured or not. Raises UserError."""
+        refusal = f"{self._whose} or --filter, takes too long ({self.filters}); simplify it"
+        with cpu_limit(SEARCH_LIMIT_S, refusal):
+            return [name for name in names if self._covers(name)]
+
+    def _covers(self, name: str) -> bool:
+        if name in self.left_out:
+            return False
+        if name in self._names:
+            # What a run itself measured under this very filter was asked for, even where Python
+            # and Google Benchmark read the expression differently.
+            return matches(self._filter, name) or self._filter in self._own
+        return matches(self._filter, name) and any(matches(own, name) for own in self._own)
+
+    @property
+    def filters(self) -> str:
+        """The filters in effect, for a note; empty where all was asked for."""
+        given = {self._filter, *self._own} - {""}
+        return inert(cut(", ".join(sorted(given)), _LONGEST_SHOWN))
+
+    @property
+    def limits(self) -> str:
+        """The filters, and the suite where that leaves something out, for a note."""
+        suite = "of the full suite alone" if self.left_out else ""
+        return ", ".join(one for one in (suite, self.filters) if one)
+
+
+def require_match(filter: str | None, baseline: Record, candidate: Record) -> None:
+    """Raise UserError for a filter that no benchmark of either side matches: a slip of the pen.
+
+    One that the candidate's own run was made with has matched, whatever Python makes of it.
+    """
+    asked = normal(filter or "")
+    names = dict.fromkeys([*baseline.rows, *candidate.rows])
+    with cpu_limit(SEARCH_LIMIT_S, f"--filter {typed(asked)} takes too long; simplify it"):
+        meant = asked in _own_filters(candidate) or any(matches(asked, name) for name in names)
+    if not meant:
+        raise UserError(
+            f"no benchmark of either side matches --filter {typed(asked)}{hint(asked, names)}"
+        )
+
+
+def normal(filter: str) -> str:
+    """`filter`, but "" where it is Google Benchmark's other word for all benchmarks."""
+    return "" if filter == "all" else filter
+
+
+def matches(filter: str, name: str, what: str = "the filter") -> bool:
+    """Whether a filter lets `name` through; an empty one lets all through. Raises UserError."""
+    negated = filter.startswith("-")
+    return found(what, filter[1:] if negated else filter, name) != negated
+
+
+def found(what: str, expression: str, name: str) -> bool:
+    """Whether a plain regular expression is found in `name`. Raises UserError naming `what`."""
+    return _compiled(what, expression).search(name) is not None
+
+
+def require_portable(option: str, expression: str) -> None:
+    """Raise UserError for an expression that the benchmarks would read in another way."""
+    differs = _AMBIGUOUS.search(expression)
+    if differs is not None:
+        raise UserError(
+            f"{option} {typed(expression)}: {typed(differs[0])} means one thing to Python and "
+            "another to the benchmarks; write it out, as in [a-z], [0-9] or [.]"
+        )
+    found(option, expression, "")
+
+
+def _not_run(baseline: Record, candidate: Record) -> frozenset[str]:
+    """What `baseline` has of the full suite alone, where the candidate ran the default one."""
+    if any(one.context.get("suite") == "full" for one in candidate.sessions.values()):
+        return frozenset()
+    return frozenset(
+        name
+        for name, row in baseline.rows.items()
+        if row.counters.get(FULL_SUITE) and name not in candidate.rows
+    )
+
+
+def _measured_alike(baseline: Record | None, filters: set[str]) -> Iterable[str]:
+    """What `baseline` has, if it is of a run with the same `filters`: a base, measured in turns."""
+    return baseline.rows if baseline is not None and _own_filters(baseline) == filters else ()
+
+
+def _own_filters(candidate: Record) -> set[str]:
+    """The filters that its runs were made with; "" for one of all benchmarks."""
+    return {normal(s.context.get("filter", "")) for s in candidate.sessions.values()}
+
+
+@cache
+def _compiled(what: str, expression: str) -> re.Pattern[str]:
+    try:
+        with warnings.catch_warnings():  # what Python may read differently one day is no news here
+            warnings.simplefilter("ignore")
+            return re.compile(expression)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise UserError(
+            f"{what} {typed(expression)} is no regular expression ({error}); correct it"
+        ) from None

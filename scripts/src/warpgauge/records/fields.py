@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of a row and of a context that every kind of file writes alike."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Container, Mapping
+from functools import lru_cache
+from typing import Any, cast
+
+from warpgauge.files.document import TIME_UNITS, Object, as_object, kind
+from warpgauge.files.location import Place
+from warpgauge.system.text import quoted
+
+# What took the time of a row that has no counter to tell it by: of another project's program.
+TIMED_BY, _HOST = "timed_by", "host"
+
+# Google Benchmark's own numbers in a row; every other number is a counter.
+_NOT_COUNTERS = frozenset(
+    (
+        "name",
+        "run_name",
+        "run_type",
+        "time_unit",
+        "label",
+        "family_index",
+        "per_family_instance_index",
+        "repetitions",
+        "repetition_index",
+        "threads",
+        "iterations",
+        "real_time",
+        "cpu_time",
+        # And what is no number at all.
+        "aggregate_name",
+        "aggregate_unit",
+        "error_occurred",
+        "error_message",
+        "skipped",
+        "skip_message",
+        "big_o",
+        TIMED_BY,
+    )
+)
+
+# Google Benchmark's --benchmark_context, our --filter and --inject: an argument of a command, and
+# this is the longest that Linux has. The lines that tell of the context are to be read.
+CONTEXT_LIMIT = 128 * 1024
+
+# A name is a key, a column and a line of every report. Templates make names of a few hundred.
+NAME_LIMIT = 4096
+
+_NUMBERS = frozenset((int, float))
+_LARGEST = sys.float_info.max
+
+
+def is_name(text: str) -> bool:
+    """Whether a file with this name can be read again (`name_of`)."""
+    return bool(text) and not text.isspace() and len(text) <= NAME_LIMIT
+
+
+def name_of(row: Object, place: Place, key: str = "name") -> str:
+    name = row.get(key)
+    if not isinstance(name, str):
+        raise place.error(f"has no '{key}'" if key not in row else f"'{key}' is {kind(name)}")
+    if not name or name.isspace():
+        raise place.error(f"'{key}' is empty")
+    if len(name) > NAME_LIMIT:
+        raise place.error(f"'{key}' is longer than {NAME_LIMIT} characters", "shorten it")
+    return name
+
+
+def unit_of(row: Object, place: Place) -> float:
+    """Seconds in one unit of the row's times."""
+    unit = row.get("time_unit")
+    if not isinstance(unit, str):
+        fault = "has no 'time_unit'" if unit is None else f"'time_unit' is {kind(unit)}"
+        raise place.error(fault, "use ns, us, ms or s")
+    if unit not in TIME_UNITS:
+        raise place.error(f"has the time unit {quoted(unit)}", "use ns, us, ms or s")
+    return TIME_UNITS[unit]
+
+
+def seconds(value: object, unit: float, key: str, place: Place) -> float:
+    """A time that a measurement can have: finite and above zero."""
+    if isinstance(value, float):
+        time = value * unit
+        if 0.0 < time < math.inf:
+            return time
+    return _questionable_seconds(value, unit, key, place)
+
+
+def _questionable_seconds(value: object, unit: float, key: str, place: Place) -> float:
+    """An integer, or the sentence that says what is wrong."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        wrong = f"{quoted(key)} is {kind(value)}, not a number"
+        raise place.error(f"has no {quoted(key)}" if value is None else wrong)
+    try:
+        time = float(value) * unit
+    except OverflowError:
+        time = math.inf
+    if not math.isfinite(time):
+        raise place.error(f"{quoted(key)} is {'NaN' if math.isnan(time) else 'infinite'}")
+    if not time > 0.0:
+        raise place.error(f"{quoted(key)} is {value:g}; a time lies above zero")
+    return time
+
+
+def counters_of(row: Object) -> dict[str, float]:
+    """The finite counters of a row; a NaN in a counter carries nothing."""
+    values = cast(dict[str, float], row)
+    # The type is asked for before anything is done with the value; a boolean is of another one.
+    return {
+        key: float(values[key])
+        for key in _countable(tuple(row))
+        if type(values[key]) in _NUMBERS and -_LARGEST <= values[key] <= _LARGEST
+    }
+
+
+def require_counters(row: Object, place: Place, names: Container[str] | None = None) -> None:
+    """Raise UserError for a counter that is no number, of those called `names`, or of all.
+
+    Counted as absent it would hide what it tells of: spills, or a lowered clock.
+    """
+    for key in _countable(tuple(row)):
+        if type(row[key]) not in _NUMBERS and (names is None or key in names):
+            raise place.error(
+                f"the counter {quoted(key)} is {kind(row[key])}, not a number",
+                "measure again, or remove it",
+            )
+
+
+@lru_cache(maxsize=4096)
+def _countable(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that may be counters. The rows of a file have few different sets of keys."""
+    return tuple(key for key in keys if key not in _NOT_COUNTERS)
+
+
+def number_or_zero(value: object) -> float:
+    """A finite number that is not negative; 0 for whatever else stands in its place."""
+    number = cast(float, value) if type(value) in _NUMBERS else 0.0
+    return float(number) if 0.0 <= number <= _LARGEST else 0.0
+
+
+def label_of(row: Object) -> str:
+    label = row.get("label")
+    return label if isinstance(label, str) else ""
+
+
+def timed_by_host(row: Object) -> bool:
+    """Whether the row says so itself (`with_host_time`)."""
+    return row.get(TIMED_BY) == _HOST
+
+
+def with_host_time(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row, which the host's clock timed."""
+    return {**row, TIMED_BY: _HOST}
+
+
+def rounds_of(row: Object, processes: int, place: Place) -> tuple[int, ...]:
+    """The number of the round that each of the row's processes ran in; () where it tells none."""
+    if "process_rounds" not in row:
+        return ()
+    remedy = "measure again, or remove 'process_rounds'"
+    told = row["process_rounds"]
+    if not isinstance(told, list):
+        raise place.error(f"'process_rounds' is {kind(told)}, not a list", remedy)
+    rounds = [number for number in told if type(number) is int and number >= 1]
+    if len(rounds) < len(told):
+        raise place.error("'process_rounds' holds what is no whole number from 1 on", remedy)
+    if len(set(rounds)) < len(rounds):
+        raise place.error("'process_rounds' names a round twice", remedy)
+    if len(rounds) != processes:
+        fault = f"'process_rounds' has {len(rounds)} numbers for {processes} process_medians"
+        raise place.error(fault, remedy)
+    return tuple(rounds)
+
+
+def context_strings(top: Object, place: Place, key: str = "context") -> dict[str, str]:
+    """The context as strings; lists and objects (caches, load averages) are left out."""
+    if key not in top:
+        return {}
+    strings: dict[str, str] = {}
+    for name, value in as_object(top[key], key, place).items():
+        if isinstance(value, bool):
+            strings[name] = "true" if value else "false"
+        elif isinstance(value, (str, int, float)):
+            strings[name] = str(value)
+            if len(strings[name]) > CONTEXT_LIMIT:
+                fault = f"{quoted(name)} of {quoted(key)} is longer than {CONTEXT_LIMIT} characters"
+                raise place.error(fault, "shorten it")
+    return strings

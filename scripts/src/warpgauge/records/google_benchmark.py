@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plain Google Benchmark JSON of any version: one process, one or more repetitions a benchmark."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from warpgauge.files.document import Document, Failure, Object, failure_of, rows_of
+from warpgauge.files.location import Place
+from warpgauge.records.aggregates import repetitions
+from warpgauge.records.counters import combined
+from warpgauge.records.fields import (
+    context_strings,
+    counters_of,
+    label_of,
+    name_of,
+    number_or_zero,
+    require_counters,
+    seconds,
+    unit_of,
+)
+from warpgauge.records.model import Clock, Record, Row, Session, Source
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import quoted
+
+# Before version 1.5 a row does not say what it is: an aggregate is known by the end of its name.
+_OLD_SUFFIXES = ("mean", "median", "stddev", "cv", "BigO", "RMS")
+
+# Fitted over a family of benchmarks: no benchmark stands behind their name.
+_FITTED = frozenset(("BigO", "RMS"))
+
+# Stand-ins for a benchmark's own times where only aggregates were written, best first.
+_USABLE_AGGREGATES = ("median", "mean")
+_SPREAD = "stddev"
+
+
+@dataclass(slots=True)
+class _Benchmark:
+    """What the rows of one benchmark add up to."""
+
+    times: list[float] = field(default_factory=list)
+    counters: list[Mapping[str, float]] = field(default_factory=list)
+    aggregates: dict[str, tuple[float, Mapping[str, float]]] = field(default_factory=dict)
+    spread: tuple[float, int] = 0.0, 1  # standard deviation, and of how many repetitions
+    unusable: list[str] = field(default_factory=list)  # aggregates that are no typical time
+    label: str = ""
+    failure: Failure | None = None
+    repetitions: set[object] = field(default_factory=set)  # None: a row without a number
+    iterations: int = 0
+    cpu: list[float] = field(default_factory=list)  # seconds of an iteration
+
+
+def load_google_benchmark(document: Document) -> Record:
+    """All repetitions of a benchmark become its values, in the one session of this file."""
+    key = document.place.path.name
+    found: dict[str, _Benchmark] = {}
+    for place, row in rows_of(document):
+        name, aggregate = _identity(row, place)
+        if name not in found:
+            found[name] = _Benchmark()
+        _add(found[name], row, aggregate, place)
+    made = [_row(name, key, benchmark) for name, benchmark in found.items()]
+    rows = {row.name: row for row in made if row is not None}
+    if not rows:
+        raise document.place.error("holds no measured time, only derived rows")
+    session = Session(key, context_strings(document.top, document.place))
+    return Record(document.place.path, Source.GOOGLE_BENCHMARK, {key: session}, rows)
+
+
+def _identity(row: Object, place: Place) -> tuple[str, str | None]:
+    """The benchmark a row belongs to, and the aggregate it is, if it is one."""
+    name = name_of(row, place)
+    if "run_type" not in row:
+        base, _, suffix = name.rpartition("_")
+        return (base, suffix) if base and suffix in _OLD_SUFFIXES else (name, None)
+    run_name = name_of(row, place, "run_name") if "run_name" in row else name
+    if row["run_type"] == "iteration":
+        return run_name, None
+    if row["run_type"] == "aggregate":
+        aggregate = row.get("aggregate_name")
+        return run_name, aggregate if isinstance(aggregate, str) else ""
+    raise place.error("'run_type' is neither iteration nor aggregate")
+
+
+def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place) -> None:
+    if (failure := failure_of(row)) is not None:
+        if benchmark.failure is None or benchmark.failure.skipped:  # an error outranks a skip
+            benchmark.failure = failure
+        return
+    # Of another unit than time since 1.6: a coefficient of variation is a fraction.
+    told_as_time = row.get("aggregate_unit", "time") == "time"
+    if aggregate is not None and not (aggregate in _USABLE_AGGREGATES and told_as_time):
+        if aggregate not in _FITTED:
+            benchmark.unusable.append(aggregate)
+        if aggregate == _SPREAD and told_as_time:
+            benchmark.spread = _spread(row, place)
+        return
+    unit = unit_of(row, place)
+    time = seconds(row.get("real_time"), unit, "real_time", place)
+    require_counters(row, place)  # none that Google Benchmark writes is anything else
+    benchmark.label = benchmark.label or label_of(row)
+    if aggregate is not None:
+        if aggregate in benchmark.aggregates:
+            raise _twice(place)
+        benchmark.aggregates[aggregate] = (time, counters_of(row))
+        return
+    repetition = row.get("repetition_index")
+    if not isinstance(repetition, int):
+        repetition = None
+    # Versions that say what a row is number its repetitions, too; older ones do neither.
+    if "run_type" in row or repetition is not None:
+        if repetition in benchmark.repetitions:
+            raise _twice(place)
+        benchmark.repetitions.add(repetition)
+    benchmark.times.append(time)
+    benchmark.counters.append(counters_of(row))
+    benchmark.iterations += int(number_or_zero(row.get("iterations")))
+    benchmark.cpu.append(number_or_zero(row.get("cpu_time")) * unit)
+
+
+def _spread(row: Object, place: Place) -> tuple[float, int]:
+    told, count = row.get("real_time"), row.get("repetitions")
+    alike = told == 0 and not isinstance(told, bool)
+    stddev = 0.0 if alike else seconds(told, unit_of(row, place), "real_time", place)
+    return stddev, count if isinstance(count, int) else 1
+
+
+def _twice(place: Place) -> UserError:
+    return place.error("this benchmark is in the file twice", "give each its own name")
+
+
+def _row(name: str, session: str, benchmark: _Benchmark) -> Row | None:
+    if (failure := benchmark.failure) is not None:
+        label, error = benchmark.label, str(failure)
+        return Row(name, {}, Clock.HOST, label=label, error=error, skipped=failure.skipped)
+    if benchmark.times:
+        times, counters = tuple(benchmark.times), _middle(benchmark.counters)
+        return Row(
+            name,
+            {session: times},
+            Clock.HOST,
+            counters,
+            benchmark.label,
+            iterations=benchmark.iterations,
+            cpu_seconds=statistics.median(benchmark.cpu),
+        )
+    for aggregate in _USABLE_AGGREGATES:
+        if aggregate in benchmark.aggregates:
+            time, counters = benchmark.aggregates[aggregate]
+            times = repetitions(time, *benchmark.spread)
+            return Row(name, {session: times}, Clock.HOST, counters, benchmark.label)
+    if benchmark.unusable:  # measured, and never to be mistaken for one that is not there
+        error = f"its only aggregates are no typical time ({_listed(benchmark.unusable)})"
+        return Row(name, {}, Clock.HOST, error=error)
+    return None
+
+
+def _listed(aggregates: list[str]) -> str:
+    return ", ".join(quoted(aggregate) for aggregate in aggregates[:3])
+
+
+def _middle(counters: list[Mapping[str, float]]) -> Mapping[str, float]:
+    if len(counters) == 1:
+        return counters[0]
+    return combined(counters, statistics.median_low)

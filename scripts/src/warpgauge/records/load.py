@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run files, baselines and plain Google Benchmark JSON, from a file or a folder, into a Record."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import median
+
+from warpgauge.files.document import Document, Object, as_object, failure_of, kind, read, rows_of
+from warpgauge.files.location import Place
+from warpgauge.records.counters import HOST_CLOCK, KNOWN
+from warpgauge.records.fields import (
+    context_strings,
+    counters_of,
+    label_of,
+    name_of,
+    number_or_zero,
+    require_counters,
+    rounds_of,
+    seconds,
+    timed_by_host,
+    unit_of,
+)
+from warpgauge.records.google_benchmark import load_google_benchmark
+from warpgauge.records.model import Clock, Record, Row, Session, Source
+from warpgauge.records.sessions import session_key
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import quoted
+
+RUN_FORMAT = "run/1"
+BASELINE_FORMAT = "baseline/1"
+
+# Files round times to seven digits; what differs by more has been edited.
+_ROUNDING = 1e-3
+
+# How the files begin that scripts/bench --self-check keeps beside the baselines: no times in them.
+SELF_CHECK = "self-check-"
+
+_BySession = Mapping[str, tuple[float, ...]]
+# A row's times by session and the rounds they were taken in, given the row, the seconds in its
+# unit, and its place.
+_Medians = Callable[[Object, float, Place], tuple[_BySession, tuple[int, ...]]]
+
+
+def load(path: Path) -> Record:
+    """The record in a file, or in all ``*.json`` of a folder. Raises UserError, nothing else."""
+    files = json_files(path)
+    records = [load_document(read(file)) for file in files]
+    return records[0] if len(records) == 1 else _merged(path, records)
+
+
+def json_files(path: Path) -> list[Path]:
+    """`path` itself, or the result files of the folder that it is."""
+    try:
+        if not path.is_dir():
+            return [path]
+        entries = sorted(path.iterdir())
+        files = [entry for entry in entries if _is_result(entry)]
+        folders = [entry for entry in entries if holds_results(entry)]
+    except (OSError, ValueError) as error:
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else ""
+        fault = f"cannot be read ({reason})" if reason else "cannot be read"
+        raise Place(path).error(fault, "check the path") from None
+    if not files:
+        remedy = f"did you mean {folders[0]}?" if folders else "give a file or another folder"
+        raise UserError(f"{path}: the folder holds no *.json file; {remedy}")
+    return files
+
+
+def holds_results(folder: Path) -> bool:
+    """Whether there is a result file in `folder`; a file, or what cannot be read, holds none."""
+    try:
+        return folder.is_dir() and any(_is_result(entry) for entry in folder.iterdir())
+    except OSError:
+        return False
+
+
+def _is_result(entry: Path) -> bool:
+    return entry.suffix == ".json" and not entry.name.startswith((".", SELF_CHECK))
+
+
+def load_document(document: Document) -> Record:
+    """The record in a parsed file, by the format that its context names."""
+    version = context_strings(document.top, document.place).get("warpgauge_format")
+    if version is None:
+        return load_google_benchmark(document)
+    if version not in (RUN_FORMAT, BASELINE_FORMAT):
+        raise document.place.error(
+            f"has the format {quoted(version)}; this warpgauge reads {RUN_FORMAT} and "
+            f"{BASELINE_FORMAT}",
+            "update the older of the two",
+        )
+    return _run(document) if version == RUN_FORMAT else _baseline(document)
+
+
+def _run(document: Document) -> Record:
+    context = context_strings(document.top, document.place)
+    session = Session(session_key(context, context.get("date", "")), context)
+    sessions = {session.key: session}
+
+    def medians(row: Object, unit: float, place: Place) -> tuple[_BySession, tuple[int, ...]]:
+        times = _times(row.get("process_medians"), unit, "process_medians", place)
+        return {session.key: times}, rounds_of(row, len(times), place)
+
+    return Record(document.place.path, Source.RUN, sessions, _rows(document, medians))
+
+
+def _baseline(document: Document) -> Record:
+    listed = as_object(document.top.get("sessions"), "sessions", document.place)
+    if not listed:
+        raise document.place.error("'sessions' is empty", "record it again")
+    gpu_name = context_strings(document.top, document.place).get("gpu_name", "")
+    sessions: dict[str, Session] = {}
+    for key in listed:
+        place = Place(document.place.path, f"session {quoted(key)}")
+        context = context_strings(listed, place, key)
+        context.setdefault("gpu_name", gpu_name)
+        sessions[key] = Session(key, context)
+
+    def medians(row: Object, unit: float, place: Place) -> tuple[_BySession, tuple[int, ...]]:
+        by_session = as_object(row.get("process_medians"), "process_medians", place)
+        if not by_session:
+            raise place.error("'process_medians' is empty", "record it again")
+        for key in by_session:
+            if key not in sessions:
+                raise place.error(f"names the session {quoted(key)}, which 'sessions' lacks")
+        return {
+            key: _times(times, unit, f"process_medians of {key}", place)
+            for key, times in by_session.items()
+        }, ()
+
+    return Record(document.place.path, Source.BASELINE, sessions, _rows(document, medians))
+
+
+def _times(value: object, unit: float, key: str, place: Place) -> tuple[float, ...]:
+    if not isinstance(value, list):
+        wrong = f"{quoted(key)} is {kind(value)}, not a list"
+        raise place.error(f"has no {quoted(key)}" if value is None else wrong)
+    if not value:
+        raise place.error(f"{quoted(key)} is empty")
+    return tuple([seconds(time, unit, key, place) for time in value])
+
+
+def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
+    rows: dict[str, Row] = {}
+    for place, row in rows_of(document):
+        name = name_of(row, place)
+        if name in rows:
+            raise place.error("this benchmark is in the file twice", "remove one of them")
+        require_counters(row, place, KNOWN)
+        counters, label = counters_of(row), label_of(row)
+        clock = Clock.HOST if counters.get(HOST_CLOCK) or timed_by_host(row) else Clock.DEVICE
+        failure = failure_of(row)
+        if failure is not None:
+            rows[name] = Row(
+                name, {}, clock, counters, label, str(failure), skipped=failure.skipped
+            )
+            continue
+        unit = unit_of(row, place)
+        told = seconds(row.get("real_time"), unit, "real_time", place)
+        times, rounds = medians(row, unit, place)
+        middle = median(map(median, times.values()))
+        contradicted = not math.isclose(told, middle, rel_tol=_ROUNDING)
+        rows[name] = Row(
+            name,
+            times,
+            clock,
+            counters,
+            label,
+            rounds=rounds,
+            contradicted=contradicted,
+            iterations=int(number_or_zero(row.get("iterations"))),
+            cpu_seconds=number_or_zero(row.get("cpu_time")) * unit,
+        )
+    return rows
+
+
+def _merged(path: Path, records: list[Record]) -> Record:
+    sessions: dict[str, Session] = {}
+    rows: dict[str, Row] = {}
+    owners: dict[str, Path] = {}
+    for record in records:
+        if record.source is not records[0].source:
+            raise UserError(
+                f"{path}: {records[0].path.name} is a {records[0].source.value} and "
+                f"{record.path.name} is a {record.source.value}; keep one kind in a folder"
+            )
+        for name, row in record.rows.items():
+            if name in owners:
+                raise UserError(
+                    f"{path}: benchmark {quoted(name)} is in {owners[name].name} and in "
+                    f"{record.path.name}; keep one of them"
+                )
+            owners[name], rows[name] = record.path, row
+        for key, session in record.sessions.items():
+            known = sessions.get(key)
+            sessions[key] = session if known is None else _agreed(known, session)
+    return Record(path, records[0].source, sessions, rows)
+
+
+def _agreed(one: Session, other: Session) -> Session:
+    """One session told by two files: what either says, without what they contradict each other in.
+
+    A binary knows keys that another lacks (cuBLAS's version); a contradicted filter must not hide
+    what the other file was asked for.
+    """
+    both = {**one.context, **other.context}
+    agreed = {
+        key: value
+        for key, value in both.items()
+        if one.context.get(key, value) == other.context.get(key, value)
+    }
+    return Session(one.key, agreed)

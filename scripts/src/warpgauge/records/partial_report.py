@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process's own JSON, as far as it got with it."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from warpgauge.records.fields import CONTEXT_LIMIT, is_name
+from warpgauge.system.text import quoted
+
+Report = Mapping[str, Any]  # Google Benchmark's JSON, as it was read
+
+_LARGEST = 64 * 2**20  # bytes; what is more is no report
+_TAIL = 1 << 14  # bytes; a row has about two thousand
+
+# As Google Benchmark writes a row's name and its closing brace, and begins the list of the rows.
+_NAME = re.compile(r'^      "name": (".*"),?$', re.MULTILINE)
+_ROW_END, _ROWS_BEGIN = "\n    }", '"benchmarks": ['
+
+
+def read(path: Path) -> tuple[Report, bool]:
+    """A process's JSON and whether it is complete; an empty one where there is none.
+
+    A crash leaves it without its end; the context and the rows before it were flushed one by one
+    and still count.
+    """
+    text = _text(path)
+    for candidate in (text, _mended(text, _ROW_END), _mended(text, _ROWS_BEGIN)):
+        try:
+            # Not strict: a message's control characters stand in it as they are.
+            document = json.loads(candidate, strict=False, object_pairs_hook=_object)
+        except (ValueError, RecursionError):
+            continue
+        # What can be read as it stands is not mended into something else.
+        readable = _is_report(document) and _is_unicode(candidate, document)
+        return (document, candidate is text) if readable else ({}, False)
+    return {}, False
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """The members of an object; a row that has a key twice is an error.
+
+    Google Benchmark writes such a row for a counter that is called as a key of its own is, before
+    the counter: nobody is to take that for the time.
+    """
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        keys = [key for key, _ in pairs]
+        members = dict(reversed(pairs))
+        if "run_name" in members:
+            twice = quoted(next(key for key in members if keys.count(key) > 1))
+            told = f"its row has {twice} twice: give the counter of that name another one"
+            members |= {"error_occurred": True, "error_message": told}
+    return members
+
+
+def last_name(path: Path) -> str:
+    """Of the row that was written last, as far as the end of the file shows one; else nothing."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _TAIL))
+            names = _NAME.findall(file.read(_TAIL).decode(errors="replace"))
+        return str(json.loads(names[-1], strict=False)) if names else ""
+    except (OSError, ValueError):
+        return ""
+
+
+def _text(path: Path) -> str:
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+            return ""
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _mended(text: str, last: str) -> str:
+    """What goes up to the `last` of its kind, and its end."""
+    before, found, _ = text.rpartition(last)
+    return f"{before}{found}]}}"
+
+
+def _is_report(document: object) -> bool:
+    """Whether it is one, and makes no run file that nobody can read."""
+    return (
+        isinstance(document, dict)
+        and isinstance(document.get("context"), dict)
+        and all(len(str(value)) <= CONTEXT_LIMIT for value in document["context"].values())
+        and isinstance(document.get("benchmarks"), list)
+        and all(
+            isinstance(row, dict) and isinstance(row.get("name"), str) and is_name(row["name"])
+            for row in document["benchmarks"]
+        )
+    )
+
+
+def _is_unicode(text: str, document: object) -> bool:
+    """JSON can spell half a character, which no file and no terminal can be written with."""
+    if "\\ud" not in text.lower():
+        return True
+    try:
+        json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions: their keys, which is newest, and which two were measured in turns."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+
+from warpgauge.records.model import Record, Session
+
+# What two run files that were measured in alternation have in common.
+PAIR_KEY = "pair_id"
+
+_UNDATED = datetime.min.replace(tzinfo=timezone.utc)
+
+
+def session_hash(context: Mapping[str, str]) -> str:
+    """Eight hex digits that name one boot of one GPU instance."""
+    identity = context.get("gpu_uuid", "") + context.get("boot_id", "")
+    return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def session_key(context: Mapping[str, str], date: str) -> str:
+    """``2026-11-20-3f2a9c1d``: the day of `date` (ISO 8601) and the session's hash."""
+    return f"{date[:10] or 'undated'}-{session_hash(context)}"
+
+
+def when(session: Session) -> datetime:
+    """When a session was measured; the beginning of time if it does not say."""
+    try:
+        date = datetime.fromisoformat(session.context.get("date", "").replace("Z", "+00:00"))
+    except ValueError:
+        return _UNDATED
+    return date if date.tzinfo else date.replace(tzinfo=timezone.utc)
+
+
+def newest_last(sessions: Iterable[Session]) -> list[Session]:
+    """In order of time, and of key where the time is the same."""
+    return sorted(sessions, key=lambda session: (when(session), session.key))
+
+
+def only_session(record: Record) -> Session:
+    """Of a run file, which has one."""
+    return next(iter(record.sessions.values()))
+
+
+def are_paired(baseline: Record, candidate: Record) -> bool:
+    """Whether the two were measured in alternating processes of one run."""
+    ids = {_pair_id(session) for one in (baseline, candidate) for session in one.sessions.values()}
+    return len(ids) == 1 and ids != {""}
+
+
+def _pair_id(session: Session) -> str:
+    return session.context.get(PAIR_KEY, "")

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one thing to do after a comparison."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from warpgauge.records import counters
+from warpgauge.records.model import FULL_SUITE, Clock, Source
+from warpgauge.records.sessions import are_paired, newest_last
+from warpgauge.reports.headline import worst
+from warpgauge.system.commits import is_full, short
+from warpgauge.verdict.comparison import Comparison, Evidence, Outcome, Verdict
+from warpgauge.verdict.context import BASELINES, BUILD_DIR, PROGRAMS
+from warpgauge.verdict.controls import FAMILY as CONTROLS
+
+# A name that fits on a line, too.
+_HARMLESS = re.compile(r"[A-Za-z0-9_/:,=-]{1,200}")
+_HARMLESS_FOLDER = re.compile(r"(?!-)[A-Za-z0-9_./,@+=: -]{1,200}")
+
+
+def next_step(comparison: Comparison) -> str:
+    """What to do now, if anything; nothing about what was recorded long ago."""
+    source, slowest = comparison.candidate.source, worst(comparison)
+    if source is Source.BASELINE:
+        return ""
+    ours, in_turns = source is Source.RUN, _base(comparison) is not None
+    if slowest is not None and not ours:
+        return "Measure both sides again in fresh processes before you believe it."
+    if slowest is not None:
+        return f"See it again with {command(comparison, slowest)}. {accept(comparison)}".rstrip()
+    failed = _first_failed(comparison)
+    if ours and failed is not None and comparison.refusal is None:
+        return f"See the failure again with {command(comparison, failed)}."
+    if comparison.refusal is None and comparison.count(Outcome.MISSING) and not in_turns:
+        return "Restore what is missing, or remove it from the baseline in the same commit."
+    if comparison.count(Outcome.INCONCLUSIVE) and ours:
+        return "Measure the inconclusive ones again on a quieter machine or in more processes."
+    if comparison.count(Outcome.IMPROVED) and ours and not in_turns:
+        return f"Keep the gain: {_bench(comparison)} --record makes it the time to hold."
+    return ""
+
+
+def _first_failed(comparison: Comparison) -> Verdict | None:
+    """Of what failed in the candidate, and counts: one that it could run, if there is any."""
+    rows = comparison.candidate.rows
+    failed = [
+        one
+        for one in comparison.verdicts
+        if one.outcome is Outcome.ERROR and one.name in rows and rows[one.name].error is not None
+    ]
+    return min(failed, key=lambda one: rows[one.name].skipped, default=None)
+
+
+def accept(comparison: Comparison) -> str:
+    """What to do where a change is meant; a pair has no baseline to put it in."""
+    if _base(comparison) is not None:
+        return ""
+    bench = _bench(comparison)
+    return f"If the change is meant, commit it, and accept its times with {bench} --record."
+
+
+def command(comparison: Comparison, one: Verdict) -> str:
+    """What measures one benchmark again, beside the same base where it was measured so.
+
+    Against a baseline a time of the host needs the controls that it is held to. A name that is not
+    harmless is left out: then the command measures everything.
+    """
+    base, beside = _base(comparison), _beside(comparison, one)
+    if base is None and beside and one.name not in comparison.baseline.rows:
+        base = beside  # the baseline would not flag it, so that nothing would be confirmed
+    bench = _bench(comparison)
+    if base:
+        bench += f" --against {base}"
+    elif base is None and beside:
+        bench += f" --confirm-beside {beside}"
+    if (folders := _folders(comparison)) is not None:
+        bench = shlex.join(["scripts/beside", *folders])
+    if _is_of_full_suite(comparison, one.name):
+        bench += f" --suite {FULL_SUITE}"
+    if not is_harmless(one.name):
+        return bench
+    controls = f"|^{CONTROLS}/" if one.clock is Clock.HOST and base is None else ""
+    return f"{bench} --filter '^{one.name}${controls}'"
+
+
+def _bench(comparison: Comparison) -> str:
+    """The command that measured the candidate, of whichever project's programs."""
+    context = newest_last(comparison.candidate.sessions.values())[-1].context
+    words = ["scripts/bench"]
+    if BUILD_DIR in context and BASELINES in context:
+        for key, word in ((BUILD_DIR, "BUILD_DIR"), (BASELINES, "BASELINES")):
+            told = context[key]
+            words += [
+                f"--{key.replace('_', '-')}",
+                told if _HARMLESS_FOLDER.fullmatch(told) else word,
+            ]
+    return shlex.join(words)
+
+
+def is_harmless(name: str) -> bool:
+    """Whether a shell, a regular expression and TOML all take it literally."""
+    return _HARMLESS.fullmatch(name) is not None
+
+
+def _is_of_full_suite(comparison: Comparison, name: str) -> bool:
+    """What failed may not tell; then the other side does, or that its run was of the full suite."""
+    sides = (comparison.candidate, comparison.baseline)
+    rows = [side.rows[name] for side in sides if name in side.rows]
+    if any(row.counters.get(counters.FULL_SUITE) for row in rows):
+        return True
+    contexts = [session.context for session in comparison.candidate.sessions.values()]
+    unknown = len(rows) == 1 and rows[0].error is not None
+    return unknown and any(one.get("suite") == FULL_SUITE for one in contexts)
+
+
+def _folders(comparison: Comparison) -> list[str] | None:
+    """Where another project's programs are that were measured beside each other, base first.
+
+    None for this project's. A name that is not harmless is left for the reader to fill in.
+    """
+    sides = {"BASE_FOLDER": comparison.baseline, "CANDIDATE_FOLDER": comparison.candidate}
+    newest = [newest_last(side.sessions.values())[-1].context for side in sides.values()]
+    if any(PROGRAMS not in context for context in newest):
+        return None
+    told = {word: one[PROGRAMS] for word, one in zip(sides, newest, strict=True)}
+    return [one if _HARMLESS_FOLDER.fullmatch(one) else word for word, one in told.items()]
+
+
+def _beside(comparison: Comparison, one: Verdict) -> str:
+    """The commit, short, beside which a row of a baseline's comparison was confirmed, if so."""
+    asked = one.evidence is Evidence.PAIRED and is_full(comparison.beside)
+    return short(comparison.beside) if asked else ""
+
+
+def _base(comparison: Comparison) -> str | None:
+    """The commit beside which the candidate was measured, "" if it is none; None for no pair."""
+    if not are_paired(comparison.baseline, comparison.candidate):
+        return None
+    commit = newest_last(comparison.baseline.sessions.values())[-1].context.get("commit", "")
+    return short(commit) if is_full(commit) else ""

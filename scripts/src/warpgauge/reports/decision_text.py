@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a change counted in a comparison, and which would have been found, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from warpgauge.records.model import Clock, Source
+from warpgauge.system.text import percent, percent_number
+from warpgauge.verdict import detectable_effect
+from warpgauge.verdict.comparability import MINIMUM_EFFECT, SIBLING_LATENCY, Kin
+from warpgauge.verdict.comparison import Comparison, Evidence, Verdict
+
+_SIBLINGS = MINIMUM_EFFECT[Clock.DEVICE, Kin.SIBLING]
+
+
+def sentences(comparison: Comparison) -> str:
+    """The rule that was in force, and what it would have found; empty where nothing was judged."""
+    least = minimum_effects(comparison)
+    if not least:
+        return ""
+    paired = any(one.evidence is Evidence.PAIRED for one in comparison.verdicts)
+    screened = any(one.evidence is Evidence.SCREENED for one in comparison.verdicts)
+    how = " in processes that alternate with the base's" if paired and not screened else ""
+    counts = (
+        f"A change counts when chance does not explain it{how} (p < {comparison.alpha:g} for the "
+        f"whole suite), beyond the benchmark's own noise, and from {least} on."
+    )
+    return " ".join(filter(None, (counts, detectable_effect.sentence(comparison.verdicts))))
+
+
+def minimum_effects(comparison: Comparison) -> str:
+    """``1 % of device time and 20 % of host time``: those in force; nothing where none was."""
+    groups = [
+        [one for one in comparison.verdicts if (one.evidence is Evidence.PAIRED) is paired]
+        for paired in (False, True)
+    ]
+    alone, in_turns = (_of_each_clock(comparison, group) for group in groups)
+    if alone and in_turns:
+        return f"{alone} on, of what was measured again in turns from {in_turns}"
+    return alone or in_turns
+
+
+def _of_each_clock(comparison: Comparison, verdicts: Sequence[Verdict]) -> str:
+    words = {Clock.DEVICE: "of device time", Clock.HOST: "of host time"}
+    if Source.GOOGLE_BENCHMARK in (comparison.baseline.source, comparison.candidate.source):
+        words = dict.fromkeys(Clock, "of the time")
+    groups: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        if verdict.minimum_effect is not None:
+            groups.setdefault(words[verdict.clock], []).append(verdict)
+    return " and ".join(f"{_sizes(group)} {what}" for what, group in groups.items())
+
+
+def _sizes(verdicts: Sequence[Verdict]) -> str:
+    """``1 %``, ``3 % or 150 ns, whichever is more,``, or a range where benchmarks differ."""
+    effects = {verdict.minimum_effect or 0.0 for verdict in verdicts}
+    if len(effects) > 1:
+        others = {v.minimum_effect or 0.0 for v in verdicts if not _is_latency(v)}
+        if others <= {_SIBLINGS}:
+            latency = f"{1e9 * SIBLING_LATENCY:.0f} ns"
+            return f"{percent(_SIBLINGS, sign=False)} or {latency}, whichever is more,"
+    least, most = (percent_number(one, sign=False) for one in (min(effects), max(effects)))
+    return f"{least} %" if least == most else f"{least} to {most} %"
+
+
+def _is_latency(verdict: Verdict) -> bool:
+    """Whether the minimum effect is the latency by which siblings differ, and not a share."""
+    effect, seconds = verdict.minimum_effect, verdict.baseline_seconds
+    if verdict.clock is not Clock.DEVICE or effect is None or seconds is None:
+        return False
+    return effect > _SIBLINGS and math.isclose(effect * seconds, SIBLING_LATENCY, rel_tol=1e-6)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The formats that a comparison can be written in, by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Generic, TypeVar
+
+from warpgauge.reports import annotations as github
+from warpgauge.reports import intervals, json_output, junit, picture, sarif
+from warpgauge.reports.markdown import report as markdown
+from warpgauge.reports.terminal import report as terminal
+from warpgauge.verdict.comparison import Comparison
+
+Content = TypeVar("Content", str, bytes)
+
+
+@dataclass(frozen=True)
+class Format(Generic[Content]):
+    """`render` makes the content; `own` finds itself in every such content, which is a `kind`."""
+
+    name: str
+    render: Callable[[Comparison], Content]
+    kind: str
+    own: re.Pattern[bytes]
+
+
+# What a terminal shows; on standard output with the terminal's own width and colours.
+TERMINAL = Format(
+    "terminal",
+    terminal.plain,
+    "comparison in plain text",
+    re.compile(rb"\A(?:\d+ regressions?, \d+ improvements?; |Not compared\.)"),
+)
+
+FORMATS: Mapping[str, Format[str]] = MappingProxyType(
+    {
+        one.name: one
+        for one in (
+            TERMINAL,
+            Format(
+                "markdown",
+                markdown.render,
+                "Markdown of a comparison",
+                re.compile(re.escape(markdown.MARK.encode())),
+            ),
+            Format(
+                "json",
+                json_output.render,
+                "JSON of a comparison",
+                re.compile(rb'"warpgauge_format"\s*:\s*"comparison/'),
+            ),
+            Format(
+                "junit",
+                junit.render,
+                "JUnit XML of a comparison",
+                re.compile(rb'<testsuites name="warpgauge"'),
+            ),
+            Format(
+                "github",
+                github.render,
+                "list of GitHub annotations",
+                re.compile(rb"\A::(?:error|warning|notice) "),
+            ),
+            Format(
+                "sarif",
+                sarif.render,
+                "SARIF of a comparison",
+                re.compile(rb'"driver"\s*:\s*\{\s*"name"\s*:\s*"warpgauge"'),
+            ),
+            Format("svg", picture.render, "SVG", re.compile(rb"<svg\b")),
+        )
+    }
+)
+
+# The picture of the intervals, by the end of its file's name: only in a file, for it is for eyes.
+INTERVALS = "intervals"
+_OWN = re.compile(re.escape(intervals.MARK.encode()))
+PICTURES: Mapping[str, Format[str] | Format[bytes]] = MappingProxyType(
+    {
+        ".svg": Format(INTERVALS, intervals.svg, "picture of intervals", _OWN),
+        ".png": Format(INTERVALS, intervals.png, "picture of intervals", _OWN),
+    }
+)

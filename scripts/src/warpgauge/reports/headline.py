@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict of a whole comparison in one line: what every format says first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warpgauge.records.model import Source
+from warpgauge.system.text import LONGEST_NAME, LONGEST_TEXT, cut, inert, percent, plural
+from warpgauge.verdict.comparison import Comparison, Evidence, Outcome, Verdict, is_accepted
+from warpgauge.verdict.controls import is_quiet, judged
+
+# What the line adds about benchmarks that are neither changed nor unchanged.
+_REST = {
+    Outcome.INCONCLUSIVE: "inconclusive",
+    Outcome.INVALID: "not comparable",
+    Outcome.ERROR: "failed",
+    Outcome.MISSING: "missing",
+    Outcome.NEW: "new",
+}
+
+NOT_COMPARED = "Not compared."
+
+
+@dataclass(frozen=True)
+class Headline:
+    """`verdict` is our own words; `refusal` and the worst's name are foreign text, not yet inert.
+
+    Where there is a refusal, `verdict` is NOT_COMPARED and there is no worst.
+    """
+
+    verdict: str
+    refusal: str | None = None
+    worst: Verdict | None = None
+
+    def __str__(self) -> str:
+        """The whole line, inert: ``1 regression, …; 3 of 4 unchanged. Worst: a/b (+5.0 %).``"""
+        if self.refusal is not None:
+            return f"{self.verdict} {cut(inert(self.refusal), LONGEST_TEXT)}"
+        if self.worst is None:
+            return f"{self.verdict}."
+        return (
+            f"{self.verdict}. Worst: {cut(inert(self.worst.name), LONGEST_NAME)}{size(self.worst)}."
+        )
+
+
+def headline(comparison: Comparison) -> Headline:
+    """The verdict; a regression outranks a refusal."""
+    if comparison.refusal is not None and not comparison.count(Outcome.REGRESSION):
+        return Headline(NOT_COMPARED, comparison.refusal)
+    accepted = sum(is_accepted(verdict) for verdict in comparison.verdicts)
+    controls = sum(map(is_quiet, comparison.verdicts))
+    unchanged = comparison.count(Outcome.PASS) - accepted - controls
+    regressions = comparison.count(Outcome.REGRESSION)
+    improvements = comparison.count(Outcome.IMPROVED)
+    expected = judged(comparison)
+    parts = [
+        f"{plural(regressions, 'regression')}, {plural(improvements, 'improvement')}; "
+        f"{unchanged} of {expected} unchanged"
+    ]
+    parts += [f"{accepted} accepted"] if accepted else []
+    parts += [f"{plural(controls, 'control')} of the host"] if controls and not expected else []
+    parts += [f"{n} {word}" for outcome, word in _REST.items() if (n := comparison.count(outcome))]
+    return Headline(", ".join(parts), worst=worst(comparison))
+
+
+def worst(comparison: Comparison) -> Verdict | None:
+    """The regression with the largest change of time; else one that fails on its resources."""
+    slower = [v for v in comparison.verdicts if v.outcome is Outcome.REGRESSION]
+    return max(slower, key=_severity, default=None)
+
+
+def _severity(verdict: Verdict) -> tuple[bool, float]:
+    return verdict.by_time is None, verdict.change.ratio if verdict.change else 0.0
+
+
+def size(verdict: Verdict) -> str:
+    """`` (+5.0 %)``, or nothing where there is no number; what else it fails on than its time."""
+    if verdict.by_time is not None:
+        return " (by its resources)"
+    return f" ({percent(verdict.change.ratio)})" if verdict.change is not None else ""
+
+
+def how_found(comparison: Comparison) -> str:
+    """What the changed rows rest on, as a sentence; nothing where no row changed."""
+    changed = [
+        v for v in comparison.verdicts if v.outcome in (Outcome.REGRESSION, Outcome.IMPROVED)
+    ]
+    paired = sum(verdict.evidence is Evidence.PAIRED for verdict in changed)
+    if not changed:
+        return ""
+    where = "GPU" if any(s.gpu_name for s in comparison.candidate.sessions.values()) else "machine"
+    if paired == len(changed):
+        return f"Confirmed in alternating processes of both builds on one {where}."
+    if not paired:
+        if Source.GOOGLE_BENCHMARK in (comparison.baseline.source, comparison.candidate.source):
+            return "Found by comparing one process with another, not confirmed."
+        return "Found against the baseline, not confirmed in alternating processes."
+    return (
+        f"Of the changes {paired} {'is' if paired == 1 else 'are'} confirmed in alternating "
+        f"processes of both builds on one {where}, {len(changed) - paired} only found against the "
+        "baseline."
+    )

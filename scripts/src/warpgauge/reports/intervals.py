@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A picture of the changes and their intervals: what changed, and what nobody can tell.
+
+Each row is a benchmark: a point with whiskers, against zero and a band as wide as the smallest
+change that counts. The same comparison gives the same bytes. matplotlib is imported when drawing.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from warpgauge.reports import interval_axis
+from warpgauge.reports.headline import headline
+from warpgauge.reports.interval_axis import FARTHEST
+from warpgauge.reports.provenance import gpu_name
+from warpgauge.reports.ranking import rank
+from warpgauge.system.text import cut, inert, left_to_right, percent, percent_number
+from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict, is_accepted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+# In both kinds of file: by it a later run knows that it may replace one.
+MARK = "warpgauge intervals of changes"
+
+# More rows are no picture any more.
+_ROWS = 40
+
+# In inches and points; letters of one width, so that whatever font a browser has, names fit.
+_LETTER_POINTS = 9.0
+_LETTER = 0.62 * _LETTER_POINTS / 72.0
+_ROW, _PLOT, _MARGIN = 0.27, 5.0, 0.2
+_TOP, _BOTTOM = 0.7, 0.75
+_NAME = 60
+_DPI = 160
+
+# DejaVu, which matplotlib brings, has these; other letters are written as escapes.
+_LAST_LETTER = "\u024f"
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How a row looks: colours that are told apart by eyes of every kind (Okabe and Ito), signs."""
+
+    words: str
+    colour: str
+    marker: str
+    filled: bool = True
+
+
+_SLOWER = _Kind("slower", "#D55E00", "o")
+_FASTER = _Kind("faster", "#0072B2", "D")
+_ACCEPTED = _Kind("accepted", "#8A5A83", "s")
+_UNDECIDED = _Kind("undecided", "#5E5E5E", "o", filled=False)
+_OF: Mapping[Outcome, _Kind] = MappingProxyType(
+    {
+        Outcome.REGRESSION: _SLOWER,
+        Outcome.IMPROVED: _FASTER,
+        Outcome.PASS: _ACCEPTED,
+        Outcome.INCONCLUSIVE: _UNDECIDED,
+    }
+)
+
+_SETTINGS: Mapping[str, object] = MappingProxyType(
+    {
+        "font.family": "monospace",
+        "font.size": _LETTER_POINTS,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "warpgauge",
+        "axes.unicode_minus": True,
+        "text.parse_math": False,
+        "text.usetex": False,
+    }
+)
+# The document type names a server, the metadata several; a picture in a page should call nobody.
+_PREAMBLE = re.compile(r"\A.*?(?=<svg\b)", re.DOTALL)
+_METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class _Row:
+    name: str
+    change: Change
+    effect: float
+    kind: _Kind
+
+
+def svg(comparison: Comparison) -> str:
+    """The SVG document; its letters are text."""
+    text = _saved(comparison, "svg", {"Date": None}).decode("utf-8")
+    text = _METADATA.sub("", _PREAMBLE.sub("", text))
+    return f'<?xml version="1.0" encoding="utf-8"?>\n<!-- {MARK} -->\n{text}'
+
+
+def png(comparison: Comparison) -> bytes:
+    """The bytes of a PNG file."""
+    return _saved(comparison, "png", {"Title": MARK, "Software": None})
+
+
+def _saved(comparison: Comparison, kind: str, metadata: Mapping[str, str | None]) -> bytes:
+    import matplotlib as mpl
+
+    file = io.BytesIO()
+    # Not what somebody's own matplotlibrc says.
+    usual = {key: value for key, value in mpl.rcParamsDefault.items() if "backend" not in key}
+    settings: Any = {**usual, **_SETTINGS}
+    with mpl.rc_context(settings):
+        figure = _drawn(comparison)
+        figure.savefig(file, format=kind, metadata=dict(metadata), dpi=_DPI)
+    return file.getvalue()
+
+
+def _drawn(comparison: Comparison) -> Figure:
+    from matplotlib.figure import Figure
+
+    found = _rows(comparison)
+    rows = found[:_ROWS]
+    names = _LETTER * max((len(row.name) for row in rows), default=30)
+    sizes = _LETTER * max((len(_size(row)) for row in rows), default=10)
+    line, gpu = headline(comparison), gpu_name(comparison.candidate)
+    top = f"{line.verdict.rstrip('.')}. {_plain(gpu)}".rstrip()
+    width = max(names + sizes + _PLOT + 4 * _MARGIN, _LETTER * len(top) + 2 * _MARGIN, 9.0)
+    height = _TOP + _BOTTOM + _ROW * max(len(rows), 1)
+    figure = Figure(figsize=(width, height), facecolor="white")
+    figure.text(_MARGIN / width, 1 - 0.2 / height, top, weight="bold", va="center")
+    if not rows:
+        figure.text(_MARGIN / width, 0.4, "There is no interval to draw.")
+        return figure
+    box = (
+        (names + 2 * _MARGIN) / width,
+        _BOTTOM / height,
+        1 - (names + sizes + 4 * _MARGIN) / width,
+        1 - (_TOP + _BOTTOM) / height,
+    )
+    axes = figure.add_axes(box)
+    curved = _draw(axes, rows, box[2] * width / _LETTER)
+    told = [kind.words for kind in dict.fromkeys(row.kind for row in rows)]
+    more = f" · {len(found) - len(rows)} more are not drawn" if len(found) > len(rows) else ""
+    below = "point: change; whiskers: its 95 % interval; band: too small to count"
+    below += f"{'; the scale is narrower farther out' if curved else ''}{more}"
+    figure.text(_MARGIN / width, 0.15 / height, below, color="#444444", va="center")
+    axes.legend(
+        handles=[_sign(kind) for kind in _OF.values() if kind.words in told],
+        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(told), frameon=False,
+        borderaxespad=0.2, handletextpad=0.3,
+    )  # fmt: skip
+    return figure
+
+
+def _rows(comparison: Comparison) -> list[_Row]:
+    """What changed, then what is accepted, then what is undecided."""
+    order = list(_OF)
+    chosen = [one for one in comparison.verdicts if one.outcome in _OF and _is_drawn(one)]
+    ranked = sorted(chosen, key=lambda one: (order.index(one.outcome), rank(one)))
+    return [
+        _Row(
+            _plain(one.name),
+            _within(one.change),
+            min(one.minimum_effect or 0.0, FARTHEST),
+            _OF[one.outcome],
+        )
+        for one in ranked
+        if one.change is not None
+    ]
+
+
+def _is_drawn(verdict: Verdict) -> bool:
+    return verdict.outcome is not Outcome.PASS or is_accepted(verdict)
+
+
+def _within(change: Change) -> Change:
+    """No farther out than an axis goes, and with the change in its interval."""
+    ratio, low, high = (
+        max(min(one, FARTHEST), -1.0) for one in (change.ratio, change.low, change.high)
+    )
+    return Change(ratio, min(low, ratio), max(high, ratio))
+
+
+def _plain(text: str) -> str:
+    """Letters that every font has, and that no neighbour can move."""
+    shown = cut(left_to_right(inert(text)), _NAME)
+    return "".join(
+        char if char <= _LAST_LETTER or char == "…" else ascii(char)[1:-1] for char in shown
+    )
+
+
+def _draw(axes: Axes, rows: Sequence[_Row], letters: float) -> bool:
+    """Whether the scale is not linear. As many `letters` fit below the axis."""
+    for at, row in enumerate(rows):
+        axes.barh(at, 2 * row.effect, left=-row.effect, height=0.8, color="#E4E7EB", zorder=1)
+        arms = [[row.change.ratio - row.change.low], [row.change.high - row.change.ratio]]
+        axes.errorbar(
+            [row.change.ratio], [at], xerr=arms, fmt=row.kind.marker, color=row.kind.colour,
+            markerfacecolor=row.kind.colour if row.kind.filled else "white",
+            markersize=4.5, elinewidth=1.6, capsize=3.5, capthick=1.6, zorder=3,
+        )  # fmt: skip
+        axes.annotate(
+            _size(row), (1.0, at), xycoords=("axes fraction", "data"), xytext=(8, 0),
+            textcoords="offset points", va="center", color=row.kind.colour, annotation_clip=False,
+        )  # fmt: skip
+    axes.axvline(0.0, color="#222222", linewidth=1.0, zorder=2)
+    axes.set_yticks(range(len(rows)), [row.name for row in rows])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    ends = [(row.change.low, row.change.high) for row in rows]
+    spans = [*ends, *((-row.effect, row.effect) for row in rows)]
+    curved = interval_axis.scale(axes, spans, letters)
+    axes.grid(visible=True, axis="x", color="#D0D4D9", linewidth=0.6, zorder=0)
+    axes.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.set_xlabel("faster  ←  change of time  →  slower", labelpad=1)
+    return curved
+
+
+def _size(row: _Row) -> str:
+    interval = f"{percent_number(row.change.low)} … {percent_number(row.change.high)}"
+    return f"{percent(row.change.ratio)} ({interval})"
+
+
+def _sign(kind: _Kind) -> Line2D:
+    from matplotlib.lines import Line2D
+
+    return Line2D(
+        [], [], linestyle="none", marker=kind.marker, color=kind.colour, label=kind.words,
+        markerfacecolor=kind.colour if kind.filled else "white", markersize=6,
+    )  # fmt: skip

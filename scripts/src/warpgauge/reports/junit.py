@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison as JUnit XML, the one report that every CI system reads.
+
+REGRESSION is a <failure>. ERROR, MISSING, INVALID and INCONCLUSIVE are <error>s and not <skipped>:
+what was not measured is no pass, but GitLab, Jenkins and the reporters for GitHub leave a job with
+skipped tests green. A refused comparison is one more <error>, so that no report is empty of it.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable
+
+from warpgauge.reports.headline import headline
+from warpgauge.reports.sentence import sentence
+from warpgauge.system.text import inert
+from warpgauge.verdict.comparison import UNMEASURED, Comparison, Outcome, Verdict, is_accepted
+
+_NAME = "warpgauge"
+
+
+def render(comparison: Comparison) -> str:
+    """One suite a family, one case a benchmark; `time` is the candidate's, in seconds.
+
+    ASCII, with character references; what XML 1.0 forbids is written as an escape (`text.inert`).
+    """
+    root = ElementTree.Element("testsuites", name=_NAME)
+    families: dict[str, list[ElementTree.Element]] = {}
+    if comparison.refusal is not None:
+        families[_NAME] = [_refusal(comparison)]
+    for verdict in comparison.verdicts:
+        families.setdefault(verdict.family, []).append(_case(verdict))
+    for family, cases in families.items():
+        suite = ElementTree.SubElement(root, "testsuite", name=inert(family))
+        suite.extend(cases)
+        _count(suite, cases)
+    _count(root, (case for cases in families.values() for case in cases))
+    ElementTree.indent(root)
+    written: bytes = ElementTree.tostring(root, "us-ascii", xml_declaration=True)
+    return written.decode("ascii") + "\n"
+
+
+def _case(verdict: Verdict) -> ElementTree.Element:
+    case = ElementTree.Element(
+        "testcase", classname=inert(verdict.family), name=inert(verdict.name)
+    )
+    if verdict.candidate_seconds is not None:
+        case.set("time", f"{verdict.candidate_seconds:.12f}")
+    if verdict.outcome is Outcome.REGRESSION:
+        _tell(case, "failure", verdict.outcome.value, sentence(verdict))
+    elif verdict.outcome in UNMEASURED:
+        _tell(case, "error", verdict.outcome.value, sentence(verdict))
+    elif is_accepted(verdict):  # it passes, and not in silence
+        ElementTree.SubElement(case, "system-out").text = sentence(verdict)
+    return case
+
+
+def _refusal(comparison: Comparison) -> ElementTree.Element:
+    case = ElementTree.Element("testcase", classname=_NAME, name="comparison")
+    _tell(case, "error", "REFUSED", str(headline(comparison)))
+    return case
+
+
+def _tell(case: ElementTree.Element, tag: str, type: str, words: str) -> None:
+    """As attribute and as text: some systems show one, some the other."""
+    ElementTree.SubElement(case, tag, type=type, message=words).text = f"{type}: {words}"
+
+
+def _count(element: ElementTree.Element, cases: Iterable[ElementTree.Element]) -> None:
+    cases = list(cases)
+    element.set("tests", str(len(cases)))
+    element.set("failures", str(sum(case.find("failure") is not None for case in cases)))
+    element.set("errors", str(sum(case.find("error") is not None for case in cases)))
+    element.set("skipped", "0")

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How near each benchmark of a baseline comes to what bounds it, as a Markdown table to quote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+
+from warpgauge.records import benchmark_filter
+from warpgauge.records.model import Record, Row, Session
+from warpgauge.records.sessions import newest_last
+from warpgauge.records.suggestion import hint
+from warpgauge.reports.markdown.text import code, table_head, table_row
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import duration, of_limit, rate, typed
+
+_HEADINGS = ("benchmark", "time", "rate", "of its limit")
+
+
+def table(record: Record, filter: str) -> list[str]:
+    """The lines of the table: the benchmarks that `filter` lets through, in file order.
+
+    All of the newest session, whose counters a baseline keeps. Raises UserError for no benchmark.
+    """
+    newest = newest_last(record.sessions.values())[-1]
+    lines = [
+        table_row(cells)
+        for row in record.rows.values()
+        if benchmark_filter.matches(filter, row.name, "--filter")
+        for cells in _cells(row, newest)
+    ]
+    if not lines:
+        names = list(record.rows)
+        raise UserError(f"no benchmark matches --filter {typed(filter)}{hint(filter, names)}")
+    return [*table_head(_HEADINGS, numbers=(1, 2, 3)).splitlines(), *lines]
+
+
+def _cells(row: Row, session: Session) -> Iterator[tuple[str, ...]]:
+    """None where the session has no time of it."""
+    if not (times := row.process_medians.get(session.key)):
+        return
+    counters = row.counters
+    yield (
+        code(row.name),
+        duration(median(times)),
+        rate(counters.get("bytes_per_second"), counters.get("flops_per_second")),
+        of_limit(counters.get("limit_fraction")),
+    )

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison as Markdown for a pull request: the verdict, what changed, the rest folded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from warpgauge.records.families import by_family
+from warpgauge.records.model import Source
+from warpgauge.reports import folding
+from warpgauge.reports.advice import next_step
+from warpgauge.reports.decision_text import sentences
+from warpgauge.reports.folding import Fold
+from warpgauge.reports.headline import headline, how_found, size, worst
+from warpgauge.reports.markdown import rows as markdown_rows
+from warpgauge.reports.markdown.fit import Fitted, Section, fit
+from warpgauge.reports.markdown.plot import plot
+from warpgauge.reports.markdown.reproduce import again
+from warpgauge.reports.markdown.rows import Column
+from warpgauge.reports.markdown.text import code, prose, summary, table_head, table_row, unbroken
+from warpgauge.reports.provenance import differences_beside, gpu_name, side
+from warpgauge.reports.ranking import CHANGED, rank
+from warpgauge.system.text import plural
+from warpgauge.verdict.comparison import (
+    UNMEASURED,
+    Comparison,
+    Outcome,
+    Verdict,
+    how_measured,
+    is_accepted,
+)
+
+# GitHub takes a comment of 65,536 characters; whoever posts this may want to add a line.
+LIMIT = 60_000
+# Room for the sentence about what was left out.
+_RESERVE = 600
+
+# The last line, by which a program finds its own comment again.
+MARK = "<!-- warpgauge comparison -->\n"
+
+# More notes than these are folded.
+_NOTES_SHOWN = 3
+
+_NO_VERDICT = "Undecided, or not measured"
+
+_OPEN, _CLOSE = "<details>", "\n</details>\n\n"
+
+# How much each section matters: the first is cut last.
+_WEIGHTS = {
+    "block": -1,
+    "regression": 0,
+    "benchmark not measured": 1,
+    "note": 2,
+    "difference of the environment": 3,
+    "improvement": 4,
+    "accepted change": 5,
+    "new benchmark": 6,
+    "unchanged benchmark": 7,
+}
+
+
+def render(comparison: Comparison, limit: int = LIMIT) -> str:
+    """At most `limit` characters; foreign text in it is inert, every table has all its cells."""
+    opening = f"{_headline(comparison)}\n\n"
+    refused = all(verdict.reason == comparison.refusal for verdict in comparison.verdicts)
+    # Refused as a whole, every row would only repeat the first line.
+    verdicts = () if refused else sorted(comparison.verdicts, key=rank)
+    closing = f"{_next(comparison, verdicts)}{MARK}"
+    room = limit - _RESERVE - len(opening) - len(closing)
+    sections = [
+        *_of_rows(comparison, verdicts),
+        _notes(comparison),
+        *_folds(verdicts),
+        _compared(comparison),
+    ]
+    fitted = fit(sections, room)
+    return "".join([opening, *fitted.texts, _left_out(fitted, limit), closing])
+
+
+def _headline(comparison: Comparison) -> str:
+    line = headline(comparison)
+    if line.refusal is not None:
+        return f"**{line.verdict}** {prose(line.refusal)}"
+    named = [f"Worst: {code(line.worst.name)}{unbroken(size(line.worst))}."] if line.worst else []
+    gpu = gpu_name(comparison.candidate)
+    on = [f"On {prose(gpu)}."] if gpu else []
+    return " ".join(filter(None, (f"**{line.verdict}.**", *named, how_found(comparison), *on)))
+
+
+def _of_rows(comparison: Comparison, ranked: Sequence[Verdict]) -> list[Section]:
+    def of(*outcomes: Outcome) -> list[Verdict]:
+        return [verdict for verdict in ranked if verdict.outcome in outcomes]
+
+    slower, faster = of(Outcome.REGRESSION), of(Outcome.IMPROVED)
+    accepted = [verdict for verdict in ranked if is_accepted(verdict)]
+    columns = markdown_rows.changed(comparison)
+    beneath = [_block(plot([*slower, *faster])), _block(_how(comparison))]
+    return [
+        _table("regression", slower, columns, "Regressions"),
+        *(beneath if slower else ()),
+        _table("benchmark not measured", of(*UNMEASURED), markdown_rows.UNMEASURED, _NO_VERDICT),
+        _table("improvement", faster, columns, "Improvements"),
+        *(() if slower else beneath),
+        _table("accepted change", accepted, markdown_rows.ACCEPTED, "Accepted"),
+        _table("new benchmark", of(Outcome.NEW), markdown_rows.NEW, "New"),
+    ]
+
+
+def _block(text: str) -> Section:
+    """What is small and never cut; nothing where there is nothing."""
+    return _section("block", "", [text] if text else [], int(bool(text)))
+
+
+def _how(comparison: Comparison) -> str:
+    told = how_measured(comparison)
+    return f"**How it was measured:** {prose(told)}" if told else ""
+
+
+def _table(
+    noun: str, verdicts: Sequence[Verdict], columns: Sequence[Column], title: str = ""
+) -> Section:
+    columns = markdown_rows.worth_showing(columns, verdicts)
+    numbers = [index for index, column in enumerate(columns) if column.is_number]
+    head = table_head([column.heading for column in columns], numbers)
+    lines = (table_row(column.cell(verdict) for column in columns) for verdict in verdicts)
+    title = f"**{title}**\n\n" if title else ""
+    return Section(noun, _WEIGHTS[noun], title + head, len(verdicts), lines)
+
+
+def _folds(ranked: Sequence[Verdict]) -> list[Section]:
+    """The unchanged benchmarks, a family a fold."""
+    return [_folded(fold) for fold in folding.folded(by_family(ranked))]
+
+
+def _folded(fold: Fold) -> Section:
+    counts = "".join(f" · {count} {width}".rstrip() for count, width in fold.counts)
+    title = summary(fold.family, counts if fold.family else f"{fold.title}{counts}")
+    return _fold(_table("unchanged benchmark", fold.members, markdown_rows.UNCHANGED), title)
+
+
+def _fold(inner: Section, title: str, below: str = "") -> Section:
+    head = f"{_OPEN}{title}\n\n{inner.head}"
+    return Section(inner.noun, inner.weight, head, inner.count, inner.lines, below + _CLOSE)
+
+
+def _notes(comparison: Comparison) -> Section:
+    told = how_measured(comparison)
+    notes = [note for note in comparison.notes if note != told]
+    found = _section("note", "", (f"- {prose(note)}" for note in notes), len(notes))
+    if len(notes) <= _NOTES_SHOWN:
+        return found
+    return _fold(found, summary("", plural(len(notes), "note")))
+
+
+def _compared(comparison: Comparison) -> Section:
+    """Both sides, what else differs between them, and the rule that was in force."""
+    differences = differences_beside(comparison)
+    sides = (comparison.baseline, comparison.candidate)
+    cells = [["compared", *(prose(side(record)) for record in sides)]]
+    cells += map(markdown_rows.difference, differences)
+    head = table_head(("", "baseline", "candidate"))
+    inner = _section("difference of the environment", head, map(table_row, cells), len(cells))
+    rule = sentences(comparison)
+    title = "What was compared" + (", and when a change counts" if rule else "")
+    if differences:
+        told = plural(len(differences), "difference")
+        title = f"{title} · {told} of the environment"
+    return _fold(inner, summary("", title), f"\n{prose(rule)}\n" if rule else "")
+
+
+def _section(noun: str, head: str, lines: Iterable[str], count: int) -> Section:
+    return Section(noun, _WEIGHTS[noun], head, count, lines)
+
+
+def _next(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
+    """The one thing to do, and how to see again what changed, or else what is undecided."""
+    changed = [one for one in ranked if one.outcome in CHANGED]
+    rows = changed or [one for one in ranked if one.outcome is Outcome.INCONCLUSIVE]
+    slower = worst(comparison) is not None
+    ours = comparison.candidate.source is Source.RUN
+    # Of what is slower the fold says what to do.
+    advice = "" if ours and slower else next_step(comparison)
+    told = f"{prose(advice)}\n\n" if advice else ""
+    if not ours or not rows:
+        return told
+    title = "How to see it again on a machine with this GPU" + (", or accept it" if slower else "")
+    return f"{told}{_OPEN}{summary('', title)}\n\n{again(comparison, rows)}{_CLOSE}"
+
+
+def _left_out(fitted: Fitted, limit: int) -> str:
+    if not fitted.left_out:
+        return ""
+    them = ", ".join(_counted(count, noun) for noun, count in fitted.left_out.items())
+    return (
+        f"**Left out, to stay within {limit:,} characters: {them}.** "
+        "`scripts/compare.py BASELINE CANDIDATE --all` lists everything, "
+        "and so does `--format json=FILE`.\n\n"
+    )
+
+
+def _counted(count: int, noun: str) -> str:
+    """``1 benchmark not measured``, ``2,000 benchmarks not measured``."""
+    first, *rest = noun.split(" ") if noun.startswith(("benchmark", "difference")) else [noun]
+    return " ".join([f"{count:,}", first if count == 1 else f"{first}s", *rest])

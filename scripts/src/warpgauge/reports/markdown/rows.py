@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The columns of each table in the Markdown of a comparison, and the cells of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from warpgauge.reports.likely_cause import likely_causes
+from warpgauge.reports.markdown.confidence_text import certainty
+from warpgauge.reports.markdown.text import IN_CELL, breakable, code, prose, unbroken
+from warpgauge.reports.provenance import told_values
+from warpgauge.system.text import duration, of_limit, percent, percent_number
+from warpgauge.verdict.comparison import Comparison, ContextDifference, Evidence, Verdict
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading and its cell of a verdict; numbers align to the right."""
+
+    heading: str
+    cell: Callable[[Verdict], str]
+    is_number: bool = False
+
+
+def _change(verdict: Verdict) -> str:
+    """The change and its interval, which may stand below each other."""
+    if verdict.change is None:
+        return ""
+    ratio, low, high = verdict.change.ratio, verdict.change.low, verdict.change.high
+    interval = unbroken(f"({percent_number(low)} … {percent_number(high)})")
+    return f"{unbroken(percent(ratio))} {interval}"
+
+
+def _times(verdict: Verdict) -> str:
+    """Both times, which may stand below each other; one where there is one."""
+    return _arrow(_time(verdict.baseline_seconds), _time(verdict.candidate_seconds))
+
+
+def _time(seconds: float | None) -> str:
+    return unbroken(duration(seconds)) if seconds is not None else ""
+
+
+def _of_limit(verdict: Verdict) -> str:
+    """The share, and before it the old one where both are known and differ to a reader.
+
+    The old one of a pair only: that of a baseline is of other sessions than the time beside it.
+    """
+    if "limit_fraction" not in verdict.counters:
+        return ""
+    sides = (verdict.baseline_counters, verdict.counters)
+    before, after = (unbroken(of_limit(one.get("limit_fraction"))) for one in sides)
+    paired = verdict.evidence is Evidence.PAIRED
+    return after if before == after or not paired else _arrow(before, after)
+
+
+def _arrow(before: str, after: str) -> str:
+    return f"{before} →{_NBSP}{after}" if before and after else after or before
+
+
+def _why(verdict: Verdict) -> str:
+    return "; ".join(filter(None, (verdict.reason, *verdict.causes, verdict.accepted)))
+
+
+def _certainty(verdict: Verdict) -> str:
+    how, *figures = certainty(verdict)
+    return ", ".join([how, *map(unbroken, figures)])
+
+
+_NBSP = "\N{NO-BREAK SPACE}"
+
+_NAME = Column("benchmark", lambda one: breakable(one.name))
+# Where few columns stand beside it.
+_WHOLE_NAME = Column("benchmark", lambda one: code(one.name))
+_VERDICT = Column("verdict", lambda one: one.outcome.value)
+_CHANGE = Column("change (95 % interval)", _change, is_number=True)
+_TIMES = Column("old → new", _times, is_number=True)
+_LIMIT = Column("of limit", _of_limit, is_number=True)
+_WHY = Column("why", lambda one: prose(_why(one), IN_CELL))
+_CERTAINTY = Column("how sure", _certainty)
+
+# What a reader of ten seconds asks comes first: of what, how much, how sure, why. Where a page is
+# narrow, the columns behind those are scrolled to.
+UNMEASURED = (_NAME, _VERDICT, _WHY, _CHANGE)
+ACCEPTED = (_NAME, _CHANGE, _WHY, _TIMES, _LIMIT)
+NEW = (
+    _WHOLE_NAME,
+    Column("time", lambda one: _time(one.candidate_seconds), is_number=True),
+    _LIMIT,
+)
+UNCHANGED = (_WHOLE_NAME, _CHANGE, _TIMES, _LIMIT)
+
+
+def changed(comparison: Comparison) -> tuple[Column, ...]:
+    """The columns of what got slower or faster: the cause may lie in the whole comparison."""
+    likely = likely_causes(comparison)
+
+    def cause(verdict: Verdict) -> str:
+        words = (verdict.reason, likely(verdict), verdict.accepted)
+        return prose("; ".join(filter(None, words)), IN_CELL)
+
+    return (_NAME, _CHANGE, _CERTAINTY, Column("likely cause", cause), _TIMES, _LIMIT)
+
+
+def worth_showing(columns: Sequence[Column], verdicts: Sequence[Verdict]) -> list[Column]:
+    """Without those that would stand empty."""
+    return [column for column in columns if any(map(column.cell, verdicts))]
+
+
+def difference(one: ContextDifference) -> list[str]:
+    return [code(one.key), *map(code, told_values(one))]

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Foreign text in Markdown that does nothing but be read, on GitHub as in any other renderer.
+
+Everything that could mean something stands in a code span. In it CommonMark takes no character for
+markup, and GitHub looks for no mention, reference, commit, address, emoji or formula; there is no
+other place where it promises both.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+
+from warpgauge.system.text import cut, inert
+
+# Longer than any name or sentence that somebody meant to be read.
+_LONGEST_CODE = 300
+_LONGEST_PROSE = 600
+
+# Names of so many characters stay whole in a table of six columns, and in a paragraph, whose lines
+# break before them; where longer ones may break.
+IN_CELL = 20
+_IN_PARAGRAPH = 40
+_BREAKS = ("/", ":_<,(")
+
+# What a person would take for a word or a number: no other token is left outside of a code span.
+_WORD = re.compile(
+    r"[(\"“‘]*[−+±]?[^\W_]+(?:[.,'’–−-][^\W_]+)*%?[)\"”’.,;:!?…%]*"
+    r"|[→·–—−…=×±%][)\"”’.,;:!?]*"
+)
+# Parts of words that GitHub makes a link of: www.…, the hash of a commit, GH-1 and the like.
+_LINKED = re.compile(
+    r"www\.|(?<![a-z0-9])(?:[0-9a-f]{7,40}(?![a-z0-9])|[a-z0-9]*[a-z][a-z0-9]*-\d)", re.IGNORECASE
+)
+# What would begin a numbered list, or underline the line above.
+_BEGINS_BLOCK = re.compile(r"\d+[.)]|=+")
+
+
+def code(text: str) -> str:
+    """`text` as a code span; control characters are written as escapes, a long one is cut.
+
+    Nothing is nothing.
+    """
+    shown = cut(inert(text), _LONGEST_CODE)
+    if not shown:
+        return ""
+    runs = [len(run) for run in re.findall(r"`+", shown)]
+    fence = "`" * (max(runs, default=0) + 1)
+    # A backtick needs a space beside it, and a renderer strips one from either end of what is not
+    # spaces only.
+    pad = " " if shown.strip(" ") and (shown[0] in " `" or shown[-1] in " `") else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def breakable(text: str, whole: int = IN_CELL) -> str:
+    """`text` as `code` that a narrow column may break, behind slashes first: near the middle.
+
+    What has `whole` characters or fewer stays so: a table would not fit on a page if no name broke.
+    Copied or searched for, the text is whole.
+    """
+    for signs in _BREAKS if len(text) > whole else ():
+        ends = [at + 1 for at, char in enumerate(text[:-1]) if char in signs]
+        if ends:
+            middle = min(ends, key=lambda at: abs(2 * at - len(text)))
+            head, tail = breakable(text[:middle], whole), breakable(text[middle:], whole)
+            return f"{head}<wbr>{tail}"
+    return code(text)
+
+
+def prose(text: str, whole: int = _IN_PARAGRAPH) -> str:
+    """A sentence: its words as they are, whatever else is in it as code spans (`breakable`)."""
+    tokens = cut(inert(" ".join(text.split())), _LONGEST_PROSE).split(" ")
+    parts: list[str] = []
+    foreign: list[str] = []
+    for index, token in enumerate(tokens):
+        if _is_word(token) and not (index == 0 and _BEGINS_BLOCK.fullmatch(token)):
+            parts += _foreign(foreign, whole)
+            parts.append(token)
+            foreign.clear()
+        elif token:
+            foreign.append(token)
+    return " ".join([*parts, *_foreign(foreign, whole)])
+
+
+def _foreign(tokens: Sequence[str], whole: int) -> list[str]:
+    """One code span, without the comma or full stop of the sentence that it stands in."""
+    text = " ".join(tokens)
+    end = len(text) - (len(text) > 1 and text[-1] in ",.;")
+    return [f"{breakable(text[:end], whole)}{text[end:]}"] if text else []
+
+
+def unbroken(words: str) -> str:
+    """Our own words on one line, whatever the width of a column."""
+    return words.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def summary(name: str, words: str) -> str:
+    """The visible line of a folded part, which is HTML: a foreign `name`, then our own words."""
+    foreign = f"<code>{html.escape(cut(inert(name), _LONGEST_CODE))}</code>" if name else ""
+    return f"<summary>{foreign}{html.escape(words)}</summary>"
+
+
+def table_row(cells: Iterable[str]) -> str:
+    """One line of a table; a bar in a cell is escaped, as GitHub asks for it in code spans too."""
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def table_head(headings: Sequence[str], numbers: Sequence[int] = ()) -> str:
+    """The first two lines of a table; the columns counted in `numbers` align to the right."""
+    rules = ("--:" if index in numbers else ":--" for index in range(len(headings)))
+    return f"{table_row(headings)}\n{table_row(rules)}\n"
+
+
+def _is_word(token: str) -> bool:
+    return _WORD.fullmatch(token) is not None and _LINKED.search(token) is None

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a side of a comparison comes from, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from warpgauge.records.model import Record, Source
+from warpgauge.records.sessions import newest_last
+from warpgauge.system.commits import short
+from warpgauge.system.text import inert
+from warpgauge.verdict.comparison import Comparison, ContextDifference
+
+
+def side(record: Record) -> str:
+    """Path, GPU, when, commit, inert; a path below the working directory is relative to it."""
+    newest = _newest(record)
+    facts = [str(nearby(record.path))]
+    if record.source is Source.GOOGLE_BENCHMARK:
+        facts.append(Source.GOOGLE_BENCHMARK.value)
+    if newest.get("gpu_name"):
+        facts.append(newest["gpu_name"])
+    several = f"{len(record.sessions)} sessions, newest " if len(record.sessions) > 1 else ""
+    if newest.get("date"):
+        facts.append(f"{several}{newest['date'][:10]}")
+    if newest.get("commit"):
+        changed = " and changes" if newest.get("dirty") == "true" else ""
+        facts.append(f"commit {short(newest['commit'])}{changed}")
+    return inert(" · ".join(facts))
+
+
+def gpu_name(record: Record) -> str:
+    """As the newest session names it, not yet inert; empty where it names none."""
+    return _newest(record).get("gpu_name", "")
+
+
+def differences_beside(comparison: Comparison) -> list[ContextDifference]:
+    """The differences of the contexts that the lines of the two `side`s do not show already."""
+    sides = (comparison.baseline, comparison.candidate)
+    shown = ("commit", *(_newest(record).get("commit", "") for record in sides))
+    return [
+        one for one in comparison.differences if (one.key, one.baseline, one.candidate) != shown
+    ]
+
+
+def told_values(one: ContextDifference) -> tuple[str, str]:
+    """Both sides' values as far as a person reads them, not yet inert."""
+    if one.key == "commit":
+        return short(one.baseline), short(one.candidate)
+    return one.baseline, one.candidate
+
+
+def _newest(record: Record) -> Mapping[str, str]:
+    return newest_last(record.sessions.values())[-1].context
+
+
+def nearby(path: Path) -> Path:
+    """Relative to the working directory where it lies in that."""
+    try:
+        here = Path.cwd()
+    except OSError:  # the folder is gone
+        return path
+    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups of logarithms of unequal length, in one array: what numpy needs to be fast on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from warpgauge.statistics.log_ratios import Array
+
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Values in consecutive groups; `counts` says how many each has, at least one."""
+
+    values: Array
+    counts: Index
+
+    @staticmethod
+    def of_logs(times: Sequence[Sequence[float]]) -> Groups:
+        """The logarithms of groups of times."""
+        counts = np.fromiter(map(len, times), np.intp, len(times))
+        flat: Iterable[float] = chain.from_iterable(times)
+        return Groups(np.log(np.fromiter(flat, np.float64, int(counts.sum()))), counts)
+
+    @property
+    def means(self) -> Array:
+        return self._sums(self.values) / self.counts
+
+    @property
+    def medians(self) -> Array:
+        ordered = self._ordered
+        starts = np.cumsum(self.counts) - self.counts
+        lower, upper = (self.counts - 1) // 2, self.counts // 2
+        return np.asarray((ordered[starts + lower] + ordered[starts + upper]) / 2.0)
+
+    @property
+    def median_variances(self) -> Array:
+        """Of the groups' medians, whatever the values' distribution is.
+
+        Each value counts by the chance that another such group has its median there. Maritz and
+        Jarrett 1978, "A note on estimating the variance of the sample median".
+        """
+        sizes, which = np.unique(self.counts, return_inverse=True)
+        tables = [_chances(int(size)) for size in sizes]
+        chances = np.concatenate([tables[index] for index in which]) if tables else np.zeros(0)
+        ordered = self._ordered
+        centres = self._sums(chances * ordered)
+        return self._sums(chances * (ordered - centres[self._owners]) ** 2)
+
+    @property
+    def _ordered(self) -> Array:
+        """The values, ascending within each group."""
+        return self.values[np.lexsort((self.values, self._owners))]
+
+    @property
+    def _owners(self) -> Index:
+        return np.repeat(np.arange(self.counts.size), self.counts)
+
+    @property
+    def squares(self) -> Array:
+        """Sums of squared deviations from the groups' means."""
+        return self._sums((self.values - self.means[self._owners]) ** 2)
+
+    def _sums(self, values: Array) -> Array:
+        if not self.counts.size:
+            return np.zeros(0)
+        starts = np.concatenate(([0], np.cumsum(self.counts)[:-1]))
+        return np.asarray(np.add.reduceat(values, starts))
+
+
+def _chances(count: int) -> Array:
+    """That the median of `count` draws from a group of as many is its 1st, 2nd … value."""
+    middle = (count + 1) / 2.0
+    return np.diff(special.betainc(middle, middle, np.linspace(0.0, 1.0, count + 1)))
+
+
+def sums_by(owner: Index, values: Array, size: int) -> Array:
+    """`values` summed by the number of their owner, 0 … size − 1."""
+    return np.asarray(np.bincount(owner, weights=values, minlength=size))

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far chance moves the benchmarks of a suite, by how far their own changes lie apart.
+
+Where neither side shows how far processes scatter, most benchmarks of a comparison still have not
+changed, or all by the same factor: what is left of their changes is noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy import special
+
+from warpgauge.statistics.log_ratios import ALPHA, Array, Estimates
+
+# With fewer benchmarks one real change would be a good part of what is taken for noise.
+_FEWEST = 8
+
+# What lies beyond the half of the deviations may be real changes, without a trace in the scatter.
+_HALF = 0.5
+
+# So many of the outermost are left out of how heavy the tails are: they may be the real changes.
+_LEFT_OUT = 0.03
+
+# Tails as heavy as Student's t with so many degrees of freedom, the heaviest first; it is the
+# heaviest unless the suite shows that it is not. Lighter ones call one benchmark of a quiet suite
+# changed; with 3 the largest of 200 unchanged ones may lie at 35 standard deviations, and nobody
+# could tell a doubling from it.
+_TAILS = np.array([4.0, 4.5, 5.0, 6.0, 8.0, 12.0, 20.0, 1e6])
+
+
+def widened(estimates: Estimates, unknown: Array, similar: Sequence[Hashable]) -> Estimates:
+    """Those that are `unknown` (1, else 0) by the scatter of their like, where that reaches on.
+
+    Reaches further, that is, at the p that one of so many benchmarks needs to count.
+    """
+    error, freedom = estimates.error.copy(), estimates.freedom.copy()
+    keys = np.array([hash(key) for key in similar], dtype=np.int64)
+    for key in set(keys[unknown > 0.0].tolist()):
+        at = np.flatnonzero((keys == key) & (unknown > 0.0))
+        if len(at) < _FEWEST:
+            continue
+        sd, tails = scatter(estimates.log_ratio[at])
+        p = ALPHA / len(estimates.log_ratio)
+        further = sd * _critical(tails, p) > error[at] * _critical(freedom[at], p)
+        error[at] = np.where(further, sd, error[at])
+        freedom[at] = np.where(further, tails, freedom[at])
+    return replace(estimates, error=error, freedom=freedom)
+
+
+def scatter(changes: Array) -> tuple[float, float]:
+    """Standard deviation of unchanged benchmarks about the middle of all, and their tails.
+
+    By the median absolute deviation (Hampel 1974, "The influence curve and its role in robust
+    estimation"). The tails, as degrees of freedom of Student's t, by how much farther out the
+    outermost few begin (Hogg 1974, "Adaptive robust procedures"), less what chance may make of
+    that.
+    """
+    deviations = np.sort(np.abs(changes - np.median(changes)))
+    count = len(deviations)
+    half = float(np.median(deviations))
+    if half == 0.0:
+        return 0.0, float(_TAILS[0])
+    outermost = max(1, int(np.ceil(_LEFT_OUT * count)))
+    share = 1.0 - (outermost + 0.5) / count
+    seen = np.log(max(float(deviations[-1 - outermost]), half) / half) + 1.0 / np.sqrt(count)
+    as_far = np.log(_reach(_TAILS, share) / _reach(_TAILS, _HALF)) >= seen
+    tails = float(_TAILS[as_far][-1]) if as_far.any() else float(_TAILS[0])
+    return half / float(special.ndtri(0.5 + _HALF / 2)), tails
+
+
+def _reach(freedom: Array, share: float) -> Array:
+    """How far from zero this share of Student's t lies."""
+    return np.asarray(special.stdtrit(freedom, 0.5 + share / 2))
+
+
+def _critical(freedom: Array | float, p: float) -> Array:
+    return np.asarray(special.stdtrit(np.minimum(freedom, _TAILS[-1]), 1.0 - p / 2))

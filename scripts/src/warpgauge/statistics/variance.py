@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variances of benchmarks that have few data of their own, steadied by those of similar ones.
+
+Seven processes know their own spread to within a factor of two. Thirty similar benchmarks know it
+much better, as far as they agree. How far they do is estimated from how much their variances
+differ, and the more they agree the more they count: Smyth 2004, "Linear models and empirical Bayes
+methods for assessing differential expression in microarray experiments", section 6.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import special
+
+from warpgauge.statistics.log_ratios import Array
+
+# No benchmark repeats better than this (standard deviation of the log): the quietest ever measured
+# moved by 0.01 %. A timer's tick can make a handful of processes agree to the last digit, and that
+# must not read as certainty.
+SMALLEST_SD = 1e-4
+
+# Similar benchmarks count at most this many times as much as a benchmark's own data, however much
+# they agree: they ran in the same processes and on the same GPUs, so that they are no independent
+# witnesses, and one unlike the others must be able to say so.
+_MOST_WORTH = 2.0
+
+# What other sessions show of how far a benchmark's processes scatter, in degrees of freedom,
+# however many they are: how alike sessions are in that (d0 of the same method), in four sessions of
+# 105 benchmarks on H200s. It is 6.4 for device times and 6.6 for those of the host.
+SESSIONS_ALIKE = 6.0
+
+# Below so many degrees of freedom a variance is hardly known, and what is assumed of it counts as
+# much as so many.
+_HARDLY_KNOWN = 4.0
+_ASSUMED_WORTH = 4.0
+
+# What an assumed standard deviation that always counts is worth at least, in degrees of freedom:
+# right to within a factor of 0.6 to 2.9 nineteen times in twenty. Student's t knows what that
+# means, and another session only adds to it. Less leaves few sessions blind.
+_ASSUMED_LEAST = 4.0
+
+# With fewer similar benchmarks than this nothing can be said of how far they agree.
+_FEWEST_SIMILAR = 4
+
+_NEWTON_STEPS = 50
+
+
+@dataclass(frozen=True)
+class Variances:
+    """Estimated variances of logs, one a benchmark, and the degrees of freedom behind them.
+
+    `witnesses` counts the degrees of freedom of all that was put together; `freedom` is what they
+    are worth where they contradict each other. No freedom: nothing is known, and the value means
+    nothing. `agreement` is how alike similar benchmarks are (d0, in degrees of freedom), infinite
+    where nobody can tell.
+    """
+
+    value: Array
+    freedom: Array
+    witnesses: Array
+    agreement: Array
+
+    @staticmethod
+    def of(value: Array, freedom: Array) -> Variances:
+        """Known from one source."""
+        return Variances(value, freedom, freedom, np.full_like(value, np.inf))
+
+    @staticmethod
+    def of_squares(squares: Array, freedom: Array) -> Variances:
+        """From sums of squares; not below what any benchmark repeats to."""
+        value = np.maximum(squares / np.maximum(freedom, 1.0), SMALLEST_SD**2)
+        return Variances.of(value, np.asarray(freedom, dtype=np.float64))
+
+    def moderated(self, similar: Sequence[Hashable], alike: Array | None = None) -> Variances:
+        """Each one steadied by those with the same key in `similar`.
+
+        One without data of its own takes over that of the similar ones, or stays unknown. `alike`
+        says how many independent witnesses those of each benchmark's key are, as far as they are
+        not as many as there are benchmarks.
+        """
+        alike = np.full_like(self.value, np.inf) if alike is None else alike
+        lent, worth = np.zeros_like(self.value), np.zeros_like(self.value)
+        agreement = np.full_like(self.value, np.inf)
+        members: dict[Hashable, list[int]] = {}
+        for index, key in enumerate(similar):
+            members.setdefault(key, []).append(index)
+        for indices in members.values():
+            at = np.array(indices)
+            prior = _prior(self.value[at], self.freedom[at])
+            if prior is not None:
+                lent[at], agreement[at] = prior
+                worth[at] = _worth(self.freedom[at], agreement[at], alike[at])
+        return replace(self._with(Variances.of(lent, worth)), agreement=agreement)
+
+    def or_assumed(self, sd: Array) -> Variances:
+        """The assumed standard deviation `sd` where nothing is known, a part of it where hardly.
+
+        Of two processes, say, that agree by chance; Student's t with one degree of freedom would
+        call a doubling compatible with them.
+        """
+        unknown, hardly = self.witnesses == 0.0, self.witnesses < _HARDLY_KNOWN
+        few = self._with(Variances.of(sd**2, np.full_like(sd, _ASSUMED_WORTH)))
+        least = np.where(self.freedom > 0.0, np.maximum(self.value, sd**2), sd**2)
+        value, freedom = np.where(hardly, (few.value, few.freedom), (self.value, self.freedom))
+        return replace(
+            self,
+            value=np.where(unknown, least, value),
+            freedom=np.where(unknown, np.inf, freedom),
+        )
+
+    def with_assumed(self, sd: Array, most: float) -> Variances:
+        """Each one steadied by the assumed standard deviation `sd`, which is a typical one's.
+
+        It counts the more for this one the more alike similar ones are, up to `most` degrees of
+        freedom: 10 are right to within a factor of 0.7 to 1.75 nineteen times in twenty.
+        """
+        worth = np.clip(self.agreement + _ASSUMED_LEAST, None, most)
+        return self._with(Variances.of(sd**2, worth))
+
+    def steadied_by(self, elsewhere: Variances) -> Variances:
+        """Each one steadied by what the same benchmark showed in other sessions."""
+        worth = np.minimum(elsewhere.freedom, SESSIONS_ALIKE)
+        return self._with(Variances.of(elsewhere.value, worth))
+
+    def together_with(self, other: Variances) -> Variances:
+        """Of two sets of data that are taken to scatter alike."""
+        freedom = self.freedom + other.freedom
+        squares = self.freedom * self.value + other.freedom * other.value
+        return Variances.of_squares(squares, freedom)
+
+    def _with(self, known: Variances) -> Variances:
+        """The mean of both, weighted by their freedom, and never below its own value.
+
+        Agreement of others is no proof that this one is quiet. Nor are they its witnesses where
+        they contradict it: the freedom is that of a sum of two variances (Satterthwaite 1946),
+        which is that of both together only where they agree. It is never less than its own:
+        Student's test with a variance that is no smaller, and as much freedom, errs no more often.
+        """
+        own, other = self.freedom * self.value, known.freedom * known.value
+        pooled = (own + other) / np.maximum(self.freedom + known.freedom, 1.0)
+        inverse = own * self.value + other * known.value
+        together = (own + other) ** 2 / np.maximum(inverse, np.finfo(np.float64).tiny)
+        return replace(
+            self,
+            value=np.where(self.freedom > 0.0, np.maximum(pooled, self.value), pooled),
+            freedom=np.maximum(together, self.freedom),
+            witnesses=self.witnesses + known.freedom,
+        )
+
+
+def _prior(value: Array, freedom: Array) -> tuple[float, float] | None:
+    """Variance s0² and freedom d0 of the population that these are from; None for too few."""
+    known = freedom > 0.0
+    if np.count_nonzero(known) < _FEWEST_SIMILAR:
+        return None
+    half = freedom[known] / 2.0
+    logs = np.log(value[known]) - special.digamma(half) + np.log(half)
+    excess = float(np.var(logs, ddof=1) - np.mean(special.zeta(2.0, half)))
+    d0_half = _trigamma_inverse(excess) if excess > 0.0 else np.inf
+    offset = special.digamma(d0_half) - np.log(d0_half) if np.isfinite(d0_half) else 0.0
+    return float(np.exp(np.mean(logs) + offset)), 2.0 * float(d0_half)
+
+
+def _worth(freedom: Array, d0: Array, alike: Array) -> Array:
+    """How many of the prior's d0 degrees of freedom count for each, by its own or a neighbour's."""
+    known = freedom > 0.0
+    typical = np.where(known, freedom, np.max(freedom))
+    return np.asarray(np.minimum(d0, typical * np.minimum(_MOST_WORTH, alike - known)))
+
+
+def _trigamma_inverse(target: float) -> float:
+    """x with trigamma(x) = target > 0, by Newton's method on 1/trigamma, which is nearly linear.
+
+    Smyth 2004, appendix.
+    """
+    x = 0.5 + 1.0 / target
+    for _ in range(_NEWTON_STEPS):
+        trigamma = float(special.zeta(2.0, x))
+        step = trigamma * (1.0 - trigamma / target) / float(-2.0 * special.zeta(3.0, x))
+        x += step
+        if abs(step) < 1e-9 * x:
+            break
+    return x

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every command that a run of scripts/bench starts, in a file: each line repeats one by hand.
+
+The line of a command is on disk before the command begins, and what became of it follows when it
+has ended: after a crash of the whole machine the last line names what ran.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from datetime import datetime
+from pathlib import Path
+
+from warpgauge.system import interrupts
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import inert
+
+SUFFIX = ".log"
+
+# What the first line of such a file begins with; no other file is written to.
+_HEAD = "# warpgauge: commands"
+
+# Of the file that holds a process's rows: it is gone with the run, and by hand the terminal does.
+_OUTPUT = "--benchmark_out"
+
+# Variables of ours that decide what a program runs on, and with which libraries; where the toolkit
+# lies is the build's to know.
+_DECISIVE, _PLACES = ("CUDA_", "LD_"), ("CUDA_HOME", "CUDA_PATH")
+
+# Where processes that are started now are told; nowhere outside of a run of scripts/bench.
+_current: ContextVar[CommandLog | None] = ContextVar("command_log", default=None)
+
+
+class CommandLog:
+    """The log at `path`, which is made anew, or goes on where a run does."""
+
+    def __init__(
+        self, path: Path, argv: Sequence[str], *, goes_on: bool, command: str = "scripts/bench"
+    ) -> None:
+        """Raises UserError for a file that is there and is no such log, or cannot be written."""
+        self.path = path
+        require_ours(path)
+        words = inert(" ".join([command, *map(_quoted, argv)]))
+        head = f"{_HEAD}, {_now()}: {words}\n"
+        self._write(f"\n{head}" if goes_on and _breaks_off(path) else head, new=not goes_on)
+
+    def _write(self, text: str, *, new: bool = False) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # Opened each time: what is written is with the system, and a fault is told at once.
+            with self.path.open("w" if new else "a", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+        except OSError as fault:
+            raise UserError(
+                f"{self.path}, the log of the commands, cannot be written "
+                f"({fault.strerror or fault}): see to its disk"
+            ) from None
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Commands that are started in here are written down."""
+        before = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(before)
+
+    def begins(self, command: str, told: str) -> None:
+        """Write down a command that is about to run; `told` says what for."""
+        self._write(f"{command}  # {inert(told)}{', ' if told else ''}{_now()}")
+
+    def ended(self, words: str) -> None:
+        """Write down what became of the command that began last."""
+        self._write(f"{inert(words)}\n")
+
+
+class Running:
+    """A command that is under way, and what is told of its end."""
+
+    how = ""  # empty for what is ended from outside, as by Ctrl-C
+
+    def ended(self, status: int, why: str = "") -> None:
+        """`status` is negative for a signal, as in subprocess; `why` it was ended, if it was."""
+        self.how = f"status {status}" if status >= 0 else interrupts.name_of(-status)
+        self.how += f" ({why})" if why else ""
+
+
+@contextmanager
+def running(
+    command: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    *,
+    folder: Path | None = None,
+    told: str = "",
+) -> Iterator[Running]:
+    """Around a command that is run: in the log before it begins, and with its end.
+
+    `environment` is what a program gets beside ours; a tool, which has none, finds its way without.
+    `folder` is where it runs, unless that does not matter.
+    """
+    log, one, began = _current.get(), Running(), time.monotonic()
+    if log is None:
+        yield one
+        return
+    log.begins(repeatable(command, environment, folder), told)
+    try:
+        yield one
+    except BaseException:
+        with suppress(UserError):
+            log.ended(_end(began, one))
+        raise
+    log.ended(_end(began, one))
+
+
+def repeatable(
+    command: Sequence[str], environment: Mapping[str, str] | None, folder: Path | None = None
+) -> str:
+    """The line that does it again, in whatever shell of whoever reads the log."""
+    ours = {
+        key: value
+        for key, value in os.environ.items()
+        if key.startswith(_DECISIVE) and key not in _PLACES
+    }
+    both = {} if environment is None else {**ours, **environment}
+    told = [f"{key}={value}" for key, value in both.items()]
+    arguments = [one for one in command if not one.startswith(_OUTPUT)]
+    line = " ".join(map(_quoted, [*(["env", *told] if told else []), *arguments]))
+    return f"(cd {_quoted(str(folder))} && {line})" if folder else line
+
+
+def require_ours(path: Path) -> None:
+    """Raise UserError where `path` is anything but a log that may be replaced."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            ours = file.read(len(_HEAD)) == _HEAD
+    except FileNotFoundError:
+        return
+    except OSError:
+        ours = False
+    if not ours:
+        raise UserError(
+            f"{path}: it is there and is no log of scripts/bench; move it, or name another --out"
+        )
+
+
+def _end(began: float, one: Running) -> str:
+    return f", {time.monotonic() - began:.2f} s, {one.how or 'ended from outside'}"
+
+
+def _quoted(argument: str) -> str:
+    """As a shell reads it, in one line whatever it holds."""
+    if argument.isprintable():
+        return shlex.quote(argument)
+    plain = set(range(0x20, 0x7F)) - set(b"\\'")
+    return (
+        "$'"
+        + "".join(
+            chr(byte) if byte in plain else f"\\x{byte:02x}" for byte in os.fsencode(argument)
+        )
+        + "'"
+    )
+
+
+def _now() -> str:
+    return datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def _breaks_off(path: Path) -> bool:
+    try:
+        text = path.read_bytes()
+    except OSError:
+        return False
+    return not text.endswith(b"\n") and bool(text)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How every command of the project ends: one sentence for what a user can mend, a true status.
+
+Standard library only, and readable by Python 3.8 (every command begins with it).
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+
+from warpgauge.system import interrupts, streams
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.interrupts import Request
+from warpgauge.system.text import inert
+
+
+def run(name: str, work: Callable[[], int], interrupted: str = "") -> int:
+    """The exit status of `work`; `interrupted` says where that was, unless the interrupt does.
+
+    What went wrong in warpgauge itself is told in full, and is not taken for a regression.
+    """
+    streams.forgive()
+    interrupts.exit_in_order()
+    try:
+        return int(work())
+    except UserError as fault:
+        told = "\n".join(inert(line) for line in str(fault).split("\n"))
+        print(f"{name}: {told}", file=sys.stderr)
+        return int(fault.status)
+    except KeyboardInterrupt as stop:
+        by = f" by {signal.Signals(stop.number).name}" if isinstance(stop, Request) else ""
+        when = f" {stop.args[0] if stop.args else interrupted}".rstrip()
+        print(f"{name}: interrupted{by}{when}", file=sys.stderr)
+        return interrupts.status(stop)
+    except Exception:
+        traceback.print_exc()
+        print(f"{name}: this is a fault of its own: please report it", file=sys.stderr)
+        return int(ExitStatus.BAD_USAGE)
+    finally:
+        streams.finish()

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One command at a time on a folder or a GPU: the next waits until this one ended, however it did.
+
+Two that measure in one tree would build over each other, two on one GPU would disturb each other,
+two that add a session to a baseline would lose one of the two.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from warpgauge.system.errors import UserError
+
+# One folder for each GPU, the same for all users and trees of a machine. Its owner is whoever came
+# first; holding it takes no more than reading it.
+_GPUS = Path("/tmp")
+
+# Of whoever holds the folder; None where the system does not tell.
+Holder = int | None
+
+
+def of_gpu(uuid: str) -> Path:
+    """The folder that stands for a GPU."""
+    return _GPUS / f"warpgauge-{re.sub(r'[^0-9A-Za-z-]', '_', uuid)}"
+
+
+@contextmanager
+def alone(folder: Path, waiting: Callable[[Holder], None] = lambda _: None) -> Iterator[None]:
+    """Hold `folder`, made as needed; where another command does, `waiting` is called once before.
+
+    It may raise, to wait for nobody. Where the file system cannot say (some network ones), nobody
+    waits either. Raises UserError for a folder that cannot be made or opened.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as fault:
+        raise UserError(f"{folder} cannot be written ({fault.strerror or fault})") from None
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting(_holder(held))
+            fcntl.flock(held, fcntl.LOCK_EX)
+        except OSError:
+            pass
+        yield
+    finally:
+        os.close(held)
+
+
+def _holder(held: int) -> Holder:
+    """The process that has locked the open folder, by Linux's list of locks (proc(5))."""
+    inode = os.fstat(held).st_ino
+    try:
+        lines = Path("/proc/locks").read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        # 1: FLOCK ADVISORY WRITE 1234 08:01:131 0 EOF; a pid of -1 or 0 is of another namespace.
+        words = line.split()
+        if len(words) >= 6 and words[1] == "FLOCK" and words[5].split(":")[-1] == str(inode):
+            pid = int(words[4])
+            return pid if pid > 0 else None
+    return None

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a build needs from the distribution: found if it is there, else installed or asked for.
+
+Standard library only, and readable by Python 3.8 (environment.py imports it).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from warpgauge.system.errors import UserError
+
+
+class Need(NamedTuple):
+    """One thing a command needs: Debian's package for it, and whether it is already here."""
+
+    package: str
+    what: str
+    present: Callable[[], bool]
+    required: bool = True  # if not, the build can go on without (it fetches the sources itself)
+
+
+def _version(program: str, *arguments: str) -> tuple[int, ...]:
+    """The first number of the form 1.2 or 12 that the program prints; () if it cannot be run."""
+    try:
+        done = subprocess.run(
+            [program, *arguments], capture_output=True, text=True, check=False, timeout=30
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    found = re.search(r"\d+(\.\d+)*", done.stdout)
+    return tuple(int(part) for part in found.group().split(".")) if found else ()
+
+
+def _has(program: str) -> Callable[[], bool]:
+    return lambda: shutil.which(program) is not None
+
+
+def _header(name: str) -> Callable[[], bool]:
+    """Whether a C++ header lies where compilers and CMake look."""
+    variables = ("CPATH", "CPLUS_INCLUDE_PATH", "CMAKE_PREFIX_PATH", "benchmark_ROOT")
+    extra = [p for v in variables for p in re.split("[:;]", os.environ.get(v, "")) if p]
+    places = [Path("/usr"), Path("/usr/local"), *map(Path, extra)]
+    return lambda: any((p / name).exists() or (p / "include" / name).exists() for p in places)
+
+
+def _compiler() -> bool:
+    chosen = os.environ.get("CXX")  # a compiler the user named is CMake's to judge
+    return bool(chosen) or _version("g++", "-dumpfullversion", "-dumpversion") >= (12,)
+
+
+BUILD = (
+    Need("cmake", "CMake 3.25 or newer", lambda: _version("cmake", "--version") >= (3, 25)),
+    Need("ninja-build", "Ninja", _has("ninja")),
+    Need("g++", "g++ 12 or newer", _compiler),
+    Need("git", "git", _has("git"), required=False),
+    Need("libbenchmark-dev", "Google Benchmark", _header("benchmark/benchmark.h"), required=False),
+)
+TEST = (
+    *BUILD,
+    Need("libgtest-dev", "GoogleTest", _header("gtest/gtest.h"), required=False),
+    Need(
+        "libbenchmark-tools",
+        "Google Benchmark's compare.py",
+        Path("/usr/share/benchmark/compare.py").exists,
+        required=False,
+    ),
+    Need("chromium", "the browser Chromium", _has("chromium"), required=False),
+)
+
+
+def provide(needs: Sequence[Need], say: Callable[[str], None]) -> None:
+    """Install what is missing of `needs`; touch nothing when nothing is.
+
+    Raises UserError when a required one stays missing; says so when another one does.
+    """
+    required = [need for need in needs if need.required and not need.present()]
+    optional = [need for need in needs if not need.required and not need.present()]
+    if required:
+        install([need.package for need in required], say)
+    if optional:
+        _install_if_there(optional, say)
+    too_old = [need.what for need in required if not need.present()]
+    if too_old:
+        raise UserError(
+            f"this distribution's packages do not give {', '.join(too_old)}: "
+            "install newer ones and put them first on PATH"
+        )
+
+
+def _install_if_there(needs: Sequence[Need], say: Callable[[str], None]) -> None:
+    """All at once, or each by itself: what one distribution has, another may not."""
+    try:
+        install([need.package for need in needs], say)
+    except UserError as fault:
+        if len(needs) == 1:
+            say(f"going on without {needs[0].what}: {fault}")
+            return
+        for need in needs:
+            _install_if_there([need], say)
+
+
+def install(packages: Sequence[str], say: Callable[[str], None]) -> None:
+    """apt-get install, as root or by passwordless sudo; UserError with the line to type if not."""
+    apt_get = shutil.which("apt-get")
+    if apt_get is None or not Path("/etc/debian_version").exists():
+        raise UserError(f"missing here: {', '.join(packages)} (Debian's names); install them")
+    line = f"apt-get install --no-install-recommends {' '.join(packages)}"
+    if os.geteuid() == 0:
+        prefix = []
+    elif shutil.which("sudo") and _apt(["sudo", "-n", "true"])[0] == 0:
+        prefix = ["sudo", "-n"]
+    else:
+        raise UserError(f"missing here: {', '.join(packages)}; type: sudo {line}")
+    say(f"installing {' '.join(packages)} ...")
+    command = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", apt_get, "-q", "-y"]
+    command += ["-o", "Acquire::http::Timeout=15"]  # the default makes an offline user wait 2 min
+    _apt([*command, "update"])  # without a network the old lists may still do
+    status, output = _apt([*command, "install", "--no-install-recommends", *packages])
+    if status:
+        last = (output.strip().splitlines() or ["it said nothing"])[-1]
+        raise UserError(f"missing here: {', '.join(packages)}; `{line}` failed: {last}")
+
+
+def _apt(command: Sequence[str]) -> tuple[int, str]:
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout

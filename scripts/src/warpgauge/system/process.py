@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one child process to its end, whatever that end is, and says it in words."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from warpgauge.system import command_log, interrupts, process_tree
+from warpgauge.system.process_tree import Offspring
+from warpgauge.system.text import inert
+
+NOT_EXECUTABLE = 127  # the status that a shell gives what it cannot start
+
+# How often a process is looked after. A look takes 20 us and sleeps in between, which no other
+# process notices; a hang may take this much longer, or a tenth of its deadline.
+_LOOK_S = 0.5
+
+_MOST_OUTPUT = 1 << 30  # bytes; more is a loop that would fill the disk
+_KEPT_OUTPUT = 1 << 24  # bytes, the last ones: 100,000 names of benchmarks
+
+_MARK = "WARPGAUGE_PROCESS"
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a process ended. `status` is negative for a signal, as in subprocess."""
+
+    command: tuple[str, ...]
+    status: int
+    stdout: str
+    stderr: str
+    seconds: float
+    ended_for: str = ""  # why it was ended, where it did not end by itself
+    left_behind: bool = False  # its children ran on, and were ended
+    runs_on: bool = False  # it, or a child of it, cannot be ended
+
+    @property
+    def program(self) -> str:
+        return Path(self.command[0]).name
+
+    @property
+    def last_words(self) -> str:
+        """The last line it said, on standard error rather than on standard output."""
+        lines = [line.strip() for line in (self.stderr or self.stdout).splitlines()]
+        last = next((line for line in reversed(lines) if line), "")
+        return inert(last.removeprefix(f"{self.command[0]}: "))
+
+    @property
+    def how(self) -> str:
+        """``bench_gemm was killed by SIGSEGV``."""
+        if self.ended_for:
+            went = " and cannot be ended" if self.runs_on else " and was ended"
+            return f"{self.program} {self.ended_for}{went}"
+        if self.status == -signal.SIGKILL:
+            return f"{self.program} was killed by SIGKILL, as when memory runs out"
+        if self.status < 0:
+            return f"{self.program} was killed by {interrupts.name_of(-self.status)}"
+        return f"{self.program} exited with status {self.status}"
+
+    @property
+    def description(self) -> str:
+        """One clause, as in `bench_gemm was killed by SIGSEGV: last words`."""
+        return self.how + (f": {self.last_words}" if self.last_words else "")
+
+
+def run(
+    command: Sequence[str],
+    deadline_s: float,
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    *,
+    watched: Path | None = None,
+    grown: Callable[[], None] = lambda: None,
+    told: str = "",
+) -> Ending:
+    """Run `command` in a session of its own; `environment` is added to ours.
+
+    It is ended after `deadline_s`; where a file is `watched`, after the file has not changed its
+    size for so long, and `grown` is told of each change. Whatever it started is ended with it, or
+    when it ended by itself; so it is when this function is left by an exception (Ctrl-C), which the
+    child does not see by itself.
+
+
+    It does not outlive us either, though what it started may: nobody is left to look for that.
+
+    Its output is in two files of `folder`, for as long as it runs: it may be large. The log of the
+    commands says what it was run for in the words of `told`.
+    """
+    files = [folder / "stdout", folder / "stderr"]
+    try:
+        with command_log.running(command, environment or {}, told=told) as logged:
+            ending = _run(command, deadline_s, files, environment or {}, watched, grown)
+            logged.ended(ending.status, ending.ended_for)
+        return ending
+    finally:
+        for file in files:
+            file.unlink(missing_ok=True)
+
+
+def _run(
+    command: Sequence[str],
+    deadline_s: float,
+    files: Sequence[Path],
+    environment: Mapping[str, str],
+    watched: Path | None,
+    grown: Callable[[], None],
+) -> Ending:
+    mark = secrets.token_hex(16)
+    process_tree.adopt()
+    older, began = process_tree.pids(), time.monotonic()
+    with files[0].open("w+b") as out, files[1].open("w+b") as err:
+        family: Offspring | None = None
+        try:
+            with interrupts.postponed():  # or one would leave a process that nobody knows
+                try:
+                    process = subprocess.Popen(
+                        command,
+                        stdin=subprocess.DEVNULL,
+                        stdout=out,
+                        stderr=err,
+                        start_new_session=True,
+                        env={**_environment(), **environment, _MARK: mark},
+                        preexec_fn=process_tree.end_with(os.getpid()),
+                    )
+                except OSError as fault:
+                    words = fault.strerror or str(fault)
+                    return Ending(tuple(command), NOT_EXECUTABLE, "", words, 0.0)
+                family = Offspring(process.pid, mark.encode(), older)
+                # A thread can wait for a process without waking up in between.
+                waiter = threading.Thread(target=process.wait, daemon=True)
+                waiter.start()
+            ended_for = _watch(waiter, deadline_s, watched, grown, (out, err))
+            left_behind = not ended_for and bool(family.running())
+        finally:
+            gone = family is None or family.end()
+            if family is not None:
+                waiter.join(process_tree.GRACE_S)
+        return Ending(
+            command=tuple(command),
+            status=-signal.SIGKILL if process.returncode is None else process.returncode,
+            stdout=_tail(out),
+            stderr=_tail(err),
+            seconds=time.monotonic() - began,
+            ended_for=ended_for,
+            left_behind=left_behind,
+            runs_on=not gone,
+        )
+
+
+def _watch(
+    waiter: threading.Thread,
+    deadline_s: float,
+    watched: Path | None,
+    grown: Callable[[], None],
+    output: Sequence[IO[bytes]],
+) -> str:
+    """Wait for the end of a process, or tell what it must be ended for."""
+    before, until = _size(watched), time.monotonic() + deadline_s
+    while True:
+        waiter.join(min(_LOOK_S, deadline_s / 10))
+        if not waiter.is_alive():
+            return ""
+        size = _size(watched)
+        if size != before:
+            before, until = size, time.monotonic() + deadline_s
+            grown()
+        elif time.monotonic() >= until:
+            what = "did not finish within" if watched is None else "showed no new row for"
+            return f"{what} {deadline_s:g} s"
+        if sum(os.fstat(file.fileno()).st_size for file in output) > _MOST_OUTPUT:
+            return f"wrote more than {_MOST_OUTPUT >> 20} MiB of output"
+
+
+def _size(path: Path | None) -> int:
+    try:
+        return path.stat().st_size if path is not None else 0
+    except OSError:
+        return 0
+
+
+def _tail(file: IO[bytes]) -> str:
+    size = os.fstat(file.fileno()).st_size
+    file.seek(max(0, size - _KEPT_OUTPUT))
+    return file.read(_KEPT_OUTPUT).decode(errors="replace")
+
+
+def _environment() -> dict[str, str]:
+    """Ours without Google Benchmark's variables: a run is what its command line says."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("BENCHMARK_")}

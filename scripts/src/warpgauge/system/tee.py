@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A command whose output is shown as it comes, and kept: what a job's log is, and an artifact has.
+
+Whoever interrupts us interrupts it: a runner tells only the process that it started itself.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from warpgauge.system import interrupts, process_tree, streams
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import inert
+
+_TAIL = 1 << 14  # bytes; the last line is in there
+
+
+def run(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> int:
+    """Its exit status, as a shell has it for a signal. Raises UserError where it cannot begin."""
+    # A character may come in two parts.
+    text = codecs.getincrementaldecoder("utf-8")("replace")
+    try:
+        with log.open("wb", buffering=0) as kept, _started(command, environment) as running:
+            assert running.stdout is not None
+            try:
+                while some := os.read(running.stdout.fileno(), 1 << 16):
+                    kept.write(some)
+                    streams.write(text.decode(some))
+                status = running.wait()
+            except KeyboardInterrupt:
+                with interrupts.postponed():
+                    running.terminate()
+                    rest, _ = running.communicate()
+                    kept.write(rest)
+                    streams.write(text.decode(rest))
+                raise
+    except OSError as fault:
+        raise UserError(f"{fault.filename or log}: {fault.strerror or fault}") from fault
+    return status if status >= 0 else 128 - status
+
+
+def last_words(log: Path) -> str:
+    """The last line that was said, inert; nothing where nothing was."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _TAIL))
+            lines = file.read().decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    return next((inert(line.strip()) for line in reversed(lines) if line.strip()), "")
+
+
+def _started(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, **environment},
+        start_new_session=True,  # a terminal's Ctrl-C is for us, and we pass it on
+        preexec_fn=process_tree.end_with(os.getpid()),
+    )

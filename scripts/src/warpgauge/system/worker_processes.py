@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several pieces of work, each in a process of its own: what becomes of one is nothing to others.
+
+The processes are forks, so that a piece of work may be any function. An interrupt is for all of
+them; none outlives us.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO
+
+from warpgauge.system import entry_point, interrupts, process_tree
+from warpgauge.system.errors import ExitStatus
+
+Work = Callable[[], int]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What became of a piece of work; `status` is negative for a signal, as in subprocess.
+
+    `shown` is what it wrote to standard output, where that was kept back.
+    """
+
+    name: str
+    status: int
+    shown: str = ""
+
+
+def in_turn(works: Mapping[str, Work]) -> Iterator[Ended]:
+    """One after the other; they write where we do."""
+    for name, work in works.items():
+        _flush()
+        with _ended_with_us() as running:
+            running.append(_fork(work))
+            status = _wait(running)
+        yield Ended(name, status)
+
+
+def at_once(works: Mapping[str, Work], say: Callable[[str, str], None]) -> Iterator[Ended]:
+    """All at the same time, as they end; `say` gets each line of one's standard error."""
+    _flush()
+    left: dict[int, _Running] = {}
+    with selectors.DefaultSelector() as pipes, _ended_with_us() as running:
+        for name, work in works.items():
+            read, write = os.pipe()
+            out = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it was read
+            pid = _fork(work, out.fileno(), write)
+            running.append(pid)
+            os.close(write)
+            left[read] = _Running(name, pid, read, out)
+            pipes.register(read, selectors.EVENT_READ)
+        while left:
+            for key, _ in pipes.select():
+                one = left[key.fd]
+                lines = one.lines()
+                for line in lines or []:
+                    say(one.name, line)
+                if lines is None:
+                    pipes.unregister(key.fd)
+                    os.close(key.fd)
+                    del left[key.fd]
+                    yield Ended(one.name, _wait(running, one.pid), one.shown())
+
+
+@dataclass
+class _Running:
+    """A piece of work that runs beside others, and the ends of its streams that are ours."""
+
+    name: str
+    pid: int
+    read: int
+    out: IO[bytes]
+    _begun: bytes = b""  # a line that is not whole yet
+
+    def lines(self) -> list[str] | None:
+        """Those that came on standard error; None at its end."""
+        some = os.read(self.read, 1 << 16)
+        if not some and not self._begun:
+            return None
+        *whole, self._begun = (self._begun + (some or b"\n")).split(b"\n")
+        return [line.decode(errors="replace") for line in whole]
+
+    def shown(self) -> str:
+        """All of standard output, once it has ended."""
+        with self.out:
+            self.out.seek(0)
+            return self.out.read().decode(errors="replace")
+
+
+def _fork(work: Work, out: int | None = None, err: int | None = None) -> int:
+    us = os.getpid()
+    pid = os.fork()
+    if pid:
+        return pid
+    status = int(ExitStatus.NOT_MEASURED)
+    try:
+        process_tree.end_with(us)()
+        # Ctrl-C reaches us, too, and we pass it on: once, and not in the middle of that.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for ours, standard in ((out, 1), (err, 2)):
+            if ours is not None:
+                os.dup2(ours, standard)
+        status = entry_point.run("bench", lambda: _interruptible(work))
+    finally:
+        _flush()
+        os._exit(status)
+
+
+def _interruptible(work: Work) -> int:
+    """Whoever interrupted us tells of it."""
+    try:
+        return work()
+    except KeyboardInterrupt as stop:
+        return interrupts.status(stop)
+
+
+@contextmanager
+def _ended_with_us() -> Iterator[list[int]]:
+    """The processes that are put into the list are ended in order when an interrupt comes."""
+    running: list[int] = []
+    try:
+        yield running
+    except BaseException:
+        for pid in running:
+            os.kill(pid, signal.SIGTERM)
+        while running:
+            _wait(running)
+        raise
+
+
+def _wait(running: list[int], pid: int = 0) -> int:
+    """Until the process has ended, or else the first one."""
+    which = pid or running[0]
+    _, status = os.waitpid(which, 0)
+    running.remove(which)
+    return os.waitstatus_to_exitcode(status)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Another commit of this clone, checked out beside the build: build/base/<commit>.
+
+A git worktree of its own: the user's tree, index and branch stay as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+from warpgauge.system import git
+from warpgauge.system.commits import DIGITS, is_full, short
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import quoted
+
+# The base of this branch and that of the one before: a third is seldom wanted again, and each
+# holds a whole build.
+KEPT = 2
+
+# Why git has a worktree locked while it makes it.
+_MAKING = "initializing"
+
+_OURS = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
+
+
+def commit_of(root: Path, ref: str) -> str:
+    """The full commit that `ref` names in the clone `root`. Raises UserError."""
+    inside = git.run(root, "rev-parse", "--git-dir")
+    if inside.returncode:
+        raise UserError(
+            f"{root} is no git clone that another commit can be taken from: {git.words(inside)}"
+        )
+    named = f"{ref}^{{commit}}"
+    found = git.run(root, "rev-parse", "--verify", "--quiet", "--end-of-options", named)
+    if found.returncode == 0:
+        return found.stdout.strip()
+    if git.run(root, "rev-parse", "--is-shallow-repository").stdout.strip() == "true":
+        remedy = "it is shallow: git fetch --unshallow gets the rest"
+    else:
+        remedy = "git fetch it" if is_full(ref) else "git fetch it, or name another"
+    raise UserError(f"{quoted(ref)} is no commit of this clone; {remedy}")
+
+
+def provide(root: Path, commit: str, kept: int = KEPT) -> Path:
+    """Where `commit` is checked out, with what was built of it before. Raises UserError.
+
+    The folder that stands for `root`, which need not be the top of its repository. Of other
+    commits' those used last are kept, so that there are `kept` in all.
+    """
+    folder = root / "build" / "base" / short(commit)
+    if folder.exists() and not _is_at(folder, commit):
+        _remove(root, folder)
+    if not folder.exists():
+        _add(root, folder, commit)
+    inside = folder / git.require(root, "rev-parse", "--show-prefix")
+    changes = git.require(inside, "status", "--porcelain", "--", ".", ":(exclude)build")
+    if changes:
+        raise UserError(
+            f"{folder} differs from its commit ({quoted(changes.splitlines()[0].strip())}): "
+            f"somebody changed it; save what is yours, and remove it with "
+            f"git worktree remove --force {shlex.quote(str(folder))}"
+        )
+    os.utime(folder)
+    _remove_all_but_newest(folder, kept)
+    return inside
+
+
+def _is_at(folder: Path, commit: str) -> bool:
+    """Whether `folder` is a worktree's top, and at `commit`."""
+    said = git.run(folder, "rev-parse", "--show-toplevel", "HEAD")
+    at = said.returncode == 0 and said.stdout.split("\n")[:2] == [str(folder.resolve()), commit]
+    return at and not _is_half_made(folder)
+
+
+def _is_half_made(folder: Path) -> bool:
+    """Whether `folder` is a worktree that a git which was killed did not make to its end."""
+    lock = git.run(folder, "rev-parse", "--path-format=absolute", "--git-path", "locked")
+    try:
+        return lock.returncode == 0 and Path(lock.stdout.strip()).read_text().strip() == _MAKING
+    except OSError:
+        return False
+
+
+def _add(root: Path, folder: Path, commit: str) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        # Forced, for it may be known from before, and gone; twice, for it may be locked, too.
+        forced = ("--force", "--force", "--detach")
+        git.require(root, "worktree", "add", *forced, str(folder), commit)
+    except BaseException:
+        if folder.exists():
+            with contextlib.suppress(UserError, OSError):
+                _remove(root, folder)
+        raise
+
+
+def _remove(root: Path, folder: Path) -> None:
+    """Without a trace in the clone. Raises UserError where git has it locked."""
+    known = f"worktree {folder.resolve()}" in git.require(root, "worktree", "list", "--porcelain")
+    if folder.exists() and not (known and (folder / ".git").exists()):
+        shutil.rmtree(folder)  # no worktree: the clone was moved, or somebody cleaned up
+    if known:
+        # Forced twice, where nobody but git locked it: one scripts/bench runs in a tree at a time.
+        force = ["--force"] * (2 if _is_half_made(folder) else 1)
+        git.require(root, "worktree", "remove", *force, str(folder))
+
+
+def _remove_all_but_newest(folder: Path, kept: int) -> None:
+    others = [one for one in folder.parent.iterdir() if _OURS.fullmatch(one.name) and one != folder]
+    by_use = sorted(others, key=lambda one: one.stat().st_mtime, reverse=True)
+    for old in by_use[kept - 1 :]:
+        with contextlib.suppress(UserError, OSError):  # it takes room, and does no other harm
+            _remove(folder, old)

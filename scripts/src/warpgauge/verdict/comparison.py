@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a comparison found, for every format of output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from warpgauge.records.model import Clock, Record
+from warpgauge.statistics.log_ratios import ALPHA
+from warpgauge.system.errors import ExitStatus
+
+# How the notes begin that say how it was measured; a pair may be another project's programs.
+SCREENED = "Screened against the baseline: "
+IN_TURNS = "Measured in turns"
+
+
+class Outcome(Enum):
+    """What is said of one benchmark."""
+
+    REGRESSION = "REGRESSION"
+    IMPROVED = "IMPROVED"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    INVALID = "INVALID"
+    ERROR = "ERROR"
+    MISSING = "MISSING"
+    NEW = "NEW"
+    PASS = "PASS"
+
+
+class Evidence(Enum):
+    """What a verdict rests on."""
+
+    NONE = "none"  # nothing was compared
+    SCREENED = "screened"  # against the sessions of a baseline
+    PAIRED = "paired"  # base and candidate in alternating processes on one GPU
+
+
+# Outcomes that leave a benchmark unmeasured or not comparable: never a pass.
+UNMEASURED = (Outcome.INCONCLUSIVE, Outcome.INVALID, Outcome.ERROR, Outcome.MISSING)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A relative change of time, 0.05 for 5 % slower, and the interval that holds the true one."""
+
+    ratio: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ResourceChange:
+    """Something that an operation takes and that differs: exact, for it carries no noise.
+
+    `key` is the counter's, or "kernel" for the name; `words` the same for a person; `before` and
+    `after` as a person reads them; `worse` whether more of it, or another kernel, is a fault.
+    """
+
+    key: str
+    words: str
+    before: str
+    after: str
+    worse: bool
+
+    def __str__(self) -> str:
+        return f"{self.words} {self.before} → {self.after}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One benchmark's outcome. Times are seconds an operation; None where there was none.
+
+    `p` is adjusted for the number of benchmarks judged together. A change counts from
+    `minimum_effect` and `noise_floor` on, and one of `detectable` is found nine times in ten.
+    `by_time` is what the time alone says where resources made it a regression.
+    `accepted` is a policy's reason why a change does not count: it is expected, or under the
+    policy's minimum effect. `counters` are the candidate's. Ratios are fractions.
+    """
+
+    name: str
+    outcome: Outcome
+    clock: Clock
+    baseline_seconds: float | None = None
+    candidate_seconds: float | None = None
+    change: Change | None = None
+    p: float | None = None
+    minimum_effect: float | None = None
+    noise_floor: float | None = None
+    detectable: float | None = None
+    evidence: Evidence = Evidence.NONE
+    processes: tuple[int, int] | None = None  # of the baseline and the candidate
+    reason: str = ""
+    by_time: Outcome | None = None
+    accepted: str = ""
+    resources: tuple[ResourceChange, ...] = ()
+    counters: Mapping[str, float] = field(default_factory=dict)
+    baseline_counters: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def family(self) -> str:
+        return self.name.split("/", 1)[0]
+
+    @property
+    def sought(self) -> float | None:
+        """The change that is to be found: the minimum effect lies at half of it."""
+        return None if self.minimum_effect is None else 2.0 * self.minimum_effect
+
+    @property
+    def undecided(self) -> bool:
+        """Neither changed, nor surely unchanged by what is to be found: more processes tell.
+
+        Surely means that the interval ends short of three quarters of it. Were that all of it, each
+        fortieth true change would end short by chance, and get no second look.
+        """
+        if self.outcome is not Outcome.PASS or self.change is None or self.sought is None:
+            return self.outcome is Outcome.INCONCLUSIVE
+        surely = 0.75 * self.sought
+        return self.change.high >= surely or self.change.low <= -surely
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        """What likely made a change, an accepted one too: the resources that differ, in words."""
+        changed = self.outcome in (Outcome.REGRESSION, Outcome.IMPROVED) or bool(self.accepted)
+        return tuple(map(str, self.resources)) if changed else ()
+
+
+@dataclass(frozen=True)
+class ContextDifference:
+    """One thing that the two sides' contexts say differently."""
+
+    key: str
+    baseline: str
+    candidate: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two records, compared. `refusal` says why nothing could be, if so.
+
+    `beside` is the full hash of the commit that was measured in turns with the candidate where the
+    baseline's own was not, as `scripts/bench --confirm-beside` asks; else empty.
+    """
+
+    baseline: Record
+    candidate: Record
+    verdicts: tuple[Verdict, ...]
+    notes: tuple[str, ...] = ()
+    differences: tuple[ContextDifference, ...] = ()
+    refusal: str | None = None
+    alpha: float = ALPHA
+    beside: str = ""
+
+    def count(self, *outcomes: Outcome) -> int:
+        return sum(verdict.outcome in outcomes for verdict in self.verdicts)
+
+    @property
+    def exit_status(self) -> ExitStatus:
+        """A regression outranks whatever else was not measured."""
+        if self.count(Outcome.REGRESSION):
+            return ExitStatus.REGRESSION
+        if self.refusal is not None or self.count(*UNMEASURED):
+            return ExitStatus.NOT_MEASURED
+        return ExitStatus.OK
+
+
+def is_accepted(verdict: Verdict) -> bool:
+    """Whether a policy says that what changed here does not count."""
+    return bool(verdict.accepted) and verdict.outcome is Outcome.PASS
+
+
+def how_measured(comparison: Comparison) -> str:
+    """The note on screening and confirming, or on a pair; empty where there is none."""
+    return next((one for one in comparison.notes if one.startswith((SCREENED, IN_TURNS))), "")

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a comparison was asked for, beside its two sides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from warpgauge.statistics.log_ratios import ALPHA
+from warpgauge.verdict.override import Allowance
+from warpgauge.verdict.policy import MinimumEffect, Policy
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms that two sides are judged on.
+
+    `filter` is a regular expression as `Request` reads it. `minimum_effect` (a fraction) goes
+    before that of the `policy` and before the table in `kinship`. `alpha` is the chance that
+    unchanged code shows any false alarm. With `fail_on_resources` a benchmark that takes more
+    regresses whatever its time. `allow` names what is compared although it is forbidden. `today`
+    decides which of the policy's entries have expired, and whether a baseline is old.
+    """
+
+    filter: str | None = None
+    minimum_effect: float | None = None
+    alpha: float = ALPHA
+    fail_on_resources: bool = False
+    allow: frozenset[Allowance] = frozenset()
+    policy: Policy | None = None
+    today: date = date.min
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a policy without a day: none of its entries would ever expire."""
+        if self.policy is not None and self.policy.expected and self.today == date.min:
+            raise ValueError("a policy that expects changes needs the day")
+
+    def asked_effect(self, name: str) -> float | None:
+        """The minimum effect that somebody named for this benchmark; None leaves it to the rule."""
+        entry = self.policy_effect(name)
+        return self.minimum_effect if entry is None else entry.fraction
+
+    def policy_effect(self, name: str) -> MinimumEffect | None:
+        """The policy's entry that names it, unless what was asked for goes before."""
+        if self.minimum_effect is not None or self.policy is None:
+            return None
+        return self.policy.minimum_effect(name)

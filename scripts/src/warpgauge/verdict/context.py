@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What two contexts forbid, what makes a smaller change no news, and what is merely told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
+
+from warpgauge.records.model import Clock, Record, Session, Source
+from warpgauge.system.text import inert, quoted
+from warpgauge.verdict.comparison import ContextDifference
+from warpgauge.verdict.incompatibility import Objection, reason, standing
+from warpgauge.verdict.override import Allowance
+
+_NOTHING: frozenset[Allowance] = frozenset()
+
+# What moves times by itself, so that two sessions of one GPU are less near when it differs.
+_SOFTWARE = ("driver_version", "cuda_driver_version", "runtime_version")
+WIDENING_KEYS: Mapping[Clock, tuple[str, ...]] = MappingProxyType(
+    {
+        Clock.DEVICE: _SOFTWARE,
+        Clock.HOST: (*_SOFTWARE, "cpu_model", "num_cpus", "kernel_release"),
+    }
+)
+
+# The folder of another project's programs (scripts/beside), which need not say how they were built.
+PROGRAMS = "programs"
+
+# The build folder of another project, and where its baselines lie (scripts/bench --build-dir).
+BUILD_DIR, BASELINES = "build_dir", "baselines"
+
+# What may explain a change, in the order it is shown in.
+TOLD_KEYS = (
+    PROGRAMS,
+    "driver_version",
+    "cuda_driver_version",
+    "runtime_version",
+    "cublas_version",
+    "nvcc_version",
+    "host_compiler",
+    "flags",
+    "library_version",
+    "library_build_type",
+    "cpu_model",
+    "kernel_release",
+    "num_cpus",
+    "cpu_scaling_enabled",
+    "ecc",
+    "power_limit_watts",
+    "sm_clock_target_hz",
+    "max_sm_clock_hz",
+    "processes",
+    "commit",
+    "dirty",
+)
+
+# Numbers that binaries and nvidia-smi write with different digits, and the key of such a number in
+# older baselines.
+_NUMBERS = frozenset(("power_limit_watts", "sm_clock_target_hz"))
+_FORMER_KEYS = {"power_limit_watts": "power_limit_w"}
+
+# SM clocks come in steps of 15 MHz, which is 0.76 % of 1.98 GHz: more than this is another setting.
+_SAME_CLOCK = 0.005
+
+
+def refusal(
+    baseline: Record, candidate: Record, allow: Collection[Allowance] = _NOTHING
+) -> str | None:
+    """Why nothing of these two may be compared, as a sentence, or None."""
+    found = standing(objections(baseline, candidate), allow)
+    if not found:
+        return None
+    told = reason(found)
+    return f"{told[0].upper()}{told[1:]}."
+
+
+def objections(baseline: Record, candidate: Record) -> tuple[Objection, ...]:
+    """What forbids every comparison of these two, allowed or not; one for each allowance."""
+    found = (*_other_gpu(baseline, candidate), *_unfit(baseline, candidate))
+    first = {one.allowance: one for one in reversed(found)}
+    return tuple(first[allowance] for allowance in dict.fromkeys(one.allowance for one in found))
+
+
+def same_model(
+    baseline: Record, candidate: Session, allow: Collection[Allowance] = _NOTHING
+) -> list[Session]:
+    """The baseline's sessions on the candidate's GPU model; if none and allowed, all of them.
+
+    A plain file may leave its GPU unsaid, and then meets every session.
+    """
+    same = [
+        session
+        for session in baseline.sessions.values()
+        if session.gpu_name == candidate.gpu_name
+        or (session.gpu_name is None and baseline.source is Source.GOOGLE_BENCHMARK)
+        or (candidate.gpu_name is None and "warpgauge_format" not in candidate.context)
+    ]
+    if not same and Allowance.GPU_MODEL in allow:
+        return list(baseline.sessions.values())
+    return same
+
+
+def same_clock(
+    reference: Session,
+    candidate: Session,
+    clock: Clock,
+    allow: Collection[Allowance] = _NOTHING,
+) -> bool:
+    """Whether times of `clock` were taken at one SM clock, or need not; a silent side was."""
+    if clock is not Clock.DEVICE or Allowance.SM_CLOCK in allow:
+        return True
+    one, other = reference.sm_clock_target_hz, candidate.sm_clock_target_hz
+    if one is None or other is None:
+        return True
+    return abs(one - other) <= _SAME_CLOCK * max(one, other)
+
+
+def _other_gpu(baseline: Record, candidate: Record) -> list[Objection]:
+    models = _listed({_gpu(one) for one in baseline.sessions.values()})
+    return [
+        Objection(
+            Allowance.GPU_MODEL,
+            f"the candidate was measured on {_gpu(session)} and the baseline on {models}",
+            ", and times of different GPU models say nothing about the code",
+        )
+        for session in candidate.sessions.values()
+        if not same_model(baseline, session)
+    ]
+
+
+def _unfit(baseline: Record, candidate: Record) -> list[Objection]:
+    found = []
+    for side, record in (("baseline", baseline), ("candidate", candidate)):
+        for session in record.sessions.values():
+            build = session.context.get("build_type")
+            ours = record.source is not Source.GOOGLE_BENCHMARK and PROGRAMS not in session.context
+            if build is None and ours:
+                fact = f"the {side} does not say how it was built"
+            elif build not in (None, "Release"):
+                fact = f"the {side} is a build of type {quoted(build)}"
+            else:
+                continue
+            found.append(Objection(Allowance.BUILD_TYPE, fact, ", and only Release counts"))
+    for session in baseline.sessions.values():
+        if work := session.context.get("inject"):
+            fact = f"the baseline was measured with injected extra work ({inert(work)})"
+            found.append(Objection(Allowance.INJECTION, fact, "; record it again without"))
+    return found
+
+
+def _gpu(session: Session) -> str:
+    return inert(session.gpu_name or "no GPU")
+
+
+def _listed(words: Iterable[str]) -> str:
+    return " and ".join(sorted(words))
+
+
+def differences(
+    reference: Session, candidate: Session, keys: Iterable[str] = TOLD_KEYS
+) -> tuple[ContextDifference, ...]:
+    """Those of `keys` that both sides give and give differently."""
+    found = []
+    for key in keys:
+        before, after = _value(reference, key), _value(candidate, key)
+        if before is not None and after is not None and not _same(key, before, after):
+            found.append(ContextDifference(key, before, after))
+    return tuple(found)
+
+
+def _value(session: Session, key: str) -> str | None:
+    return session.context.get(key, session.context.get(_FORMER_KEYS.get(key, "")))
+
+
+def _same(key: str, one: str, other: str) -> bool:
+    if key in _NUMBERS:
+        try:
+            return float(one) == float(other)
+        except ValueError:
+            pass
+    return one == other

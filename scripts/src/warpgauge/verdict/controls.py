@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the host's own controls say of the machine: how far it moved from one side to the other.
+
+The family `host` uses no GPU: memory copies, clock reads, thread wake-ups. Where these differ
+between the sides, a neighbour on the machine or another machine did it, and the same happens to
+every other time that the host's clock takes. Such a change is not the code's. Its file sync waits
+for storage, which nothing else does: it is shown with them and says nothing of the others.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from warpgauge.records.counters import HOST_CLOCK
+from warpgauge.records.model import Row
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.verdict.pairing import Pairing
+
+FAMILY = "host"
+
+# A row with this counter moves memory; so do half of the controls.
+_MEMORY = "bytes_per_second"
+
+# Waits for storage, whose times move by more than any call's.
+_STORAGE = "host/file_sync"
+
+# Makes a median absolute deviation the standard deviation of a normal sample, and that of a mean
+# the one of a median (Rousseeuw and Croux 1993): one bad process moves neither.
+_NORMAL, _MEDIAN = 1.4826, 1.2533
+
+
+@dataclass(frozen=True)
+class Movement:
+    """A control between a session and the candidate: log ratios, without sign.
+
+    `seen` is the difference of its medians, `log_ratio` how far it may have moved given its noise.
+    """
+
+    name: str
+    seen: float
+    log_ratio: float
+
+
+# The control that moved most, by the session it was compared with.
+Movements = Mapping[str, Movement]
+
+
+@dataclass(frozen=True)
+class Controls:
+    """The movements of controls that copy memory, and of those that do not."""
+
+    memory: Movements
+    calls: Movements
+
+    def of(self, row: Row) -> Movements:
+        """The controls' word on a row of the host's clock: copies by copies, calls by calls."""
+        return self.memory if _MEMORY in row.counters else self.calls
+
+
+NO_CONTROLS = Controls({}, {})
+
+
+def is_control(one: Row | Verdict) -> bool:
+    """Whether this is a control, or what was found of one that both sides measured.
+
+    A plain Google Benchmark file may call a benchmark of its own so: that one lacks the counter.
+    """
+    return one.family == FAMILY and bool(one.counters.get(HOST_CLOCK))
+
+
+def judged(comparison: Comparison) -> int:
+    """How many benchmarks there are, new ones and the host's controls not counted."""
+    rest = comparison.count(Outcome.NEW) + sum(map(is_quiet, comparison.verdicts))
+    return len(comparison.verdicts) - rest
+
+
+def is_quiet(verdict: Verdict) -> bool:
+    """A control that was measured on both sides; one that failed or is gone is a fault."""
+    return is_control(verdict) and verdict.outcome is Outcome.PASS
+
+
+def controls(pairings: Sequence[Pairing]) -> Controls:
+    """What every control says that both sides measured, but the one of storage."""
+    mine = [one for one in pairings if is_control(one.candidate) and one.candidate.name != _STORAGE]
+    return Controls(
+        memory=_largest(one for one in mine if _MEMORY in one.candidate.counters),
+        calls=_largest(one for one in mine if _MEMORY not in one.candidate.counters),
+    )
+
+
+def _largest(mine: Iterable[Pairing]) -> Movements:
+    largest: dict[str, Movement] = {}
+    for one in mine:
+        for session in one.references:
+            moved = _movement(one, session.key)
+            known = largest.get(session.key)
+            if known is None or moved.log_ratio > known.log_ratio:
+                largest[session.key] = moved
+    return largest
+
+
+def _movement(one: Pairing, session: str) -> Movement:
+    """Difference of the medians plus two standard errors of it."""
+    sides = [
+        [math.log(time) for time in times]
+        for times in (
+            one.baseline.process_medians[session],
+            one.candidate.process_medians[one.session.key],
+        )
+    ]
+    base, cand = (statistics.median(logs) for logs in sides)
+    error = math.sqrt(sum(_variance(logs) for logs in sides))
+    seen = abs(cand - base)
+    return Movement(one.candidate.name, seen, seen + 2.0 * error)
+
+
+def _variance(logs: Sequence[float]) -> float:
+    """Of the median of these."""
+    middle = statistics.median(logs)
+    deviation = statistics.median(abs(log - middle) for log in logs)
+    return (_MEDIAN * _NORMAL * deviation) ** 2 / len(logs)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why the times of a row are no result: what the engine saw of the GPU or of the benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from warpgauge.records.counters import (
+    BEYOND_CEILING,
+    GPUS_AT_ONCE,
+    HOST_NODES,
+    L2_SET_ASIDE,
+    OTHER_PROCESSES,
+    SM_CLOCK,
+    THROTTLED,
+)
+from warpgauge.records.model import Clock, Record, Row, Session
+from warpgauge.records.sessions import newest_last
+from warpgauge.system.text import plural, quantity
+from warpgauge.verdict.incompatibility import Objection
+from warpgauge.verdict.override import Allowance
+
+# NVML's nvmlClocksEventReasons (nvml.h), those that lower the clock of a busy GPU. Hardware
+# slowdown is set beside what caused it, and says nothing more then.
+_SLOWDOWN = 0x08
+_REASONS = {
+    0x02: "application clocks",
+    0x04: "power cap",
+    0x10: "sync boost",
+    0x20: "temperature",
+    0x40: "temperature, by hardware",
+    0x80: "power brake",
+}
+
+_THEN = ", then measure again"
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """What was wrong, and what to do about it before measuring again."""
+
+    fault: str
+    remedy: str
+
+
+def of(row: Row, sessions: Mapping[str, Session]) -> Disturbance | None:
+    """What makes the times of `row`, measured in some of `sessions`, no result; None if nothing."""
+    found = _all(row, sessions).values()
+    if not found:
+        return None
+    faults, remedies = zip(*((one.fault, one.remedy) for one in found), strict=True)
+    return Disturbance(" and ".join(faults), f"{', '.join(remedies)}{_THEN}")
+
+
+def objections(sides: Mapping[str, tuple[Record, Row | None]]) -> tuple[Objection, ...]:
+    """What forbids to compare one benchmark, each side named by its key in `sides`."""
+    return tuple(
+        Objection(allowance, f"{side}: {one.fault}", f": {one.remedy}{_THEN}")
+        for side, (record, row) in sides.items()
+        if row is not None
+        for allowance, one in _all(row, record.sessions).items()
+    )
+
+
+def _all(row: Row, sessions: Mapping[str, Session]) -> dict[Allowance, Disturbance]:
+    """Each disturbance by what --allow calls it; its remedy without the measuring again."""
+    found: dict[Allowance, Disturbance] = {}
+    if row.error is not None:
+        return found
+    at_once = max((_gpus_at_once(sessions[key]) for key in row.process_medians), default=1)
+    if at_once > 1 and _shares_the_host(row):
+        fault = f"{at_once} GPUs were measured at once, which share CPU, host memory and bus"
+        found[Allowance.PARALLEL] = Disturbance(fault, "leave out --parallel")
+    for counter, (allowance, fault_of, remedy) in _SEEN.items():
+        if row.counters.get(counter, 0.0) > 0.0:
+            found[allowance] = Disturbance(fault_of(row, sessions), remedy)
+    return found
+
+
+def _gpus_at_once(session: Session) -> int:
+    told = session.context.get(GPUS_AT_ONCE, "")
+    return int(told) if told.isascii() and told.isdigit() and len(told) < 9 else 1
+
+
+def _shares_the_host(row: Row) -> bool:
+    """Whether the host decides about the time, or may: what launches no kernel copies."""
+    return row.clock is Clock.HOST or row.counters.get("kernels") == 0.0
+
+
+def _lowered(row: Row, sessions: Mapping[str, Session]) -> str:
+    """``the SM clock was lowered to 1.620 GHz of 1.980 GHz in 7 of 7 processes (power cap)``."""
+    words = ["the SM clock was lowered"]
+    if (hz := row.counters.get(SM_CLOCK)) is not None:
+        words.append(f"to {quantity(hz, 'Hz')}")
+        newest = newest_last(sessions[key] for key in row.process_medians)[-1]
+        if (target := newest.sm_clock_target_hz) is not None:
+            words.append(f"of {quantity(target, 'Hz')}")
+    # A single one may be a plain file's, whose times are repetitions.
+    if (count := int(row.counters[THROTTLED])) > 1:
+        total = max(len(times) for times in row.process_medians.values())
+        words.append(f"in {count} of {total} processes")
+    if told := reasons(int(row.counters.get("clock_event_reasons", 0.0))):
+        words.append(f"({told})")
+    return " ".join(words)
+
+
+def reasons(mask: int) -> str:
+    """Why the driver lowers the clock, by NVML's mask of reasons; "" for no such reason."""
+    known = [words for bit, words in _REASONS.items() if mask & bit]
+    return ", ".join(known or (["hardware slowdown"] if mask & _SLOWDOWN else []))
+
+
+def _others(row: Row, _: Mapping[str, Session]) -> str:
+    others = int(row.counters[OTHER_PROCESSES])
+    return f"{plural(others, 'other process', 'other processes')} used the GPU"
+
+
+def _set_aside(row: Row, _: Mapping[str, Session]) -> str:
+    kept = f"{row.counters[L2_SET_ASIDE] / 2**20:.3g} MiB"
+    return f"{kept} of the L2 were set aside for persisting accesses, so that it was not cold"
+
+
+def _host_nodes(row: Row, _: Mapping[str, Session]) -> str:
+    count = plural(int(row.counters[HOST_NODES]), "host function")
+    return f"its captured graph holds {count}, which take the host's time and not the GPU's"
+
+
+def _beyond_ceiling(row: Row, _: Mapping[str, Session]) -> str:
+    times = f"{row.counters[BEYOND_CEILING]:.3g} times"
+    return f"an operation claims {times} what this GPU was measured to reach"
+
+
+_FaultOf = Callable[[Row, Mapping[str, Session]], str]
+
+# By the counter that tells of it, above 0.
+_SEEN: Mapping[str, tuple[Allowance, _FaultOf, str]] = {
+    THROTTLED: (Allowance.THROTTLED, _lowered, "let the GPU cool or lift the power limit"),
+    OTHER_PROCESSES: (Allowance.OTHER_PROCESSES, _others, "end what else uses the GPU"),
+    L2_SET_ASIDE: (
+        Allowance.L2_SET_ASIDE,
+        _set_aside,
+        "set cudaLimitPersistingL2CacheSize to 0 and use no access policy window",
+    ),
+    HOST_NODES: (
+        Allowance.HOST_NODES,
+        _host_nodes,
+        "take host functions out of what is captured, or let the host's clock time it",
+    ),
+    BEYOND_CEILING: (
+        Allowance.BEYOND_CEILING,
+        _beyond_ceiling,
+        "correct the bytes and flops that it states, or the work that it leaves out",
+    ),
+}
+
+# What --allow calls all that makes the times of a row, and its rates, no result.
+ALLOWANCES = frozenset((Allowance.PARALLEL, *(allowance for allowance, _, _ in _SEEN.values())))

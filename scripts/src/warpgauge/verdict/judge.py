@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rule that turns two records into a verdict a benchmark. Pure; scripts/README.md explains it.
+
+The unit is the median of one process, on a log scale. A benchmark has changed when chance does not
+explain the difference (`screening`, or `pairs` where both sides ran in alternation), when it is as
+large as the minimum effect (`kinship`), and larger than the benchmark's own noise floor.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from warpgauge.records.benchmark_filter import Request
+from warpgauge.records.model import Record
+from warpgauge.records.sessions import are_paired, newest_last
+from warpgauge.verdict import (
+    context,
+    context_notes,
+    notes,
+    outcomes,
+    override_notes,
+    paired_tests,
+    policy_effects,
+    screening,
+    staleness,
+)
+from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome, Verdict
+from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.controls import controls
+from warpgauge.verdict.pairing import Pairing, harmless_skips, pair
+from warpgauge.verdict.rules import Confirming, Screening
+
+_DEFAULT = Terms()
+
+
+def judge(baseline: Record, candidate: Record, terms: Terms = _DEFAULT) -> Comparison:
+    """Compare two records. Raises UserError for a filter that is no regular expression."""
+    request = Request(terms.filter, candidate, baseline)
+    everything = list({**baseline.rows, **candidate.rows})
+    asked = request.covered(everything)
+    harmless = {row.name: row for row in harmless_skips(baseline, candidate)}
+    skipped = [harmless[name] for name in asked if name in harmless]
+    names = [name for name in asked if name not in harmless]
+    if terms.policy is not None:
+        terms.policy.require_quick([*names, *request.left_out])
+    refusal = context.refusal(baseline, candidate, terms.allow)
+    if refusal is not None:
+        refused = tuple(_refused(baseline, candidate, name, refusal) for name in names)
+        return Comparison(baseline, candidate, refused, refusal=refusal, alpha=terms.alpha)
+
+    pairings, unpaired = pair(baseline, candidate, names, terms.allow)
+    if are_paired(baseline, candidate):
+        pairings, lonely = paired_tests.split(pairings)
+        unpaired += lonely
+        tests = paired_tests.compare(pairings)
+        rule: Screening = Confirming(terms)
+    else:
+        tests = screening.screen(baseline, candidate, pairings)
+        rule = Screening(terms, controls(pairings))
+    judged = outcomes.judged(pairings, tests, rule)
+    verdicts = {verdict.name: verdict for verdict in (*unpaired, *judged)}
+    met, unasked = list(zip(pairings, judged, strict=True)), len(everything) - len(asked)
+    comparison = Comparison(
+        baseline,
+        candidate,
+        tuple(verdicts[name] for name in names),
+        notes=(
+            *override_notes.of(baseline, candidate, names, terms.allow),
+            *notes.of(baseline, candidate, met, request, unasked, rule.moved),
+            *notes.of_skips(skipped),
+            *context_notes.notes(pairings),
+            *staleness.notes(baseline, candidate, terms.today),
+        ),
+        differences=_differences(pairings),
+        refusal=_nothing_in_common(baseline, candidate, names, request),
+        alpha=terms.alpha,
+    )
+    return _under_policy(comparison, terms, request)
+
+
+def _under_policy(comparison: Comparison, terms: Terms, request: Request) -> Comparison:
+    """With what the policy accepts and requires; a part of the suite need not have all of it."""
+    if terms.policy is None or comparison.refusal is not None:
+        return comparison
+    names = [verdict.name for verdict in comparison.verdicts]
+
+    def asked(pattern: str) -> bool:
+        """For more than what the suite left out alone."""
+        if request.filters:
+            return False
+        search = re.compile(pattern).search
+        return not any(map(search, request.left_out)) or any(map(search, names))
+
+    found = policy_effects.apply(
+        terms.policy,
+        comparison.verdicts,
+        asked,
+        terms.today,
+        resources_fail=terms.fail_on_resources,
+    )
+    told = (*found.notes, *comparison.notes)
+    return replace(comparison, verdicts=found.verdicts, notes=told)
+
+
+def _refused(baseline: Record, candidate: Record, name: str, reason: str) -> Verdict:
+    row = candidate.rows.get(name) or baseline.rows[name]
+    return Verdict(name, Outcome.INVALID, row.clock, reason=reason)
+
+
+def _nothing_in_common(
+    baseline: Record, candidate: Record, names: Sequence[str], request: Request
+) -> str | None:
+    if any(name in baseline.rows and name in candidate.rows for name in names):
+        return None
+    asked = f" among those that the filter {request.filters} asks for" if request.filters else ""
+    return f"The two sides have no benchmark in common{asked}, so nothing was compared."
+
+
+def _differences(pairings: Sequence[Pairing]) -> tuple[ContextDifference, ...]:
+    """Against the newest session that the candidate was compared with."""
+    if not pairings:
+        return ()
+    used = {session.key: session for one in pairings for session in one.references}
+    return context.differences(newest_last(used.values())[-1], pairings[-1].session)

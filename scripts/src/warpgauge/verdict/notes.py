@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a reader must know to weigh a comparison, one sentence each."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from warpgauge.records.benchmark_filter import Request
+from warpgauge.records.counters import LEFT_OUT, RESOURCES_VARY
+from warpgauge.records.model import Clock, Record, Row, Source
+from warpgauge.system.text import inert, listed, percent, plural
+from warpgauge.verdict import detectable_effect
+from warpgauge.verdict.comparability import SIBLING_LATENCY, Kin
+from warpgauge.verdict.comparison import Outcome, Verdict
+from warpgauge.verdict.controls import Controls
+from warpgauge.verdict.pairing import Pairing
+from warpgauge.verdict.resource_changes import KERNEL
+from warpgauge.verdict.screening import ASSUMED_PROCESS_SD
+
+# A control that moved less is the usual weather of a shared machine.
+_TOLD_MOVEMENT = 0.10
+
+
+def of(
+    baseline: Record,
+    candidate: Record,
+    judged: Sequence[tuple[Pairing, Verdict]],
+    request: Request,
+    unasked: int,
+    moved: Controls,
+) -> tuple[str, ...]:
+    """The notes of a comparison, the weightiest first."""
+    notes = [
+        *_injection(candidate),
+        *_contradicted(judged),
+        *_siblings(judged),
+        *_single_process(baseline, candidate, judged),
+        *_several_sessions(candidate),
+        *_left_out(judged),
+        *_varying(judged),
+        *_resources(judged),
+        *_host(judged, moved),
+    ]
+    if unasked:
+        them = "was" if unasked == 1 else "were"
+        notes.append(f"{plural(unasked, 'benchmark')} {them} not asked for ({request.limits}).")
+    return tuple(notes)
+
+
+def of_skips(skipped: Sequence[Row]) -> tuple[str, ...]:
+    """What was not measured, and was not expected to be."""
+    if not skipped:
+        return ()
+    reasons = dict.fromkeys(inert(row.error or "") for row in skipped)
+    them = "was" if len(skipped) == 1 else "were"
+    return (
+        f"{plural(len(skipped), 'benchmark')} of which the baseline has no time {them} not "
+        f"measured ({listed([row.name for row in skipped])}): {'; '.join(reasons)}.",
+    )
+
+
+def _host(judged: Sequence[tuple[Pairing, Verdict]], moved: Controls) -> list[str]:
+    """The control that differed most between the sides, where that is worth a sentence."""
+    everything = [*moved.memory.items(), *moved.calls.items()]
+    key, most = max(everything, key=lambda one: one[1].seen, default=("", None))
+    if most is None or math.expm1(most.seen) < _TOLD_MOVEMENT:
+        return []
+    seen, limit = (percent(math.expm1(one), sign=False) for one in (most.seen, most.log_ratio))
+    pairing = next(one for one, _ in judged if one.candidate.name == most.name)
+    return [
+        f"The host was not the same on both sides: {inert(most.name)} moved by {seen}"
+        f"{_since(pairing, key)} (its median; with its noise, up to {limit}). Times of the host "
+        "that changed no more say nothing of the code."
+    ]
+
+
+def _since(control: Pairing, key: str) -> str:
+    """From where a control moved, if that is elsewhere or not plain: another host explains much."""
+    session = next(one for one in control.references if one.key == key)
+    several = len(control.references) > 1
+    where = ""
+    if session.boot_id != control.session.boot_id:
+        same = session.gpu_uuid is not None and session.gpu_uuid == control.session.gpu_uuid
+        where = ", of another boot" if same else ", of another machine"
+    whom = f"session {inert(key)}" if several else "the baseline"
+    return f" against {whom}{where}" if several or where else ""
+
+
+def _injection(candidate: Record) -> list[str]:
+    given = {s.context["inject"] for s in candidate.sessions.values() if s.context.get("inject")}
+    return [
+        f"The candidate was measured with injected extra work ({inert(one)})."
+        for one in sorted(given)
+    ]
+
+
+def _contradicted(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
+    """Rows whose summary somebody changed, or forgot to."""
+    notes = []
+    for side in ("baseline", "candidate"):
+        rows = [one.baseline if side == "baseline" else one.candidate for one, _ in judged]
+        names = [row.name for row in rows if row.contradicted]
+        if names:
+            notes.append(
+                f"The {side}'s real_time is not the median of its process_medians, as if the file "
+                f"had been edited, in {inert(names[0])}{_and_more(len(names))}; only "
+                "process_medians count."
+            )
+    return notes
+
+
+def _siblings(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
+    met = [
+        (one, verdict.minimum_effect or 0.0)
+        for one, verdict in judged
+        if one.kin is Kin.SIBLING
+        and one.candidate.clock is Clock.DEVICE
+        and one.session.gpu_name is not None
+    ]
+    if not met:
+        return []
+    gpu = inert(met[0][0].session.gpu_name or "GPU")
+    sessions = {session.key for one, _ in met for session in one.references}
+    effect = percent(min(effect for _, effect in met), sign=False)
+    latency = f"{1e9 * SIBLING_LATENCY:.0f} ns"
+    return [
+        f"This very {gpu} is not in the baseline: compared with {plural(len(sessions), 'session')} "
+        f"of its siblings, which differ without a cause, so only a change of device time of "
+        f"{effect} or of {latency}, whichever is more, could be seen; scripts/bench --against a "
+        "commit sees smaller ones."
+    ]
+
+
+def _single_process(
+    baseline: Record, candidate: Record, judged: Sequence[tuple[Pairing, Verdict]]
+) -> list[str]:
+    alone = {"baseline": False, "candidate": False}
+    seen: dict[Clock, list[float]] = {}
+    for one, verdict in judged:
+        base, cand = _alone(baseline, one, False), _alone(candidate, one, True)
+        alone["baseline"] |= base
+        alone["candidate"] |= cand
+        if base or cand:
+            seen.setdefault(verdict.clock, []).append(verdict.detectable or 0.0)
+    if not seen:
+        return []
+    least = {
+        clock: detectable_effect.least(statistics.median(sizes)) for clock, sizes in seen.items()
+    }
+    words = [f"of {clock.value} time {least[clock]}" for clock in Clock if clock in least]
+    mostly = ", ".join(words) if len(words) > 1 else next(iter(least.values()))
+    sides = [side for side, is_alone in alone.items() if is_alone]
+    who = "Both sides have" if len(sides) == len(alone) else f"The {sides[0]} side has"
+    return [
+        f"{who} a single process, which cannot tell how far the next would lie; a "
+        f"spread of {percent(ASSUMED_PROCESS_SD, sign=False)} is assumed, or that of all changes "
+        f"where it is more, and mostly {mostly} is sure to be seen."
+    ]
+
+
+def _alone(record: Record, one: Pairing, ours: bool) -> bool:
+    if record.source is Source.GOOGLE_BENCHMARK:
+        return True
+    if ours:
+        return len(one.candidate.process_medians[one.session.key]) < 2
+    return any(len(one.baseline.process_medians[session.key]) < 2 for session in one.references)
+
+
+def _several_sessions(candidate: Record) -> list[str]:
+    if len(candidate.sessions) < 2 or candidate.source is Source.GOOGLE_BENCHMARK:
+        return []
+    count = plural(len(candidate.sessions), "session")
+    return [f"The candidate holds {count}; the newest of each benchmark is judged."]
+
+
+def _left_out(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
+    """Processes whose times do not count, of either side."""
+    found = {
+        (row.name, side): (row.counters[LEFT_OUT], max(map(len, row.process_medians.values())))
+        for one, _ in judged
+        for side, row in (("baseline", one.baseline), ("candidate", one.candidate))
+        if row.counters.get(LEFT_OUT)
+    }
+    if not found:
+        return []
+    (name, side), (most, kept) = max(found.items(), key=lambda item: item[1][0])
+    return [
+        "The SM clock was lowered, or others used the GPU, in some processes; they do not count: "
+        f"{most:.0f} of {most + kept:.0f} of {inert(name)} ({side}){_and_more(len(found))}."
+    ]
+
+
+def _varying(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
+    names = [one.candidate.name for one, _ in judged if one.candidate.counters.get(RESOURCES_VARY)]
+    if not names:
+        return []
+    return [
+        f"Not every process of the candidate ran the same kernels, going by what they take: "
+        f"{inert(names[0])}{_and_more(len(names))}."
+    ]
+
+
+def _resources(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
+    """Benchmarks that take another amount of something in an unchanged time."""
+    found = [
+        (verdict.name, differences)
+        for _, verdict in judged
+        if verdict.outcome is Outcome.PASS
+        and (differences := [str(one) for one in verdict.resources if one.key != KERNEL])
+    ]
+    if not found:
+        return []
+    name, differences = found[0]
+    return [
+        f"Other resources in an unchanged time: {inert(name)} ({'; '.join(differences)})"
+        f"{_and_more(len(found))}."
+    ]
+
+
+def _and_more(count: int) -> str:
+    return f", and {plural(count - 1, 'more benchmark')}" if count > 1 else ""

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a test means for a benchmark: slower, faster, unable to tell, or none of these. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpgauge.records.model import Clock
+from warpgauge.statistics.log_ratios import Array, Estimates, Tested, Tests
+from warpgauge.system.text import inert, percent
+from warpgauge.verdict import detectable_effect
+from warpgauge.verdict.comparison import Change, Outcome, Verdict
+from warpgauge.verdict.controls import is_control
+from warpgauge.verdict.pairing import Pairing
+from warpgauge.verdict.resource_changes import resource_changes
+from warpgauge.verdict.rules import Screening
+
+Mask = NDArray[np.bool_]
+
+# INCONCLUSIVE: the interval leaves room for this many times the minimum effect, or the benchmark's
+# own noise where that is more (then only what is all but significant is left), and in any case for
+# more than twice these: beyond a fifth of device time, or a doubling of host time, nothing passes.
+_HIDING_ROOM = 2.0
+_MOST_NOISE = {Clock.DEVICE: 0.10, Clock.HOST: 0.50}
+
+# exp() of more overflows; no two times of a benchmark differ by e^700.
+_LARGEST_LOG = 700.0
+
+
+def judged(pairings: Sequence[Pairing], tests: Tests, rule: Screening) -> list[Verdict]:
+    """The verdicts of pairings, in their order."""
+    own = np.array([not is_control(one.candidate) for one in pairings], dtype=bool)
+    p = _adjusted(tests.estimates, own, rule)
+    seconds = np.exp(tests.baseline_log).tolist()
+    effects = [rule.minimum_effect(*one) for one in zip(pairings, seconds, strict=True)]
+    level = rule.terms.alpha / max(1, int(np.count_nonzero(own)))
+    detectable = tests.estimates.detectable(level, np.log1p(effects))
+    # What counts by itself, and not beside the others, may be one of many that changed.
+    alone = _counts(tests.by_themselves, own, rule, effects)
+    each = zip(pairings, tests.each(p, detectable), effects, alone.tolist(), strict=True)
+    verdicts = [_verdict(*one, rule) for one in each]
+    return [_gated(one) for one in verdicts] if rule.terms.fail_on_resources else verdicts
+
+
+def _adjusted(estimates: Estimates, own: Mask, rule: Screening) -> Array:
+    p = estimates.p
+    p[own] = rule.adjusted(p[own])
+    return p
+
+
+def _counts(estimates: Estimates, own: Mask, rule: Screening, effects: Sequence[float]) -> Mask:
+    """Which of them are changes that count."""
+    far = np.abs(estimates.log_ratio) >= estimates.noise_floor
+    large = np.abs(np.expm1(np.minimum(estimates.log_ratio, _LARGEST_LOG))) >= effects
+    return np.asarray(far & large & (_adjusted(estimates, own, rule) < rule.terms.alpha))
+
+
+def _verdict(
+    one: Pairing, tested: Tested, minimum_effect: float, counts_alone: bool, rule: Screening
+) -> Verdict:
+    outcome = _outcome(one, tested, minimum_effect, rule.terms.alpha)
+    detectable = max(minimum_effect, _fraction(tested.detectable))
+    changed = outcome in (Outcome.REGRESSION, Outcome.IMPROVED)
+    control = rule.explained(one, tested.log_ratio) if changed else None
+    reason = ""
+    if control is not None:
+        outcome = Outcome.INCONCLUSIVE
+        moved = percent(_fraction(control.log_ratio), sign=False)
+        reason = f"the host itself may have moved by {moved} ({inert(control.name)})"
+    elif outcome is Outcome.INCONCLUSIVE:
+        reason = f"too noisy: {detectable_effect.least(detectable)} would be seen"
+    elif outcome is Outcome.PASS and counts_alone and not is_control(one.candidate):
+        outcome = Outcome.INCONCLUSIVE
+        reason = "others changed as much, by chance or not: measure in several processes"
+    return Verdict(
+        one.candidate.name,
+        outcome,
+        one.candidate.clock,
+        baseline_seconds=math.exp(tested.baseline_log),
+        candidate_seconds=math.exp(tested.candidate_log),
+        change=Change(
+            _fraction(tested.log_ratio),
+            _fraction(tested.log_ratio - tested.half_width),
+            _fraction(tested.log_ratio + tested.half_width),
+        ),
+        p=tested.p,
+        minimum_effect=minimum_effect,
+        noise_floor=_fraction(tested.noise_floor),
+        detectable=detectable,
+        evidence=rule.evidence,
+        processes=(tested.baseline_processes, tested.candidate_processes),
+        reason=reason,
+        accepted=_accepted(one, tested, rule) if outcome is Outcome.PASS else "",
+        resources=resource_changes(one.baseline, one.candidate),
+        counters=one.candidate.counters,
+        baseline_counters=one.baseline.counters,
+    )
+
+
+def _accepted(one: Pairing, tested: Tested, rule: Screening) -> str:
+    """Why what would be a regression by the usual rule passes: a policy's larger minimum effect."""
+    policy, entry = rule.terms.policy, rule.terms.policy_effect(one.candidate.name)
+    if policy is None or entry is None:
+        return ""
+    usual = rule.usual_effect(one, math.exp(tested.baseline_log))
+    if _outcome(one, tested, usual, rule.terms.alpha) is not Outcome.REGRESSION:
+        return ""
+    if rule.explained(one, tested.log_ratio) is not None:
+        return ""
+    least = percent(entry.fraction, sign=False)
+    return inert(f"{entry.reason}; under {policy.name}'s minimum effect of {least}")
+
+
+def _gated(verdict: Verdict) -> Verdict:
+    """A regression where the operation takes more than it did, or runs another kernel."""
+    worse = any(change.worse for change in verdict.resources)
+    if not worse or verdict.outcome is Outcome.REGRESSION:
+        return verdict
+    reason = f"fails on its resources; by its time alone {verdict.outcome.value}"
+    return replace(verdict, outcome=Outcome.REGRESSION, by_time=verdict.outcome, reason=reason)
+
+
+def _outcome(one: Pairing, tested: Tested, minimum_effect: float, alpha: float) -> Outcome:
+    """Slower, faster, unable to tell, or none of these."""
+    if is_control(one.candidate):
+        return Outcome.PASS  # it says how the machine did, and nothing of the code
+    floor = _fraction(tested.noise_floor)
+    ratio = _fraction(tested.log_ratio)
+    if tested.p < alpha and abs(tested.log_ratio) >= tested.noise_floor:
+        if ratio >= minimum_effect:
+            return Outcome.REGRESSION
+        if ratio <= -minimum_effect:
+            return Outcome.IMPROVED
+    room = _HIDING_ROOM * max(minimum_effect, min(floor, _MOST_NOISE[one.candidate.clock]))
+    low, high = tested.log_ratio - tested.half_width, tested.log_ratio + tested.half_width
+    hides = _fraction(high) > room or _fraction(low) < -room
+    return Outcome.INCONCLUSIVE if hides else Outcome.PASS
+
+
+def _fraction(log_ratio: float) -> float:
+    return math.expm1(min(log_ratio, _LARGEST_LOG))

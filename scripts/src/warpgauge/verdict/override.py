@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exceptions that --allow names, one by one, to what forbids a comparison."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from enum import Enum
+
+from warpgauge.system.text import quoted
+
+
+class Allowance(Enum):
+    """What forbids a comparison, as the word of --allow and as what is then so all the same."""
+
+    word: str
+    although: str
+
+    GPU_MODEL = ("gpu-model", "the GPU models differ")
+    BUILD_TYPE = ("build-type", "a side is no Release build")
+    INJECTION = ("injection", "extra work was injected into the baseline")
+    SM_CLOCK = ("sm-clock", "device times were taken at different SM clocks")
+    THROTTLED = ("throttled", "the SM clock was lowered")
+    OTHER_PROCESSES = ("other-processes", "others used the GPU")
+    L2_SET_ASIDE = ("l2-set-aside", "part of the L2 was set aside for persisting accesses")
+    HOST_NODES = ("host-nodes", "host functions ran in what was timed on the device")
+    BEYOND_CEILING = ("beyond-ceiling", "it claims more than the GPU was measured to reach")
+    PARALLEL = ("parallel", "other GPUs of the machine were measured at the same time")
+    TIMING = ("timing", "one side was timed by the device's clock, the other by the host's")
+
+    def __init__(self, word: str, although: str) -> None:
+        self.word = word
+        self.although = although
+
+
+def add_argument(parser: argparse.ArgumentParser) -> None:
+    """Add --allow to a command; its value is a list of allowances, empty unless it is given."""
+    meanings = "; ".join(f"{one.word}: {one.although}" for one in Allowance)
+    parser.add_argument(
+        "--allow",
+        metavar="NAME",
+        type=_named,
+        action="append",
+        default=[],
+        help=f"compare although it is forbidden; may be given several times ({meanings})",
+    )
+
+
+def remedy(allowances: Iterable[Allowance]) -> str:
+    """How to compare all the same, for the end of a reason; each word once, in their own order."""
+    given = set(allowances)
+    options = " ".join(f"--allow {one.word}" for one in Allowance if one in given)
+    return f"{options} compares all the same"
+
+
+def _named(word: str) -> Allowance:
+    for one in Allowance:
+        if one.word == word:
+            return one
+    words = [one.word for one in Allowance]
+    raise argparse.ArgumentTypeError(
+        f"{quoted(word)} is no exception; give {', '.join(words[:-1])} or {words[-1]}"
+    )

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which times of the two sides meet; what is said of a benchmark whose times cannot."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from warpgauge.records.counters import FULL_SUITE, SOURCE_LINE
+from warpgauge.records.model import Clock, Record, Row, Session, Source
+from warpgauge.records.sessions import are_paired, newest_last
+from warpgauge.system.text import inert, quantity
+from warpgauge.verdict import disturbance
+from warpgauge.verdict.comparability import Kin, references
+from warpgauge.verdict.comparison import Outcome, Verdict
+from warpgauge.verdict.context import same_clock, same_model
+from warpgauge.verdict.incompatibility import Objection, reason, standing
+from warpgauge.verdict.override import Allowance
+
+# How the reason of a MISSING benchmark ends that simply is not there.
+GONE = ", but the candidate does not have it"
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """A benchmark that both sides measured, and the sessions of it to compare.
+
+    `session` is the candidate's; `references` are the nearest ones to it, by the kinship `kin`;
+    `known` are all that may be compared with it, and tell how far times move by themselves.
+    """
+
+    baseline: Row
+    candidate: Row
+    references: tuple[Session, ...]
+    known: tuple[Session, ...]
+    session: Session
+    kin: Kin
+
+
+def pair(
+    baseline: Record,
+    candidate: Record,
+    names: Iterable[str],
+    allow: Collection[Allowance] = frozenset(),
+) -> tuple[list[Pairing], list[Verdict]]:
+    """Pairings of `names`, and verdicts of those that cannot be paired."""
+    pairings: list[Pairing] = []
+    unpaired: list[Verdict] = []
+    matches = _Matches(baseline, candidate, allow)
+    whose = "base" if are_paired(baseline, candidate) else "baseline"
+    for name in names:
+        base, cand = baseline.rows.get(name), candidate.rows.get(name)
+        if cand is None or cand.error is not None or (base is not None and base.error is not None):
+            unpaired.append(_one_sided(name, base, cand, whose))
+        elif forbidden := standing(matches.objections(base, cand), allow):
+            unpaired.append(_invalid(cand, forbidden))
+        elif base is None:
+            unpaired.append(matches.new(cand))
+        else:
+            met = matches.of(base, cand)
+            pairings.append(Pairing(base, cand, met.references, met.known, met.session, met.kin))
+    return pairings, unpaired
+
+
+def harmless_skips(baseline: Record, candidate: Record) -> list[Row]:
+    """What the candidate's machine cannot run, and nobody expects of it.
+
+    A baseline does not where it has no such row; nor does one of warpgauge's own sides that
+    skipped it, too.
+    """
+    ours = {baseline.source, candidate.source} <= {Source.RUN, Source.BASELINE}
+    recorded = baseline.source is Source.BASELINE
+    found = []
+    for name, row in candidate.rows.items():
+        base = baseline.rows.get(name)
+        if row.skipped and (recorded if base is None else ours and base.skipped):
+            found.append(row)
+    return found
+
+
+def waived(
+    baseline: Record, candidate: Record, names: Iterable[str], allow: Collection[Allowance]
+) -> dict[Allowance, list[str]]:
+    """The benchmarks that each of `allow` let `pair` compare, in the order of `names`."""
+    found: dict[Allowance, list[str]] = {}
+    matches = _Matches(baseline, candidate, allow)
+    for name in names:
+        base, cand = baseline.rows.get(name), candidate.rows.get(name)
+        if cand is None or cand.error is not None or (base is not None and base.error is not None):
+            continue
+        objections = matches.objections(base, cand)
+        if not standing(objections, allow):
+            for allowance in {one.allowance for one in objections}:
+                found.setdefault(allowance, []).append(name)
+    return found
+
+
+def _invalid(row: Row, objections: Collection[Objection]) -> Verdict:
+    """Without the rates where they are no result either."""
+    disturbed = any(one.allowance in disturbance.ALLOWANCES for one in objections)
+    counters = {} if disturbed else row.counters
+    told = reason(objections)
+    return Verdict(row.name, Outcome.INVALID, row.clock, reason=told, counters=counters)
+
+
+def _one_sided(name: str, base: Row | None, cand: Row | None, whose: str) -> Verdict:
+    """The verdict of a benchmark that lacks a time on at least one side; `whose` the other is."""
+    if cand is not None and cand.error is not None:
+        # No rates of a row that failed, but where it is written, and of which suite.
+        kept = (SOURCE_LINE, FULL_SUITE)
+        told = {key: cand.counters[key] for key in kept if key in cand.counters}
+        known = base.counters if base is not None else {}
+        why = inert(cand.error)
+        return Verdict(
+            name, Outcome.ERROR, cand.clock, reason=why, counters=told, baseline_counters=known
+        )
+    if base is not None and base.error is not None:
+        reason = f"failed in the {whose}: {inert(base.error)}"
+        return Verdict(name, Outcome.ERROR, base.clock, reason=reason)
+    if base is not None:
+        return Verdict(name, Outcome.MISSING, base.clock, reason=f"in the {whose}{GONE}")
+    raise KeyError(name)
+
+
+@dataclass(frozen=True)
+class _Met:
+    """The sessions of a Pairing, and what forbids to compare them."""
+
+    references: tuple[Session, ...]
+    known: tuple[Session, ...]
+    session: Session
+    kin: Kin
+    objections: tuple[Objection, ...]
+
+
+class _Matches:
+    """Finds the sessions to compare; rows of one file share few combinations, so it remembers."""
+
+    def __init__(self, baseline: Record, candidate: Record, allow: Collection[Allowance]) -> None:
+        self._plain = Source.GOOGLE_BENCHMARK in (baseline.source, candidate.source)
+        self._newest = {s.key: i for i, s in enumerate(newest_last(candidate.sessions.values()))}
+        self._baseline, self._candidate, self._allow = baseline, candidate, allow
+        self._comparable = {
+            key: frozenset(session.key for session in same_model(baseline, cand))
+            for key, cand in candidate.sessions.items()
+        }
+        self._met: dict[tuple[tuple[str, ...], tuple[str, ...], Clock], _Met] = {}
+
+    def objections(self, base: Row | None, cand: Row) -> tuple[Objection, ...]:
+        """What forbids to compare these two rows, or to call the candidate's new; allowed or not.
+
+        Sessions that nobody may compare have no SM clock to object to.
+        """
+        sides = {"candidate": (self._candidate, cand), "baseline": (self._baseline, base)}
+        disturbed = disturbance.objections(sides)
+        if base is None:
+            return disturbed
+        timing = []
+        if base.clock is not cand.clock and not self._plain:
+            fact = f"timed by the {cand.clock.value} clock, in the baseline by the "
+            timing.append(Objection(Allowance.TIMING, f"{fact}{base.clock.value} clock"))
+        return (*timing, *disturbed, *self.of(base, cand).objections)
+
+    def new(self, row: Row) -> Verdict:
+        """The verdict of a benchmark that the baseline does not know."""
+        times = row.process_medians[max(row.process_medians, key=self._newest.__getitem__)]
+        seconds = statistics.median(times)
+        return Verdict(
+            row.name, Outcome.NEW, row.clock, candidate_seconds=seconds, counters=row.counters
+        )
+
+    def of(self, base: Row, cand: Row) -> _Met:
+        """Whom a row meets, of the candidate's sessions the newest."""
+        combination = (tuple(base.process_medians), tuple(cand.process_medians), cand.clock)
+        if combination not in self._met:
+            self._met[combination] = self._meet(*combination)
+        return self._met[combination]
+
+    def _meet(self, theirs: tuple[str, ...], ours: tuple[str, ...], clock: Clock) -> _Met:
+        key = max(ours, key=self._newest.__getitem__)
+        session = self._candidate.sessions[key]
+        everything = [self._baseline.sessions[one] for one in theirs]
+        objections = []
+        same = [one for one in everything if one.key in self._comparable[key]]
+        if not same:
+            fact = "the baseline has it from other GPU models only"
+            objections.append(Objection(Allowance.GPU_MODEL, fact))
+            same = everything if Allowance.GPU_MODEL in self._allow else []
+        known = [one for one in same if same_clock(one, session, clock)]
+        if same and not known:
+            objections.append(_other_clock(same, session))
+            known = [one for one in same if same_clock(one, session, clock, self._allow)]
+        chosen, kinship = references(known, session, clock)
+        nearness = Kin.UNKNOWN if self._plain else kinship
+        return _Met(tuple(chosen), tuple(known), session, nearness, tuple(objections))
+
+
+def _other_clock(references: Iterable[Session], session: Session) -> Objection:
+    targets = ({session.sm_clock_target_hz}, {one.sm_clock_target_hz for one in references})
+    ours, theirs = map(_clocks, targets)
+    fact = f"measured at an SM clock of {ours}, in the baseline of {theirs}"
+    return Objection(Allowance.SM_CLOCK, fact)
+
+
+def _clocks(targets: Iterable[float | None]) -> str:
+    return " and ".join(quantity(hz, "Hz") for hz in sorted(hz for hz in targets if hz is not None))

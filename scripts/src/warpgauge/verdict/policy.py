@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""baselines/policy.toml: which changes are too small, required or expected, as reviewed text.
+
+Patterns are Python's regular expressions, found anywhere in a benchmark's name; a leading ``-`` or
+``all`` means nothing more. Of several entries of a kind that match, the last one counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from warpgauge.files import toml_file
+from warpgauge.files.location import Place
+from warpgauge.records.model import Record, Source
+from warpgauge.records.sessions import are_paired
+from warpgauge.system.cpu_limit import SEARCH_LIMIT_S, cpu_limit
+from warpgauge.verdict.context import PROGRAMS
+from warpgauge.verdict.policy_entry import Entry, entries
+
+FILE_NAME = "policy.toml"
+
+
+@dataclass(frozen=True)
+class MinimumEffect:
+    """A change of `name`s that match below `fraction` fails nobody."""
+
+    number: int
+    pattern: re.Pattern[str]
+    fraction: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Required:
+    """At least one benchmark that matches must be measured."""
+
+    number: int
+    pattern: re.Pattern[str]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What matches may be slower by `fraction` up to and including the day `expires`.
+
+    With `resources` what it takes may have grown too.
+    """
+
+    number: int
+    pattern: re.Pattern[str]
+    fraction: float
+    reason: str
+    expires: date
+    resources: bool
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The entries of one file, in its order; `number` counts from 1 within a kind."""
+
+    path: Path
+    minimum_effects: tuple[MinimumEffect, ...] = ()
+    required: tuple[Required, ...] = ()
+    expected: tuple[Expected, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The file as people call it: ``baselines/policy.toml``."""
+        return "/".join(self.path.parts[-2:])
+
+    def minimum_effect(self, name: str) -> MinimumEffect | None:
+        """The entry that counts for this benchmark, of several the last; None: as everywhere."""
+        found = [one for one in self.minimum_effects if one.pattern.search(name)]
+        return found[-1] if found else None
+
+    def require_quick(self, names: Collection[str]) -> None:
+        """Raises UserError for a pattern that would take years to search in `names`."""
+        entries: list[tuple[str, MinimumEffect | Required | Expected]] = [
+            *(("minimum_effect", one) for one in self.minimum_effects),
+            *(("required", one) for one in self.required),
+            *(("expected", one) for one in self.expected),
+        ]
+        for kind, one in entries:
+            place = Place(self.path, f"{kind} entry {one.number}")
+            fault = place.error("'pattern' takes too long to search", "simplify it")
+            with cpu_limit(SEARCH_LIMIT_S, str(fault)):
+                for name in names:
+                    one.pattern.search(name)
+
+
+def find(baseline: Path) -> Path | None:
+    """The policy of a baseline, in the folder that holds the folders of baselines; None if none.
+
+    `baseline` is ``baselines/nvidia-h200`` or a file in it. A run file has no policy: do not ask.
+    """
+    there = baseline.resolve()
+    folder = there.parent if there.is_dir() else there.parent.parent
+    return folder / FILE_NAME if _is_there(folder / FILE_NAME) else None
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:  # it cannot be told: `load` says why
+        pass
+    return True
+
+
+def named_or_in(baselines: Path, named: Path | None) -> Policy | None:
+    """The policy that somebody named, or that lies in a folder of baselines; None where none is.
+
+    Raises UserError.
+    """
+    path = named or baselines / FILE_NAME
+    return load(path) if named is not None or _is_there(path) else None
+
+
+def of(baseline: Record, candidate: Record, baselines: Path, named: Path | None) -> Policy | None:
+    """The policy that somebody named, or that a baseline has; None where there is none.
+
+    A pair of run files in this tree has that of its `baselines`, as when scripts/bench measured
+    it; one from elsewhere, or of another project's programs, is of another suite. Raises UserError.
+    """
+    here = candidate.path.resolve().is_relative_to(baselines.resolve().parent)
+    ours = not any(PROGRAMS in session.context for session in candidate.sessions.values())
+    if named is not None or (here and ours and are_paired(baseline, candidate)):
+        return named_or_in(baselines, named)
+    found = find(baseline.path) if baseline.source is Source.BASELINE else None
+    return None if found is None else load(found)
+
+
+def load(path: Path) -> Policy:
+    """The policy in a file. Raises UserError that names the entry at fault."""
+    tables = entries(toml_file.read(path), path)
+    return Policy(
+        path,
+        tuple(_minimum_effect(one) for one in tables["minimum_effect"]),
+        tuple(_required(one) for one in tables["required"]),
+        tuple(_expected(one) for one in tables["expected"]),
+    )
+
+
+def _minimum_effect(entry: Entry) -> MinimumEffect:
+    return MinimumEffect(
+        entry.number, entry.pattern(), entry.fraction("percent"), entry.sentence("reason")
+    )
+
+
+def _required(entry: Entry) -> Required:
+    reason = entry.sentence("reason") if "reason" in entry.table else ""
+    return Required(entry.number, entry.pattern(), reason)
+
+
+def _expected(entry: Entry) -> Expected:
+    return Expected(
+        entry.number,
+        entry.pattern(),
+        entry.fraction("slower_by_at_most_percent"),
+        entry.sentence("reason"),
+        entry.day("expires"),
+        entry.flag("resources"),
+    )

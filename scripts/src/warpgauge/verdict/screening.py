@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of a candidate against the sessions of a baseline.
+
+Times vary on three levels: from process to process, from session to session of one GPU, and from
+one GPU of a model to the next. What the candidate and its references share cancels out; the level
+that they do not share decides how far apart they may lie: the candidate is one more draw from that
+level, and lies within Student's prediction interval. The levels' variances come from the baseline
+itself (`levels`), steadied by similar benchmarks (`variance`), and from what was measured elsewhere
+where it cannot tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from warpgauge.records.model import Clock, Record
+from warpgauge.statistics import suite_scatter
+from warpgauge.statistics.log_ratios import Array, Estimates, Tests, combined_freedom
+from warpgauge.statistics.variance import SESSIONS_ALIKE, Variances
+from warpgauge.verdict.comparability import Kin, level
+from warpgauge.verdict.pairing import Pairing
+from warpgauge.verdict.variance_components import Sessions, side_of
+
+# One process, or two, may be the odd ones out, whatever others did.
+_FEWEST_PROCESSES = 3
+
+
+@dataclass(frozen=True)
+class _Assumed:
+    """A standard deviation of the log, and the degrees of freedom that it counts as at most."""
+
+    sd: Mapping[Clock, float]
+    worth: float
+
+
+# Standard deviations of the log that are assumed where data cannot tell. One process from the next
+# (event-timed kernels move 2 to 3 %), where there are hardly two; more where the whole suite tells
+# so (`suite_scatter`):
+ASSUMED_PROCESS_SD = 0.03
+# One session of a GPU from its next (device times repeat over boots to 0.3 %; a boot moves pageable
+# copies by up to 16 %), and one GPU of a model from another: each benchmark by its own amount, 0.1
+# to 2.8 % of device time among six H200s. So that assumption is worth less; the minimum effect
+# bounds the few that differ by more.
+_ASSUMED_SESSION = _Assumed({Clock.DEVICE: 0.001, Clock.HOST: 0.05}, worth=10.0)
+_ASSUMED_GPU = _Assumed({Clock.DEVICE: 0.005, Clock.HOST: 0.05}, worth=6.0)
+# What moves from process to process moves from one session or GPU to the next as well: on four
+# H200s, beyond what their processes explain, the means of benchmarks with 0.7 to 5 % between
+# processes scatter by a third of that or more. Assumed as a share of the processes' sd.
+_MOVES_TOO = 1 / 3
+
+# A variance of each benchmark, and the degrees of freedom behind it.
+_Part = tuple[Array, Array]
+
+
+def screen(baseline: Record, candidate: Record, pairings: Sequence[Pairing]) -> Tests:
+    """The tests of all pairings, in their order."""
+    sessions = Sessions.of(baseline, pairings)
+    times = [one.candidate.process_medians[one.session.key] for one in pairings]
+    ours = side_of(candidate, times)
+    similar = [(one.candidate.family, one.candidate.clock) for one in pairings]
+    scatter = Variances.of_squares(ours.squares, ours.freedom)
+    own, within, unknown = _within(sessions, scatter, ours.processes, similar)
+    processes = sessions.between_processes().moderated(similar)
+    processes = processes.or_assumed(np.full(len(pairings), ASSUMED_PROCESS_SD))
+    per_session = processes.value / sessions.processes_a_session()
+
+    clocks = [one.candidate.clock for one in pairings]
+    between = (
+        _between(
+            sessions.between_sessions(similar), _ASSUMED_SESSION, clocks, processes, per_session
+        ),
+        _between(sessions.between_gpus(similar), _ASSUMED_GPU, clocks, processes, per_session),
+    )
+    # What the candidate's processes scatter beyond the baseline's comes on top of the next levels.
+    beyond = np.maximum(own[0] - per_session, 0.0), own[1]
+    across_sessions = combined_freedom(_one_more(between[0], sessions.references()), beyond)
+    # A GPU's mean over several sessions scatters less by sessions than the candidate's only one.
+    single = between[0].value * (1.0 - 1.0 / sessions.sessions_a_gpu()), between[0].freedom
+    across_gpus = combined_freedom(_one_more(between[1], sessions.reference_gpus()), single, beyond)
+    kins = [level(one.kin) for one in pairings]
+    variance, freedom = combined_freedom(
+        _chosen(kins, {Kin.SAME_GPU: across_sessions, Kin.SIBLING: across_gpus}, within),
+        sessions.repetitions(),
+        (ours.repetition_variance, ours.repetition_freedom),
+    )
+    location = sessions.location()
+    estimates = Estimates(ours.log_seconds - location, np.sqrt(variance), freedom)
+    widened = suite_scatter.widened(estimates, unknown, clocks)
+    processes_of = sessions.processes(), ours.processes
+    return Tests(widened, estimates, location, ours.log_seconds, *processes_of)
+
+
+def _within(
+    sessions: Sessions, ours: Variances, processes: Array, similar: Sequence[Hashable]
+) -> tuple[_Part, _Part, Array]:
+    """Of the candidate's mean log, and of its difference to the references', by processes alone.
+
+    And 1 where a side does not show how far its processes scatter, else 0.
+
+    Each side by its own scatter, for one may have been disturbed; steadied by similar benchmarks
+    beside it, and by what the same benchmark shows in all other sessions. What both borrow counts
+    once: no more freedom is left than the data of both and of the others have.
+    """
+    theirs, elsewhere = (
+        sessions.between_processes_of_references(),
+        sessions.between_processes_elsewhere(),
+    )
+    own, base = ours.moderated(similar), theirs.moderated(similar)
+    most = own.freedom + base.freedom + np.minimum(elsewhere.freedom, SESSIONS_ALIKE)
+    # The candidate steadies them, too, but lends no certainty to times that happen to be equal.
+    witnesses = base.steadied_by(elsewhere).witnesses
+    base = replace(base.steadied_by(elsewhere.together_with(ours)), witnesses=witnesses)
+    of_base = _of_mean(base, sessions.processes_of_location())
+    of_own = _of_mean(own.steadied_by(sessions.between_processes()), processes)
+    variance, freedom = combined_freedom(of_own, of_base)
+    assumed = np.isinf(of_own[1]) | np.isinf(of_base[1])
+    known = variance, np.where(assumed, freedom, np.minimum(freedom, most))
+    return of_own, known, assumed.astype(float)
+
+
+def _of_mean(known: Variances, processes: Array) -> _Part:
+    """Of the mean log of so many processes."""
+    own = np.maximum(processes - 1.0, 0.0)
+    witnesses = np.where(processes < _FEWEST_PROCESSES, own, known.witnesses)
+    found = replace(known, witnesses=witnesses).or_assumed(
+        np.full_like(processes, ASSUMED_PROCESS_SD)
+    )
+    return found.value / processes, found.freedom
+
+
+def _between(
+    found: Variances,
+    assumption: _Assumed,
+    clocks: Sequence[Clock],
+    processes: Variances,
+    per_session: Array,
+) -> Variances:
+    """Variance of sessions' or GPUs' means, which never scatter less than their processes."""
+    sd = np.array([assumption.sd[clock] for clock in clocks])
+    assumed = sd**2 + _MOVES_TOO**2 * processes.value + per_session
+    known = found.with_assumed(np.sqrt(assumed), assumption.worth)
+    return Variances.of(np.maximum(known.value, per_session), known.freedom)
+
+
+def _one_more(level: Variances, count: Array) -> _Part:
+    """Of the difference of one more draw from a level to the mean of `count` draws."""
+    return level.value * (1.0 + 1.0 / count), level.freedom
+
+
+def _chosen(kins: Sequence[Kin], by_kin: Mapping[Kin, _Part], otherwise: _Part) -> _Part:
+    """For each benchmark the part that belongs to its kinship."""
+    masks = [np.array([kin is wanted for kin in kins], dtype=bool) for wanted in by_kin]
+    variance, freedom = (
+        np.select(masks, [part[index] for part in by_kin.values()], otherwise[index])
+        for index in (0, 1)
+    )
+    return variance, freedom

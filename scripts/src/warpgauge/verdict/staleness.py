@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How old a baseline is, and from when on that is worth a warning."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time, timedelta, timezone
+
+from warpgauge.records.model import Record, Session, Source
+from warpgauge.records.sessions import newest_last, when
+from warpgauge.system.commits import short
+from warpgauge.system.text import inert, plural
+
+# A driver a quarter, a toolkit a quarter: after as many days the machine has changed under it.
+STALE_DAYS = 90
+
+# A date without a zone is read as UTC and may be off by 14 hours: less than a day proves nothing.
+_CLOCK_SLACK = timedelta(days=1)
+
+
+def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> str | None:
+    """A sentence for who relies on a baseline that is old, undated or of the future, else None.
+
+    `now` carries a time zone. Any other kind of record is as old as its reader wants it.
+    """
+    if record.source is not Source.BASELINE or not record.sessions:
+        return None
+    newest = newest_last(record.sessions.values())[-1]
+    then = measured(newest)
+    if then is None:
+        return (
+            "The baseline does not say when it was measured; refresh it with "
+            "scripts/baseline record."
+        )
+    if is_future(newest, now):
+        return (
+            f"The baseline's newest session, {inert(newest.key)}, is of a day to come "
+            f"({told(newest, now)}): a clock is wrong, here or where it was measured."
+        )
+    if (now - then) / timedelta(days=1) <= stale_days:
+        return None
+    return (
+        f"The baseline's newest session is {plural((now - then).days, 'day')} old "
+        f"({then:%Y-%m-%d}, commit {commit(newest)}); refresh it with scripts/baseline record."
+    )
+
+
+def notes(baseline: Record, candidate: Record, today: date) -> tuple[str, ...]:
+    """The note on a comparison's baseline, where there is one.
+
+    None where nobody says what day it is (`date.min`), or where sessions of baselines are compared.
+    """
+    if today == date.min or candidate.source is Source.BASELINE:
+        return ()
+    # The end of the day: what was measured today, in whatever zone, is of no day to come.
+    said = note(baseline, datetime.combine(today, time.max, timezone.utc))
+    return () if said is None else (said,)
+
+
+def measured(session: Session) -> datetime | None:
+    """When a session was measured; None if it does not say."""
+    then = when(session)
+    return None if then == datetime.min.replace(tzinfo=timezone.utc) else then
+
+
+def is_future(session: Session, now: datetime) -> bool:
+    """Whether a session claims to be measured after `now`, beyond what zones may explain."""
+    then = measured(session)
+    return then is not None and then - now > _CLOCK_SLACK
+
+
+def age(then: datetime, now: datetime) -> str:
+    """``today``, ``1 day ago``, ``3 days ago``; ``in 3 days`` where a clock is wrong."""
+    days = (now.astimezone(then.tzinfo).date() - then.date()).days
+    if days == 0:
+        return "today"
+    return f"{plural(days, 'day')} ago" if days > 0 else f"in {plural(-days, 'day')}"
+
+
+def told(session: Session, now: datetime) -> str:
+    """``2026-11-20, 3 days ago``, or ``undated``."""
+    then = measured(session)
+    return "undated" if then is None else f"{then:%Y-%m-%d}, {age(then, now)}"
+
+
+def commit(session: Session) -> str:
+    """The first digits of the commit that was measured, or ``unknown``."""
+    return inert(short(session.context.get("commit", ""))) or "unknown"

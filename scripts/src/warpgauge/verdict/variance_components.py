@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The levels on which a baseline varies: processes, sessions of a GPU, GPUs of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from warpgauge.records.model import Record, Source
+from warpgauge.statistics.effective_sample_size import independent
+from warpgauge.statistics.log_ratios import Array
+from warpgauge.statistics.samples import Index, sums_by
+from warpgauge.statistics.variance import Variances
+from warpgauge.verdict.pairing import Pairing
+from warpgauge.verdict.sides import Side, of_processes, of_repetitions
+
+
+def side_of(record: Record, times: Sequence[Sequence[float]]) -> Side:
+    """Sessions' times of a record, be they processes or the repetitions of one."""
+    plain = record.source is Source.GOOGLE_BENCHMARK
+    return of_repetitions(times) if plain else of_processes(times)
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """The sessions that the pairings' baseline rows know, one after the other.
+
+    `row` numbers the pairing of each, `key` the session itself and `gpu` its GPU (a GPU counts
+    anew in each row: `gpu_row`, `gpu_key`); `used` is 1 where the session is a reference; `size`
+    counts the rows.
+    """
+
+    side: Side
+    row: Index
+    key: Index
+    gpu: Index
+    gpu_row: Index
+    gpu_key: Index
+    used: Array
+    size: int
+
+    @staticmethod
+    def of(baseline: Record, pairings: Sequence[Pairing]) -> Sessions:
+        times: list[Sequence[float]] = []
+        row: list[int] = []
+        key: list[int] = []
+        gpu: list[int] = []
+        gpu_row: list[int] = []
+        gpu_key: list[int] = []
+        used: list[float] = []
+        keys: dict[str, int] = {}
+        uuids: dict[str | None, int] = {}
+        for index, one in enumerate(pairings):
+            near = {session.key for session in one.references}
+            numbers: dict[str | None, int] = {}
+            for session in one.known:
+                if session.gpu_uuid not in numbers:
+                    numbers[session.gpu_uuid] = len(gpu_row)
+                    gpu_row.append(index)
+                    gpu_key.append(uuids.setdefault(session.gpu_uuid, len(uuids)))
+                times.append(one.baseline.process_medians[session.key])
+                row.append(index)
+                key.append(keys.setdefault(session.key, len(keys)))
+                gpu.append(numbers[session.gpu_uuid])
+                used.append(float(session.key in near))
+        side = side_of(baseline, times)
+        numbers_of = (np.array(one, dtype=np.intp) for one in (row, key, gpu, gpu_row, gpu_key))
+        rows, sessions, gpus, gpu_rows, gpu_keys = numbers_of
+        used_now = np.array(used)
+        return Sessions(side, rows, sessions, gpus, gpu_rows, gpu_keys, used_now, len(pairings))
+
+    def location(self) -> Array:
+        """The typical log of the references: each GPU counts once, and each session on it."""
+        weights = self.used / np.maximum(self._of_gpu(self.used)[self.gpu], 1.0)
+        return self._of_row(weights * self.side.log_seconds) / self._of_row(weights)
+
+    def processes(self) -> Array:
+        """How many processes all references have."""
+        return self._of_row(self.used * self.side.processes)
+
+    def references(self) -> Array:
+        """How many sessions are references."""
+        return self._of_row(self.used)
+
+    def reference_gpus(self) -> Array:
+        """How many GPUs the references are from."""
+        return sums_by(self.gpu_row, (self._of_gpu(self.used) > 0.0).astype(float), self.size)
+
+    def processes_a_session(self) -> Array:
+        """The harmonic mean: what makes the mean variance of sessions' means by processes."""
+        return self._of_row(np.ones_like(self.used)) / self._of_row(1.0 / self.side.processes)
+
+    def processes_of_location(self) -> Array:
+        """How many processes, all together, would know the references' mean as well as it is."""
+        return self.references() ** 2 / self._of_row(self.used / self.side.processes)
+
+    def sessions_a_gpu(self) -> Array:
+        gpus = sums_by(self.gpu_row, np.ones(len(self.gpu_row)), self.size)
+        return self._of_row(np.ones_like(self.used)) / gpus
+
+    def between_processes(self) -> Variances:
+        """Over all sessions of a row."""
+        return self._between_processes(np.ones_like(self.used))
+
+    def between_processes_of_references(self) -> Variances:
+        """Over those sessions alone that the candidate is compared with."""
+        return self._between_processes(self.used)
+
+    def between_processes_elsewhere(self) -> Variances:
+        """Over the other sessions."""
+        return self._between_processes(1.0 - self.used)
+
+    def between_sessions(self, similar: Sequence[Hashable]) -> Variances:
+        """Of sessions' means around their GPU's, over all GPUs that have several."""
+        count, means = self._gpu_means()
+        deviations = self.side.log_seconds - means[self.gpu]
+        freedom = sums_by(self.gpu_row, count - 1.0, self.size)
+        found = Variances.of_squares(self._of_row(deviations**2), freedom)
+        return found.moderated(similar, independent(similar, self.row, self.key, deviations))
+
+    def between_gpus(self, similar: Sequence[Hashable]) -> Variances:
+        """Of GPUs' means, over all that a row knows."""
+        _, means = self._gpu_means()
+        gpus = sums_by(self.gpu_row, np.ones_like(means), self.size)
+        middle = sums_by(self.gpu_row, means, self.size) / gpus
+        deviations = means - middle[self.gpu_row]
+        squares = sums_by(self.gpu_row, deviations**2, self.size)
+        alike = independent(similar, self.gpu_row, self.gpu_key, deviations)
+        return Variances.of_squares(squares, gpus - 1.0).moderated(similar, alike)
+
+    def repetitions(self) -> tuple[Array, Array]:
+        """Variance of the location, and its freedom, where a session is a single process."""
+        parts = self._of_row(self.used * self.side.repetition_variance)
+        freedom = self._of_row(self.used * self.side.repetition_freedom)
+        return parts / self.references() ** 2, np.maximum(freedom, 1.0)
+
+    def _between_processes(self, counting: Array) -> Variances:
+        squares = self._of_row(counting * self.side.squares)
+        return Variances.of_squares(squares, self._of_row(counting * self.side.freedom))
+
+    def _gpu_means(self) -> tuple[Array, Array]:
+        """For each GPU how many sessions it has, and their mean."""
+        count = self._of_gpu(np.ones_like(self.used))
+        return count, self._of_gpu(self.side.log_seconds) / count
+
+    def _of_gpu(self, values: Array) -> Array:
+        return sums_by(self.gpu, values, len(self.gpu_row))
+
+    def _of_row(self, values: Array) -> Array:
+        return sums_by(self.row, values, self.size)

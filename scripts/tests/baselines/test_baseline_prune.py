@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/baseline prune: what goes is told, and nothing is left that is no baseline."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from baselines import STEADY, Baselines
+from builders import failed
+from warpgauge.records.load import load
+from warpgauge.system.errors import ExitStatus, UserError
+
+
+@pytest.fixture
+def there(baselines: Baselines) -> Baselines:
+    """Three sessions, of 3, 2 and 1 days ago."""
+    for day in (17, 18, 19):
+        baselines.session(day)
+    return baselines
+
+
+def refused(there: Baselines, said: str, *argv: str) -> None:
+    before = there.contents()
+    with pytest.raises(UserError, match=re.escape(said)) as caught:
+        there.command("prune", *argv)
+    assert caught.value.status is ExitStatus.BAD_USAGE
+    assert there.contents() == before
+
+
+def test_a_criterion_is_needed(there: Baselines) -> None:
+    refused(there, "prune needs to know what goes")
+
+
+def test_a_session_goes_by_its_key(there: Baselines) -> None:
+    (key,) = [key for key in load(there.folder).sessions if key.startswith("2026-11-18")]
+    assert there.command("prune", "--session", key) is ExitStatus.OK
+    assert there.days("memcpy") == there.days("sync") == ["17", "19"]
+    shown = there.output()
+    assert f"removes session {key} (2026-11-18, 2 days ago; GPU-1)" in shown
+    assert "pruned: " in shown
+    assert "sync.json" in shown
+
+
+def test_sessions_go_by_age(there: Baselines) -> None:
+    there.command("prune", "--older-than", "1.5")
+    assert there.days("memcpy") == ["19"]
+
+
+def test_the_oldest_go_where_few_are_kept(there: Baselines) -> None:
+    there.command("prune", "--keep", "2", "nvidia-test")
+    assert there.days("memcpy") == ["18", "19"]
+
+
+def test_keeping_few_keeps_different_gpus(there: Baselines) -> None:
+    there.session(16, gpu_uuid="GPU-2")
+    there.command("prune", "--keep=2")
+    assert there.days("memcpy") == ["16", "19"]
+
+
+def test_removed_benchmarks_go_and_the_others_keep_their_lines(there: Baselines) -> None:
+    before = there.contents()
+    there.command("prune", "--removed", "memcpy/a")
+    assert there.names("memcpy") == ["memcpy/b"]
+    after = there.contents()
+    path = "baselines/nvidia-test/memcpy.json"
+    assert set(after[path].splitlines()) < set(before[path].splitlines())
+    assert after["baselines/nvidia-test/sync.json"] == before["baselines/nvidia-test/sync.json"]
+    assert "removes benchmark memcpy/a" in there.output()
+
+
+def test_a_family_without_a_benchmark_loses_its_file(there: Baselines) -> None:
+    there.command("prune", "--removed", "^sync/")
+    assert list(there.contents()) == ["baselines/nvidia-test/memcpy.json"]
+    assert "deletes sync.json, which then holds nothing" in there.output()
+
+
+def test_a_dry_run_says_the_same_and_changes_nothing(there: Baselines) -> None:
+    before = there.contents()
+    there.command("prune", "--keep=1", "--removed=^sync/", "--dry-run")
+    assert there.contents() == before
+    shown = there.output()
+    assert "removes session 2026-11-17" in shown
+    assert "deletes sync.json" in shown
+    assert "nothing was changed (--dry-run)" in shown
+
+
+def test_what_matches_nothing_by_age_is_told_and_no_byte_changes(there: Baselines) -> None:
+    before = there.contents()
+    assert there.command("prune", "--older-than=1e300", "--keep=5") is ExitStatus.OK
+    assert there.contents() == before
+    assert "nothing to remove" in there.output()
+
+
+def test_every_baseline_is_pruned_unless_one_is_named(there: Baselines) -> None:
+    there.session(17, gpu_name="NVIDIA Other")
+    there.command("prune", "--removed=memcpy/a", "nvidia-other")
+    assert there.names("memcpy") == ["memcpy/a", "memcpy/b"]
+    there.command("prune", "--removed=memcpy/b")
+    assert there.names("memcpy") == ["memcpy/a"]
+    assert "baselines/nvidia-other/memcpy.json" not in there.contents()
+
+
+def test_no_baseline_is_left_empty(there: Baselines) -> None:
+    refused(there, "nvidia-test would be left", "--removed=.")
+    refused(there, "nvidia-test would be left", "--older-than=0.5")
+
+
+def test_a_benchmark_does_not_lose_its_last_session_unasked(there: Baselines) -> None:
+    key = next(iter(load(there.folder).sessions))
+    text = (there.folder / "sync.json").read_text()
+    kept = re.sub(r'"2026-11-1[89]-\w+": \[[^]]*\],? ?', "", text).replace("], }", "]}")
+    (there.folder / "sync.json").write_text(kept)
+    assert list(load(there.folder).rows["sync/c"].process_medians) == [key]
+    refused(there, "nvidia-test would have no session of 'sync/c'", "--session", key)
+    there.command("prune", "--session", key, "--removed", "sync/c")
+    assert list(there.contents()) == ["baselines/nvidia-test/memcpy.json"]
+
+
+def test_a_session_whose_benchmarks_all_go_is_told_to_go_too(baselines: Baselines) -> None:
+    rows = [baselines.row("sync/a", s=STEADY), baselines.row("sync/b", t=STEADY)]
+    baselines.written("sync", rows, {"s": {}, "t": {}})
+    baselines.command("prune", "--removed=sync/b")
+    assert "removes session t (undated" in baselines.output()
+    assert list(load(baselines.folder).sessions) == ["s"]
+
+
+def test_a_failed_row_is_named_before_its_file_is_written_anew(baselines: Baselines) -> None:
+    baselines.written("sync", [baselines.row("sync/a", s=STEADY, t=STEADY), failed("sync/b")],
+                      {"s": {}, "t": {}})  # fmt: skip
+    refused(baselines, "would have no session of 'sync/b'", "--session=t")
+    baselines.command("prune", "--session=t", "--removed=sync/b")
+    assert baselines.names("sync") == ["sync/a"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--session=2026-01-01-0"], "there is no session '2026-01-01-0'; there are 2026-11-17-"),
+        (["--removed=nothing"], "--removed 'nothing' matches no benchmark"),
+        (["--removed=("], "--removed '(' is no regular expression"),
+        (["--keep=0"], "argument --keep: must be at least 1"),
+        (["--older-than=nan"], "'nan' is not a positive number"),
+        (["--older-than=-1"], "'-1' is not a positive number"),
+        (["--keep=1", "nvidia-h100"], "'nvidia-h100' is neither a path nor a GPU in"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(there: Baselines, argv: list[str], said: str) -> None:
+    refused(there, said, *argv)
+
+
+def test_one_file_is_not_pruned_alone(there: Baselines) -> None:
+    refused(there, "is one file of a baseline", "--keep=1", str(there.folder / "sync.json"))
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_a_full_disk_changes_nothing(
+    there: Baselines, monkeypatch: pytest.MonkeyPatch, turn: int
+) -> None:
+    rename, calls = Path.replace, iter(range(1, 10))
+
+    def full(path: Path, target: Path) -> Path:
+        if next(calls) == turn:
+            raise OSError(28, "No space left on device")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "replace", full)
+    refused(there, "(No space left on device); nothing was changed", "--keep=1", "--removed=^sync/")
+
+
+def test_a_read_only_folder_changes_nothing(
+    there: Baselines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Path.open
+
+    def denied(path: Path, mode: str = "r", **keywords: str) -> object:
+        if "w" in mode:
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, mode, **keywords)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(Path, "open", denied)
+    refused(there, "memcpy.json cannot be written (Permission denied); nothing", "--keep=1")

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What scripts/baseline show tells of a baseline."""
+
+from __future__ import annotations
+
+import pytest
+
+from baselines import NAMES, NOW, Baselines
+from builders import Json, failed, scaled, write
+from warpgauge.system.errors import ExitStatus, UserError
+
+
+def sessions(baselines: Baselines) -> None:
+    """Two sessions of two GPUs, three days and a day old."""
+    baselines.session(
+        17, gpu_uuid="GPU-aaaaaaaa-1", driver_version="580.1", commit="0123456789abcdef"
+    )
+    baselines.session(19, gpu_uuid="GPU-bbbbbbbb-1", driver_version="580.2", factor=1.1)
+
+
+def test_each_session_is_a_line_with_age_and_origin(baselines: Baselines) -> None:
+    sessions(baselines)
+    assert baselines.command("show") is ExitStatus.OK
+    lines = baselines.output().splitlines()
+    assert lines[0].startswith("NVIDIA Test · ")
+    assert lines[0].endswith("nvidia-test · 2 sessions of 2 GPUs · 3 benchmarks")
+    assert lines[1].split() == "session measured commit GPU boot driver processes rows".split()
+    key, *rest = lines[2].split()
+    assert key.startswith("2026-11-17-")
+    assert " ".join(rest) == "2026-11-17, 3 days ago 0123456789 aaaaaaaa boot-17 580.1 7 3"
+    assert "2026-11-19, 1 day ago" in lines[3]
+    assert lines[4].strip() == "rows by family: memcpy 2, sync 1"
+    assert len(lines) == 5
+
+
+def test_a_narrow_terminal_loses_nothing(
+    baselines: Baselines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions(baselines)
+    monkeypatch.setenv("COLUMNS", "60")
+    baselines.command("show")
+    shown = baselines.output()
+    assert max(map(len, shown.splitlines())) <= 60
+    assert "commit 0123456789, GPU aaaaaaaa, boot boot-17" in " ".join(shown.split())
+
+
+def test_where_rows_find_no_room_older_sessions_go_and_that_is_said(
+    baselines: Baselines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions(baselines)
+    monkeypatch.setenv("COLUMNS", "36")
+    baselines.command("show", "--rows")
+    shown = baselines.output()
+    rows = [line for line in shown.splitlines() if " µs" in line]
+    assert len(rows) == len(NAMES)
+    assert all("1.100 µs" in line and line.endswith(" %") for line in rows)
+    assert "no room here for 1 older session" in " ".join(shown.split())
+
+
+def test_an_old_baseline_is_warned_of(baselines: Baselines) -> None:
+    baselines.session(1, date="2026-07-01T00:00:00+00:00")
+    baselines.command("show")
+    assert "warning: The baseline's newest session is 142 days old" in baselines.flat()
+
+
+def test_a_session_without_facts_shows_that_they_are_unknown(baselines: Baselines) -> None:
+    baselines.written("sync", [baselines.row("sync/a", s=[1.0] * 3)], {"s": {}})
+    baselines.command("show")
+    assert baselines.output().splitlines()[2].split() == (
+        "s undated unknown unknown unknown unknown 3 1".split()
+    )
+
+
+def test_rows_shows_every_time_and_both_spreads(baselines: Baselines) -> None:
+    sessions(baselines)
+    baselines.command("show", "--rows")
+    lines = baselines.output().splitlines()
+    (heading,) = [line for line in lines if line.startswith("benchmark")]
+    assert heading.split()[-2:] == ["within", "between"]
+    (line,) = [line for line in lines if line.split()[:1] == ["c"]]
+    assert line.split() == "c 1.000 µs 1.100 µs 0.06 % 6.74 %".split()
+
+
+def test_rows_that_a_session_lacks_or_that_failed_are_marked(baselines: Baselines) -> None:
+    rows: list[Json] = [baselines.row("sync/a", s=[1.0]), failed("sync/b")]
+    baselines.written("sync", rows, {"s": {}})
+    baselines.command("show", "--rows")
+    lines = [" ".join(line.split()) for line in baselines.output().splitlines()]
+    assert "a 1.000 µs – –" in lines
+    assert "b – – ERROR" in lines
+
+
+def test_several_baselines_follow_each_other_and_one_can_be_named(baselines: Baselines) -> None:
+    sessions(baselines)
+    baselines.session(18, gpu_name="NVIDIA Other")
+    baselines.command("show")
+    assert baselines.output().count("rows by family") == 2
+    for name in ("NVIDIA Other", "nvidia-other", str(baselines.folder.parent / "nvidia-other")):
+        baselines.command("show", name)
+        shown = baselines.output()
+        assert shown.startswith("NVIDIA Other")
+        assert shown.count("rows by family") == 1
+
+
+def test_one_file_is_shown_alone(baselines: Baselines) -> None:
+    sessions(baselines)
+    baselines.command("show", str(baselines.folder / "sync.json"))
+    assert "1 benchmark\n" in baselines.output()
+
+
+def test_foreign_text_comes_out_inert(baselines: Baselines) -> None:
+    key = "2026\x1b[31m"
+    context = {"commit": "\x1b[31m", "gpu_name": "\x1b]0;x", "date": NOW.isoformat()}
+    baselines.written("sync", [baselines.row("sync/\x1b[1m", **{key: scaled(1.0)})], {key: context})
+    baselines.command("show", "--rows")
+    assert "\x1b" not in baselines.output()
+
+
+def test_a_failed_row_is_counted_but_not_as_a_sessions(baselines: Baselines) -> None:
+    baselines.written("sync", [baselines.row("sync/a", s=[1.0]), failed("sync/b")], {"s": {}})
+    baselines.command("show")
+    assert "2 benchmarks" in baselines.output()
+
+
+def test_row_names_with_no_family_are_shown(baselines: Baselines) -> None:
+    baselines.written("alone", [baselines.row("alone", s=[1.0, 1.1])], {"s": {}})
+    assert baselines.command("show", "--rows") is ExitStatus.OK
+    assert "  alone  " in baselines.output()
+
+
+def test_a_broken_baseline_hides_no_other_one(baselines: Baselines) -> None:
+    sessions(baselines)
+    for name in ("a-broken", "z-broken"):
+        write(baselines.root / "baselines" / name / "sync.json", {"benchmarks": 1})
+    with pytest.raises(UserError) as raised:
+        baselines.command("show")
+    assert raised.value.status is ExitStatus.BAD_USAGE
+    first, last = str(raised.value).split("\n")
+    assert "a-broken/sync.json: 'benchmarks' is a number, not a list" in first
+    assert "z-broken/sync.json: 'benchmarks' is a number, not a list" in last
+    assert "nvidia-test · 2 sessions of 2 GPUs" in baselines.output()

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A command line's fault is one sentence, without a page of usage before it."""
+
+from __future__ import annotations
+
+import pytest
+
+from warpgauge.commands.arguments import Parser
+from warpgauge.system.errors import ExitStatus, UserError
+
+
+def test_a_fault_is_a_sentence_and_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UserError, match="unrecognized arguments: stray; --help tells") as caught:
+        Parser(prog="x").parse_args(["stray"])
+    assert caught.value.status is ExitStatus.BAD_USAGE
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_fault_of_a_command_within_is_told_alike() -> None:
+    parser = Parser(prog="x")
+    parser.add_subparsers().add_parser("inner").add_argument("--count", type=int)
+    with pytest.raises(UserError, match="argument --count: invalid int value"):
+        parser.parse_args(["inner", "--count=many"])
+
+
+def test_an_option_is_not_guessed_from_its_beginning() -> None:
+    parser = Parser(prog="x")
+    parser.add_argument("--filter")
+    with pytest.raises(UserError, match="unrecognized"):
+        parser.parse_args(["--filt=x"])
+
+
+def test_what_the_user_typed_comes_out_inert() -> None:
+    with pytest.raises(UserError) as caught:
+        Parser(prog="x").parse_args(["\x1b[31m\nred"])
+    assert str(caught.value).isprintable()

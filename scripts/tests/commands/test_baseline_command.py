@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/baseline as a command: bad input is one sentence and status 2, and nothing is lost."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from baselines import NOW, Baselines
+from builders import google, google_row, write
+from clone import Repository
+from warpgauge.commands import baseline
+from warpgauge.records.load import load
+from warpgauge.system.errors import ExitStatus, UserError
+
+SCRIPTS = Path(__file__).parents[2]
+COMMANDS = ("record", "add-session", "show", "prune", "check")
+
+
+@pytest.fixture
+def there(baselines: Baselines) -> Baselines:
+    baselines.session(18)
+    baselines.session(19)
+    return baselines
+
+
+def refused(there: Baselines, said: str, *argv: str) -> None:
+    before = there.contents()
+    with pytest.raises(UserError, match=re.escape(said)) as caught:
+        there.command(*argv)
+    assert caught.value.status is ExitStatus.BAD_USAGE
+    assert str(caught.value).isprintable()
+    assert there.contents() == before
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(
+    name: str, baselines: Baselines, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        baselines.command(name, "--help")
+    assert f"usage: baseline {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        ([], "the following arguments are required: COMMAND"),
+        (["add-session"], "the following arguments are required: RUN_FILE"),
+        (["forget"], "invalid choice: 'forget'"),
+        (["show", "--row"], "unrecognized arguments: --row"),
+        (["record", "--processes=4"], "argument --processes: must be at least 5"),
+        (["record", "--device=-1"], "argument --device"),
+        (["record", "--timeout=0"], "argument --timeout"),
+        (["check", "--stale-days=0"], "argument --stale-days"),
+        (["check", "\x1b[31m", "\x1b[31m"], "unrecognized arguments"),
+    ],
+)
+def test_bad_usage_is_one_sentence(there: Baselines, argv: list[str], said: str) -> None:
+    refused(there, said, *argv)
+
+
+CHOOSING = (["show"], ["check"], ["prune", "--keep=1"])
+
+
+@pytest.mark.parametrize("argv", CHOOSING)
+def test_an_unknown_gpu_names_what_is_there(there: Baselines, argv: list[str]) -> None:
+    refused(there, "'NVIDIA H100' is neither a path nor a GPU", *argv, "NVIDIA H100")
+    refused(there, "there is nvidia-test", *argv, "NVIDIA H100")
+    for odd in ("", "///x///", "\x1b[31m", "n" * 5000, "\0"):
+        refused(there, "is neither a path nor a GPU", *argv, odd)
+
+
+@pytest.mark.parametrize("argv", CHOOSING)
+def test_without_any_baseline_it_says_how_to_make_one(
+    baselines: Baselines, argv: list[str]
+) -> None:
+    refused(baselines, "holds no baseline; measure one with scripts/baseline record", *argv)
+
+
+@pytest.mark.parametrize("argv", CHOOSING)
+def test_a_run_file_is_no_baseline(there: Baselines, argv: list[str]) -> None:
+    there.run_file(20).rename(there.folder / "run.json")
+    refused(there, "run.json is no baseline but a run file; scripts/baseline add-session", *argv)
+
+
+@pytest.mark.parametrize("argv", CHOOSING)
+def test_a_plain_file_is_no_baseline(there: Baselines, argv: list[str]) -> None:
+    write(there.folder / "plain.json", google([google_row("a", 1.0)]))
+    refused(there, "plain.json is no baseline but a Google Benchmark JSON", *argv)
+
+
+@pytest.mark.parametrize("argv", CHOOSING)
+def test_a_broken_file_is_told(there: Baselines, argv: list[str]) -> None:
+    (there.folder / "sync.json").write_text('{"context": ')
+    refused(there, "sync.json: breaks off in the middle", *argv)
+
+
+@pytest.mark.parametrize("argv", CHOOSING)
+def test_a_folder_without_a_file_is_told(there: Baselines, argv: list[str]) -> None:
+    (there.root / "empty").mkdir()
+    refused(there, "the folder holds no *.json file", *argv, str(there.root / "empty"))
+
+
+def test_a_folder_of_baselines_may_be_named(there: Baselines) -> None:
+    assert there.command("show", str(there.root / "baselines")) is ExitStatus.OK
+
+
+def test_a_run_of_a_day_to_come_is_not_added(there: Baselines) -> None:
+    before = there.contents()
+    path = there.run_file(22)
+    sentence = (
+        "run.json is not recorded: its date '2026-11-22T10:00:00+00:00' is of a day to come; set "
+        "the clock that is wrong, here or where it was measured, and measure again"
+    )
+    refused(there, sentence, "add-session", str(path))
+    assert there.contents() == before
+    # Less than a day ahead: a date without a zone may be.
+    assert there.command("add-session", str(there.run_file(21))) is ExitStatus.OK
+
+
+def test_add_session_says_what_was_written(there: Baselines) -> None:
+    assert there.command("add-session", str(there.run_file(17))) is ExitStatus.OK
+    shown = there.output()
+    assert "recorded: baselines/nvidia-test/sync.json" in shown
+    assert "counters and labels stay those of session 2026-11-19-" in shown
+    assert there.days("sync") == ["17", "18", "19"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("gone.json", "gone.json: cannot be read (No such file or directory)"),
+        ("baselines/nvidia-test", "is no regular file"),
+        ("baselines/nvidia-test/sync.json", "it is a baseline; give a run file"),
+        ("broken.json", "broken.json: is empty"),
+    ],
+)
+def test_only_a_run_file_is_added(there: Baselines, name: str, said: str) -> None:
+    (there.root / "broken.json").write_text("")
+    refused(there, said, "add-session", name)
+
+
+def test_a_run_that_lacks_a_benchmark_is_not_added(there: Baselines) -> None:
+    path = there.run_file(20)
+    path.write_text(path.read_text().replace("sync/c", "sync/d"))
+    refused(there, "it lacks 'sync/c' of", "add-session", str(path))
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    ['"dirty": "true"', '"inject": "sync=2"', '"filter": "sync"', '"build_type": "Debug"'],
+)
+def test_a_spoiled_run_is_not_added(there: Baselines, spoiled: str) -> None:
+    path = there.run_file(20)
+    key = spoiled.partition(":")[0]
+    text = path.read_text().replace(key, f'"was_{key[1:]}')
+    path.write_text(text.replace('"gpu_name"', f'{spoiled}, "gpu_name"'))
+    refused(there, "is not recorded", "add-session", str(path))
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_a_full_disk_loses_no_byte(
+    there: Baselines, monkeypatch: pytest.MonkeyPatch, turn: int
+) -> None:
+    rename, calls = Path.replace, iter(range(1, 10))
+
+    def full(path: Path, target: Path) -> Path:
+        if next(calls) == turn:
+            raise OSError(28, "No space left on device")
+        return rename(path, target)
+
+    path = there.run_file(20)
+    monkeypatch.setattr(Path, "replace", full)
+    refused(there, "(No space left on device); nothing was changed", "add-session", str(path))
+
+
+def test_record_measures_and_adds_the_session(repository: Repository) -> None:
+    status = baseline.main(["record", "--processes=5"], repository.root)
+    assert status is ExitStatus.OK
+    assert "recorded: " in repository.output()[0]
+    assert sorted(path.name for path in repository.root.glob("baselines/*/*")) == [
+        "host.json",
+        "sync.json",
+    ]
+
+
+def test_record_without_a_gpu_is_not_measured(repository: Repository) -> None:
+    repository.binary("sync", no_gpu="there is no driver")
+    with pytest.raises(UserError, match="nothing to record: there is no driver") as caught:
+        baseline.main(["record"], repository.root)
+    assert caught.value.status is ExitStatus.NOT_MEASURED
+
+
+def test_a_recorded_baseline_passes_its_check(repository: Repository) -> None:
+    baseline.main(["record", "--processes=5"], repository.root)
+    assert baseline.main(["check"], repository.root, NOW) is ExitStatus.OK
+
+
+def test_a_fault_is_one_line_of_the_command_and_no_traceback() -> None:
+    command = [sys.executable, str(SCRIPTS / "baseline"), "show", "no\x1b[1m"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("baseline: 'no\\x1b[1m' is neither a path nor a GPU in ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_self_check_beside_the_baselines_is_none_of_them(there: Baselines) -> None:
+    write(there.root / "baselines" / "self-check-nvidia-test.json", {"context": {}})
+    (there.root / "baselines" / "policy.toml").write_text("")
+    for asked in ("baselines", "baselines/nvidia-test", "nvidia-test", "NVIDIA Test"):
+        assert there.command("show", asked) is ExitStatus.OK
+        assert "NVIDIA Test · baselines/nvidia-test · 2 sessions" in there.flat()
+    with pytest.raises(UserError, match=r"did you mean baselines/nvidia-test\?"):
+        load(Path("baselines"))
+
+
+def test_a_baseline_behind_a_link_stays_behind_it(there: Baselines) -> None:
+    kept = there.root / "elsewhere.json"
+    link = there.folder / "sync.json"
+    link.replace(kept)
+    link.symlink_to(kept)
+    there.session(20)
+    there.command("prune", "--keep", "1")
+    assert link.is_symlink()
+    assert there.days("sync") == ["20"]
+
+
+def test_a_linked_family_that_goes_leaves_its_file(there: Baselines) -> None:
+    kept = there.root / "elsewhere.json"
+    link = there.folder / "sync.json"
+    link.replace(kept)
+    link.symlink_to(kept)
+    there.command("prune", "--removed", "sync/c")
+    assert kept.exists()
+    assert not link.is_symlink()

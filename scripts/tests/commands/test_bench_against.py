@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/bench --against REF from end to end, over fake binaries and a real git clone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_streams import ended, interrupted
+
+import fake_binary
+from clone import HOST_TIMES, TIMES, GitRepository
+from warpgauge.commands import compare
+from warpgauge.measurement import run_file
+from warpgauge.system import environment
+from warpgauge.system.errors import ExitStatus, UserError
+
+SLOW = {**TIMES, "sync/busy": 9000.0}
+
+
+def documents(clone: GitRepository) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The only pair of run files: base and candidate."""
+    base, candidate = sorted(clone.runs(), key=lambda path: "base" not in path.name)
+    assert base.name == f"{candidate.stem}-base.json"
+    return json.loads(base.read_text()), json.loads(candidate.read_text())
+
+
+def test_a_slower_candidate_is_a_regression(clone: GitRepository) -> None:
+    base = clone.git("rev-parse", "HEAD")
+    head = clone.commit({"host": HOST_TIMES, "sync": SLOW})
+    assert clone.bench("--against", "HEAD~1", "--processes=5") is ExitStatus.REGRESSION
+    out, err = clone.output()
+    assert "1 regression, 0 improvements; 2 of 3 unchanged" in out
+    assert f"Base: commit {base[:10]}, in" in err
+    assert f"Measuring 3 benchmarks in turns with commit {base[:10]}" in err
+    assert f"Measured in turns with commit {base[:10]}: 5 rounds." in out
+    again = f"scripts/bench --against {base[:10]} --filter '^sync/busy$'."
+    assert out.endswith(f"See it again with {again}")  # and no word of a baseline
+    assert "round 2 of 5, base and candidate: " in err
+    assert err.count("preview: 1 looks changed") == 2
+    one, other = documents(clone)
+    assert (one["context"]["commit"], one["context"]["dirty"]) == (base, "false")
+    assert (other["context"]["commit"], other["context"]["dirty"]) == (head, "false")
+    assert one["context"]["pair_id"] == other["context"]["pair_id"] != ""
+    assert [row["process_rounds"] for row in other["benchmarks"]] == [[1, 2, 3, 4, 5]] * 3
+
+
+def test_uncommitted_changes_are_measured_beside_their_own_commit(clone: GitRepository) -> None:
+    head = clone.git("rev-parse", "HEAD")
+    clone.write({"host": HOST_TIMES, "sync": SLOW})
+    assert clone.bench("--against", "HEAD", "--processes=5") is ExitStatus.REGRESSION
+    one, other = documents(clone)
+    assert [(d["context"]["commit"], d["context"]["dirty"]) for d in (one, other)] == [
+        (head, "false"),
+        (head, "true"),
+    ]
+    assert json.loads((clone.root / "suite.json").read_text())["sync"] == SLOW
+
+
+def test_a_clean_tree_against_itself_needs_no_second_build(clone: GitRepository) -> None:
+    assert clone.bench("--against", "main", "--quick") is ExitStatus.OK
+    assert not (clone.root / "build" / "base").exists()
+    assert "is this tree: both sides run the same programs" in clone.output()[1]
+
+
+def test_extra_work_is_the_candidates_alone(clone: GitRepository) -> None:
+    clone.bench("--against", "HEAD", "--quick", "--inject", "sync=1.05")
+    one, other = documents(clone)
+    assert "inject" not in one["context"]
+    assert other["context"]["inject"] == "sync=1.05"
+
+
+def test_what_one_side_lacks_is_missing_or_new(clone: GitRepository) -> None:
+    clone.commit({"host": HOST_TIMES, "gemm": {"gemm/a": 1.0}})
+    assert clone.bench("--against", "HEAD~1", "--quick") is ExitStatus.NOT_MEASURED
+    out = clone.output()[0]
+    assert "1 of 3 unchanged, 2 missing, 1 new" in out
+
+
+def test_a_filter_holds_for_both_sides(clone: GitRepository) -> None:
+    clone.commit({"host": HOST_TIMES, "sync": TIMES})
+    clone.write({"host": HOST_TIMES, "sync": SLOW})
+    status = clone.bench("--against", "HEAD", "--filter", "sync/idle|host", "--quick")
+    assert status is ExitStatus.OK
+    for document in documents(clone):
+        assert [row["name"] for row in document["benchmarks"]] == ["host/copy", "sync/idle"]
+        assert document["context"]["filter"] == "sync/idle|host"
+
+
+def test_a_filter_for_what_the_base_lacks_has_nothing_to_compare_with(clone: GitRepository) -> None:
+    clone.commit({"host": HOST_TIMES, "gemm": {"gemm/a": 1.0}})
+    with pytest.raises(UserError, match="has none of these benchmarks") as caught:
+        clone.bench("--against", "HEAD~1", "--filter", "gemm")
+    assert caught.value.status is ExitStatus.NOT_MEASURED
+
+
+def test_the_files_go_where_the_user_wants_them(clone: GitRepository) -> None:
+    out = clone.root.parent / "mine.json"
+    clone.bench("--against", "HEAD", "--quick", "--out", str(out))
+    assert json.loads(out.read_text())["context"]["pair_side"] == "candidate"
+    base = out.with_name("mine-base.json")
+    assert json.loads(base.read_text())["context"]["pair_side"] == "base"
+    assert not clone.runs()
+
+
+def test_neither_file_replaces_what_is_no_run_file(clone: GitRepository) -> None:
+    kept = clone.root / "mine-base.json"
+    kept.write_text("my diary")
+    with pytest.raises(UserError, match=r"mine-base\.json: it is there and is no run file"):
+        clone.bench("--against", "HEAD", "--out", str(clone.root / "mine.json"))
+    assert kept.read_text() == "my diary"
+
+
+def test_a_base_that_does_not_build_is_one_sentence(clone: GitRepository) -> None:
+    broken = clone.commit({"sync": {}})[:10]
+    clone.commit({"host": HOST_TIMES, "sync": TIMES})
+    with pytest.raises(UserError, match=f"commit {broken} does not build here") as caught:
+        clone.bench("--against", "HEAD~1")
+    assert caught.value.status is ExitStatus.NOT_MEASURED
+    said = str(caught.value)
+    assert "\n" not in said
+    assert Path(said.rpartition(" ")[2]).read_text() == "error: no"
+    assert not clone.runs()
+
+
+def test_a_base_without_programs_is_one_sentence(clone: GitRepository) -> None:
+    clone.commit({})
+    clone.commit({"host": HOST_TIMES, "sync": TIMES})
+    with pytest.raises(UserError, match="builds no benchmark program that this") as caught:
+        clone.bench("--against", "HEAD~1")
+    assert caught.value.status is ExitStatus.NOT_MEASURED
+
+
+def test_an_unknown_commit_is_told_before_anything_is_built(clone: GitRepository) -> None:
+    with pytest.raises(UserError, match="'gone' is no commit of this clone") as caught:
+        clone.bench("--against", "gone")
+    assert caught.value.status is ExitStatus.BAD_USAGE
+    assert not clone.built.exists()
+
+
+def test_without_building_the_base_must_have_been_built(clone: GitRepository) -> None:
+    clone.commit({"host": HOST_TIMES, "sync": SLOW})
+    clone.build(clone.root, "release", lambda line: None)
+    with pytest.raises(UserError, match=r"build first .*without --no-build"):
+        clone.bench("--against", "HEAD~1", "--no-build")
+    clone.bench("--against", "HEAD~1", "--processes=5")
+    assert clone.bench("--against", "HEAD~1", "--processes=5", "--no-build") is (
+        ExitStatus.REGRESSION
+    )
+
+
+def test_without_a_gpu_the_host_alone_is_compared(clone: GitRepository) -> None:
+    clone.no_gpu = "the driver is too old"
+    clone.write({"host": HOST_TIMES, "sync": SLOW})
+    assert clone.bench("--against", "HEAD", "--quick") is ExitStatus.NOT_MEASURED
+    for document in documents(clone):
+        assert [row["name"] for row in document["benchmarks"]] == ["host/copy"]
+
+
+def test_an_interrupt_leaves_the_worktree_usable(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone.commit({"host": HOST_TIMES, "sync": SLOW})
+    monkeypatch.setattr(environment, "ROOT", clone.root)
+    with monkeypatch.context() as patched:
+        patched.setattr(run_file, "write_all", interrupted)
+        assert ended("bench", patched, "--against", "HEAD~1", "--quick") == 130
+    assert "bench: interrupted before a run file was written" in clone.output()[1]
+    assert clone.bench("--against", "HEAD~1", "--processes=5") is ExitStatus.REGRESSION
+
+
+def test_one_process_is_too_few_for_a_pair(clone: GitRepository) -> None:
+    assert clone.bench("--against", "HEAD", "--processes=1") is ExitStatus.OK
+    assert "Measured in turns with commit" in clone.output()[0]
+    rounds = [row["process_rounds"] for row in documents(clone)[0]["benchmarks"]]
+    assert rounds[0] == [1, 2]
+    assert all(one[:2] == [1, 2] for one in rounds)
+
+
+@pytest.mark.parametrize("fault", ["crash", "errored row"])
+def test_a_base_that_fails_in_one_round_is_no_pass(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    make = fake_binary.make
+
+    def fails_in_the_base(folder: Path, family: str, times: dict[str, float], no_gpu: str) -> Path:
+        ill = "base" in folder.parts and family == "sync"
+        return make(folder, family, times, no_gpu=no_gpu, faults={"2": fault} if ill else {})
+
+    clone.commit({"host": HOST_TIMES, "sync": TIMES})
+    monkeypatch.setattr(fake_binary, "make", fails_in_the_base)
+    clone.git("commit", "--quiet", "--allow-empty", "--message", "next")
+    assert clone.bench("--against", "HEAD~1", "--processes=5") is ExitStatus.NOT_MEASURED
+    out = clone.output()[0]
+    assert "1 failed" in out
+    assert "failed in the base: in round 2: " in out
+
+
+def test_an_expected_regression_is_accepted_here_and_by_compare_on_the_same_pair(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone.commit({"host": HOST_TIMES, "sync": SLOW})
+    expected = (
+        '[[expected]]\npattern = "^sync/busy$"\nslower_by_at_most_percent = 100\n'
+        'reason = "the bounds check"\nexpires = 2999-01-31\n'
+    )
+    tolerances = clone.root / "baselines" / "policy.toml"
+    tolerances.parent.mkdir(exist_ok=True)
+    tolerances.write_text(expected)
+    assert clone.bench("--against", "HEAD~1", "--quick") is ExitStatus.OK
+    measured, _ = clone.output()
+    pair = sorted(clone.runs(), key=lambda path: "base" not in path.name)
+    monkeypatch.setattr(environment, "ROOT", clone.root)
+    assert compare.main([str(path) for path in pair]) == ExitStatus.OK
+    compared, _ = clone.output()
+    for told in (measured, compared):
+        assert "0 regressions, 0 improvements; 2 of 3 unchanged, 1 accepted" in told
+        assert "accepted: the bounds check" in told
+    tolerances.unlink()
+    assert compare.main([str(path) for path in pair]) == ExitStatus.REGRESSION
+
+
+def test_what_has_moved_into_the_full_suite_is_not_asked_of_the_base(clone: GitRepository) -> None:
+    more = {**TIMES, "sync/big": 7000.0}
+    clone.commit({"host": HOST_TIMES, "sync": more, "gone": {"gone/a": 1.0}})
+    (clone.root / "full_suite.json").write_text('["sync/big", "gone/a"]')
+    clone.commit({"host": HOST_TIMES, "sync": more, "gone": {"gone/a": 1.0}})
+    assert clone.bench("--against", "HEAD~1", "--processes=3") is ExitStatus.OK
+    base, candidate = documents(clone)
+    names = [one["name"] for one in base["benchmarks"]]
+    assert names == [one["name"] for one in candidate["benchmarks"]]
+    assert "sync/big" not in names
+
+
+def test_what_the_candidate_has_in_no_suite_is_missing_beside_the_base(
+    clone: GitRepository,
+) -> None:
+    clone.commit({"host": HOST_TIMES, "sync": {**TIMES, "sync/big": 7000.0, "sync/c": 1.0}})
+    (clone.root / "full_suite.json").write_text('["sync/big"]')
+    clone.commit({"host": HOST_TIMES, "sync": {**TIMES, "sync/big": 7000.0}})
+    assert clone.bench("--against", "HEAD~1", "--processes=3") is ExitStatus.NOT_MEASURED
+    base, _ = documents(clone)
+    assert "sync/c" in [one["name"] for one in base["benchmarks"]]
+    assert "MISSING" in clone.output()[0]

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/bench --budget from end to end, over fake binaries."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_resume import Interrupts, interrupts  # noqa: F401 - a fixture
+
+from clone import HOST_TIMES, TIMES, GitRepository, Repository
+from warpgauge.commands import one_gpu
+from warpgauge.commands.bench_options import parse
+from warpgauge.commands.run_paths import RunPaths
+from warpgauge.measurement.time_budget import Budget
+from warpgauge.system.errors import ExitStatus, UserError
+
+# A process takes a nanosecond more than the one before, which is much of this one: where both sides
+# are one program, and take turns, now the one is slower and now the other.
+NOISY = {**TIMES, "sync/tiny": 120.0}
+SLOWER = "--inject=busy=2"
+SLOW = {**NOISY, "sync/busy": 9000.0}
+
+
+def rounds(path: Path) -> dict[str, int]:
+    """How many processes of each benchmark count."""
+    found: list[dict[str, Any]] = json.loads(path.read_text())["benchmarks"]
+    return {row["name"]: len(row["process_medians"]) for row in found}
+
+
+def recorded(clone: GitRepository) -> None:
+    clone.commit({"host": HOST_TIMES, "sync": NOISY})
+    clone.bench("--record", "--processes=5")
+    for path in clone.runs():
+        path.unlink()
+    clone.output()
+
+
+def test_a_pair_gets_its_minimum_and_then_what_is_open_more(clone: GitRepository) -> None:
+    clone.commit({"host": HOST_TIMES, "sync": NOISY})
+    assert clone.bench("--against", "HEAD", "--budget", "2m", SLOWER) is ExitStatus.REGRESSION
+    out, err = clone.output()
+    assert "left: rounds 4 to 5 of 1 open benchmark" in err
+    assert "3 rounds, and up to " in out
+    assert "for 1 open benchmark" in out
+    assert "of the budget of 120.0 s" in err
+    (path,) = (path for path in clone.runs() if "base" not in path.name)
+    found = rounds(path)
+    assert (found["sync/idle"], found["sync/busy"], found["host/copy"]) == (3, 3, 3)
+    assert found["sync/tiny"] > 3
+
+
+def test_what_a_baseline_leaves_open_is_measured_beside_its_commit(clone: GitRepository) -> None:
+    recorded(clone)
+    assert clone.bench("--budget", "2m", SLOWER) is ExitStatus.REGRESSION
+    out = clone.output()[0]
+    assert "2 of 4 benchmarks were flagged. Measured again in turns with its commit" in out
+    (run,) = (path for path in clone.runs() if "confirm" not in path.name)
+    assert set(rounds(run).values()) == {3}
+    for path in RunPaths(run).confirming:
+        found = rounds(path)
+        assert found.keys() == {"sync/busy", "sync/tiny"}
+        assert found["sync/busy"] == 3
+        assert found["sync/tiny"] > 3
+
+
+def test_what_is_undecided_waits_where_no_time_is_left(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded(clone)
+    clock = functools.partial(next, itertools.count(0.0, 10.0))
+    monkeypatch.setattr(one_gpu, "Budget", functools.partial(Budget, clock=clock))
+    assert clone.bench("--budget", "60s", SLOWER) is ExitStatus.REGRESSION
+    out, err = clone.output()
+    assert "1 of 4 benchmarks was flagged. Measured again in turns with its commit" in out
+    assert "No time was left for 1 undecided benchmark." in err
+
+
+def test_where_there_can_be_no_pair_it_is_measured_on_against_the_baseline(
+    clone: GitRepository,
+) -> None:
+    recorded(clone)
+    clone.write({"host": HOST_TIMES, "sync": SLOW})
+    assert clone.bench("--budget", "2m", "--no-confirm") is ExitStatus.REGRESSION
+    out, err = clone.output()
+    assert "rounds 4 to 5 of 1 open benchmark" in err
+    assert "Measured: 3 rounds, and up to " in out
+    (run,) = clone.runs()
+    found = rounds(run)
+    assert (found["sync/busy"], found["sync/idle"]) == (3, 3)
+    assert found["sync/tiny"] > 3
+    processes = json.loads(run.read_text())["context"]["processes"]
+    assert processes == str(found["sync/tiny"])
+
+
+def test_a_minimum_that_does_not_fit_is_measured_and_told(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded(clone)
+    clock = functools.partial(next, itertools.count(0.0, 10.0))
+    monkeypatch.setattr(one_gpu, "Budget", functools.partial(Budget, clock=clock))
+    clone.write({"host": HOST_TIMES, "sync": SLOW})
+    assert clone.bench("--budget", "30s", "--quiet", "--no-confirm") is ExitStatus.REGRESSION
+    out, err = clone.output()
+    assert err == (
+        "Even the minimum of rounds took 60.00 s: 30.00 s longer than the budget of 30.00 s."
+    )
+    assert "3 rounds, and none for 1 open benchmark" in out
+    (run,) = clone.runs()
+    assert set(rounds(run).values()) == {3}
+
+
+def test_without_a_baseline_nothing_is_open(repository: Repository) -> None:
+    assert repository.bench("--budget", "1m") is ExitStatus.NOT_MEASURED
+    assert set(rounds(repository.runs()[0]).values()) == {3}
+    assert "There is no baseline for NVIDIA Fake yet" in repository.output()[1]
+
+
+@pytest.mark.parametrize("against", [("--against", "HEAD"), (), ("--no-confirm",)])
+def test_it_goes_on_after_an_interrupt(
+    against: tuple[str, ...],
+    clone: GitRepository,
+    interrupts: Interrupts,  # noqa: F811
+) -> None:
+    recorded(clone)
+    interrupts.after(9)
+    with pytest.raises(KeyboardInterrupt):
+        clone.bench("--budget", "2m", SLOWER, *against)
+    before = sorted(interrupts.begun)
+    interrupts.never()
+    assert clone.resume() is ExitStatus.REGRESSION
+    assert not set(before) & set(interrupts.begun)
+    assert "Worst: sync/busy (+" in clone.output()[0]
+
+
+@pytest.mark.parametrize("other", ["--quick", "--processes=5", "--record", "--self-check"])
+def test_a_budget_decides_how_many_processes_there_are(other: str) -> None:
+    with pytest.raises(UserError, match=f"--budget does not go with {other.partition('=')[0]}"):
+        parse(["--budget", "60s", other])
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("60s", 60), ("1.5m", 90), ("1h", 3600), ("1", 1)]
+)
+def test_a_budget_is_a_time(text: str, seconds: float) -> None:
+    assert parse(["--budget", text]).budget_s == seconds
+    assert parse(["--budget", text]).processes == 3
+
+
+@pytest.mark.parametrize("text", ["", "0", "0.5s", "-1m", "nan", "inf", "1d", "m", "s", "a minute"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match=r"--budget: .* is not a time from 1 s on, as in 90s, 5m"):
+        parse([f"--budget={text}"])

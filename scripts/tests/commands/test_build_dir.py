@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/bench --build-dir holds another project's programs to that project's baselines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fake_binary
+from clone import TIMES, GitRepository
+from warpgauge.commands import bench
+from warpgauge.execution import manifest, turn_result
+from warpgauge.execution.plan import Plan, Turn
+from warpgauge.execution.turn_result import Outcome
+from warpgauge.system.errors import ExitStatus, UserError
+
+SLOW = {**TIMES, "sync/idle": 2000.0}
+
+
+class Project(GitRepository):
+    """A git clone of another project, whose build folder lies in it; warpgauge lies elsewhere."""
+
+    @property
+    def folder(self) -> Path:
+        return self.root / "out" / "build"
+
+    def built_with(self, times: Mapping[str, float]) -> None:
+        for old in self.folder.glob("*.count"):
+            old.unlink()
+        fake_binary.make(self.folder, "sync", times)
+        listed = json.loads((self.folder / manifest.FILE).read_text())
+        (self.folder / manifest.FILE).write_text(
+            json.dumps({**listed, "source_dir": str(self.root)})
+        )
+
+    def bench(self, *argv: str) -> ExitStatus:
+        warpgauge = self.root.parent / "warpgauge"
+        return bench.main(["--seed=1", "--build-dir=out/build", *argv], warpgauge)
+
+    def runs(self) -> list[Path]:
+        return sorted((self.folder / "runs").glob("*.json"))
+
+
+@pytest.fixture
+def project(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> Project:
+    made = Project(clone.root, clone.capsys)
+    monkeypatch.chdir(made.root)
+    monkeypatch.delattr("warpgauge.execution.build.build")  # nothing may be built
+    made.built_with(TIMES)
+    return made
+
+
+def context(run: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run.read_text())["context"]
+    return found
+
+
+def test_a_project_is_held_to_baselines_of_its_own(project: Project) -> None:
+    assert project.bench("--record", "--processes=5") is ExitStatus.OK
+    assert [path.name for path in (project.root / "baselines").glob("*/*")] == ["sync.json"]
+    (run,) = project.runs()
+    head = project.git("rev-parse", "HEAD")
+    assert (context(run)["commit"], context(run)["dirty"]) == (head, "false")
+    project.built_with(TIMES)
+    assert project.bench() is ExitStatus.OK
+    # Neither the first session nor the build folder counts as a change of the sources.
+    assert project.bench("--record") is ExitStatus.OK
+    assert not (project.root.parent / "warpgauge").exists()
+
+
+def test_what_is_flagged_is_not_measured_again_and_the_output_says_so(project: Project) -> None:
+    project.bench("--record", "--processes=5", "--baselines=perf/accepted")
+    assert not (project.root / "baselines").exists()
+    project.built_with(SLOW)
+    project.output()
+    assert project.bench("--baselines=perf/accepted") is ExitStatus.REGRESSION
+    shown = project.output()[0]
+    told = "1 of 2 benchmarks was flagged. Not measured again beside its commit: no other commit"
+    assert told in shown
+    again = "scripts/bench --build-dir out/build --baselines perf/accepted --filter '^sync/idle$'"
+    assert again in shown
+
+
+def test_the_policy_beside_the_projects_baselines_counts(project: Project) -> None:
+    (project.root / "baselines").mkdir()
+    (project.root / "baselines" / "policy.toml").write_text("nonsense = 1\n")
+    with pytest.raises(UserError, match=r"baselines/policy\.toml"):
+        project.bench()
+
+
+def test_sources_with_changes_are_not_recorded(project: Project) -> None:
+    (project.root / "kernel.cu").write_text("2")
+    with pytest.raises(UserError, match="--record needs a committed tree"):
+        project.bench("--record")
+    project.bench("--quick")
+    assert context(project.runs()[0])["dirty"] == "true"
+
+
+def test_the_commit_is_unknown_where_the_manifest_names_no_sources(project: Project) -> None:
+    fake_binary.write_manifest(project.folder, [fake_binary.program("bench_sync")])
+    project.bench("--quick")
+    assert context(project.runs()[0])["commit"] == ""
+
+
+def test_an_interrupted_run_of_another_project_goes_on_by_its_journal(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deliver = turn_result.deliver
+
+    def interrupted(plan: Plan, turn: Turn, *rest: Any) -> Outcome:  # noqa: ANN401
+        if turn.round == 2:
+            raise KeyboardInterrupt
+        return deliver(plan, turn, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(turn_result, "deliver", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            project.bench("--quick")
+    (journal,) = (project.folder / "runs").glob("*.journal")
+    assert bench.main(["--resume", str(journal)], project.root) is ExitStatus.NOT_MEASURED
+    assert len(project.runs()) == 1
+    assert not journal.exists()
+
+
+@pytest.mark.parametrize("option", ["--against", "--confirm-beside"])
+def test_no_commit_is_built_and_what_compares_two_builds_is_named(
+    project: Project, option: str
+) -> None:
+    with pytest.raises(UserError, match=f"{option} does not go with .* scripts/beside compares"):
+        project.bench(option, "HEAD")
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--build-dir=nowhere"], "'nowhere' is no folder"),
+        (["--build-dir="], "'' is no folder"),
+        (["--build-dir=out"], r"out/warpgauge_benchmarks\.json names no benchmark program"),
+    ],
+)
+def test_a_folder_that_holds_no_build_is_refused(
+    project: Project, argv: list[str], said: str
+) -> None:
+    with pytest.raises(UserError, match=said):
+        project.bench(*argv)
+
+
+def test_baselines_are_of_a_build_folder(project: Project) -> None:
+    with pytest.raises(UserError, match="give its --build-dir, too"):
+        bench.main(["--baselines=x"], project.root)

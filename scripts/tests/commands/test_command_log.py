@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The log of the commands: whoever pastes a line of it repeats that process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from test_resume import Interrupts, interrupts  # noqa: F401 - a fixture
+
+import fake_binary
+from clone import HOST_TIMES, TIMES, GitRepository, Repository
+from warpgauge.system import command_log, process
+from warpgauge.system.command_log import CommandLog
+from warpgauge.system.errors import UserError
+
+
+def lines(repository: Repository) -> list[str]:
+    (log,) = (repository.root / "build" / "runs").glob("*.log")
+    return log.read_text().splitlines()
+
+
+def pasted(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-c", line], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+def test_every_process_stands_there_with_round_side_start_seconds_and_status(
+    clone: GitRepository,
+) -> None:
+    clone.commit({"host": HOST_TIMES, "sync": TIMES})
+    clone.write({"host": HOST_TIMES, "sync": {**TIMES, "sync/idle": 1.0}})
+    clone.bench("--against", "HEAD", "--quick", "--filter", "sync/(idle|x y)")
+    head, *commands = lines(clone)
+    assert head.startswith("# warpgauge: commands, 20")
+    assert head.endswith("scripts/bench --seed=1 --against HEAD --quick --filter 'sync/(idle|x y)'")
+    rounds = [line for line in commands if "# round " in line]
+    sides = [line.partition("# round ")[2].split(",")[:2] for line in rounds]
+    assert [(int(n), side.strip()) for n, side in sides] == [
+        (1, "base"), (1, "candidate"), (2, "candidate"), (2, "base"), (3, "base"), (3, "candidate")
+    ]  # fmt: skip
+    for line in rounds:
+        assert "'--benchmark_filter=sync/(idle|x y)'" in line
+        began, seconds, status = line.split(", ")[-3:]
+        assert began.startswith("20")
+        assert seconds.endswith(" s")
+        assert status == "status 0"
+    assert any("--benchmark_list_tests" in line for line in commands)
+    assert any("worktree add" in line for line in commands)
+    assert clone.output()[1].count("commands: ") == 1
+
+
+def test_a_line_repeats_its_process_by_hand(repository: Repository, tmp_path: Path) -> None:
+    repository.bench("--quick", "--filter", "sync")
+    (line, *_) = [line for line in lines(repository) if "# round 2" in line]
+    count = repository.built / "bench_sync.count"
+    before = len(count.read_text())
+    pasted(line.replace("bench_sync ", "bench_sync --benchmark_out=out "), tmp_path)
+    assert len(count.read_text()) == before + 1
+
+
+@pytest.mark.parametrize("argument", ["it's", "a\nrm -rf x", "#", "a\\b", "\x1b[2J", "ü", "\udcff"])
+def test_whatever_an_argument_holds_it_is_one_line_and_comes_back(
+    argument: str, tmp_path: Path
+) -> None:
+    line = command_log.repeatable(["printf", "%s", argument], {"A B": "c d"}, tmp_path)
+    assert "\n" not in line
+    done = subprocess.run(["bash", "-c", line], capture_output=True, check=True)
+    assert os.fsdecode(done.stdout) == argument
+
+
+def test_what_a_process_gets_of_the_environment_is_in_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    log = CommandLog(tmp_path / "x.log", [], goes_on=False)
+    with log.used():
+        process.run(["sh", "-c", 'kill -9 "$$"'], 5.0, tmp_path, {"TRACE": "a b"}, told="round 1")
+    told = log.path.read_text().splitlines()[1]
+    assert "CUDA_VISIBLE_DEVICES=1" in told
+    assert "'TRACE=a b' sh -c" in told
+    assert told.endswith(" s, SIGKILL")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    assert pasted(
+        told.replace("kill -9", "echo $TRACE $CUDA_VISIBLE_DEVICES"), tmp_path
+    ).stdout.startswith("a b 1 ")
+
+
+def test_outside_of_a_run_nothing_is_written_down(tmp_path: Path) -> None:
+    log = CommandLog(tmp_path / "x.log", [], goes_on=False)
+    process.run(["true"], 5.0, tmp_path)
+    assert len(log.path.read_text().splitlines()) == 1
+
+
+def test_what_a_crash_breaks_off_names_what_ran_and_the_log_goes_on_below(tmp_path: Path) -> None:
+    log = CommandLog(tmp_path / "x.log", ["--quick"], goes_on=False)
+    log.begins("bench_gemm", "round 3")
+    CommandLog(log.path, ["--quick"], goes_on=True)
+    head, broken, again = log.path.read_text().splitlines()
+    assert broken.startswith("bench_gemm  # round 3, 20")
+    assert head.partition(":")[0] == again.partition(":")[0]
+
+
+def test_a_run_that_goes_on_goes_on_in_its_log(
+    repository: Repository,
+    interrupts: Interrupts,  # noqa: F811
+) -> None:
+    interrupts.after(3)
+    with pytest.raises(KeyboardInterrupt):
+        repository.bench("--processes=4")
+    interrupts.never()
+    repository.resume()
+    assert sum("# round " in line for line in lines(repository)) == 8
+    assert sum(line.startswith("# ") for line in lines(repository)) == 2
+
+
+def test_a_run_of_the_same_name_begins_its_log_anew(repository: Repository) -> None:
+    out = str(repository.root / "run.json")
+    for _ in range(2):
+        repository.bench("--quick", "--out", out)
+    assert (repository.root / "run.log").read_text().count("# round ") == 6
+
+
+def test_somebody_elses_file_is_no_log(repository: Repository) -> None:
+    diary = repository.root / "run.log"
+    diary.write_text("my diary")
+    with pytest.raises(UserError, match=r"run\.log: it is there and is no log of scripts/bench"):
+        repository.bench("--quick", "--out", str(repository.root / "run.json"))
+    assert diary.read_text() == "my diary"
+
+
+def test_a_full_disk_is_one_sentence_and_nothing_is_started(tmp_path: Path) -> None:
+    log = CommandLog(tmp_path / "x.log", [], goes_on=False)
+    log.path = Path("/dev/full")
+    fake_binary.make(tmp_path, "sync")
+    with log.used(), pytest.raises(UserError, match=r"cannot be written \(No space"):
+        process.run([str(tmp_path / "bench_sync")], 5.0, tmp_path)
+    assert not (tmp_path / "bench_sync.count").exists()

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/compare.py as its users run it: arguments, output, exit status."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from builders import Json, failed, google, google_row, row, run, scaled, write
+from warpgauge.commands.compare import main
+
+SCRIPT = Path(__file__).parents[2] / "compare.py"
+SAME = run([row("a/b"), row("a/c")])
+
+
+def command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(SCRIPT), *map(str, arguments)],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "100", **environment},
+        encoding="utf-8",
+    )
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    return write(tmp_path / "base.json", SAME)
+
+
+def candidate(tmp_path: Path, document: Json) -> Path:
+    return write(tmp_path / "cand.json", document)
+
+
+STATUS = {
+    "identical": (SAME, 0, "0 regressions, 0 improvements; 2 of 2 unchanged."),
+    "faster": (run([row("a/b", scaled(0.5)), row("a/c")]), 0, "1 improvement"),
+    "slower": (run([row("a/b", scaled(1.05)), row("a/c")]), 1, "Worst: a/b (+5.0 %)"),
+    "slower and failed": (run([row("a/b", scaled(3)), failed("a/c")]), 1, "1 failed"),
+    "failed": (run([row("a/b"), failed("a/c")]), 3, "1 of 2 unchanged, 1 failed"),
+    "vanished": (run([row("a/b")]), 3, "1 missing"),
+    "other gpu": (run([row("a/b"), row("a/c")], gpu_name="X"), 3, "Not compared."),
+    "nothing in common": (run([row("z")]), 3, "no benchmark in common"),
+}
+
+
+def test_a_pair_from_elsewhere_need_not_have_what_this_tree_requires(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = run([row("a/b", process_rounds=list(range(1, 8)))], pair_id="p")
+    pair = [str(write(tmp_path / name, document)) for name in ("base.json", "cand.json")]
+    assert main(pair) == 0
+    assert "1 of 1 unchanged." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("case", STATUS)
+def test_the_exit_status_says_what_the_first_line_says(
+    base: Path, tmp_path: Path, case: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document, status, words = STATUS[case]
+    assert main([str(base), str(candidate(tmp_path, document)), "--color=never"]) == status
+    assert words in capsys.readouterr().out
+
+
+def test_three_times_slower_fails_as_a_command(tmp_path: Path) -> None:
+    sides = [write(tmp_path / f"{t}.json", google([google_row("f", t)])) for t in (1.0, 3.0)]
+    done = command(*sides)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("1 regression, 0 improvements; 0 of 1 unchanged. Worst: f")
+
+
+def test_a_bad_file_is_one_sentence_and_status_2(base: Path, tmp_path: Path) -> None:
+    path = candidate(tmp_path, run([row("a/b", real_time=float("nan"))]))
+    done = command(base, path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"compare.py: {path}, row 1 ('a/b'): 'real_time' is NaN; measure it again\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--min-effect=0"], ["--min-effect=nan"], ["--alpha=1"], ["--alpha=x"], ["--color=red"]],
+)
+def test_bad_usage_is_one_sentence_and_status_2(
+    base: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(base), str(base), *arguments]) == 2
+    option = arguments[0].partition("=")[0]
+    assert capsys.readouterr().err.startswith(f"compare.py: argument {option}: ")
+
+
+def test_a_bad_filter_is_status_2(base: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(base), str(base), "--filter=("]) == 2
+    assert "is no regular expression" in capsys.readouterr().err
+
+
+def test_a_filter_that_matches_nothing_is_status_2_and_told_what_there_is(
+    base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(base), str(base), "--filter=nosuch"]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err == (
+        "compare.py: no benchmark of either side matches --filter 'nosuch': the only family is a\n"
+    )
+
+
+def test_options_reach_the_rule(base: Path, tmp_path: Path) -> None:
+    slower = str(candidate(tmp_path, run([row("a/b", scaled(1.05)), row("a/c")])))
+    assert main([str(base), slower, "--min-effect=10"]) == 0
+    assert main([str(base), slower, "--filter=-a/b"]) == 0
+    assert main([str(base), slower, "--alpha=1e-300"]) == 3  # nothing is ever that certain
+
+
+def test_help_explains_the_exit_status() -> None:
+    done = command("--help")
+    assert done.returncode == 0
+    assert "at least one benchmark regressed" in done.stdout
+
+
+def test_colour_is_given_and_withheld_as_asked(base: Path) -> None:
+    assert "\x1b[" in command(base, base, "--color=always").stdout
+    assert "\x1b[" not in command(base, base, "--color=auto").stdout
+    assert "\x1b[" not in command(base, base, "--color=never", FORCE_COLOR="1").stdout
+
+
+def test_a_terminal_that_knows_ascii_only_still_gets_its_verdict(base: Path) -> None:
+    done = command(base, base, "--all", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_reader_that_leaves_early_changes_nothing(base: Path, tmp_path: Path) -> None:
+    slower = candidate(tmp_path, run([row("a/b", scaled(3)), row("a/c")]))
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), str(base), str(slower)],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_an_interrupt_leaves_no_traceback(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("warpgauge.verdict.judge.judge", interrupted)
+    assert main([str(base), str(base)]) == 130
+
+
+def test_a_fault_of_its_own_is_told_in_full_and_is_no_regression(
+    base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("never thought of")
+
+    monkeypatch.setattr("warpgauge.verdict.judge.judge", broken)
+    assert main([str(base), str(base)]) == 2
+    told = capsys.readouterr().err
+    assert "never thought of" in told
+    assert told.endswith("compare.py: this is a fault of its own: please report it\n")
+
+
+def test_the_script_runs_from_any_folder(base: Path, tmp_path: Path) -> None:
+    assert os.access(SCRIPT, os.X_OK)
+    program = [sys.executable, str(SCRIPT), str(base), str(base)]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 0
+
+
+def test_an_old_python_can_parse_the_script_and_is_told() -> None:
+    source = SCRIPT.read_text()
+    ast.parse(source, feature_version=(3, 4))
+    assert "from __future__" not in source
+    told = "import sys; sys.version_info = (3, 6); exec(open(sys.argv[1]).read())"
+    done = subprocess.run(
+        [sys.executable, "-c", told, str(SCRIPT)], capture_output=True, check=False, text=True
+    )
+    assert done.returncode == 2
+    assert done.stderr == ("compare.py: this is Python 3.6; run it with Python 3.10 or newer.\n")
+
+
+def test_a_comparison_alone_is_shown_as_it_was_judged(tmp_path: Path, base: Path) -> None:
+    slower = candidate(tmp_path, run([row("a/b", scaled(1.05)), row("a/c")]))
+    kept, shown = tmp_path / "comparison.json", tmp_path / "again.md"
+    first = command(base, slower, f"--format=json={kept}", "--format=markdown")
+    again = command(kept, f"--format=markdown={shown}")
+    assert (first.returncode, again.returncode) == (1, 1)
+    assert shown.read_text(encoding="utf-8") == first.stdout
+    assert again.stdout == command(base, slower).stdout
+
+
+@pytest.mark.parametrize(
+    "option", ["--filter=a", "--min-effect=1", "--alpha=0.1", "--fail-on=resources"]
+)
+def test_a_comparison_alone_is_not_judged_anew(tmp_path: Path, base: Path, option: str) -> None:
+    said = command(base, option)
+    assert said.returncode == 2
+    assert f"is shown as it was judged, without {option.partition('=')[0]}" in said.stderr
+
+
+def test_a_run_alone_is_no_comparison(base: Path) -> None:
+    said = command(base)
+    assert (said.returncode, said.stdout) == (2, "")
+    assert "is no comparison" in said.stderr
+    assert said.stderr.count("\n") == 1

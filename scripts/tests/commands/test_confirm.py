@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a baseline flags is measured again beside its commit, and the answer says what was done."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from conftest import Loader
+
+import builders
+from clone import HOST_TIMES, SLOW, TIMES, GitRepository, Repository, recorded
+from warpgauge.commands.run_paths import RunPaths
+from warpgauge.measurement import confirm
+from warpgauge.system.errors import ExitStatus, UserError
+
+FLAGGED = "1 of 3 benchmarks was flagged. Measured again in turns with its commit"
+
+
+def test_a_change_of_the_code_is_confirmed(clone: GitRepository) -> None:
+    commit = recorded(clone)
+    clone.write({"host": HOST_TIMES, "sync": SLOW})
+    assert clone.bench("--processes=5") is ExitStatus.REGRESSION
+    out, err = clone.output()
+    assert f"{FLAGGED} {commit[:10]}, 5 rounds: 1 slower." in out
+    assert "Screening 3 benchmarks against " in err
+    assert f"Confirming 1 flagged benchmark: again, in turns with commit {commit[:10]}" in err
+
+
+def test_a_change_of_the_machine_is_not(clone: GitRepository) -> None:
+    recorded(clone)
+    clone.weather = 1.2
+    clone.commit({"host": {"host/copy": 2500.0}, "sync": {**TIMES, "sync/idle": 1000.0 / 1.2}})
+    assert clone.bench("--processes=5") is ExitStatus.OK
+    out = clone.output()[0]
+    assert "0 regressions, 0 improvements" in out
+    assert ": 1 unchanged. Not by the code: 'sync/busy' differs from what the baseline" in out
+
+
+def test_the_pair_holds_what_was_flagged_and_nothing_else(clone: GitRepository) -> None:
+    recorded(clone)
+    clone.write({"host": HOST_TIMES, "sync": SLOW})
+    clone.bench("--processes=5")
+    (run,) = [path for path in clone.runs() if "confirm" not in path.name]
+    assert len(json.loads(run.read_text())["benchmarks"]) == 3
+    for path in RunPaths(run).confirming:
+        document = json.loads(path.read_text())
+        assert [row["name"] for row in document["benchmarks"]] == ["sync/busy"]
+        assert document["context"]["filter"] == "^(sync/busy)$"
+    assert len(clone.runs()) == 3
+
+
+def test_the_baselines_own_code_needs_no_second_build(clone: GitRepository) -> None:
+    recorded(clone)
+    clone.weather = 2.0
+    assert clone.bench("--processes=5") is ExitStatus.OK
+    assert not (clone.root / "build" / "base").exists()
+    assert ": 3 unchanged. Not by the code: 3 benchmarks (" in clone.output()[0]
+
+
+def test_extra_work_is_confirmed_beside_the_same_programs(clone: GitRepository) -> None:
+    recorded(clone)
+    assert clone.bench("--processes=5", "--inject", "sync=2") is ExitStatus.REGRESSION
+    assert "2 of 3 benchmarks were flagged" in clone.output()[0]
+    assert not (clone.root / "build" / "base").exists()
+
+
+def test_an_unchanged_run_confirms_nothing(clone: GitRepository) -> None:
+    recorded(clone)
+    assert clone.bench("--quick") is ExitStatus.OK
+    assert "flagged" not in "".join(clone.output())
+    assert len(clone.runs()) == 1
+
+
+def test_who_believes_the_baseline_need_not_confirm(clone: GitRepository) -> None:
+    recorded(clone)
+    clone.write({"host": HOST_TIMES, "sync": SLOW})
+    assert clone.bench("--processes=5", "--no-confirm") is ExitStatus.REGRESSION
+    assert "Not measured again beside its commit: --no-confirm was given." in clone.output()[0]
+    assert len(clone.runs()) == 1
+
+
+def test_a_commit_that_does_not_build_leaves_the_verdict_and_a_note(clone: GitRepository) -> None:
+    recorded(clone)
+    clone.git("rm", "--quiet", "--cached", "suite.json")
+    clone.git("commit", "--quiet", "--amend", "--message", "without a suite")
+    clone.git("reflog", "expire", "--expire=now", "--all")
+    clone.git("gc", "--quiet", "--prune=now")
+    clone.commit({"host": HOST_TIMES, "sync": SLOW})
+    assert clone.bench("--processes=5") is ExitStatus.REGRESSION
+    out = clone.output()[0]
+    assert "1 of 3 benchmarks was flagged. Not measured again beside its commit: " in out
+    assert "is no commit of this clone; git fetch it" in out
+
+
+def test_a_base_without_the_benchmark_leaves_the_verdict_and_a_note(clone: GitRepository) -> None:
+    recorded(clone)
+    (path,) = clone.root.glob("baselines/*/sync.json")
+    other = clone.commit({"host": HOST_TIMES})
+    told = path.read_text()
+    path.write_text(told.replace(json.loads(told)["sessions"].popitem()[1]["commit"], other))
+    clone.commit({"host": HOST_TIMES, "sync": SLOW})
+    assert clone.bench("--processes=5", "--filter", "sync", "--baseline", str(path)) is (
+        ExitStatus.REGRESSION
+    )
+    assert f"commit {other[:10]} has none of these benchmarks" in clone.output()[0]
+
+
+def test_a_tree_without_git_says_why_nothing_was_confirmed(repository: Repository) -> None:
+    repository.record()
+    repository.binary("host", HOST_TIMES)
+    repository.binary("sync", SLOW)
+    out = repository.root / "slow.json"
+    assert repository.bench("--out", str(out)) is ExitStatus.REGRESSION
+    assert "is no git clone that another commit can be taken from" in repository.output()[0]
+
+
+def test_recording_confirms_nothing(clone: GitRepository) -> None:
+    recorded(clone)
+    clone.weather = 2.0
+    clone.bench("--record", "--processes=5")
+    assert len(clone.runs()) == 1
+
+
+@pytest.mark.parametrize(
+    ("context", "said"),
+    [
+        ({"commit": ""}, "does not tell its commit"),
+        ({"commit": "HEAD"}, "does not tell its commit"),
+        ({"dirty": "true"}, "changes that are in no commit"),
+    ],
+)
+def test_a_baseline_of_no_commit_cannot_be_built(
+    loaded: Loader, context: dict[str, str], said: str
+) -> None:
+    baseline = loaded(builders.run([builders.row("a")], **context))
+    with pytest.raises(UserError, match=said):
+        confirm.commit_of(baseline, loaded(builders.run([builders.row("a")])))
+
+
+def test_the_base_is_the_newest_session_that_was_compared_with(loaded: Loader) -> None:
+    def session(day: int, gpu: str) -> builders.Json:
+        date = f"2026-11-{day}T10:00:00+00:00"
+        return builders.context(date=date, gpu_uuid=gpu, commit=f"{day}" * 20)
+
+    sessions = {"x": session(20, "GPU-1"), "y": session(21, "GPU-1"), "z": session(22, "GPU-2")}
+    times = {key: list(builders.STEADY) for key in sessions}
+    baseline = loaded(builders.baseline([builders.row("a", process_medians=times)], sessions))
+    for gpu, commit in (("GPU-1", "21" * 20), ("GPU-2", "22" * 20), ("GPU-3", "22" * 20)):
+        run = loaded(builders.run([builders.row("a")], gpu_uuid=gpu))
+        assert confirm.commit_of(baseline, run) == commit

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--device all: every GPU as by itself, apart by UUID; what becomes of one is nothing to others."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fake_binary
+from bench_process import BenchProcess, uuid
+from clone import HOST_TIMES, TIMES
+from warpgauge.commands import every_gpu
+from warpgauge.execution import discovery
+from warpgauge.system.errors import ExitStatus, UserError
+
+GPUS = [uuid(1), uuid(2)]
+ONE, TWO = GPUS
+OK, REGRESSION, NOT_MEASURED = ExitStatus.OK, ExitStatus.REGRESSION, ExitStatus.NOT_MEASURED
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> BenchProcess:
+    """With two GPUs."""
+    made = BenchProcess(tmp_path)
+    programs(made)
+    return made
+
+
+def programs(machine: BenchProcess, **more: Any) -> None:  # noqa: ANN401 - fake_binary's own
+    shutil.rmtree(machine.built, ignore_errors=True)
+    device = {"kernels": 1.0}
+    # A process adds a nanosecond, which is nothing here.
+    host, sync = ({name: 1e3 * one for name, one in of.items()} for of in (HOST_TIMES, TIMES))
+    fake_binary.make(machine.built, "host", host, counters={"all": {"host_clock": 1.0}})
+    fake_binary.make(machine.built, "sync", sync, gpus=GPUS, counters={"all": device}, **more)
+
+
+def with_baseline(machine: BenchProcess) -> None:
+    """Of the first GPU's times, which are the second's, too."""
+    found = machine.run("--processes=5", "--device", ONE, "--out", "first.json")
+    assert found.status == NOT_MEASURED, found.err
+    document = json.loads((machine.root / "first.json").read_text())
+    folder = machine.root / "baselines" / "nvidia-fake"
+    folder.mkdir(parents=True)
+    key = "2026-11-20-01234567"
+    sessions = {key: {**document["context"], "gpu_name": "NVIDIA Fake"}}
+    for family in ("host", "sync"):
+        rows = [row for row in document["benchmarks"] if row["name"].startswith(family)]
+        for row in rows:
+            row["process_medians"] = {key: row["process_medians"]}
+        context = {"warpgauge_format": "baseline/1", "gpu_name": "NVIDIA Fake"}
+        told = {"context": context, "sessions": sessions, "benchmarks": rows}
+        (folder / f"{family}.json").write_text(json.dumps(told))
+    machine.forget()
+
+
+def document(machine: BenchProcess, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((machine.root / name).read_text())
+    return found
+
+
+def rows(machine: BenchProcess, name: str) -> Mapping[str, Mapping[str, Any]]:
+    return {row["name"]: row for row in document(machine, name)["benchmarks"]}
+
+
+def test_each_gpu_has_a_run_file_that_is_named_after_it(machine: BenchProcess) -> None:
+    with_baseline(machine)
+    found = machine.run("--device=all", "--quick", "--out=run.json")
+    assert found.status == OK, found.err
+    for one in GPUS:
+        name = f"run-{one}.json"
+        assert document(machine, name)["context"]["gpu_uuid"] == one
+        assert all(len(row["process_medians"]) == 3 for row in rows(machine, name).values())
+        assert f"{one} NVIDIA Fake: nothing regressed, everything was measured; {name}" in found.out
+    assert not list(machine.root.glob("*.journal"))
+    assert not (machine.root / "run.json").exists()
+
+
+def test_one_gpu_is_measured_after_the_other(machine: BenchProcess) -> None:
+    machine.run("--device=all", "--quick", "--out=run.json")
+    ran = [
+        [float(line) for line in (machine.built / f"bench_sync.ran-{one}").read_text().split()]
+        for one in GPUS
+    ]
+    # The first process of each was the probe of all.
+    assert max(ran[0]) < min(ran[1][1:])
+
+
+def test_the_exit_status_is_the_worst_and_a_regression_is_the_worst(machine: BenchProcess) -> None:
+    with_baseline(machine)
+    programs(machine, slower={TWO: 1.5})
+    found = machine.run("--device=all", "--quick", "--out=run.json", "--no-confirm")
+    assert found.status == REGRESSION, found.err
+    assert f"{ONE} NVIDIA Fake: nothing regressed" in found.out
+    assert f"{TWO} NVIDIA Fake: something regressed" in found.out
+    everything = list(ExitStatus)
+    assert every_gpu.worst(everything) is ExitStatus.REGRESSION
+    assert every_gpu.worst([ExitStatus.OK, ExitStatus.NOT_MEASURED]) is ExitStatus.NOT_MEASURED
+    assert every_gpu.worst([]) is ExitStatus.NOT_MEASURED
+
+
+@pytest.mark.parametrize("how", ["", "--parallel"])
+def test_a_gpu_on_which_everything_crashes_costs_the_other_nothing(
+    machine: BenchProcess, how: str
+) -> None:
+    with_baseline(machine)
+    programs(machine, ill={ONE: "crash"})
+    argv = ["--device=all", "--quick", "--out=run.json", "--filter=sync", *([how] if how else [])]
+    found = machine.run(*argv)
+    assert found.status == NOT_MEASURED, found.err
+    assert f"{TWO} NVIDIA Fake: nothing regressed, everything was measured" in found.out
+    assert all(
+        len(row["process_medians"]) == 3 for row in rows(machine, f"run-{TWO}.json").values()
+    )
+
+
+def test_a_gpu_that_is_lost_is_no_other_gpu(machine: BenchProcess) -> None:
+    """Its number would be the other's from then on; its UUID is not."""
+    run = machine.start("--device=all", "--processes=20", "--out=run.json", "--filter=sync")
+    until = time.monotonic() + 30
+    while machine.ran("sync", ONE) < 4 and time.monotonic() < until:
+        time.sleep(0.005)
+    (machine.built / f"bench_sync.lost-{ONE}").touch()
+    _, err = run.communicate(timeout=60)
+    assert run.returncode == NOT_MEASURED, err
+    lost = rows(machine, f"run-{ONE}.json")
+    assert {row["error_message"].split(": ", 1)[1] for row in lost.values()} == {
+        "bench_sync exited with status 3: no CUDA-capable device is detected"
+    }
+    assert all(
+        len(row["process_medians"]) == 20 for row in rows(machine, f"run-{TWO}.json").values()
+    )
+
+
+def test_what_is_killed_of_one_gpus_run_is_told_and_the_other_goes_on(
+    machine: BenchProcess,
+) -> None:
+    argv = ("--device=all", "--processes=20", "--out=run.json", "--filter=sync", "--parallel")
+    run = machine.start(*argv)
+    until = time.monotonic() + 30
+    while machine.ran("sync", ONE) < 4 and time.monotonic() < until:
+        time.sleep(0.005)
+    children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+    os.kill(int(children[0]), signal.SIGKILL)
+    out, err = run.communicate(timeout=60)
+    assert run.returncode == NOT_MEASURED
+    assert f"{ONE}: its scripts/bench was ended by SIGKILL" in err
+    assert f"{ONE} NVIDIA Fake: not everything was measured or is comparable; no run file" in out
+    assert all(
+        len(row["process_medians"]) == 20 for row in rows(machine, f"run-{TWO}.json").values()
+    )
+    # That one can go on, without the other.
+    found = machine.run("--resume", "run.journal")
+    assert f"{TWO} NVIDIA Fake" in found.out
+    assert all(
+        len(row["process_medians"]) == 20 for row in rows(machine, f"run-{ONE}.json").values()
+    )
+
+
+def test_in_parallel_all_run_at_once_and_what_the_host_times_is_invalid(
+    machine: BenchProcess,
+) -> None:
+    with_baseline(machine)
+    found = machine.run("--device=all", "--parallel", "--quick", "--out=run.json")
+    assert found.status == NOT_MEASURED, found.err
+    why = "2 GPUs were measured at once, which share CPU, host memory and bus: leave out --parallel"
+    assert found.out.count(why) == 2
+    assert found.out.count("0 regressions, 0 improvements; 2 of 3 unchanged, 1 not comparable") == 2
+    for one in GPUS:
+        assert document(machine, f"run-{one}.json")["context"]["gpus_at_once"] == "2"
+        assert f"{one[:12]} run file: run-{one}.json" in found.err
+    first, second = (
+        [float(line) for line in (machine.built / f"bench_sync.ran-{one}").read_text().split()[1:]]
+        for one in GPUS
+    )
+    assert min(second) < max(first)
+    assert min(first) < max(second)
+    allowed = machine.run("--device=all", "--parallel", "--quick", "--allow=parallel")
+    assert allowed.status == OK, allowed.out
+
+
+def test_reports_are_written_for_each_gpu(machine: BenchProcess) -> None:
+    with_baseline(machine)
+    found = machine.run("--device=all", "--quick", "--format=json=report.json", "--format=markdown")
+    assert found.status == OK, found.err
+    assert found.out.count("<!-- warpgauge") == 2
+    for one in GPUS:
+        assert one in (machine.root / f"report-{one}.json").read_text()
+
+
+def test_each_gpu_is_recorded_as_a_session_of_its_own(machine: BenchProcess) -> None:
+    found = machine.run("--device=all", "--record", "--processes=5")
+    assert found.status == OK, found.err
+    recorded = document(machine, "baselines/nvidia-fake/sync.json")
+    assert {one["gpu_uuid"] for one in recorded["sessions"].values()} == set(GPUS)
+
+
+@pytest.mark.parametrize("how", [[], ["--parallel"]])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_run_goes_on_with_all(
+    machine: BenchProcess, number: signal.Signals, how: list[str]
+) -> None:
+    argv = ["--device=all", "--processes=6", "--out=run.json", *how]
+    run = machine.start(*argv)
+    until = time.monotonic() + 30
+    last = ONE if how else TWO
+    while machine.ran("sync", last) < 4 and time.monotonic() < until:
+        time.sleep(0.002)
+    run.send_signal(number)
+    _, err = run.communicate(timeout=60)
+    assert run.returncode == (-9 if number is signal.SIGKILL else 128 + number)
+    if number is not signal.SIGKILL:
+        assert "`scripts/bench --resume run.journal` goes on with what is missing." in err
+        assert err.count("scripts/bench --resume") <= 1 + err.count(
+            " kept: `scripts/bench --resume"
+        )
+    before = [machine.ran("sync", one) for one in GPUS]
+    found = machine.run("--resume", "run.journal")
+    assert found.status == NOT_MEASURED, found.err  # there is no baseline
+    for one, ran in zip(GPUS, before, strict=True):
+        its = rows(machine, f"run-{one}.json")
+        assert its.keys() == {*TIMES, *HOST_TIMES}
+        assert all(len(row["process_medians"]) == 6 for row in its.values())
+        # Two probes, one of them of all, another of the run that goes on; one may have been cut.
+        assert machine.ran("sync", one) <= 1 + 6 + 2 + 1, ran
+        assert one in found.out
+    if not how:
+        assert machine.ran("sync", ONE) == before[0]  # it was done
+    assert not list(machine.root.glob("*.journal"))
+
+
+def test_a_gpu_by_its_uuid_is_measured_alone(machine: BenchProcess) -> None:
+    found = machine.run("--quick", f"--device={TWO}", "--out=run.json")
+    assert found.status == NOT_MEASURED, found.err
+    assert document(machine, "run.json")["context"]["gpu_uuid"] == TWO
+    gone = machine.run("--quick", f"--device={uuid(3)}")
+    assert gone.status == NOT_MEASURED
+    assert f"there is no {uuid(3)} here (no CUDA-capable device is detected)" in gone.err
+
+
+def test_without_a_gpu_there_is_nothing_to_measure_on_all(machine: BenchProcess) -> None:
+    programs(machine, no_gpu="the driver is too old")
+    found = machine.run("--device=all", "--quick")
+    assert found.status == NOT_MEASURED
+    assert found.err == "bench: the driver is too old"
+
+
+def test_a_gpu_that_no_program_survives_is_told_and_not_measured(
+    machine: BenchProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def probe(binaries: object, arguments: list[str], scratch: object) -> discovery.Probe:
+        index = int(arguments[0].partition("=")[2])
+        if index == 3:
+            raise UserError("no device 3")
+        crashed = discovery.Probe({}, faults=("bench_sync was killed by SIGSEGV",))
+        return discovery.Probe({"gpu_uuid": uuid(index)}) if index != 1 else crashed
+
+    monkeypatch.setattr(discovery, "probe", probe)
+    gpus, faults = every_gpu._named(discovery.gpus([], machine.root))
+    assert list(gpus) == [uuid(0), uuid(2)]
+    assert faults == ["device 1 is not measured: bench_sync was killed by SIGSEGV"]
+
+
+def test_programs_that_never_live_are_not_tried_for_ever(
+    machine: BenchProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discovery, "probe", lambda *_: discovery.Probe({}, faults=("a crash",)))
+    assert len(discovery.gpus([], machine.root)) == 2
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--parallel"], "--parallel does not go with a single GPU"),
+        (["--device=all", "--parallel", "--record"], "--parallel does not go with --record"),
+        (["--device=all", "--self-check"], "--device all does not go with --self-check"),
+        (["--device=all", "--format=json"], "--device all does not go with --format json without"),
+        (["--device=GPU-1"], "neither an index from 0 on, nor a UUID"),
+        (["--device=-1"], "neither an index from 0 on, nor a UUID"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(
+    machine: BenchProcess, argv: list[str], said: str
+) -> None:
+    found = machine.run(*argv)
+    assert found.status == 2
+    assert said in found.err

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An interrupted run goes on where it was, and ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from clone import HOST_TIMES, TIMES, GitRepository, Repository
+from warpgauge.commands import resume
+from warpgauge.commands.bench_options import parse
+from warpgauge.execution import turn_result
+from warpgauge.execution.plan import Plan, Turn
+from warpgauge.execution.turn_result import Outcome, Running
+from warpgauge.measurement import journal
+from warpgauge.system.errors import ExitStatus, UserError
+
+SLOW = {**TIMES, "sync/busy": 8000.0}
+
+
+class Interrupts:
+    """Ctrl-C just before some turn of the run begins."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left = 1_000_000
+        self.begun: list[tuple[int, str, str]] = []
+        deliver = turn_result.deliver
+
+        def counted(plan: Plan, turn: Turn, names: tuple[str, ...], running: Running) -> Outcome:
+            if self.left == 0:
+                raise KeyboardInterrupt
+            self.left -= 1
+            self.begun.append((turn.round, turn.lane.side, turn.binary.family))
+            return deliver(plan, turn, names, running)
+
+        monkeypatch.setattr(turn_result, "deliver", counted)
+
+    def after(self, turns: int) -> None:
+        self.left = turns
+        self.begun.clear()
+
+    def never(self) -> None:
+        self.after(1_000_000)
+
+
+@pytest.fixture
+def interrupts(monkeypatch: pytest.MonkeyPatch) -> Interrupts:
+    return Interrupts(monkeypatch)
+
+
+def journals(repository: Repository) -> list[Path]:
+    return list(repository.root.rglob("*.journal"))
+
+
+def rows(path: Path) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads(path.read_text())["benchmarks"]
+    return found
+
+
+def told(path: Path) -> list[dict[str, object]]:
+    """The rows, with the number of times in place of the times, which no two processes share."""
+    times = {"real_time": None, "cpu_time": None, "samples": None}
+    return [
+        {**row, **times, "process_medians": len(row["process_medians"])}  # type: ignore[arg-type]
+        for row in rows(path)
+    ]
+
+
+def interrupted(repository: Repository, *argv: str) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        repository.bench(*argv)
+
+
+@pytest.mark.parametrize("turns", [1, 5, 13])
+def test_a_run_goes_on_as_if_nothing_had_happened(
+    turns: int, repository: Repository, interrupts: Interrupts
+) -> None:
+    status = repository.bench("--processes=7")
+    (undisturbed,) = repository.runs()
+    repository.rewind()
+    interrupts.after(turns)
+    interrupted(repository, "--processes=7")
+    said = repository.output()[1]
+    (journal,) = journals(repository)
+    count = f"{turns} processes are" if turns > 1 else "1 process is"
+    assert f"{count} kept: `scripts/bench --resume {os.path.relpath(journal)}` goes on" in said
+    interrupts.never()
+    assert repository.resume() is status
+    assert len(interrupts.begun) == 14 - turns
+    assert "Going on with " in repository.output()[1]
+    _, resumed = repository.runs()
+    assert told(resumed) == told(undisturbed)
+    assert not journals(repository)
+
+
+def test_a_finished_run_leaves_no_journal(repository: Repository) -> None:
+    repository.bench("--quick")
+    assert not journals(repository)
+    with pytest.raises(UserError, match="holds no interrupted run to resume"):
+        repository.resume()
+
+
+def test_a_run_that_measured_nothing_leaves_no_journal(
+    repository: Repository, interrupts: Interrupts
+) -> None:
+    interrupts.after(0)
+    interrupted(repository)
+    assert not journals(repository)
+
+
+def test_every_phase_goes_on(clone: GitRepository, interrupts: Interrupts) -> None:
+    """Screening, confirmation beside the base: wherever it was interrupted."""
+    clone.bench("--record", "--processes=5")
+    clone.git("add", "--all")
+    clone.commit({"host": HOST_TIMES, "sync": SLOW})
+    clone.output()
+    interrupts.never()
+    assert clone.bench("--processes=5") is ExitStatus.REGRESSION
+    whole = list(interrupts.begun)
+    assert "base" in {side for _, side, _ in whole}
+    assert "1 regression, 0 improvements; 2 of 3 unchanged" in clone.output()[0]
+    for turns in (3, 10, 12, len(whole) - 1):
+        interrupts.after(turns)
+        try:
+            interrupted(clone, "--processes=5")
+        finally:
+            before = list(interrupts.begun)
+        clone.output()
+        interrupts.never()
+        assert clone.resume() is ExitStatus.REGRESSION
+        assert "1 regression, 0 improvements; 2 of 3 unchanged" in clone.output()[0]
+        assert sorted(before + interrupts.begun) == sorted(whole)
+
+
+def test_the_latest_run_is_meant_unless_one_is_named(
+    repository: Repository, interrupts: Interrupts
+) -> None:
+    for name in ("first", "second"):
+        interrupts.after(3)
+        interrupted(repository, "--processes=3", f"--out={repository.root / name}.json")
+    interrupts.never()
+    repository.resume(str(repository.root / "first.journal"))
+    assert (repository.root / "first.json").exists()
+    assert not (repository.root / "second.json").exists()
+
+
+def test_other_programs_are_another_run(repository: Repository, interrupts: Interrupts) -> None:
+    interrupts.after(3)
+    interrupted(repository, "--processes=3")
+    with (repository.built / "bench_sync").open("a") as program:
+        program.write("# rebuilt\n")
+    interrupts.never()
+    with pytest.raises(UserError, match="cannot go on: the programs changed since; measure anew"):
+        repository.resume()
+    assert journals(repository)
+
+
+def test_another_commit_is_another_run(
+    repository: Repository, interrupts: Interrupts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupts.after(3)
+    interrupted(repository, "--processes=3")
+    monkeypatch.setenv("WARPGAUGE_COMMIT", "fedcba9876" * 4)
+    interrupts.never()
+    with pytest.raises(UserError, match="the commit changed since"):
+        repository.resume()
+
+
+def test_a_run_goes_on_as_it_began(repository: Repository) -> None:
+    with pytest.raises(UserError, match="--resume does not go with --filter: leave one"):
+        repository.resume("--filter=sync")
+
+
+def test_what_is_no_journal_is_refused(repository: Repository, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"holds no run to resume: name a folder"):
+        repository.resume(str(tmp_path))
+    for start in ('{"warpgauge_format": "journal/99"}', '{"warpgauge_format": "journal/1"}', "[]"):
+        (tmp_path / "start.json").write_text(start)
+        with pytest.raises(UserError, match="no journal that this scripts/bench can read"):
+            repository.resume(str(tmp_path))
+
+
+def test_a_turn_that_is_damaged_on_disk_is_run_again(
+    repository: Repository, interrupts: Interrupts
+) -> None:
+    interrupts.after(5)
+    interrupted(repository, "--processes=3")
+    (journal,) = journals(repository)
+    turns = [path for path in journal.glob("*.json") if path.name != "start.json"]
+    turns[0].write_text(turns[0].read_text()[:-9])
+    interrupts.never()
+    repository.resume()
+    assert len(interrupts.begun) == 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_kill_at_any_moment_loses_no_finished_turn(
+    seed: int, repository: Repository, interrupts: Interrupts
+) -> None:
+    out = repository.root / "run.json"
+    argv = ["--processes=7", f"--out={out}"]
+    run = multiprocessing.get_context("fork").Process(target=repository.bench, args=argv)
+    run.start()
+    time.sleep(random.Random(seed).uniform(0.3, 1.2))
+    assert run.pid is not None
+    os.kill(run.pid, signal.SIGKILL)
+    run.join()
+    killed = run.exitcode == -signal.SIGKILL
+    if killed and journals(repository):
+        kept = sum(path.name != "start.json" for path in journals(repository)[0].glob("*.json"))
+        interrupts.never()
+        repository.resume(str(journals(repository)[0]))
+        assert len(interrupts.begun) == 14 - kept
+    elif killed and not out.exists():
+        repository.bench(*argv)
+    assert all(len(row["process_medians"]) == 7 for row in rows(out))  # type: ignore[arg-type]
+    assert {row["name"] for row in rows(out)} == {*TIMES, *HOST_TIMES}
+    assert not journals(repository)
+    shutil.rmtree(repository.built)
+
+
+def test_a_run_that_was_killed_before_it_began_left_nothing_to_go_on_with(tmp_path: Path) -> None:
+    """One of several GPUs': its folder is there, and nothing in it."""
+    folder = tmp_path / "run-GPU.journal"
+    assert resume.begun(folder, parse([])) is None
+    folder.mkdir()
+    assert resume.begun(folder, parse([])) is None
+    journal.begin(folder, resume.called([], 1, tmp_path / "run.json"))
+    assert resume.begun(folder, parse([])) is not None

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/bench --self-check from end to end, over fake binaries that do the extra work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fake_binary
+from clone import HOST_TIMES, GitRepository
+from comparisons import comparison, record, verdict
+from warpgauge.execution.plan import Plan
+from warpgauge.execution.turn_result import Outcome
+from warpgauge.measurement import runner, self_check_report
+from warpgauge.measurement.journal import Journal
+from warpgauge.measurement.self_check import SelfCheck
+from warpgauge.records.model import Clock
+from warpgauge.system.errors import ExitStatus, UserError
+
+# Long enough that the nanosecond by which the fakes' processes differ is nothing to it.
+TIMES = {"sync/idle": 1e7, "sync/busy": 5e7}
+
+
+@pytest.fixture
+def suite(clone: GitRepository) -> GitRepository:
+    clone.commit({"host": HOST_TIMES, "sync": TIMES})
+    return clone
+
+
+def kept(suite: GitRepository) -> dict[str, Any]:
+    document = json.loads((suite.root / "baselines" / "self-check-nvidia-fake.json").read_text())
+    assert isinstance(document, dict)
+    return document
+
+
+def test_unchanged_code_raises_no_alarm_and_every_change_is_found(suite: GitRepository) -> None:
+    assert suite.bench("--self-check", "--quick") is ExitStatus.OK
+    out, err = suite.output()
+    # One row for the family and one for all; the host's controls judge nobody.
+    assert "sync device 2 0 0 100 % 100 % 100 % 100 % 100 % ≤ 1 %" in out
+    assert "all device 2 0 0 100 %" in out
+    assert "host" not in out
+    assert "run files: " in err
+
+
+def test_the_result_is_kept_with_what_it_is_of(suite: GitRepository) -> None:
+    suite.bench("--self-check")
+    document = kept(suite)
+    assert document["warpgauge_format"] == "self-check/1"
+    assert document["context"]["commit"] == suite.git("rev-parse", "HEAD")
+    assert document["context"]["gpu_name"] == "NVIDIA Fake"
+    family = document["families"][0]
+    assert (family["family"], family["false_alarms"], family["unknown"]) == ("sync", 0, 0)
+    assert family["found"] == {"0.01": 2, "0.02": 2, "0.03": 2, "0.05": 2, "0.1": 2}
+    assert document["not_found_by_change"] == {change: [] for change in family["found"]}
+    assert document["against_the_baseline"] is None
+
+
+def test_a_baseline_that_is_there_is_asked_too(suite: GitRepository) -> None:
+    suite.bench("--record", "--processes=5")
+    suite.git("add", "--all")
+    suite.git("commit", "--quiet", "--message", "baseline")
+    suite.rewind()
+    assert suite.bench("--self-check") is ExitStatus.OK
+    assert (
+        "Against the baseline (1 session): 0 of 3 called changed, 0 unknown."
+        in kept(suite)["against_the_baseline"]
+    )
+
+
+def test_a_false_alarm_is_exit_status_1(suite: GitRepository) -> None:
+    suite.bench("--record", "--processes=5")
+    suite.weather = 1.2
+    assert suite.bench("--self-check", "--processes=5") is ExitStatus.REGRESSION
+    assert "3 of 3 called changed" in suite.output()[0]
+
+
+def test_the_run_paths_of_all_sides_stay(suite: GitRepository) -> None:
+    suite.bench("--self-check", "--quick")
+    (folder,) = (path for path in (suite.root / "build" / "runs").iterdir() if path.is_dir())
+    assert sorted(path.stem for path in folder.iterdir()) == [
+        "again",
+        "base",
+        *sorted(f"slower-by-{percent}-percent" for percent in (1, 2, 3, 5, 10)),
+    ]
+
+
+def test_the_run_files_of_an_earlier_one_can_be_judged_again(suite: GitRepository) -> None:
+    suite.bench("--self-check")
+    (folder,) = (path for path in (suite.root / "build" / "runs").iterdir() if path.is_dir())
+    first, table = kept(suite), suite.output()[0]
+    (suite.root / "baselines" / "self-check-nvidia-fake.json").unlink()
+    suite.no_gpu = "there is no GPU"  # none is asked for
+    assert suite.bench("--self-check", str(folder)) is ExitStatus.OK
+    assert kept(suite) == first
+    assert suite.output()[0] == table
+    with pytest.raises(UserError, match="--self-check does not go with --processes"):
+        suite.bench("--self-check", str(folder), "--processes=5")
+
+
+def test_a_folder_that_is_none_gets_a_sentence(suite: GitRepository) -> None:
+    with pytest.raises(UserError, match="nowhere holds no self-check: name the folder of one"):
+        suite.bench("--self-check", "nowhere")
+
+
+def test_other_run_files_are_not_taken_for_a_self_check(suite: GitRepository) -> None:
+    suite.bench("--self-check", "--quick")
+    suite.bench("--self-check", "--quick")
+    folders = sorted(path for path in (suite.root / "build" / "runs").iterdir() if path.is_dir())
+    one, other = folders
+    again = one / "again.json"
+    again.write_bytes((other / "again.json").read_bytes())
+    with pytest.raises(UserError, match=r"again\.json is not of the same self-check as .*base"):
+        suite.bench("--self-check", str(one))
+    again.write_bytes((one / "slower-by-1-percent.json").read_bytes())
+    with pytest.raises(UserError, match=r"again\.json was not made by scripts/bench --self-check"):
+        suite.bench("--self-check", str(one))
+    again.unlink()
+    with pytest.raises(UserError, match=r"again\.json"):
+        suite.bench("--self-check", str(one))
+
+
+def test_a_part_or_changed_code_is_shown_and_not_kept(suite: GitRepository) -> None:
+    suite.bench("--self-check", "--quick", "--filter", "sync/idle")
+    assert "only a part was measured" in suite.output()[1]
+    suite.write({"host": HOST_TIMES, "sync": {**TIMES, "sync/more": 1e6}})
+    suite.bench("--self-check", "--quick")
+    assert "the working tree had uncommitted changes" in suite.output()[1]
+    assert not (suite.root / "baselines").exists()
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        (("--quick",), "the gate was not the usual one, of 7 rounds"),
+        (("--quick", "--processes=7"), "it had no second look"),
+        (("--processes=5",), "the gate was not the usual one, of 7 rounds"),
+    ],
+)
+def test_a_weaker_gate_is_shown_and_not_kept(
+    suite: GitRepository, how: tuple[str, ...], why: str
+) -> None:
+    assert suite.bench("--self-check", *how) is ExitStatus.OK
+    assert why in suite.output()[1]
+    assert not (suite.root / "baselines").exists()
+
+
+@pytest.mark.parametrize("process", ["1", "2", "4"])  # of the base, of its like, of one injected
+def test_what_failed_on_any_side_is_no_success_and_not_kept(
+    suite: GitRepository, monkeypatch: pytest.MonkeyPatch, process: str
+) -> None:
+    make = fake_binary.make
+
+    def ill(folder: Path, family: str, times: dict[str, float], no_gpu: str) -> Path:
+        return make(folder, family, times, no_gpu=no_gpu, faults={process: "crash"})
+
+    monkeypatch.setattr(fake_binary, "make", ill)
+    assert suite.bench("--self-check", "--quick") is ExitStatus.NOT_MEASURED
+    assert ": there is no result of " in suite.output()[1]
+    assert not (suite.root / "baselines").exists()
+
+
+def test_a_policy_accepts_none_of_the_extra_work(suite: GitRepository) -> None:
+    (suite.root / "baselines").mkdir()
+    (suite.root / "baselines" / "policy.toml").write_text(
+        '[[expected]]\npattern = "sync"\nslower_by_at_most_percent = 50\nreason = "known"\n'
+        "expires = 2999-01-01\n"
+    )
+    suite.bench("--self-check", "--quick")
+    assert "sync device 2 0 0 100 %" in suite.output()[0]
+
+
+def test_without_a_gpu_there_is_nothing_to_check(suite: GitRepository) -> None:
+    suite.no_gpu = "there is no GPU"
+    with pytest.raises(UserError, match="nothing to check here: there is no GPU") as caught:
+        suite.bench("--self-check")
+    assert caught.value.status is ExitStatus.NOT_MEASURED
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ("--record",),
+        ("--against", "HEAD"),
+        ("--inject", "a=1.05"),
+        ("--out", "x.json"),
+        ("--format", "json"),
+    ],
+)
+def test_it_goes_with_nothing_that_changes_what_is_measured(
+    suite: GitRepository, other: tuple[str, ...]
+) -> None:
+    with pytest.raises(UserError, match="--self-check does not go with"):
+        suite.bench("--self-check", *other)
+
+
+def test_the_hosts_controls_are_not_counted_against_the_baseline() -> None:
+    found = comparison([verdict("sync/a"), verdict("host/a", clock=Clock.HOST, host_clock=1.0)])
+    check = SelfCheck(record(), found, {})
+    told = json.loads(self_check_report.text(check, found))["against_the_baseline"]
+    assert told.endswith("0 of 1 called changed, 0 unknown.")
+
+
+def test_an_interrupted_self_check_is_kept_to_go_on(
+    suite: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = runner.one_by_one
+
+    def run(plan: Plan, observer: runner.Observer, journal: Journal | None) -> Iterator[Outcome]:
+        for outcome in everything(plan, observer, journal):
+            if outcome.round == 3:
+                raise KeyboardInterrupt
+            yield outcome
+
+    with monkeypatch.context() as patched:
+        patched.setattr(runner, "one_by_one", run)
+        with pytest.raises(KeyboardInterrupt):
+            suite.bench("--self-check")
+    assert "goes on from there" in suite.output()[1]
+    suite.resume()
+    assert "all device 2 0 0" in suite.output()[0]

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a command prints, and how it ends, where the terminal is poor or the user impatient."""
+
+from __future__ import annotations
+
+import io
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from builders import row, run, scaled, write
+from clone import TIMES, Repository
+from devtools import checks
+from warpgauge.commands import bench, one_gpu
+from warpgauge.measurement import baseline_run, run_file
+from warpgauge.system import environment
+
+SCRIPTS = Path(__file__).parents[2]
+
+
+def ended(script: str, monkeypatch: pytest.MonkeyPatch, *argv: str) -> object:
+    """Run a command as `python scripts/<script>` would; its exit status."""
+    monkeypatch.setattr(sys, "argv", [script, *argv])
+    monkeypatch.setattr(environment, "ensure", lambda packages: None)
+    with pytest.raises(SystemExit) as caught:
+        runpy.run_path(str(SCRIPTS / script), run_name="__main__")
+    return caught.value.code
+
+
+def ascii_only(monkeypatch: pytest.MonkeyPatch) -> io.BytesIO:
+    """What goes to a standard output that knows ASCII only, from now on."""
+    shown = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(shown, "ascii", write_through=True))
+    return shown
+
+
+def test_the_bench_shows_what_ascii_can(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "ROOT", repository.root)
+    shown = ascii_only(monkeypatch)
+    assert ended("bench", monkeypatch, "--quick") == 3
+    assert b" ?s" in shown.getvalue()
+
+
+def test_the_tests_show_what_ascii_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    def said(argv: list[str], root: Path) -> int:
+        print("5 µs · fine")
+        return 0
+
+    monkeypatch.setattr(checks, "main", said)
+    shown = ascii_only(monkeypatch)
+    assert ended("test", monkeypatch) == 0
+    assert shown.getvalue() == b"5 ?s ? fine\n"
+
+
+def test_a_reader_that_leaves_early_is_no_regression(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.record()
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", encoding="utf-8") as gone:
+        monkeypatch.setattr(sys, "stdout", gone)
+        assert bench.main(["--seed=1"], repository.root) == 0
+
+
+def compared_into(
+    shown: int | None, tmp_path: Path, *options: str, unbuffered: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """scripts/compare.py finds a regression, and prints to `shown`; None: it is closed."""
+    base = write(tmp_path / "base.json", run([row("a/b"), row("a/c")]))
+    slower = write(tmp_path / "slower.json", run([row("a/b", scaled(1.5)), row("a/c")]))
+    command = [sys.executable, str(SCRIPTS / "compare.py"), str(base), str(slower), *options]
+    return subprocess.run(
+        command if shown is not None else ["sh", "-c", 'exec "$@" >&-', "sh", *command],
+        stdout=shown,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": "1" if unbuffered else ""},
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("unbuffered", [False, True])
+@pytest.mark.parametrize("options", [[], ["--format", "json"]])
+def test_a_full_disk_below_standard_output_hides_no_regression_and_no_report(
+    tmp_path: Path, options: list[str], unbuffered: bool
+) -> None:
+    report = tmp_path / "report.md"
+    with Path("/dev/full").open("w") as full:
+        done = compared_into(
+            full.fileno(), tmp_path, *options, f"--format=markdown={report}", unbuffered=unbuffered
+        )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "compare.py: standard output cannot be written (No space left on device)\n"
+    )
+    assert report.read_text().startswith("**1 regression")
+
+
+def test_a_closed_standard_output_is_no_fault(tmp_path: Path) -> None:
+    done = compared_into(None, tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_every_command_tells_of_a_full_disk_in_a_sentence(unbuffered: str) -> None:
+    command = [sys.executable, str(SCRIPTS / "baseline"), "show"]
+    environ = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, env=environ, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr == "baseline: the system: No space left on device\n"
+
+
+def interrupted(*arguments: object, **options: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ((baseline_run.Screened, "measured"), "bench: interrupted before a run file was written"),
+        ((run_file, "write"), "bench: interrupted while run.json was written: it is whole, or"),
+        ((one_gpu.Bench, "_concluded"), "bench: interrupted after run.json was written"),
+    ],
+)
+def test_an_interrupt_says_what_became_of_the_run_file(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, where: tuple[object, str], said: str
+) -> None:
+    repository.binary("sync", TIMES)
+    monkeypatch.setattr(environment, "ROOT", repository.root)
+    monkeypatch.chdir(repository.root)
+    monkeypatch.setattr(*where, interrupted)
+    assert ended("bench", monkeypatch, "--quick", "--out", "run.json") == 130
+    assert said in repository.output()[1]
+    assert Path("run.json").exists() is ("after" in said)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/test runs everything, hides no failure, and ends on one line that says it all."""
+
+from __future__ import annotations
+
+import json
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from devtools import check_runner, checks, skips
+from devtools.check_runner import Check, Result
+
+CTEST = """\
+1/2 Test #1: statistics_test ....   Passed    0.01 sec
+50% tests passed, 1 tests failed out of 2
+
+Total Test time (real) =   0.02 sec
+"""
+PYTEST = """\
+..s [100%]
+=========================== short test summary info ============================
+SKIPPED [1] tests/test_x.py:1: no such tool
+========================= 2 passed, 1 skipped in 0.1s ==========================
+"""
+
+
+def check(name: str, command: str, folder: Path, *, tool: str = "sh", after: str = "") -> Check:
+    return Check(name, lambda: [["sh", "-c", command]], folder, tool, after, lambda text: text[-4:])
+
+
+def test_a_failure_is_shown_and_the_rest_still_runs(tmp_path: Path) -> None:
+    said: list[str] = []
+    two = [check("one", "echo why; exit 1", tmp_path), check("two", "echo end", tmp_path)]
+    assert not check_runner.run(two, False, said.append)
+    text = "\n".join(said)
+    assert "one            FAILED" in text
+    assert "why" in text
+    assert "two            ok" in text
+    assert said[-2:] == ["\nend\n", "\nFAILED: one"]
+
+
+def test_all_good_is_true_and_the_last_line(tmp_path: Path) -> None:
+    said: list[str] = []
+    three = [check(name, "true", tmp_path) for name in ("one", "two", "three")]
+    assert check_runner.run(three, False, said.append)
+    assert said[-1] == "\nall 3 checks passed"
+
+
+def test_the_last_line_says_what_was_left_out(tmp_path: Path) -> None:
+    ctest = Check("ctest", list, tmp_path, "sh", skipped=lambda output: f"{output} skipped")
+    lint = check("lint", "true", tmp_path)
+    good = [Result(ctest, "ok", "12 GPU tests"), Result(lint, "ok")]
+    assert check_runner.verdict(good) == "all 2 checks passed; 12 GPU tests skipped"
+    missing = [good[0], Result(lint, "skipped: lint is not installed")]
+    assert check_runner.verdict(missing) == (
+        "1 of 2 checks passed, skipped: lint; 12 GPU tests skipped"
+    )
+    unread = [Result(ctest, "skipped: ctest is not installed", "an older run's"), good[1]]
+    assert check_runner.verdict(unread) == "1 of 2 checks passed, skipped: ctest"
+    bad = [Result(lint, "FAILED"), good[0], Result(check("mypy", "", tmp_path), "FAILED")]
+    assert check_runner.verdict(bad) == "FAILED: lint, mypy"
+
+
+def test_what_builds_on_a_failure_is_not_run(tmp_path: Path) -> None:
+    said: list[str] = []
+    two = [check("a", "exit 1", tmp_path), check("b", "touch ran", tmp_path, after="a")]
+    assert not check_runner.run(two, False, said.append)
+    assert not (tmp_path / "ran").exists()
+    assert "not run, for a did not succeed" in said
+
+
+def test_a_missing_tool_is_a_failure_unless_it_is_allowed(tmp_path: Path) -> None:
+    said: list[str] = []
+    one = [check("lint", "true", tmp_path, tool="python:no_such_tool")]
+    assert not check_runner.run(one, False, said.append)
+    assert check_runner.run(one, True, said.append)
+    assert said[-2].startswith("lint           skipped: no_such_tool is not installed")
+
+
+def test_the_linters_are_those_of_the_environment(tmp_path: Path) -> None:
+    tools = {one.name: one.tool for one in checks._cpp(tmp_path, no_cuda=True)}
+    for name in ("clang-format", "clang-tidy"):
+        assert tools[name] == str(Path(sysconfig.get_path("scripts"), name))
+
+
+def test_a_tool_that_the_environment_lacks_is_told_by_its_name(tmp_path: Path) -> None:
+    said: list[str] = []
+    lint = check("lint", "true", tmp_path, tool=str(tmp_path / "bin" / "clang-tidy"))
+    assert check_runner.run([lint], True, said.append)
+    assert said[0].startswith("lint           skipped: clang-tidy is not installed")
+
+
+def test_a_check_that_finds_nothing_to_check_fails(tmp_path: Path) -> None:
+    assert not check_runner.run([Check("tidy", list, tmp_path, "sh")], False, print)
+
+
+def test_the_closing_lines_are_the_runners_own() -> None:
+    assert (
+        checks.ctest_summary(CTEST).splitlines()[0] == "50% tests passed, 1 tests failed out of 2"
+    )
+    assert checks.ctest_summary("no tests") == ""
+    assert checks.pytest_summary(PYTEST).splitlines()[1].startswith("SKIPPED")
+    assert checks.pytest_summary("...\n=== 3 passed ===\n") == "=== 3 passed ==="
+    assert checks.pytest_summary("crashed") == ""
+
+
+def test_each_test_file_is_in_one_share(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    names = [f"tests/test_{letter}.py" for letter in "abc"]
+    for name in names:
+        (tmp_path / name).touch()
+    (pytest_,) = (one for one in checks._python(tmp_path) if one.name == "pytest")
+    commands = pytest_.commands()
+    assert sorted(name for command in commands for name in command[5:]) == names
+    assert all(len(command) > 5 for command in commands)  # none with nothing, which means all
+
+
+def test_what_every_share_said_last_is_shown_and_its_skips_counted() -> None:
+    both = "".join(f"$ pytest\n...\n=== {n} passed, {n} skipped in 1.00s ===\n" for n in (3, 4))
+    assert checks.pytest_summary(both).count("passed") == 2
+    assert skips.of_pytest(both) == "7 Python tests skipped"
+
+
+def test_only_our_own_host_sources_are_linted(tmp_path: Path) -> None:
+    files = [
+        "../fixtures/a.cpp",
+        "../fixtures/a_test.cpp",
+        "../kernels/b.cu",
+        "_deps/benchmark/c.cpp",
+        "../fixtures/a.cpp",
+    ]
+    build = tmp_path / "build"
+    build.mkdir()
+    entries = [{"directory": str(build), "file": file, "command": "c++"} for file in files]
+    (build / "compile_commands.json").write_text(json.dumps(entries))
+    assert checks.host_sources(tmp_path, build) == [str(tmp_path / "fixtures" / "a.cpp")]
+
+
+def test_bad_usage_exits_with_2() -> None:
+    with pytest.raises(SystemExit) as caught:
+        checks.main(["--no-such-option"], Path())
+    assert caught.value.code == 2

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the project's Markdown points to is there, and nothing in it waits to be filled in."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+# Made by builds and tools, or nobody's but Git's.
+FOREIGN = {"build", ".git", ".venv", ".pytest_cache", ".hypothesis"}
+FILES = sorted(
+    path for path in ROOT.rglob("*.md") if not FOREIGN.intersection(path.relative_to(ROOT).parts)
+)
+CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+TARGET = re.compile(
+    r"\]\(\s*<?([^)\s>]+)"  # [text](target) and ![text](target)
+    r"|^\[[^]]+\]:\s*(\S+)"
+    r'|(?:src|href)="([^"]+)"',
+    re.MULTILINE,
+)
+ELSEWHERE = re.compile(r"[a-z]+:|#")
+
+
+def targets(text: str) -> list[str]:
+    """Relative targets of the links and images in Markdown, without their fragments."""
+    found = [one or other or third for one, other, third in TARGET.findall(CODE.sub("", text))]
+    return [target.partition("#")[0] for target in found if not ELSEWHERE.match(target)]
+
+
+def test_targets_are_found_where_they_are_and_nowhere_else() -> None:
+    text = '[a](b.md#c) ![d](e.svg "t") [f](https://g) [h](#i) `[j](k)`\n```\n[l](m)\n```\n[n]: o\n'
+    assert targets(text + '<img src="p.png">') == ["b.md", "e.svg", "o", "p.png"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_relative_target_exists(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert [one for one in targets(text) if not (path.parent / one).exists()] == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_placeholder_is_left(path: Path) -> None:
+    assert "@@" not in path.read_text(encoding="utf-8")

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""baseline.yml and nightly.yml hand over what scripts/propose and scripts/history take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from warpgauge.commands.ci import propose
+from warpgauge.github import gpus, history_branch, recorded_files
+from warpgauge.github.recorded_files import MOST_ARTIFACTS
+from warpgauge.system.environment import ROOT
+
+
+def workflow(name: str) -> Any:  # noqa: ANN401 - a YAML file's
+    return YAML(typ="safe").load(ROOT / ".github" / "workflows" / name)
+
+
+def upload(job: Any) -> Any:  # noqa: ANN401
+    (step,) = [one for one in job["steps"] if "upload-artifact" in one.get("uses", "")]
+    return step
+
+
+def inputs() -> Any:  # noqa: ANN401
+    return workflow(propose.WORKFLOW)["on"]["workflow_dispatch"]["inputs"]
+
+
+def test_one_can_choose_every_gpu_that_there_are_runners_of() -> None:
+    slugs = [one.slug for one in gpus.read(gpus.file_of(ROOT))]
+    assert inputs()["gpu"]["options"] == slugs
+
+
+def test_a_tag_is_refused_before_anything_is_measured() -> None:
+    """A pull request goes into a branch."""
+    assert "github.ref_type == 'branch'" in workflow(propose.WORKFLOW)["jobs"]["plan"]["if"]
+
+
+def test_each_number_of_sessions_is_as_many_jobs() -> None:
+    told = workflow(propose.WORKFLOW)["jobs"]["record"]["strategy"]["matrix"]["session"]
+    for number in inputs()["sessions"]["options"]:
+        listed = str(list(range(1, int(number) + 1)))
+        assert f"'{listed}'" in told
+        assert int(number) <= MOST_ARTIFACTS
+
+
+@pytest.mark.parametrize(
+    ("name", "job", "artifact"),
+    [
+        (propose.WORKFLOW, "record", "session-${{ matrix.slug }}-${{ matrix.session }}"),
+        (history_branch.WORKFLOW, "measure", "nightly-${{ matrix.slug }}"),
+    ],
+)
+def test_the_run_file_is_where_it_is_looked_for(name: str, job: str, artifact: str) -> None:
+    told = workflow(name)["jobs"][job]
+    assert upload(told)["with"]["name"] == artifact
+    paths = upload(told)["with"]["path"].splitlines()
+    assert paths[0] == f"${{{{ runner.temp }}}}/{recorded_files.RUN_FILE}"
+    # More than one, or their folder would be another: all lie in the archive's root.
+    assert len(paths) > 1
+    assert {path.rpartition("/")[0] for path in paths} == {"${{ runner.temp }}"}
+    assert any(f'--out "$RUNNER_TEMP/{recorded_files.RUN_FILE}"' in one.get("run", "")
+               for one in told["steps"])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "job"), [(propose.WORKFLOW, "record"), (history_branch.WORKFLOW, "measure")]
+)
+def test_what_measures_may_write_nothing_and_keeps_no_token(name: str, job: str) -> None:
+    told = workflow(name)["jobs"][job]
+    assert told["permissions"] == {"contents": "read"}
+    assert told["environment"] == "gpu"
+    (checkout,) = [one for one in told["steps"] if "checkout" in one.get("uses", "")]
+    assert checkout["with"]["persist-credentials"] is False
+    assert "token" not in str(told)
+
+
+@pytest.mark.parametrize(
+    ("name", "job"), [(propose.WORKFLOW, "propose"), (history_branch.WORKFLOW, "history")]
+)
+def test_what_writes_is_hosted_and_runs_the_dispatched_commit(name: str, job: str) -> None:
+    told = workflow(name)["jobs"][job]
+    assert told["runs-on"].startswith("ubuntu-")
+    assert told["permissions"]["contents"] == "write"
+    prepare, work = [one for one in told["steps"] if "run" in one]
+    # Packages are installed before the token is there.
+    assert "env" not in prepare
+    assert prepare["run"] == f"{work['run'].split()[0]} --help"
+    assert work["env"]["GH_TOKEN"] == "${{ github.token }}"
+    (checkout,) = [one for one in told["steps"] if "checkout" in one.get("uses", "")]
+    assert "ref" not in checkout["with"]
+    assert not any("download" in one.get("uses", "") for one in told["steps"])
+
+
+def test_a_night_that_found_something_is_kept_and_added_all_the_same() -> None:
+    jobs = workflow(history_branch.WORKFLOW)["jobs"]
+    assert upload(jobs["measure"])["if"] == "${{ !cancelled() }}"
+    assert "!cancelled()" in jobs["history"]["if"]
+    assert "pull-requests" not in jobs["history"]["permissions"]

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fault in a workflow, an action or a script fails a check, which names its file and line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from devtools import check_runner, workflow_checks
+from devtools.tools import CHECK_JSONSCHEMA, SHELLCHECK, ZIZMOR
+from warpgauge.system.environment import ROOT
+
+GOOD = """\
+name: good
+on:
+  push:
+    branches: [main]
+permissions: {}
+concurrency:
+  group: ${{ github.workflow }}-${{ github.sha }}
+  cancel-in-progress: false
+jobs:
+  one:
+    name: one
+    runs-on: ubuntu-24.04
+    timeout-minutes: 5
+    steps:
+      - name: greet
+        env:
+          REF: ${{ github.ref }}
+        run: |
+          set -u
+          echo "$REF"
+"""
+ACTION = """\
+name: good
+description: an action
+runs:
+  using: composite
+  steps:
+    - shell: bash
+      run: echo hello
+"""
+WORKFLOW = ".github/workflows/a.yml"
+
+needs_tools = pytest.mark.skipif(
+    not all(map(shutil.which, (ZIZMOR, CHECK_JSONSCHEMA, SHELLCHECK))),
+    reason="this environment lacks zizmor, check-jsonschema or shellcheck",
+)
+
+
+def checked(root: Path, name: str, files: dict[str, str]) -> str:
+    """What the check `name` says of the tree of `files`; nothing where it finds nothing."""
+    for place, text in {WORKFLOW: GOOD, **files}.items():
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        (root / place).write_text(text, encoding="utf-8")
+    said: list[str] = []
+    (check,) = (one for one in workflow_checks.checks(root) if one.name == name)
+    good = check_runner.run([check], False, said.append)
+    return "" if good else "\n".join(said)
+
+
+@needs_tools
+@pytest.mark.parametrize("name", ["zizmor", "schemas", "shellcheck", "reasons"])
+def test_nothing_is_found_in_a_good_tree_nor_in_this_one(tmp_path: Path, name: str) -> None:
+    script = "#!/bin/sh\necho hello\n"
+    assert checked(tmp_path, name, {".github/actions/a/action.yml": ACTION, "run": script}) == ""
+    said: list[str] = []
+    ours = [one for one in workflow_checks.checks(ROOT) if one.name == name]
+    assert check_runner.run(ours, False, said.append), "\n".join(said)
+
+
+@needs_tools
+@pytest.mark.parametrize(
+    ("before", "after", "finding"),
+    [
+        ('echo "$REF"', 'echo "${{ github.head_ref }}"', "template-injection"),
+        ("on:\n", "on:\n  pull_request_target:\n", "dangerous-triggers"),
+        ("permissions: {}", "permissions: write-all", "excessive-permissions"),
+        ("      - name: greet\n", "      - uses: actions/checkout@v4\n      - name: greet\n",
+         "unpinned-uses"),
+        ("    steps:", "    container: debian:12\n    steps:", "unpinned-images"),
+        ("concurrency:", "x-concurrency:", "concurrency-limits"),
+        ("    name: one\n", "", "anonymous-definition"),
+    ],
+)  # fmt: skip
+def test_what_zizmor_calls_unsafe_fails(
+    tmp_path: Path, before: str, after: str, finding: str
+) -> None:
+    assert GOOD.count(before) == 1
+    assert finding in checked(tmp_path, "zizmor", {WORKFLOW: GOOD.replace(before, after)})
+
+
+@needs_tools
+def test_an_action_is_checked_as_a_workflow_is(tmp_path: Path) -> None:
+    unsafe = ACTION.replace("echo hello", "echo ${{ github.head_ref }}")
+    files = {".github/actions/a/action.yml": unsafe}
+    assert "template-injection" in checked(tmp_path, "zizmor", files)
+    files = {".github/actions/a/action.yml": ACTION.replace("      run: echo hello\n", "")}
+    assert "action.yml" in checked(tmp_path, "schemas", files)
+    files = {".github/actions/a/action.yml": ACTION.replace("echo hello", "echo $HOME")}
+    assert "action.yml:7: SC2086 (info)" in checked(tmp_path, "shellcheck", files)
+
+
+@needs_tools
+def test_what_is_no_workflow_by_its_schema_fails(tmp_path: Path) -> None:
+    wrong = GOOD.replace("runs-on", "run-on")
+    assert "a.yml" in checked(tmp_path, "schemas", {WORKFLOW: wrong})
+
+
+@needs_tools
+def test_the_list_of_gpus_is_held_to_its_schema(tmp_path: Path) -> None:
+    schema = {"type": "object", "required": ["gpus"], "properties": {"gpus": {"type": "array"}}}
+    files = {".github/gpus.schema.json": json.dumps(schema), ".github/gpus.json": '{"gpus": []}'}
+    assert checked(tmp_path, "schemas", files) == ""
+    assert "gpus.json" in checked(tmp_path, "schemas", {".github/gpus.json": "{}"})
+
+
+@needs_tools
+def test_a_script_is_known_by_its_ending_or_its_first_line(tmp_path: Path) -> None:
+    fault = "echo $1\n"
+    for place, text in {
+        "a.sh": f"#!/bin/bash\n{fault}",
+        ".ci/run": f"#!/usr/bin/env bash\n{fault}",
+        "deep/er/tool": f"#!/bin/sh\n{fault}",
+    }.items():
+        assert f"{place} line 2" in checked(tmp_path, "shellcheck", {place: text})
+        (tmp_path / place).unlink()
+    others = {"a.py": f"#!/usr/bin/env python3\n{fault}", "build/x.sh": fault, "b": "#!fish\n"}
+    assert checked(tmp_path, "shellcheck", others) == ""
+
+
+@needs_tools
+def test_settings_of_a_folder_take_nothing_away(tmp_path: Path) -> None:
+    files = {".shellcheckrc": "disable=SC2086\n", "a.sh": "#!/bin/sh\necho $1\n"}
+    assert "SC2086" in checked(tmp_path, "shellcheck", files)
+
+
+@pytest.mark.parametrize("name", ["zizmor", "schemas", "shellcheck"])
+def test_a_tool_that_is_missing_fails_unless_that_is_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("devtools.check_runner._there", lambda tool: False)
+    checks = [one for one in workflow_checks.checks(tmp_path) if one.name == name]
+    said: list[str] = []
+    assert not check_runner.run(checks, False, said.append)
+    assert "is not installed (--allow-missing-tools skips it)" in "\n".join(said)
+    assert check_runner.run(checks, True, said.append)

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every workflow and action holds to, so that nobody's pull request gets more than a look."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workflows
+from warpgauge.github import gpu_jobs as gpu_jobs_of_a_run
+from warpgauge.github import gpus
+from warpgauge.system.environment import ROOT
+from workflows import Call, Job, Step, calls, files, jobs, run_steps
+
+PINNED = re.compile(r"uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+# What one may be started by. Not by pull_request_target, which gives a stranger's code our rights.
+TRIGGERS = {"push", "pull_request", "workflow_dispatch", "workflow_run", "schedule"}
+RIGHTS = {"actions", "checks", "contents", "pull-requests", "security-events", "statuses"}
+SECRET = re.compile(r"secrets\.|github\.token|GITHUB_TOKEN|GH_TOKEN")
+ALWAYS = re.compile(r"(?:\$\{\{ )?always\(\)(?: \}\})?")
+
+every_job = pytest.mark.parametrize("job", jobs(), ids=str)
+every_file = pytest.mark.parametrize("path", files(), ids=lambda path: path.relative_to(ROOT))
+gpu_jobs = pytest.mark.parametrize("job", [one for one in jobs() if one.on_gpu], ids=str)
+every_run = pytest.mark.parametrize("step", run_steps(), ids=str)
+every_call = pytest.mark.parametrize("call", calls(), ids=str)
+
+
+def actions(job: Job, name: str) -> list[Mapping[str, Any]]:
+    """What the steps of this action are given."""
+    used = [step for step in job.steps if str(step.get("uses", "")).startswith(f"{name}@")]
+    return [step.get("with", {}) for step in used]
+
+
+@pytest.mark.parametrize("path", workflows.workflows(), ids=lambda path: path.name)
+def test_a_workflow_begins_without_a_right_and_one_at_a_time(path: Path) -> None:
+    workflow = workflows.workflows()[path]
+    assert workflow["permissions"] == {}
+    assert workflow["concurrency"]["group"]
+    assert isinstance(workflow["on"], dict), f"{path.name}: say what starts it as a mapping"
+    assert workflow["on"].keys() <= TRIGGERS
+
+
+@every_job
+def test_a_job_says_its_rights_and_ends_in_time(job: Job) -> None:
+    assert set(job.told["permissions"]) <= RIGHTS
+    assert set(job.told["permissions"].values()) <= {"read", "write"}
+    assert job.told["timeout-minutes"]
+    assert "secrets" not in job.told
+
+
+@every_job
+def test_what_a_pull_request_starts_writes_nothing_and_knows_no_secret(job: Job) -> None:
+    if "pull_request" in job.workflow["on"]:
+        assert job.writes == []
+        assert SECRET.search(job.path.read_text()) is None
+
+
+@every_job
+def test_what_may_write_runs_the_default_branchs_code_on_a_hosted_machine(job: Job) -> None:
+    if job.writes:
+        assert not job.on_gpu
+        assert all("ref" not in given for given in actions(job, "actions/checkout"))
+        assert all("repository" not in given for given in actions(job, "actions/checkout"))
+
+
+@every_job
+def test_no_credentials_stay_in_a_checkout(job: Job) -> None:
+    for given in actions(job, "actions/checkout"):
+        assert given["persist-credentials"] is False
+
+
+@every_file
+def test_actions_are_pinned_by_commit_and_say_their_version(path: Path) -> None:
+    lines = [line.strip().removeprefix("- ") for line in path.read_text().splitlines()]
+    used = [line for line in lines if line.startswith("uses:") and "uses: ./" not in line]
+    assert [line for line in used if not PINNED.fullmatch(line)] == []
+
+
+@every_run
+def test_nothing_is_pasted_into_a_shell(step: Step) -> None:
+    assert "${{" not in step.run
+    assert step.shell == "bash"
+
+
+@gpu_jobs
+def test_a_gpu_job_can_read_and_nothing_else(job: Job) -> None:
+    assert job.told["permissions"] == {"contents": "read"}
+    assert SECRET.search(str(job.told)) is None
+    assert SECRET.search(str(job.workflow.get("env", ""))) is None
+
+
+@gpu_jobs
+def test_a_gpu_job_belongs_to_an_environment(job: Job) -> None:
+    assert job.told["environment"] == "gpu" or "'gpu-outside' || 'gpu'" in job.told["environment"]
+
+
+@gpu_jobs
+def test_a_gpu_job_shares_no_cache(job: Job) -> None:
+    uses = [str(step.get("uses", "")) for step in job.steps]
+    assert [one for one in uses if "cache" in one] == []
+    assert [step for step in job.steps if "cache" in step.get("with", {})] == []
+    allowed = ("actions/checkout@", "actions/upload-artifact@")
+    assert [one for one in uses if one and not one.startswith(allowed)] == []
+
+
+@gpu_jobs
+def test_a_gpu_job_cleans_up_whatever_happened(job: Job) -> None:
+    last = job.steps[-1]
+    assert last["run"] == "scripts/gate --clean-up"
+    assert ALWAYS.fullmatch(last["if"])
+
+
+def test_a_pull_request_is_measured_at_the_commit_that_was_approved() -> None:
+    for job in jobs():
+        if job.path.name == "gpu.yml":
+            (given,) = actions(job, "actions/checkout")
+            assert given["ref"] == "${{ github.event.pull_request.head.sha || github.sha }}"
+            assert "head.ref" not in str(job.told)
+            assert "head_ref" not in str(job.told)
+
+
+def test_a_fork_waits_for_a_reviewer_and_a_branch_of_ours_does_not() -> None:
+    (job,) = [one for one in jobs() if str(one) == "gpu.yml/measure"]
+    environment = job.told["environment"]
+    assert "github.event.pull_request.head.repo.full_name != github.repository" in environment
+
+
+def test_a_job_of_a_gpu_is_called_as_the_comment_looks_for_it() -> None:
+    (job,) = [one for one in jobs() if str(one) == "gpu.yml/measure"]
+    (gpu, *_) = gpus.read(gpus.file_of(ROOT))
+    assert job.told["name"].replace("${{ matrix.name }}", gpu.name) == gpu_jobs_of_a_run.name_of(
+        gpu
+    )
+
+
+def test_measuring_one_gpu_by_hand_does_not_end_the_measurement_of_another() -> None:
+    (job, *_) = [one for one in jobs() if one.path.name == "gpu.yml"]
+    assert "inputs.gpu" in job.workflow["concurrency"]["group"]
+
+
+def test_a_run_is_told_of_when_it_begins_goes_on_after_an_approval_and_ends() -> None:
+    (job,) = [one for one in jobs() if one.path.name == "comment.yml"]
+    told = job.workflow["on"]["workflow_run"]
+    assert told["types"] == ["requested", "in_progress", "completed"]
+    # Of those that wait only the newest is kept: it must be of the same run.
+    assert "workflow_run.id" in job.workflow["concurrency"]["group"]
+
+
+def test_a_title_that_was_edited_measures_nothing() -> None:
+    (job, *_) = [one for one in jobs() if one.path.name == "gpu.yml"]
+    assert job.workflow["on"]["pull_request"] is None  # opened, synchronize, reopened
+
+
+def test_results_are_kept_of_what_failed_above_all() -> None:
+    (job,) = [one for one in jobs() if str(one) == "gpu.yml/measure"]
+    (kept,) = [step for step in job.steps if "upload-artifact" in step.get("uses", "")]
+    assert kept["if"] == "always()"
+    assert kept["with"]["name"] == "warpgauge-${{ matrix.slug }}"
+    (measure,) = [step for step in job.steps if "--base" in step.get("run", "")]
+    assert f"--out {kept['with']['path']}" in measure["run"]
+
+
+@every_call
+def test_a_command_of_ours_is_there(call: Call) -> None:
+    name = call.script.split()[0]
+    if name == "scripts/beside" and not (ROOT / name).exists():
+        pytest.skip("scripts/beside is not part of this tree")
+    assert (ROOT / name).stat().st_mode & 0o111
+
+
+@every_call
+def test_a_command_of_ours_takes_what_it_is_given(call: Call) -> None:
+    name, *words = call.script.split()
+    name = "scripts/test" if name == ".ci/run" else name  # which hands everything on
+    if not (ROOT / name).exists():
+        pytest.skip(f"{name} is not part of this tree")
+    command = [sys.executable, str(ROOT / name), *words, "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    known = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", done.stdout))
+    assert sorted(call.flags - known) == []
+
+
+def test_the_calls_are_found() -> None:
+    found = {call.script for call in calls()}
+    assert {"scripts/gate", "scripts/gpus", "scripts/beside", ".ci/run"} <= found
+    assert "scripts/devtools/sanitize" in found
+
+
+@pytest.mark.parametrize("text", workflows.examples())
+def test_an_example_for_others_holds_to_the_same(text: str) -> None:
+    example = workflows.parsed(text)
+    assert example["permissions"] == {}
+    assert example["on"].keys() <= TRIGGERS
+    action = workflows.parsed((workflows.GITHUB / "actions" / "gate" / "action.yml").read_text())
+    required = {key for key, told in action["inputs"].items() if told.get("required")}
+    removed = folders_removed_first(example)
+    used = 0
+    for name, told in example["jobs"].items():
+        job = Job(Path("example.yml"), name, told, example)
+        assert set(told["permissions"].values()) <= {"read"}
+        assert told["timeout-minutes"]
+        assert "${{" not in "".join(step.get("run", "") for step in job.steps)
+        for given in actions(job, "actions/checkout"):
+            assert given["persist-credentials"] is False
+            assert given["path"] in removed
+        for step in job.steps:
+            if "/.github/actions/gate@" in step.get("uses", ""):
+                used += 1
+                assert required <= step["with"].keys() <= action["inputs"].keys()
+                folders = {step["with"][key].partition("/")[0] for key in (*required, "out")}
+                assert folders <= removed
+    assert used == 1
+
+
+def folders_removed_first(example: Mapping[str, Any]) -> set[str]:
+    """Which folders of another run cannot lie there, where the runner is not thrown away."""
+    (job,) = example["jobs"].values()
+    return set(job["steps"][0]["run"].removeprefix("rm -rf ").split())
+
+
+def test_there_is_an_example() -> None:
+    assert workflows.examples()

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What follows from how a process ended: who is at fault, what still counts, what goes on."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from warpgauge.execution.crash_recovery import Names, Part, after, deliver
+from warpgauge.system.process import Ending
+
+ABC = ("a", "b", "c")
+
+
+def row(name: str, error: str = "") -> dict[str, Any]:
+    return {"name": name, **({"error_occurred": True, "error_message": error} if error else {})}
+
+
+def part(
+    asked: Names,
+    rows: list[dict[str, Any]] | None,
+    status: int = 0,
+    *,
+    complete: bool = True,
+    ended_for: str = "",
+    words: str = "",
+    left_behind: bool = False,
+) -> Part:
+    """A process that reported `rows`; None: it left no report."""
+    ending = Ending(("bench_x",), status, "", words, 1.0, ended_for, left_behind)
+    report = {} if rows is None else {"context": {"gpu_name": "G"}, "benchmarks": rows}
+    return Part(asked, report, complete and rows is not None, ending)
+
+
+def test_a_good_process_leaves_nothing() -> None:
+    step = after(part(ABC, [row(name) for name in ABC]))
+    assert (step.faults, step.left, step.remark) == ({}, (), "")
+
+
+def test_errored_rows_explain_status_1() -> None:
+    assert not after(part(ABC, [row("a"), row("b", "wrong"), row("c")], 1)).faults
+
+
+@pytest.mark.parametrize(
+    ("status", "ended_for", "said"),
+    [
+        (1, "", "bench_x exited with status 1 after its last benchmark: oh"),
+        (-11, "", "bench_x was killed by SIGSEGV after its last benchmark: oh"),
+        (-15, "is slow", "bench_x is slow and was ended after its last benchmark: oh"),
+    ],
+)
+def test_nothing_counts_of_who_ends_badly_after_a_whole_report(
+    status: int, ended_for: str, said: str
+) -> None:
+    rows = [row(name) for name in ABC]
+    step = after(part(ABC, rows, status, ended_for=ended_for, words="oh"))
+    assert (step.faults, step.left) == (dict.fromkeys(ABC, said), ())
+
+
+@pytest.mark.parametrize(
+    ("status", "complete", "said"),
+    [
+        (-11, False, "bench_x was killed by SIGSEGV"),
+        (1, False, "bench_x exited with status 1"),
+        (0, False, "bench_x exited with status 0, but its report breaks off"),
+        (0, True, "bench_x did not report it"),
+    ],
+)
+def test_who_ran_is_at_fault_and_the_rest_goes_on(status: int, complete: bool, said: str) -> None:
+    step = after(part(("a", "b", "c", "d"), [row("a")], status, complete=complete))
+    assert (step.faults, step.left) == ({"b": said}, [("c", "d")])
+
+
+def test_who_ran_last_leaves_nothing_to_go_on_with() -> None:
+    step = after(part(ABC, [row("a"), row("b")], -6, complete=False))
+    assert (list(step.faults), step.left) == (["c"], [])
+
+
+def test_the_first_benchmark_runs_as_soon_as_there_is_a_context() -> None:
+    assert list(after(part(ABC, [], -11, complete=False)).faults) == ["a"]
+
+
+def test_without_a_report_nobody_knows_who_ran() -> None:
+    step = after(part(ABC, None))
+    assert (step.faults, step.left) == ({}, [("a",), ("b",), ("c",)])
+    assert (
+        step.remark
+        == "bench_x left no report that can be read; 3 benchmarks run one by one instead"
+    )
+    assert after(part(("a",), None)).faults == {"a": "bench_x left no report that can be read"}
+
+
+@pytest.mark.parametrize(("status", "ended_for"), [(2, ""), (3, ""), (127, ""), (-15, "hung")])
+def test_a_program_that_cannot_begin_is_not_begun_again(status: int, ended_for: str) -> None:
+    step = after(part(ABC, None, status, ended_for=ended_for))
+    assert (set(step.faults), step.left) == (set(ABC), ())
+
+
+def test_what_a_broken_context_kept_from_running_goes_on() -> None:
+    lost = "not measured: a broke the CUDA context"
+    rows = [row("a", "an illegal address"), row("b", lost), row("c", lost)]
+    for status, complete in ((1, True), (-6, True), (-6, False)):
+        bad = part(ABC, rows, status, complete=complete)
+        assert (after(bad).faults, after(bad).left) == ({}, [("b", "c")])
+        assert [one["name"] for one in bad.rows] == ["a"]
+
+
+def test_the_preamble_is_not_what_a_program_said_last() -> None:
+    preamble = (
+        "2026-11-20T12:00:00+00:00\nRunning ./bench_x\nRun on (16 X 2600 MHz CPU s)\n"
+        "CPU Caches:\n  L1 Data 32 KiB (x16)\nLoad Average: 1.00, 2.00, 3.00\ngpu_name: G\n"
+        "***WARNING*** CPU scaling is enabled, times may be noisy\n"
+    )
+    said = {
+        "": "bench_x was killed by SIGABRT",
+        "one\n\n": "bench_x was killed by SIGABRT: one",
+        "1\n2\n3\n4\n": "bench_x was killed by SIGABRT: 2 / 3 / 4",
+        "bench_x: no\n": "bench_x was killed by SIGABRT: no",
+        "x" * 300: f"bench_x was killed by SIGABRT: {'x' * 200}…",
+        "\x00\x1b[2J": "bench_x was killed by SIGABRT: \\x00\\x1b[2J",
+    }
+    for words, told in said.items():
+        bad = part(ABC, [row("a")], -6, complete=False, words=preamble + words)
+        assert after(bad).faults == {"b": told}
+
+
+def test_the_table_of_times_is_not_what_a_program_said_last() -> None:
+    table = f"{'-' * 50}\nBenchmark    Time    CPU Iterations\n{'-' * 50}\na 0.5 ns 0.5 ns 10\n"
+    ending = Ending(("bench_x",), -6, f"{table}an assertion failed\n", "", 1.0)
+    bad = Part(ABC, {"context": {}, "benchmarks": [row("a")]}, False, ending)
+    assert after(bad).faults == {"b": "bench_x was killed by SIGABRT: an assertion failed"}
+
+
+def test_rows_nobody_asked_a_process_for_do_not_count_twice() -> None:
+    parts = iter([part(ABC, [row("a")], -6, complete=False), part(("c",), [row("a"), row("c")])])
+    found = deliver(ABC, lambda asked: next(parts))
+    assert [one["name"] for one in found.report["benchmarks"]] == ["a", "c"]
+    assert list(found.faults) == ["b"]
+
+
+def test_a_row_nobody_listed_is_kept() -> None:
+    found = deliver(("a",), lambda asked: part(asked, [row("a"), row("surprise")]))
+    assert [one["name"] for one in found.report["benchmarks"]] == ["a", "surprise"]
+
+
+def test_what_cost_no_benchmark_is_remarked() -> None:
+    found = deliver(("a",), lambda asked: part(asked, [row("a")], left_behind=True))
+    assert found.remarks == ["bench_x left a process behind, which was ended"]
+    assert not found.faults
+
+
+NAMES = tuple("abcdefgh")
+KINDS = ("good", "crash", "lost", "wrong", "breaks", "garbage", "early", "foreign")
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), st.sampled_from(KINDS)), st.randoms())
+def test_whatever_happens_it_ends_with_a_row_or_a_fault_for_each(
+    ill: dict[str, str], chance: Random
+) -> None:
+    """And who is well has a row, unless processes are bad at random."""
+    started: list[Names] = []
+    random = chance.random() < 0.5
+
+    def start(asked: Names) -> Part:
+        started.append(asked)
+        assert len(started) <= 3 * len(NAMES)
+        if random and chance.random() < 0.2:
+            return part(asked, None, chance.choice([0, -9, 3]))
+        rows: list[dict[str, Any]] = []
+        broken = ""
+        for name in asked:
+            kind = ill.get(name, "good")
+            if broken:
+                rows.append(row(name, f"not measured: {broken} broke the CUDA context"))
+            elif kind == "good":
+                rows.append(row(name))
+            elif kind in ("wrong", "breaks"):
+                rows.append(row(name, "it is wrong"))
+                broken = name if kind == "breaks" else ""
+            elif kind == "crash":
+                return part(asked, rows, -11, complete=False)
+            elif kind == "early":
+                return part(asked, rows, 0, complete=False)
+            elif kind == "garbage":
+                return part(asked, None)
+            elif kind == "foreign":
+                rows.append(row("h"))
+        errored = any("error_message" in one for one in rows)
+        return part(asked, rows, 1 if errored else 0)
+
+    found = deliver(NAMES, start)
+    rowed = [one["name"] for one in found.report.get("benchmarks", [])]
+    assert set(rowed) | set(found.faults) == set(NAMES)
+    if not random:
+        well = {name for name in NAMES if ill.get(name, "good") == "good"}
+        assert well <= set(rowed)
+        assert not well.intersection(found.faults)

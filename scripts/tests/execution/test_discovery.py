@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be measured here is found out without measuring it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import fake_binary
+from warpgauge.execution import discovery, manifest
+from warpgauge.records.model import FULL_SUITE
+from warpgauge.system.errors import UserError
+
+
+def test_programs_are_found_by_name_and_know_their_benchmarks(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "memcpy")
+    fake_binary.make(tmp_path, "host")
+    host, memcpy = discovery.find(tmp_path, tmp_path)
+    assert (host.family, host.needs_gpu) == ("host", False)
+    assert (memcpy.names, memcpy.needs_gpu) == (("memcpy/one", "memcpy/two"), True)
+
+
+def test_only_what_the_last_build_made_is_found(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "gone")
+    (tmp_path / manifest.FILE).unlink()
+    fake_binary.make(tmp_path, "host")
+    assert [binary.family for binary in discovery.find(tmp_path, tmp_path)] == ["host"]
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_folder_without_programs_says_to_build(tmp_path: Path, listed: bool) -> None:
+    fake_binary.make(tmp_path, "host")
+    (tmp_path / manifest.FILE).unlink()
+    if listed:
+        fake_binary.write_manifest(tmp_path, [])
+    with pytest.raises(UserError, match="build first"):
+        discovery.find(tmp_path, tmp_path)
+
+
+def test_a_listed_program_that_is_gone_is_a_fault(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "host").unlink()
+    (found,) = discovery.find(tmp_path, tmp_path)
+    assert found.fault is not None
+    assert "No such file" in found.fault
+
+
+def test_a_filter_drops_binaries_without_a_match(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "memcpy")
+    fake_binary.make(tmp_path, "sync")
+    found = discovery.find(tmp_path, tmp_path)
+    (chosen,) = discovery.select(found, "sync/t", tmp_path)
+    assert chosen.names == ("sync/two",)
+    assert len(discovery.select(found, "-sync", tmp_path)) == 1
+
+
+def test_a_binary_that_cannot_list_stays_with_its_fault(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "gemm", listing_fault="libcublas.so.13: cannot open")
+    (found,) = discovery.select(discovery.find(tmp_path, tmp_path), "sync", tmp_path)
+    assert found.fault is not None
+    assert "status 127: libcublas.so.13: cannot open" in found.fault
+
+
+def test_the_probe_learns_the_gpu(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "sync")
+    probe = discovery.probe(discovery.find(tmp_path, tmp_path), (), tmp_path)
+    assert (probe.no_gpu, probe.faults) == (None, ())
+    assert probe.context["gpu_name"] == "NVIDIA Fake"
+
+
+def test_the_probe_learns_why_there_is_no_gpu(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "sync", no_gpu="the driver is older than CUDA 13.0")
+    probe = discovery.probe(discovery.find(tmp_path, tmp_path), (), tmp_path)
+    assert probe.no_gpu == "the driver is older than CUDA 13.0"
+
+
+def test_an_unknown_device_is_bad_usage(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "sync")
+    with pytest.raises(UserError, match=r"^there is no device 7$"):
+        discovery.probe(discovery.find(tmp_path, tmp_path), ["--device=7"], tmp_path)
+
+
+def test_a_failing_benchmark_tells_the_gpu_and_is_remembered(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "sync", faults={"always": "errored row"})
+    probe = discovery.probe(discovery.find(tmp_path, tmp_path), (), tmp_path)
+    assert probe.context["gpu_name"] == "NVIDIA Fake"
+    assert probe.faults == ("bench_sync exited with status 1",)
+
+
+def test_a_crashing_binary_leaves_the_probe_to_the_next(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "launch", {"launch/one": 1.0}, faults={"always": "crash"})
+    fake_binary.make(tmp_path, "sync")
+    probe = discovery.probe(discovery.find(tmp_path, tmp_path), (), tmp_path)
+    assert probe.context["gpu_name"] == "NVIDIA Fake"
+    assert probe.faults[0].startswith("bench_launch was killed by SIGSEGV")
+
+
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        (b"", "lists no benchmark"),
+        (
+            b"gemm/a\n\x00\x01\x7fELF\n",
+            "cannot list its benchmarks: '\\x00\\x01\\x7fELF' is no name",
+        ),
+        (b"\xff\xfe\xfa\n", "cannot list its benchmarks: '���' is no name"),
+        (b"x" * 5000, "is no name"),
+    ],
+)
+def test_a_program_that_lists_what_no_benchmark_is_called_carries_a_fault(
+    tmp_path: Path, said: bytes, fault: str
+) -> None:
+    path = fake_binary.make(tmp_path, "gemm")
+    (tmp_path / "said").write_bytes(said)
+    path.write_text(f"#!/bin/sh\ncat {tmp_path}/said\n")
+    (found,) = discovery.find(tmp_path, tmp_path)
+    assert found.names == ()
+    assert found.fault is not None
+    assert fault in found.fault
+
+
+def test_a_program_of_the_full_suite_alone_has_nothing_in_the_default_one(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "sync", {"sync/big": 1.0}, full_suite=["sync/big"])
+    (found,) = discovery.find(tmp_path, tmp_path)
+    assert (found.names, found.fault) == ((), None)
+    assert discovery.left_out([found], tmp_path) == ["sync/big"]
+    assert discovery.left_out([found], tmp_path, "small") == []
+    (found,) = discovery.find(tmp_path, tmp_path, FULL_SUITE)
+    assert found.names == ("sync/big",)
+    assert discovery.left_out([found], tmp_path) == []
+
+
+def test_two_programs_with_a_benchmark_of_one_name_are_both_at_fault(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "copy", {"copy/a": 1.0, "sync/b": 1.0})
+    fake_binary.make(tmp_path, "host")
+    fake_binary.make(tmp_path, "sync", {"sync/a": 1.0, "sync/b": 1.0})
+    copy, host, sync = discovery.find(tmp_path, tmp_path)
+    assert copy.fault == "has the benchmark 'sync/b', and bench_sync has it, too: rename one"
+    assert sync.fault == "has the benchmark 'sync/b', and bench_copy has it, too: rename one"
+    assert host.fault is None

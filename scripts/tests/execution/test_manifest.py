@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of a build folder are those of its manifest, wherever they lie."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import fake_binary
+from warpgauge.execution import discovery, manifest
+from warpgauge.execution.manifest import Program
+from warpgauge.system.errors import UserError
+
+GEMM = {"name": "bench_gemm", "path": "benchmarks/bench_gemm", "device": True}
+OTHER = {"name": "bench_copy", "path": "/opt/bench_copy", "sources": ["a.cpp"], "device": False}
+
+
+def write(folder: Path, told: object) -> None:
+    (folder / manifest.FILE).write_text(json.dumps(told))
+
+
+def test_programs_lie_beside_the_manifest_or_anywhere(tmp_path: Path) -> None:
+    write(tmp_path, {"version": 1, "programs": [GEMM, OTHER], "source_dir": "/home/me/project"})
+    found = manifest.read(tmp_path)
+    assert found.programs == (
+        Program(Path("/opt/bench_copy"), False),
+        Program(tmp_path / "benchmarks" / "bench_gemm", True),
+    )
+    assert found.source == Path("/home/me/project")
+
+
+def test_a_program_needs_a_gpu_where_the_manifest_says_so(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "copy")
+    fake_binary.write_manifest(tmp_path, [fake_binary.program("bench_copy", device=False)])
+    (found,) = discovery.find(tmp_path, tmp_path)
+    assert not found.needs_gpu
+
+
+def test_a_program_of_the_working_directory_is_not_looked_for_in_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, {"version": 1, "programs": [{**GEMM, "path": "bench_gemm"}]})
+    assert manifest.read(Path()).programs == (Program(tmp_path / "bench_gemm"),)
+
+
+def test_the_build_of_a_commit_before_the_manifest_is_found_too(tmp_path: Path) -> None:
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "families.txt").write_text("bench_sync\n\nbench_host\n")
+    assert manifest.read(tmp_path).programs == (
+        Program(tmp_path / "benchmarks" / "bench_host", False),
+        Program(tmp_path / "benchmarks" / "bench_sync", True),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "is no manifest (Expecting value"),
+        ("[" * 100_000, "is no manifest ("),
+        ("[]", "is no manifest of version 1"),
+        ('{"version": 2, "programs": []}', "is no manifest of version 1"),
+        ('{"version": 1}', "has no list of 'programs'"),
+        ('{"version": 1, "programs": [], "source_dir": 3}', "'source_dir' is no path"),
+        ('{"version": 1, "programs": [3]}', "program 1 lacks a 'path'"),
+        ('{"version": 1, "programs": [{"path": "a", "device": 1}]}', "program 1 lacks a 'path'"),
+        (json.dumps({"version": 1, "programs": [GEMM, {**GEMM, "path": "x/bench_gemm"}]}),
+         "holds two programs called 'bench_gemm'"),
+    ],
+)  # fmt: skip
+def test_what_is_no_manifest_is_one_sentence(tmp_path: Path, text: str, fault: str) -> None:
+    (tmp_path / manifest.FILE).write_text(text)
+    with pytest.raises(UserError) as caught:
+        manifest.read(tmp_path)
+    told = str(caught.value)
+    assert told.startswith(f"{tmp_path / manifest.FILE}: {fault}")
+    assert "\n" not in told
+
+
+def test_a_manifest_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / manifest.FILE).mkdir()
+    with pytest.raises(UserError, match=r"cannot be read \(Is a directory\)"):
+        manifest.read(tmp_path)

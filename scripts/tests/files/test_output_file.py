@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What cannot or must not be written is told before the work for it."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from builders import baseline, context, google, google_row, row, run, write
+from warpgauge.files.output_file import check_report, check_run_file
+from warpgauge.reports.formats import FORMATS
+from warpgauge.system.errors import UserError
+
+RECORDED = baseline([row("a/b", process_medians={"s": [1.0]})], {"s": context()})
+SVG = FORMATS["svg"]
+
+
+def check_svg(path: Path, *inputs: Path) -> None:
+    check_report(path, Path("/nowhere/baselines"), inputs, SVG.own, SVG.kind)
+
+
+def refused(path: Path, why: str, *inputs: Path) -> None:
+    """Neither a run nor a picture may be written there."""
+    with pytest.raises(UserError, match=why):
+        check_run_file(path, Path("/nowhere/baselines"), inputs)
+    with pytest.raises(UserError, match=why) as caught:
+        check_svg(path, *inputs)
+    assert str(caught.value).startswith(f"cannot write {path}: ")
+
+
+def no_run_file(path: Path) -> None:
+    """A run file is read again, which a pipe or a device cannot be."""
+    with pytest.raises(UserError, match="no regular file"):
+        check_run_file(path, Path("/nowhere/baselines"), ())
+
+
+def test_a_folder_or_lost_folder_cannot_be_written(tmp_path: Path) -> None:
+    refused(tmp_path, "it is a folder")
+    refused(tmp_path / "gone" / "run.json", "No such file")
+
+
+def test_where_nobody_may_write_is_told() -> None:
+    refused(Path("/proc/run.json"), r"cannot write /proc/run\.json: ")
+
+
+def test_a_link_is_judged_by_what_it_leads_to(tmp_path: Path) -> None:
+    for name, target in (("null", "/dev/null"), ("round", "round"), ("base", "base.json")):
+        (tmp_path / name).symlink_to(target)
+    write(tmp_path / "base.json", RECORDED)
+    no_run_file(tmp_path / "null")
+    check_svg(tmp_path / "null")
+    refused(tmp_path / "round", "circle|symbolic links|no regular file")
+    refused(tmp_path / "base", "baseline|no SVG")
+
+
+def test_a_report_may_go_to_a_pipe_or_a_device_and_the_check_waits_for_no_reader(
+    tmp_path: Path,
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/null")):
+        check_svg(path)
+        no_run_file(path)
+
+
+def test_no_report_goes_to_a_pipe_among_the_baselines(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match="only --record writes"):
+        check_report(tmp_path / "pipe", tmp_path, (), SVG.own, SVG.kind)
+
+
+def test_a_socket_is_no_place_for_a_report(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as held:
+        held.bind(str(tmp_path / "socket"))
+        refused(tmp_path / "socket", "no regular file")
+
+
+def test_an_input_is_not_replaced(tmp_path: Path) -> None:
+    given = write(tmp_path / "folder" / "base.txt", {})
+    refused(given, "it would replace .*, which is compared", given)
+    refused(given, "it would replace .*, which is compared", given.parent)
+    refused(given.with_name("new.json"), "every .*json in it is read", given.parent)
+
+
+def test_the_check_leaves_nothing_behind(tmp_path: Path) -> None:
+    check_run_file(tmp_path / "run.json", tmp_path / "baselines", ())
+    check_svg(tmp_path / "out.svg")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_may_replace_a_run_and_a_picture_a_picture(tmp_path: Path) -> None:
+    check_run_file(write(tmp_path / "run.json", run([row("a/b")])), tmp_path / "baselines", ())
+    (tmp_path / "out.svg").write_text("<svg>benchmarks: warpgauge_format</svg>")
+    check_svg(tmp_path / "out.svg")
+
+
+@pytest.mark.parametrize("document", [RECORDED, run([row("a/b")]), google([google_row("a", 1.0)])])
+def test_a_picture_replaces_no_result(tmp_path: Path, document: dict[str, object]) -> None:
+    path = write(tmp_path / "result", document)
+    with pytest.raises(UserError, match="it is there and is no SVG"):
+        check_svg(path)
+
+
+def test_a_run_replaces_nothing_among_the_baselines(tmp_path: Path) -> None:
+    baselines = tmp_path / "baselines"
+    (baselines / "gpu").mkdir(parents=True)
+    for path in (baselines / "gpu" / "a.json", baselines / "gpu" / ".." / "README.md"):
+        with pytest.raises(UserError, match="only --record writes"):
+            check_run_file(path, baselines, ())
+        with pytest.raises(UserError, match="only --record writes"):
+            check_report(path, baselines, (), SVG.own, SVG.kind)
+
+
+def test_no_report_becomes_part_of_a_folder_that_is_compared(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"every \*\.json in it is read"):
+        check_svg(tmp_path / "new.json", tmp_path)
+    check_svg(tmp_path / "new.svg", tmp_path)

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The comment on a pull request: on which one, where in it, and when nothing is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import archives
+from fake_github import FakeGitHub
+from hosted_run import (
+    A100,
+    FORK,
+    H200,
+    HEAD,
+    HOME,
+    OTHER,
+    PULL,
+    RUN_URL,
+    HostedRun,
+    Json,
+    archive_of,
+    in_a_process,
+    slower,
+    text_of,
+)
+from warpgauge.commands.ci import comment
+from warpgauge.reports.markdown.report import MARK
+from warpgauge.system.errors import ExitStatus, UserError
+
+COMMENTS = f"/repos/{HOME}/issues/{PULL}/comments"
+
+
+@pytest.fixture
+def hosted(tmp_path: Path) -> Iterator[HostedRun]:
+    with FakeGitHub() as api, FakeGitHub() as storage:
+        yield HostedRun(tmp_path, api, storage)
+
+
+def silence(hosted: HostedRun, status: ExitStatus = ExitStatus.OK) -> str:
+    """The sentence with which nothing was written."""
+    with pytest.raises(UserError) as raised:
+        hosted.comment()
+    assert raised.value.status is status
+    assert hosted.api.writes == []
+    return str(raised.value)
+
+
+def test_the_verdict_goes_to_the_pull_request_of_the_head(
+    hosted: HostedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosted.pulls.insert(0, hosted.pull(3, repository="other/gauge"))
+    assert hosted.comment() is ExitStatus.OK
+    (written,) = hosted.api.writes
+    assert (written.method, written.path) == ("POST", COMMENTS)
+    assert hosted.body.startswith(MARK)
+    assert hosted.body.count(MARK) == 1
+    assert "**1 regression" in hosted.body
+    assert "gemm/tiled" in hosted.body
+    assert "abababab" in hosted.body
+    assert f"[run]({RUN_URL})" in hosted.body
+    assert f"[nvidia-h200]({RUN_URL}/artifacts/909)" in hosted.body
+    assert "@everyone" not in hosted.body
+    assert capsys.readouterr().out.startswith("posted: https://github.com/")
+
+
+def test_the_token_goes_to_the_api_alone(hosted: HostedRun) -> None:
+    hosted.comment()
+    assert all("Authorization" in one.headers for one in hosted.api.asked)
+    assert hosted.storage.asked
+    assert not any("Authorization" in one.headers for one in hosted.storage.asked)
+
+
+def test_a_second_run_changes_the_same_comment(hosted: HostedRun) -> None:
+    hosted.comment()
+    hosted.replace(text_of(slower(name="memcpy/h2d")))
+    hosted.comment()
+    assert [one.method for one in hosted.api.writes] == ["POST", "PATCH"]
+    assert "memcpy/h2d" in hosted.body
+    assert "gemm/tiled" not in hosted.body
+
+
+@pytest.mark.parametrize("login", ["Stranger", "github-actions", "other-app[bot]"])
+def test_somebody_else_s_comment_with_our_mark_is_left_alone(hosted: HostedRun, login: str) -> None:
+    theirs = hosted.said(f"{MARK}mine", 1, login)
+    hosted.comment()
+    assert theirs["body"] == f"{MARK}mine"
+    assert [one.method for one in hosted.api.writes] == ["POST"]
+
+
+def test_our_comment_that_only_quotes_the_mark_is_left_alone(hosted: HostedRun) -> None:
+    hosted.said(f"The mark is {MARK}", 1)
+    hosted.comment()
+    assert [one.method for one in hosted.api.writes] == ["POST"]
+
+
+def test_two_comments_of_ours_become_one_the_older(hosted: HostedRun) -> None:
+    hosted.said(f"{MARK}second", 5)
+    hosted.said(f"{MARK}first", 2)
+    hosted.said(f"{MARK}hello", 1, "Stranger")
+    hosted.comment()
+    assert [one["id"] for one in hosted.comments] == [2, 1]
+    assert "**1 regression" in hosted.comments[0]["body"]
+
+
+def test_a_run_that_begins_marks_the_comment_and_leaves_the_rest(hosted: HostedRun) -> None:
+    hosted.comment()
+    before = hosted.body
+    hosted.run |= {"status": "queued", "conclusion": None, "head_sha": OTHER}
+    hosted.pulls[0]["head"]["sha"] = OTHER
+    for _ in range(2):
+        assert hosted.comment() is ExitStatus.OK
+        lines = hosted.body.split("\n")
+        assert lines[1].startswith("> **Outdated.** Commit `cdcdcdcd")
+        assert f"[run]({RUN_URL})" in lines[1]
+        assert "\n".join([lines[0], *lines[3:]]) == before
+    hosted.run |= {"status": "completed"}
+    hosted.replace(text_of(slower(OTHER)))
+    hosted.comment()
+    assert "Outdated" not in hosted.body
+
+
+def test_a_run_that_begins_says_nothing_where_nothing_was_said(
+    hosted: HostedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosted.run["status"] = "in_progress"
+    hosted.said("hello", 1, "Stranger")
+    assert hosted.comment() is ExitStatus.OK
+    assert hosted.api.writes == []
+    assert capsys.readouterr().out == "no comment to mark as outdated yet\n"
+
+
+def test_a_head_that_moved_on_is_not_commented(hosted: HostedRun) -> None:
+    hosted.pulls = [hosted.pull(head=OTHER)]
+    assert "has moved on to another commit" in silence(hosted)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"state": "closed"},
+        {"repository": "other/gauge"},
+        {"repository": "Stranger/copy"},
+        {"branch": "another"},
+    ],
+)
+def test_no_pull_request_is_no_comment(hosted: HostedRun, changes: Json) -> None:
+    hosted.pulls = [hosted.pull(**changes)]
+    assert "has no open pull request" in silence(hosted)
+
+
+def test_a_fork_that_is_gone_is_no_comment(hosted: HostedRun) -> None:
+    hosted.run["head_repository"] = None
+    assert "is gone" in silence(hosted)
+
+
+def test_two_pull_requests_of_one_head_are_not_told_apart(hosted: HostedRun) -> None:
+    hosted.pulls.append(hosted.pull(18))
+    assert "(#17, #18)" in silence(hosted, ExitStatus.BAD_USAGE)
+
+
+def test_a_pull_request_from_the_repository_itself_is_found(hosted: HostedRun) -> None:
+    hosted.run["head_repository"] = hosted.run["repository"]
+    hosted.pulls = [hosted.pull(3), hosted.pull(repository=HOME)]
+    hosted.comment()
+    assert hosted.api.writes[0].path == COMMENTS
+
+
+def test_the_names_of_owners_have_no_case(hosted: HostedRun) -> None:
+    hosted.pulls = [hosted.pull(repository=FORK.lower())]
+    hosted.comment()
+    assert len(hosted.comments) == 1
+
+
+def test_a_gpu_whose_job_failed_is_told_and_the_others_are_shown(hosted: HostedRun) -> None:
+    hosted.gpus(A100, H200)
+    hosted.jobs.append(hosted.job("gate (NVIDIA A100)"))
+    hosted.comment()
+    assert "its job failed before anything was compared" in hosted.body
+    assert f"([job]({RUN_URL}/job/5151))" in hosted.body
+    assert "**1 regression" in hosted.body
+
+
+@pytest.mark.parametrize("others", [[], [("log.txt", b"")], [("in.zip", archive_of(b""))]])
+def test_an_artifact_without_a_comparison_is_of_a_job_that_failed(
+    hosted: HostedRun, others: list[tuple[str, bytes]]
+) -> None:
+    hosted.artifacts.clear()
+    hosted.upload(archives.streamed(*others))
+    hosted.comment()
+    assert "its job failed before anything was compared" in hosted.body
+
+
+@pytest.mark.parametrize(
+    ("conclusion", "words"),
+    [("cancelled", "was cancelled"), ("timed_out", "ran out of time"), ("success", "no comparison"),
+     (None, "did not end"), ("<b>@all", "did not end")],
+)  # fmt: skip
+def test_how_a_job_ended_is_said_in_our_own_words(
+    hosted: HostedRun, conclusion: str, words: str
+) -> None:
+    hosted.artifacts.clear()
+    hosted.jobs = [hosted.job("gate (NVIDIA H200)", conclusion)]
+    hosted.comment()
+    assert words in hosted.body
+    assert "@all" not in hosted.body
+
+
+@pytest.mark.parametrize("jobs", [[], ["which GPUs"], ["gate (${{ matrix.name }})", "NVIDIA H200"]])
+def test_a_run_without_any_job_marks_the_comment_as_one_that_begins_does(
+    hosted: HostedRun, capsys: pytest.CaptureFixture[str], jobs: list[str]
+) -> None:
+    """As one that nobody has approved, which GitHub calls completed."""
+    hosted.run["conclusion"] = "action_required"
+    hosted.artifacts.clear()
+    hosted.jobs = [hosted.job(name) for name in jobs]
+    assert hosted.comment() is ExitStatus.OK
+    assert hosted.api.writes == []
+    hosted.said(f"{MARK}**0 regressions** of an older commit")
+    assert hosted.comment() is ExitStatus.OK
+    assert f"> **Outdated.** Commit `{HEAD[:10]}` is yet to be measured" in hosted.body
+    assert "**0 regressions**" in hosted.body
+    assert "ended without a job for any GPU\nmarked as outdated" in capsys.readouterr().out
+
+
+def test_a_job_whose_name_only_holds_the_gpu_s_is_of_another(hosted: HostedRun) -> None:
+    hosted.artifacts.clear()
+    hosted.jobs += [hosted.job("gate (NVIDIA H200 NVL)", "cancelled"),
+                    hosted.job("nvidia-h200", "timed_out")]  # fmt: skip
+    hosted.comment()
+    assert "its job failed before anything was compared" in hosted.body
+
+
+def test_what_an_earlier_attempt_left_is_not_this_one_s(hosted: HostedRun) -> None:
+    hosted.run["run_attempt"] = 2
+    hosted.jobs[0]["started_at"] = "2026-11-20T11:00:00Z"
+    hosted.comment()
+    assert "its job failed before anything was compared" in hosted.body
+    assert ", attempt 2" in hosted.body
+    hosted.upload(archive_of(text_of(slower(name="memcpy/h2d"))), 910)
+    hosted.artifacts[-1]["created_at"] = "2026-11-20T11:20:00Z"
+    hosted.artifacts.reverse()
+    hosted.comment()
+    assert "memcpy/h2d" in hosted.body
+
+
+def test_artifacts_of_other_names_are_not_even_fetched(hosted: HostedRun) -> None:
+    hosted.upload(b"", 910, "unknown-gpu")
+    hosted.artifacts[-1]["size_in_bytes"] = 10**12
+    hosted.comment()
+    assert [one.path for one in hosted.storage.asked] == ["/blob/909"]
+
+
+@pytest.mark.parametrize("size", [0, None, "many"])
+def test_the_size_of_an_artifact_of_another_name_is_no_matter(
+    hosted: HostedRun, size: object
+) -> None:
+    hosted.artifacts.append({"id": 5, "name": "performance", "size_in_bytes": size})
+    hosted.comment()
+    assert "**1 regression" in hosted.body
+
+
+def test_an_empty_artifact_is_judged_by_what_it_holds(hosted: HostedRun) -> None:
+    hosted.artifacts[0]["size_in_bytes"] = 0
+    hosted.comment()
+    assert "**1 regression" in hosted.body
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "required"),
+        (["--run-id", "1"], "required"),
+        (["--run-id", "x", "--repository", HOME], "whole number"),
+        (["--run-id", "0", "--repository", HOME], "at least 1"),
+        (["--run-id", "1", "--repository", "warp"], "not OWNER/NAME"),
+        (["--run-id", "1", "--repository", "../gauge"], "not OWNER/NAME"),
+        (["--run-id", "1", "--repository", "warp/.."], "not OWNER/NAME"),
+        (["--run-id", "1", "--repository", "a/b/c"], "not OWNER/NAME"),
+        (["--run-id", "1", "--repository", "a/b?x=1"], "not OWNER/NAME"),
+    ],
+)
+def test_bad_arguments_are_one_sentence(arguments: list[str], words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        comment.main(arguments, Path(), {})
+
+
+def test_the_command_posts_and_says_where(hosted: HostedRun) -> None:
+    done = in_a_process(hosted)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"posted: https://github.com/{HOME}/pull/{PULL}#issuecomment-1\n"
+    assert HEAD[:10] in hosted.body

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is forged, too large, broken or not ours gets one sentence, and nothing is written."""
+
+from __future__ import annotations
+
+import json
+import stat
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import archives
+from fake_github import TOKEN, Answer, FakeGitHub
+from hosted_run import (
+    ARTIFACT,
+    HEAD,
+    HOME,
+    OTHER,
+    RUN,
+    HostedRun,
+    Json,
+    archive_of,
+    changed,
+    in_a_process,
+    slower,
+    text_of,
+)
+from hostile_text import ALIVE, RENDERER, outside_code
+from warpgauge.github import api as github_api
+from warpgauge.github import artifact
+from warpgauge.reports import json_input, json_output
+from warpgauge.system.errors import ExitStatus, UserError
+
+NAME = "comparison.json"
+GOOD = text_of(slower())
+BLOB = f"/blob/{ARTIFACT}"
+
+
+@pytest.fixture
+def hosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HostedRun]:
+    monkeypatch.setattr(github_api, "_PAUSES_S", ())
+    with FakeGitHub() as api, FakeGitHub() as storage:
+        yield HostedRun(tmp_path, api, storage)
+
+
+def refusal(hosted: HostedRun) -> str:
+    """The one sentence of a refusal, which leaves the pull request as it was."""
+    begin = time.process_time()
+    with pytest.raises(UserError) as raised:
+        hosted.comment()
+    assert time.process_time() - begin < 5
+    assert raised.value.status is ExitStatus.BAD_USAGE
+    assert hosted.api.writes == []
+    sentence = str(raised.value)
+    assert sentence.isprintable()
+    assert len(sentence) < 700
+    assert TOKEN not in sentence
+    return sentence
+
+
+def verdicts(index: int = 0, **changes: object) -> bytes:
+    """A report one of whose verdicts says something else: the regression's, or the other."""
+    document: Json = json.loads(GOOD)
+    document["verdicts"][index] |= changes
+    return json.dumps(document).encode()
+
+
+def test_what_is_refused_ends_the_command_with_2_and_one_line(hosted: HostedRun) -> None:
+    hosted.replace(b"{")
+    done = in_a_process(hosted)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"comment: warpgauge-nvidia-h200/{NAME}: breaks off")
+    assert done.stderr.count("\n") == 1
+    assert hosted.api.writes == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"event": "push"}, "of the event 'push'"),
+        ({"event": "pull_request_target"}, "of the event 'pull_request_target'"),
+        ({"path": ".github/workflows/other.yml"}, "is of '.github/workflows/other.yml'"),
+        ({"path": ".github/workflows/other.yml@gpu.yml"}, "is of '.github/workflows/other.yml'"),
+        ({"id": RUN + 1}, "is not what GitHub answered with"),
+        ({"repository": {"full_name": "warp/other"}}, "is not what GitHub answered with"),
+        ({"head_sha": "main"}, "is not what GitHub answered with"),
+        ({"html_url": "https://x/) @all ["}, "no address called html_url"),
+        ({"run_attempt": None}, "no number called run_attempt"),
+    ],
+)
+def test_a_run_of_something_else_is_refused(hosted: HostedRun, changes: Json, words: str) -> None:
+    hosted.run |= changes
+    assert words in refusal(hosted)
+
+
+def test_the_path_of_a_workflow_may_carry_its_ref(hosted: HostedRun) -> None:
+    hosted.run["path"] += "@refs/pull/17/merge"
+    assert hosted.comment() is ExitStatus.OK
+
+
+def test_a_number_inside_the_artifact_is_not_even_read(hosted: HostedRun) -> None:
+    hosted.artifacts.clear()
+    hosted.upload(archives.archive(("pr_number", b"1"), ("NR", b"1"), (NAME, GOOD)))
+    hosted.comment()
+    assert [one.path for one in hosted.api.writes] == [f"/repos/{HOME}/issues/17/comments"]
+
+
+@pytest.mark.parametrize("key", ["pull_request", "number", "html"])
+def test_a_number_in_the_comparison_is_no_part_of_it(hosted: HostedRun, key: str) -> None:
+    hosted.replace(changed(slower(), {key: 1}))
+    assert "is no comparison" in refusal(hosted)
+
+
+@pytest.mark.parametrize(
+    ("archive", "words"),
+    [
+        (b"", "is no ZIP"),
+        (b"<html>", "is no ZIP"),
+        (archives.archive((f"../{NAME}", GOOD), (NAME, GOOD)), "leads elsewhere"),
+        (archives.archive(("/etc/passwd", b""), (NAME, GOOD)), "no relative path"),
+        (archives.archive((archives.with_mode(NAME, stat.S_IFLNK), b"/x")), "a link"),
+        (archives.archive((NAME, GOOD), (NAME, GOOD)), "twice"),
+        (archives.archive((NAME, archive_of(GOOD))), "is not UTF-8"),
+        (archives.packed([(NAME.encode(), archives.gigabyte(), 2**30)]), "bytes, more than"),
+        (archives.packed([(NAME.encode(), archives.gigabyte(), 99)]), "another size"),
+        (archives.archive((NAME, b" " * 2**24)), "as a bomb is"),
+    ],
+)
+def test_a_forged_archive_is_refused(hosted: HostedRun, archive: bytes, words: str) -> None:
+    hosted.artifacts.clear()
+    hosted.upload(archive)
+    tracemalloc.start()
+    try:
+        told = refusal(hosted)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert words in told
+    assert told.startswith(f"artifact warpgauge-nvidia-h200 of run {RUN} ") or NAME in told
+    assert peak < 2**27  # the half is what reading any file makes room for
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "breaks off"),
+        (b"\xff", "is not UTF-8"),
+        (b"nonsense", "is not JSON"),
+        (GOOD[:-20], "breaks off"),
+        (b"[" * 100_000 + b"]" * 100_000, "is nested too deeply"),
+        (b'{"a":' * 50 + b"1" + b"}" * 50, "is nested deeper"),
+        (b"[" + b"1," * 1_300_000 + b"1]", "more than 1,250,000 values"),
+        (b"[]", "is no comparison"),
+        (b"{}", "is no comparison"),
+        (b"1" * 5000, "a number"),
+        (GOOD.replace(b"comparison/1", b"comparison/2"), "is no comparison"),
+        (GOOD.replace(b'"alpha": 0.01', b'"alpha": NaN'), "not finite"),
+        (GOOD.replace(b'"alpha": 0.01', b'"alpha": 1e999'), "not finite"),
+        (GOOD.replace(b'"alpha": 0.01', b'"alpha": 0.01, "alpha": 0.01'), "twice"),
+        (verdicts(baseline_seconds=-1), "is no comparison"),
+        (verdicts(outcome="FINE"), "is no comparison"),
+        (verdicts(name="sync/idle"), "twice"),
+        (verdicts(name=""), "is no comparison"),
+        (verdicts(1, name=" "), "no benchmark can be called"),
+        (verdicts(1, name="x" * 5000), "no benchmark can be called"),
+        (verdicts(name="x" * 10_000_000), "a text of more than 131,072 characters"),
+        (verdicts(reason="a\0b"), "with a NUL"),
+        (changed(slower(), {"x" * 200_000: 1}), "a text of more than"),
+        (verdicts(outcome="PASS"), "contradicts its verdicts"),
+        (changed(slower(), {"exit_status": 0}), "'exit_status' contradicts its verdicts"),
+        (changed(slower(), {"headline": "All is well."}), "'headline' contradicts its verdicts"),
+        (text_of(slower(commit=OTHER)), f"is of commit '{OTHER}', not of {HEAD}"),
+        (text_of(slower(commit=f"{HEAD[:39]}")), "is of commit"),
+        (text_of(slower(gpu="NVIDIA A100")), "is of the GPU 'NVIDIA A100'"),
+    ],
+)  # fmt: skip
+def test_a_forged_comparison_is_refused(hosted: HostedRun, content: bytes, words: str) -> None:
+    hosted.artifacts.clear()
+    hosted.upload(archives.archive((NAME, content), method=0))
+    told = refusal(hosted)
+    assert words in told
+    assert told.startswith(f"warpgauge-nvidia-h200/{NAME}: ")
+
+
+def test_one_forged_artifact_keeps_all_others_from_being_posted(hosted: HostedRun) -> None:
+    hosted.gpus({"slug": "nvidia-h200", "name": "NVIDIA H200"}, {"slug": "b", "name": "B"})
+    hosted.upload(archive_of(b"{}"), 910, "b")
+    assert "warpgauge-b/comparison.json" in refusal(hosted)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@warp/maintainers #1 GH-2 https://evil.example www.evil.example",
+        "</code></td><script>alert(1)</script><img src=x onerror=alert(1)>",
+        "](https://evil.example) ![x](https://evil.example/x.png) `` ` | \\|",
+        "<!-- warpgauge comparison -->\n\n# All is well\r\n- [x] done",
+        "\n```\n<script>x</script>\n~~~\n'; echo $(id) `id` #",
+        "gemm\u202e\u2066/dellit\u200b\ufeff",
+        "\ud800\U0001f600\x1b[31m##[group]",
+        "x" * 4096,
+    ],
+)
+def test_foreign_text_is_read_and_does_nothing(hosted: HostedRun, text: str) -> None:
+    document: Json = json.loads(GOOD)
+    document["verdicts"][0] |= {"name": text, "reason": text, "accepted": text}
+    document["notes"] = [text]
+    document["refusal"] = None
+    document["candidate"]["path"] = text
+    document["differences"] = [{"key": text, "baseline": text, "candidate": text}]
+    content = json.dumps(document).encode()
+    found = json_input.load(content.decode())
+    hosted.replace(
+        json.dumps(document | {"headline": json_output.document(found)["headline"]}).encode()
+    )
+    hosted.comment()
+    assert len(hosted.body) <= 65_536
+    rendered = RENDERER.render(hosted.body)
+    assert "<script" not in rendered
+    assert "<img" not in rendered
+    links = rendered.count("<a ")
+    assert links == 2  # the run, and what it left
+    ours = hosted.body.partition("\n\n")[2]
+    assert not ALIVE.search(outside_code(RENDERER.render(ours)))
+    assert all(one.isprintable() or one == "\n" for one in hosted.body.replace("\xa0", " "))
+
+
+def test_an_artifact_that_says_it_is_too_large_is_not_fetched(hosted: HostedRun) -> None:
+    hosted.artifacts[0]["size_in_bytes"] = artifact.ARCHIVE_LIMIT_BYTES + 1
+    assert "has more than" in refusal(hosted)
+    assert not hosted.storage.asked
+
+
+def test_a_download_larger_than_it_was_said_to_be_is_aborted(
+    hosted: HostedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(artifact, "ARCHIVE_LIMIT_BYTES", 10_000)
+    endless = Answer(bytes(1_000_000), headers={"Content-Length": ""})
+    hosted.storage.on("GET", BLOB, endless)
+    assert "larger than 10000 bytes" in refusal(hosted)
+
+
+def test_an_expired_artifact_is_refused(hosted: HostedRun) -> None:
+    hosted.artifacts[0]["expired"] = True
+    assert "has expired" in refusal(hosted)
+
+
+def on(path: str) -> Callable[[HostedRun, Answer], None]:
+    def lay_out(hosted: HostedRun, answer: Answer) -> None:
+        hosted.api.on("GET", f"/repos/{HOME}{path}", answer)
+
+    return lay_out
+
+
+def in_storage(hosted: HostedRun, answer: Answer) -> None:
+    hosted.storage.on("GET", BLOB, answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Answer({"message": "Resource not accessible by integration"}, 403), "403"),
+        (Answer({"message": "Not Found"}, 404), "404"),
+        (Answer({"message": "expired"}, 410), "410"),
+        (Answer(b"", 500), "500"),
+        (Answer({}, 403, {"X-RateLimit-Remaining": "0"}), "rate limit"),
+        (Answer({}, delay_s=0.5), "timed out"),
+    ],
+)
+@pytest.mark.parametrize(
+    "lay_out",
+    [
+        on(f"/actions/runs/{RUN}"),
+        on("/pulls"),
+        on(f"/actions/runs/{RUN}/jobs"),
+        on(f"/actions/runs/{RUN}/artifacts"),
+        on(f"/actions/artifacts/{ARTIFACT}/zip"),
+        in_storage,
+        on("/issues/17/comments"),
+    ],
+    ids=["run", "pulls", "jobs", "artifacts", "artifact", "storage", "comments"],
+)
+def test_whatever_github_fails_at_nothing_is_posted(
+    hosted: HostedRun,
+    monkeypatch: pytest.MonkeyPatch,
+    lay_out: Callable[[HostedRun, Answer], None],
+    answer: Answer,
+    words: str,
+) -> None:
+    monkeypatch.setattr(github_api, "_TIMEOUT_S", 0.1)
+    lay_out(hosted, answer)
+    assert words in refusal(hosted)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A verdict that contradicts its own numbers is forged; no honest comparison has one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import simulation
+from comparisons import verdict
+from warpgauge.github.artifact import contradicts_itself
+from warpgauge.statistics.log_ratios import ALPHA
+from warpgauge.verdict.comparison import Change, Outcome, Verdict
+from warpgauge.verdict.judge import judge
+
+# Slower by 5 % at least, surely, and far more than what counts.
+SLOWER = replace(verdict("a/b"), change=Change(0.06, 0.05, 0.07), noise_floor=0.01)
+
+
+@given(
+    st.sampled_from(sorted(simulation.NOISES)),
+    st.sampled_from(sorted(simulation.SETTINGS)),
+    st.lists(st.floats(-0.5, 0.5), min_size=1, max_size=12),
+    st.integers(0, 2**32 - 1),
+)
+@settings(deadline=None, max_examples=150)
+def test_no_simulated_suite_contradicts_itself(
+    noise: str, setting: str, changes: list[float], seed: int
+) -> None:
+    found = judge(
+        *simulation.suite(
+            np.random.default_rng(seed),
+            simulation.NOISES[noise],
+            simulation.SETTINGS[setting],
+            np.array(changes),
+        )
+    )
+    assert not any(contradicts_itself(one, found.alpha) for one in found.verdicts)
+    # But where a regression is called a pass, it does, unless its interval leaves room for less.
+    for one in found.verdicts:
+        if one.outcome is Outcome.REGRESSION and one.change is not None:
+            least = max(one.minimum_effect or 0.0, one.noise_floor or 0.0)
+            forged = replace(one, outcome=Outcome.PASS)
+            assert contradicts_itself(forged, found.alpha) is (one.change.low > least)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.PASS, Outcome.IMPROVED])
+def test_what_surely_got_slower_and_is_called_otherwise_contradicts_itself(
+    outcome: Outcome,
+) -> None:
+    assert contradicts_itself(replace(SLOWER, outcome=outcome), ALPHA)
+
+
+@pytest.mark.parametrize(
+    "honest",
+    [
+        replace(SLOWER, outcome=Outcome.REGRESSION),
+        replace(SLOWER, outcome=Outcome.INCONCLUSIVE),  # as the host itself has moved
+        replace(SLOWER, accepted="known, until 2030-01-01"),
+        replace(SLOWER, name="host/memcpy", counters={"host_clock": 1.0}),
+        replace(SLOWER, p=ALPHA),
+        replace(SLOWER, p=None),
+        replace(SLOWER, change=None),
+        replace(SLOWER, minimum_effect=0.05),
+        replace(SLOWER, noise_floor=0.05),
+        replace(SLOWER, change=Change(-0.06, -0.07, -0.05)),
+    ],
+)
+def test_what_the_rule_allows_is_no_contradiction(honest: Verdict) -> None:
+    assert not contradicts_itself(honest, ALPHA)

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/gate leaves one folder, one summary and one true status, whatever its comparison does."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from fake_gate import FakeGate
+from warpgauge.commands.ci import gate
+from warpgauge.commands.ci.gate_options import parse
+from warpgauge.github import gpus
+from warpgauge.system.errors import ExitStatus, UserError
+
+
+@pytest.fixture
+def fake(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> FakeGate:
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    made = FakeGate(tmp_path / "clone", capsys)
+    made.begin()
+    return made
+
+
+@pytest.fixture
+def summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "summary.md"
+    path.write_text("what a step before this said\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(path))
+    return path
+
+
+def test_the_change_is_confirmed_beside_the_commit_that_it_began_at(fake: FakeGate) -> None:
+    fake.git("checkout", "--quiet", "main")
+    fake.commit("what others did meanwhile")
+    fake.git("checkout", "--quiet", "topic")
+    assert fake.run() is ExitStatus.OK
+    assert fake.called() == [f"--confirm-beside={fake.commits[0]}"]
+    assert f"commit {fake.commits[0][:10]} is what 'main' and this" in fake.capsys.readouterr().out
+
+
+def test_everything_that_is_left_lies_in_one_folder(fake: FakeGate) -> None:
+    fake.run()
+    left = {str(path.relative_to(fake.out)) for path in fake.out.rglob("*") if path.is_file()}
+    assert left == {
+        *("comparison.json", "report.md", "junit.xml", "sarif.json"),
+        *("intervals.svg", "intervals.png", "commands.log", "log.txt", "runs/run.json"),
+    }
+    assert fake.formats() == {
+        "comparison.json": "json",
+        "report.md": "markdown",
+        "junit.xml": "junit",
+        "sarif.json": "sarif",
+        "intervals.svg": "intervals",
+        "intervals.png": "intervals",
+        "annotations.txt": "github",
+    }
+    assert (fake.out / "log.txt").read_text() == "measuring\nthe end\n"
+
+
+def test_further_options_are_handed_on(fake: FakeGate) -> None:
+    fake.run("--base", "main", "--", "--quick", "--filter", "-gemm", "--", "x")
+    assert fake.called()[1:] == ["--quick", "--filter", "-gemm", "--", "x"]
+
+
+def test_what_it_runs_has_room_and_a_place_of_its_own_for_what_is_temporary(fake: FakeGate) -> None:
+    fake.run()
+    environment = fake.environment()
+    assert environment["COLUMNS"] == "140"
+    assert not Path(environment["TMPDIR"]).exists()
+    assert Path(environment["TMPDIR"]).name.startswith("warpgauge-gate-")
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (0, "gate: No regression was found, and everything was measured."),
+        (1, "::error title=Regression::Something got slower"),
+        (3, "::error title=Not everything was measured::No regression was found, but something"),
+    ],
+)
+def test_the_status_is_the_comparisons_and_is_told_apart(
+    fake: FakeGate, summary: Path, status: int, words: str
+) -> None:
+    annotations = "::error title=REGRESSION: a/b::slower\n"
+    fake.told(status, texts={"github": annotations, "markdown": "# the report\n"})
+    assert fake.run() == status
+    out = fake.capsys.readouterr().out
+    assert annotations + words in out
+    assert summary.read_text() == "what a step before this said\n# the report\n"
+
+
+def test_the_summary_says_where_the_rest_is(fake: FakeGate, summary: Path) -> None:
+    gpus.file_of(fake.root).parent.mkdir()
+    own = gpus.file_of(Path(__file__).parents[3])
+    gpus.file_of(fake.root).write_text(own.read_text())
+    fake.told(3)
+    fake.run("--base", "main", "--gpu", "nvidia-h200")
+    assert summary.read_text().endswith("in the job's artifact `warpgauge-nvidia-h200`.\n")
+    assert "::error title=Not everything was measured on nvidia-h200::" in (
+        fake.capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "mine"), [(0, 2), (1, 1), (2, 2), (3, 3), (5, 2), (137, 2), (143, 2)]
+)
+def test_without_a_report_nothing_is_a_pass(
+    fake: FakeGate, summary: Path, status: int, mine: int
+) -> None:
+    fake.told(status, says="::warning::x\nbench: `a` <b> does not\x1b build\n", reports=False)
+    assert fake.run() == mine
+    *_, last = fake.capsys.readouterr().out.splitlines()
+    how = f"was ended by {signal.Signals(status - 128).name}" if status > 128 else "ended with exit"
+    assert last.startswith(f"::error title=Nothing was compared::the comparison {how}")
+    assert last.endswith(": the end")
+    assert "**Nothing was compared:** the comparison" in summary.read_text()
+
+
+def test_the_last_words_are_shown_and_mean_nothing(
+    fake: FakeGate, summary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "warpgauge.system.tee.last_words", lambda log: "100% `a` <img> @somebody ##[x]"
+    )
+    fake.told(2, reports=False)
+    fake.run()
+    assert ": 100%25 `a` <img> @somebody" in fake.capsys.readouterr().out
+    assert "``100% `a` <img> @somebody" in summary.read_text()
+
+
+def test_a_report_of_what_did_not_end_well_is_shown_and_is_no_pass(
+    fake: FakeGate, summary: Path
+) -> None:
+    fake.told(143, texts={"markdown": "# so far\n"})
+    assert fake.run() is ExitStatus.BAD_USAGE
+    said = summary.read_text()
+    assert "# so far\n" in said
+    assert "**Not finished:** the comparison was ended by SIGTERM: `the end`" in said
+
+
+@pytest.mark.parametrize("last", ["::add-mask::b\n", "ended in the middle of a line"])
+def test_nothing_that_a_program_prints_commands_the_runner(
+    fake: FakeGate, monkeypatch: pytest.MonkeyPatch, last: str
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    fake.told(says=f"::add-mask::a\n{last}")
+    fake.run()
+    lines = fake.capsys.readouterr().out.splitlines()
+    at = lines.index("::add-mask::a")
+    (stop,) = [index for index, line in enumerate(lines) if line.startswith("::stop-commands::")]
+    token = lines[stop].removeprefix("::stop-commands::")
+    assert len(token) > 32
+    assert stop < at < lines.index(f"::{token}::")
+    assert token not in (fake.out / "log.txt").read_text()
+
+
+def test_a_summary_that_cannot_be_written_changes_no_status(
+    fake: FakeGate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "/nowhere/at/all")
+    fake.told(1)
+    assert fake.run() is ExitStatus.REGRESSION
+    assert "::warning title=No summary::" in fake.capsys.readouterr().out
+
+
+def test_an_interrupt_ends_what_runs_and_keeps_the_log(fake: FakeGate) -> None:
+    fake.told(sleeps=60.0)
+    log, until = fake.out / "log.txt", time.monotonic() + 30.0
+    with fake.start({}) as running:
+        while not (log.exists() and "sleeping" in log.read_text()) and time.monotonic() < until:
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert err == "gate: interrupted\n"
+    assert "sleeping" in out
+    assert (fake.out / "commands.log").exists()
+
+
+def test_two_folders_of_programs_are_measured_in_turns(fake: FakeGate) -> None:
+    base, candidate = fake.root / "a", fake.root / "b"
+    for folder in (base, candidate):
+        folder.mkdir()
+    fake.told(1)
+    status = fake.run("--programs", str(base), str(candidate), "--", "--processes=5", "--filter=")
+    assert status is ExitStatus.REGRESSION
+    assert fake.called("beside") == [str(base), str(candidate), "--processes=5", "--filter="]
+    assert (fake.out / "comparison.json").exists()
+
+
+def test_a_folder_of_programs_that_is_not_there_is_told(fake: FakeGate) -> None:
+    with pytest.raises(UserError, match="gone is no folder"):
+        fake.run("--programs", str(fake.root / "gone"), str(fake.root))
+    assert not fake.out.exists()
+
+
+def test_what_lies_in_the_folder_stays(fake: FakeGate) -> None:
+    fake.out.mkdir(parents=True)
+    kept = fake.out / "diary.txt"
+    kept.write_text("mine")
+    with pytest.raises(UserError, match="is there and not empty"):
+        fake.run()
+    assert kept.read_text() == "mine"
+    assert list(fake.out.iterdir()) == [kept]
+
+
+def test_an_unknown_base_and_one_without_a_common_commit_are_told(fake: FakeGate) -> None:
+    with pytest.raises(UserError, match="'gone' is no commit of this clone"):
+        fake.run("--base", "gone")
+    fake.git("checkout", "--quiet", "--orphan", "other")
+    fake.commit("elsewhere")
+    with pytest.raises(UserError, match="no commit in common in this clone: fetch the whole"):
+        fake.run()
+    assert not fake.out.exists()
+
+
+def test_a_commit_beside_itself_is_said(fake: FakeGate) -> None:
+    fake.run("--base", "HEAD")
+    assert "only what is uncommitted can differ" in fake.capsys.readouterr().out
+
+
+def test_a_runner_with_another_gpu_is_told_before_anything_is_measured(
+    fake: FakeGate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other(one: gpus.Gpu) -> None:
+        raise UserError(f"no {one.name}", ExitStatus.NOT_MEASURED)
+
+    monkeypatch.setattr(gpus, "require_here", other)
+    gpus.file_of(fake.root).parent.mkdir()
+    gpus.file_of(fake.root).write_text(gpus.file_of(Path(__file__).parents[3]).read_text())
+    with pytest.raises(UserError, match="no NVIDIA H200"):
+        fake.run("--base", "main", "--gpu", "nvidia-h200")
+    assert not fake.out.exists()
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        [],
+        ["--out", "x"],
+        ["--base", "main"],
+        ["--base", "", "--out", "x"],
+        ["--base", "main", "--programs", "a", "b", "--out", "x"],
+        ["--programs", "a", "b", "--out", "x", "--gpu", "y"],
+        ["--clean-up", "--out", "x"],
+        ["--clean-up", "--", "--quick"],
+        ["--base", "main", "--out", "x", "--", "--out=y"],
+        ["--base", "main", "--out", "x", "--", "--against", "y"],
+        ["--base", "main", "--out", "x", "--quick"],
+    ],
+)
+def test_what_contradicts_itself_is_one_sentence(argv: list[str]) -> None:
+    with pytest.raises(UserError) as caught:
+        parse(argv)
+    assert caught.value.status is ExitStatus.BAD_USAGE
+    assert "\n" not in str(caught.value)
+
+
+def test_a_command_that_is_not_there_is_told(fake: FakeGate) -> None:
+    (fake.root / "scripts" / "bench").unlink()
+    assert gate.main(["--base", "main", f"--out={fake.out}"], fake.root) is ExitStatus.BAD_USAGE
+    assert "No such file" in fake.capsys.readouterr().out

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/gate over the real scripts/bench, fake programs and a real git clone, from end to end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded
+from gate_clone import draws, with_commands
+from warpgauge.commands.ci import gate
+from warpgauge.reports import json_output
+from warpgauge.system.errors import ExitStatus
+
+SCHEMA = Path(json_output.__file__).with_name("comparison.schema.json")
+
+
+@pytest.fixture
+def pull_request(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
+    """A topic branch of a clone that has a baseline; `main` has gone on meanwhile."""
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+    with_commands(clone)
+    recorded(clone)
+    clone.git("add", "--all")
+    clone.git("commit", "--quiet", "--message", "a baseline")
+    clone.git("checkout", "--quiet", "-b", "topic")
+    clone.git("checkout", "--quiet", "main")
+    clone.commit({"host": HOST_TIMES, "sync": {**TIMES, "sync/idle": 500.0}})
+    clone.git("checkout", "--quiet", "topic")
+    return clone
+
+
+def run(clone: GitRepository, *further: str) -> tuple[ExitStatus, Path]:
+    out = clone.root / "build" / "gate"
+    asked = ["--base", "main", f"--out={out}", "--", "--processes=5", *further]
+    return gate.main(asked, clone.root), out
+
+
+def comparison(out: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((out / "comparison.json").read_text())
+    jsonschema.validate(found, json.loads(SCHEMA.read_text()))
+    return found
+
+
+def outcomes(document: dict[str, Any]) -> dict[str, str]:
+    return {one["name"]: one["outcome"] for one in document["verdicts"]}
+
+
+def test_a_regression_is_confirmed_beside_the_merge_base(pull_request: GitRepository) -> None:
+    head = pull_request.commit({"host": HOST_TIMES, "sync": SLOW})
+    base = pull_request.git("merge-base", "main", "topic")
+    status, out = run(pull_request)
+    assert status is ExitStatus.REGRESSION
+    document = comparison(out)
+    assert outcomes(document)["sync/busy"] == "REGRESSION"
+    assert document["exit_status"] == 1
+    assert document["candidate"]["sessions"][-1]["context"]["commit"] == head
+    assert f"Measured again in turns with commit {base[:10]}" in document["notes"][0]
+    shown = pull_request.capsys.readouterr().out
+    assert "title=REGRESSION%3A sync/busy::" in shown
+    assert "::error title=Regression::" in shown
+    names = {path.name for path in (out / "runs").iterdir()}
+    assert names == {"run.json", "run-confirm-base.json", "run-confirm.json"}
+    for picture in gate.PICTURES:
+        assert (out / picture).exists() == draws()
+    assert (out / "commands.log").read_text().startswith("# warpgauge: commands")
+    assert "REGRESSION" in (out / "log.txt").read_text()
+
+
+def test_an_innocent_change_passes(pull_request: GitRepository) -> None:
+    pull_request.commit({"host": HOST_TIMES, "sync": TIMES})
+    status, out = run(pull_request)
+    assert status is ExitStatus.OK
+    assert comparison(out)["counts"]["PASS"] == 3
+    assert "gate: No regression was found" in pull_request.capsys.readouterr().out
+
+
+def test_a_benchmark_that_is_gone_is_no_pass(pull_request: GitRepository) -> None:
+    pull_request.commit({"host": HOST_TIMES, "sync": {"sync/idle": 1000.0}})
+    status, out = run(pull_request)
+    assert status is ExitStatus.NOT_MEASURED
+    assert outcomes(comparison(out))["sync/busy"] == "MISSING"
+    assert "::error title=Not everything was measured::" in pull_request.capsys.readouterr().out
+
+
+def test_without_a_baseline_everything_is_measured_in_turns(pull_request: GitRepository) -> None:
+    pull_request.git("rm", "--quiet", "-r", "baselines")
+    pull_request.commit({"host": HOST_TIMES, "sync": SLOW})
+    status, out = run(pull_request)
+    assert status is ExitStatus.REGRESSION
+    assert {path.name for path in (out / "runs").iterdir()} == {"run.json", "run-base.json"}
+    assert {one["evidence"] for one in comparison(out)["verdicts"]} == {"paired"}
+
+
+def test_an_expected_regression_is_accepted_by_the_change_that_makes_it(
+    pull_request: GitRepository,
+) -> None:
+    (pull_request.root / "baselines" / "policy.toml").write_text(
+        '[[expected]]\npattern = "^sync/busy$"\nslower_by_at_most_percent = 100\n'
+        'reason = "the bounds check"\nexpires = 2999-01-31\n'
+    )
+    pull_request.commit({"host": HOST_TIMES, "sync": SLOW})
+    status, out = run(pull_request)
+    assert status is ExitStatus.OK
+    assert "the bounds check" in (out / "report.md").read_text()
+
+
+def test_a_head_that_does_not_build_is_told_in_one_line(pull_request: GitRepository) -> None:
+    pull_request.commit({"sync": {}})
+    status, out = run(pull_request)
+    assert status is ExitStatus.BAD_USAGE
+    assert not (out / "comparison.json").exists()
+    *_, last = pull_request.capsys.readouterr().out.splitlines()
+    assert last == (
+        "::error title=Nothing was compared::the comparison ended with exit status 2: error: no"
+    )

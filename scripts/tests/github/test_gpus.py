@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The list of GPU models is checked before it becomes jobs, and agrees with its schema."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from warpgauge.commands.ci import gpus as gpus_command
+from warpgauge.github import gpus
+from warpgauge.github.gpus import Gpu
+from warpgauge.system import environment
+from warpgauge.system.errors import ExitStatus, UserError
+
+H200 = {
+    "slug": "nvidia-h200",
+    "name": "NVIDIA H200",
+    "labels": ["self-hosted", "gpu-nvidia-h200"],
+    "minutes": 60,
+}
+L4 = {"slug": "nvidia-l4", "name": "NVIDIA L4", "labels": ["self-hosted", "l4"], "minutes": 5}
+SCHEMA = environment.ROOT / ".github" / "gpus.schema.json"
+
+
+def listed(root: Path, document: object) -> Path:
+    path = gpus.file_of(root)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(document))
+    return path
+
+
+def matrix(root: Path, capsys: pytest.CaptureFixture[str], *argv: str) -> list[dict[str, Any]]:
+    """What scripts/gpus prints for $GITHUB_OUTPUT."""
+    assert gpus_command.main(argv, root) is ExitStatus.OK
+    out = capsys.readouterr().out
+    assert out.count("\n") == 1
+    key, _, value = out.partition("=")
+    assert key == "matrix"
+    found: list[dict[str, Any]] = json.loads(value)["include"]
+    return found
+
+
+def test_the_projects_own_list_is_sound() -> None:
+    path = gpus.file_of(environment.ROOT)
+    schema = json.loads(SCHEMA.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(json.loads(path.read_text()), schema)
+    for one in gpus.read(path):
+        assert (environment.ROOT / "baselines" / one.slug).is_dir()
+
+
+def test_each_model_is_a_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    listed(tmp_path, {"gpus": [H200, L4]})
+    assert matrix(tmp_path, capsys) == [H200, L4]
+
+
+@pytest.mark.parametrize(("only", "left"), [("nvidia-l4", [L4]), ("", [H200, L4])])
+def test_one_model_can_be_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], only: str, left: list[object]
+) -> None:
+    listed(tmp_path, {"gpus": [H200, L4]})
+    assert matrix(tmp_path, capsys, "--only", only) == left
+
+
+def test_a_model_that_is_not_listed_is_told_with_those_that_are(tmp_path: Path) -> None:
+    listed(tmp_path, {"gpus": [H200, L4]})
+    with pytest.raises(UserError, match=r"has no GPU 'h200': it has nvidia-h200, nvidia-l4"):
+        gpus_command.main(["--only", "h200"], tmp_path)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [],
+        {},
+        {"gpus": []},
+        {"gpus": [H200] * 17},
+        {"gpus": {"nvidia-h200": H200}},
+        {"gpus": [H200], "more": 1},
+        {"gpus": ["nvidia-h200"]},
+        {"gpus": [{**H200, "more": 1}]},
+        {"gpus": [{key: value for key, value in H200.items() if key != "minutes"}]},
+        *(
+            {"gpus": [{**H200, **change}]}
+            for change in (
+                {"slug": "../main"},
+                {"slug": "NVIDIA"},
+                {"slug": "a" * 65},
+                {"slug": 1},
+                {"name": ""},
+                {"name": "$(reboot)"},
+                {"name": "H\n200"},
+                {"labels": "self-hosted"},
+                {"labels": ["self-hosted"]},
+                {"labels": ["ubuntu-24.04", "gpu"]},
+                {"labels": ["self-hosted", "self-hosted"]},
+                {"labels": ["self-hosted", "a b"]},
+                {"labels": ["self-hosted", None]},
+                {"minutes": 4},
+                {"minutes": 361},
+                {"minutes": True},
+                {"minutes": "60"},
+            )
+        ),
+    ],
+)
+def test_what_is_no_list_of_gpus_is_one_sentence_and_no_job(
+    tmp_path: Path, document: object
+) -> None:
+    path = listed(tmp_path, document)
+    with pytest.raises(UserError) as caught:
+        gpus.read(path)
+    assert str(caught.value).startswith(str(path))
+    assert str(caught.value).endswith("; see .github/gpus.schema.json")
+    assert str(caught.value).isprintable()
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+
+
+@pytest.mark.parametrize("key", ["slug", "name"])
+def test_two_models_are_told_apart(tmp_path: Path, key: str) -> None:
+    path = listed(tmp_path, {"gpus": [H200, {**L4, key: H200[key]}]})
+    with pytest.raises(UserError, match=f"has two GPUs of the same {key}"):
+        gpus.read(path)
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    path = listed(tmp_path, {"gpus": [H200]})
+    path.write_text(path.read_text().replace('"minutes": 60', '"minutes": 60, "minutes": 6'))
+    with pytest.raises(UserError, match="holds the key 'minutes' twice"):
+        gpus.read(path)
+
+
+def nvidia_smi(monkeypatch: pytest.MonkeyPatch, said: str | None, status: int = 0) -> None:
+    done = None if said is None else subprocess.CompletedProcess([], status, said, "")
+    monkeypatch.setattr(gpus, "nvidia_smi", lambda *arguments: done)
+
+
+def gpu(**changes: object) -> Gpu:
+    told: Mapping[str, Any] = {**H200, "labels": tuple(H200["labels"]), **changes}  # type: ignore[arg-type]
+    return Gpu(**told)
+
+
+def test_a_runner_with_another_gpu_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    nvidia_smi(monkeypatch, "NVIDIA L4\nNVIDIA L4\n")
+    with pytest.raises(UserError, match="this runner has NVIDIA L4, and no NVIDIA H200") as caught:
+        gpus.require_here(gpu())
+    assert caught.value.status is ExitStatus.NOT_MEASURED
+
+
+@pytest.mark.parametrize(
+    ("said", "status"), [("NVIDIA L4\nNVIDIA H200\n", 0), (None, 0), ("no devices", 6), ("", 0)]
+)
+def test_a_runner_that_has_the_gpu_or_none_at_all_goes_on(
+    monkeypatch: pytest.MonkeyPatch, said: str | None, status: int
+) -> None:
+    nvidia_smi(monkeypatch, said, status)
+    gpus.require_here(gpu())
+
+
+def test_a_hosted_runner_needs_nothing_but_python() -> None:
+    command = [sys.executable, "-S", "-E", str(environment.ROOT / "scripts" / "gpus")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("matrix={")
+
+
+def test_of_a_machine_of_several_gpus_only_the_runners_own_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def answer(*arguments: str) -> subprocess.CompletedProcess[str]:
+        asked.append(arguments)
+        return subprocess.CompletedProcess([], 0, "NVIDIA H200\n", "")
+
+    monkeypatch.setattr(gpus, "nvidia_smi", answer)
+    for visible in ("GPU-0123", "1", ""):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        gpus.require_here(gpu())
+    query = ("--query-gpu=name", "--format=csv,noheader")
+    assert asked == [("--id=GPU-0123", *query), query, query]

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/history add: a night becomes a line on the branch of the history, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from builders import Json, failed, row, run
+from hosted_project import NAMES, RUN, Project, checked_out
+from hosted_repository import NAME, git
+from warpgauge.commands.ci import history
+from warpgauge.system.errors import ExitStatus, UserError
+
+FILE = f"nvidia-test/2026-11-20-{RUN}.jsonl"
+
+
+class Nights(Project):
+    """scripts/history add in such a checkout."""
+
+    def add(self, run: int = RUN) -> ExitStatus:
+        told = ["add", "--repository", NAME, "--run-id", str(run)]
+        return history.main(told, self.root, self.hosted.environment)
+
+    def night(self, document: object, gpu: str = "nvidia-test") -> None:
+        self.upload(f"nightly-{gpu}", document)
+
+    def refused(self, status: ExitStatus = ExitStatus.BAD_USAGE) -> str:
+        return self.refusal(self.add, status)
+
+    def files(self) -> list[str]:
+        return git(self.hosted.git, "ls-tree", "-r", "--name-only", "history").split("\n")
+
+    def line(self, file: str = FILE) -> Json:
+        (line,) = git(self.hosted.git, "show", f"history:{file}").split("\n")
+        told = json.loads(line)
+        assert isinstance(told, dict)
+        return told
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Nights]:
+    with checked_out(tmp_path, "nightly.yml", ("NVIDIA Test", "NVIDIA Other")) as made:
+        yield Nights(made.root, made.hosted, made.workflow, made.commit)
+
+
+def test_the_first_night_makes_a_branch_of_its_own(project: Nights) -> None:
+    project.night(project.recorded())
+    assert project.add() is ExitStatus.OK
+    assert project.files() == ["README.md", FILE]
+    assert git(project.hosted.git, "rev-list", "--count", "history") == "1"
+
+
+def test_a_line_tells_what_was_measured_where(project: Nights) -> None:
+    project.night(project.recorded(driver_version="580.1", date="2099-01-01"))
+    project.add()
+    line = project.line()
+    assert line["commit"] == project.commit
+    assert line["run"] == RUN
+    assert line["date"] == "2026-11-20T09:00:00Z"  # GitHub's, whatever the runner says
+    assert line["seconds"] == dict.fromkeys(NAMES, 1e-6)
+    facts = {"gpu_name": "NVIDIA Test", "gpu_uuid": "GPU-1", "boot_id": "boot-1"}
+    assert line["facts"] == {**facts, "driver_version": "580.1"}
+
+
+def test_the_next_night_stands_beside_the_first(project: Nights) -> None:
+    project.night(project.recorded())
+    project.add()
+    before = project.line()
+    project.hosted.runs[78] = {**project.hosted.runs[RUN], "created_at": "2026-11-21T01:00:00Z"}
+    project.add(78)
+    assert project.files() == ["README.md", FILE, "nvidia-test/2026-11-21-78.jsonl"]
+    assert project.line() == before
+    assert git(project.hosted.git, "rev-list", "--count", "history") == "2"
+
+
+def test_another_attempt_of_a_run_replaces_its_own_night_only(project: Nights) -> None:
+    project.night(project.recorded())
+    project.add()
+    project.night(project.recorded(boot_id="later"))
+    project.add()
+    assert project.files() == ["README.md", FILE]
+    facts = project.line()["facts"]
+    assert isinstance(facts, dict)
+    assert facts["boot_id"] == "later"
+
+
+def test_all_gpus_of_a_night_are_one_commit(project: Nights) -> None:
+    project.night(project.recorded())
+    project.night(project.recorded(gpu_name="NVIDIA Other"), "nvidia-other")
+    project.add()
+    assert project.files() == ["README.md", f"nvidia-other/2026-11-20-{RUN}.jsonl", FILE]
+
+
+def test_a_gpu_that_measured_nothing_is_told(
+    project: Nights, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.night(project.recorded())
+    project.add()
+    assert "not measured: NVIDIA Other" in capsys.readouterr().out
+
+
+def test_what_failed_or_was_disturbed_has_a_reason_in_place_of_a_time(project: Nights) -> None:
+    rows = [row("memcpy/a"), failed("memcpy/b"), row("sync/c", throttled=1.0)]
+    project.night(run(rows, commit=project.commit))
+    project.add()
+    line = project.line()
+    assert line["seconds"] == {"memcpy/a": 1e-6}
+    unmeasured = line["unmeasured"]
+    assert isinstance(unmeasured, dict)
+    assert unmeasured["memcpy/b"] == "out of device memory"
+    assert "clock" in unmeasured["sync/c"]
+
+
+def test_no_other_branch_changes(project: Nights) -> None:
+    before = project.hosted.branches()
+    project.night(project.recorded())
+    project.add()
+    assert {**project.hosted.branches(), **before} == project.hosted.branches()
+    assert not project.hosted.pulls
+
+
+def test_a_branch_that_somebody_advanced_meanwhile_is_not_overwritten(project: Nights) -> None:
+    project.night(project.recorded())
+    project.add()
+    theirs = git(project.hosted.git, "commit-tree", "history^{tree}", "-p", "history", text="x")
+
+    def advanced(asked: str) -> None:
+        if asked.startswith("PATCH"):
+            git(project.hosted.git, "update-ref", "refs/heads/history", theirs)
+
+    project.hosted.before = advanced
+    with pytest.raises(UserError, match="not a fast forward"):
+        project.add()
+    assert project.hosted.branches()["history"] == theirs
+
+
+def test_nothing_measured_is_status_3(project: Nights) -> None:
+    assert "measured no GPU" in project.refused(ExitStatus.NOT_MEASURED)
+
+
+def test_an_artifact_of_a_gpu_that_is_not_listed_is_not_fetched(project: Nights) -> None:
+    project.night(project.recorded(gpu_name="Evil"), "evil")
+    project.night(project.recorded(), "..")
+    project.refused(ExitStatus.NOT_MEASURED)
+    assert not any("/zip" in one for one in project.hosted.asked)
+
+
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        ({"gpu_name": "NVIDIA Other"}, "was measured on 'NVIDIA Other'"),
+        ({"commit": "f" * 40}, "measured commit 'ffffffffff'"),
+    ],
+)
+def test_a_forged_run_file_is_refused(project: Nights, keys: dict[str, str], why: str) -> None:
+    project.night(project.recorded(**keys))
+    assert why in project.refused()
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-7, 1e13, 1e300])
+def test_a_time_that_no_benchmark_takes_is_refused(project: Nights, factor: float) -> None:
+    project.night(project.recorded(factor))
+    told = project.refused()
+    assert "'memcpy/a' takes 1e" in told
+    assert "which no benchmark does" in told
+
+
+@pytest.mark.parametrize("factor", [1e-5, 1e11])
+def test_times_that_lie_as_far_apart_as_any_are_shown(
+    project: Nights, capsys: pytest.CaptureFixture[str], factor: float
+) -> None:
+    project.night(project.recorded(factor))
+    project.add()
+    git(project.root, "fetch", "--quiet", "origin", "history")
+    history.main(["show", "nvidia-test", "--ref=FETCH_HEAD"], project.root, {})
+    assert "memcpy/a" in capsys.readouterr().out
+
+
+def test_one_forged_file_keeps_all_out(project: Nights) -> None:
+    project.night(project.recorded())
+    project.night(b"{", "nvidia-other")
+    assert "nightly-nvidia-other.json" in project.refused()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [
+        ("path", ".github/workflows/baseline.yml", "and not of .github/workflows/nightly.yml"),
+        ("event", "pull_request", "is no night's"),
+        ("head_sha", "f" * 40, "check that commit out"),
+        ("created_at", "../../x", "as created_at"),
+    ],
+)
+def test_a_run_of_something_else_is_refused(
+    project: Nights, key: str, value: str, why: str
+) -> None:
+    project.night(project.recorded())
+    project.hosted.runs[RUN][key] = value
+    assert why in project.refused()

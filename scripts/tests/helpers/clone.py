@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A clone of the project whose benchmark binaries are fakes, and scripts/bench run in it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import fake_binary
+from warpgauge.commands import bench
+from warpgauge.system.errors import ExitStatus, UserError
+
+TIMES = {"sync/idle": 1000.0, "sync/busy": 5000.0}
+HOST_TIMES = {"host/copy": 3000.0}
+SLOW = {**TIMES, "sync/busy": 9000.0}
+
+
+@dataclass
+class Repository:
+    """A clone; what it measures grows by a nanosecond a process."""
+
+    root: Path
+    capsys: pytest.CaptureFixture[str]
+
+    def binary(
+        self,
+        family: str,
+        times: Mapping[str, float] | None = None,
+        *,
+        fault: str = "",
+        ill: Mapping[str, str] | None = None,
+        counters: Mapping[int, Mapping[str, float]]
+        | Mapping[str, Mapping[str, float]]
+        | None = None,
+        listing_fault: str = "",
+        no_gpu: str = "",
+        full_suite: Sequence[str] = (),
+    ) -> None:
+        faults = {"always": fault} if fault else {}
+        fake_binary.make(
+            self.built,
+            family,
+            times,
+            faults=faults,
+            ill=ill,
+            counters=counters,
+            listing_fault=listing_fault,
+            no_gpu=no_gpu,
+            full_suite=full_suite,
+        )
+        self.rewind()
+
+    @property
+    def built(self) -> Path:
+        return self.root / "build" / "release"
+
+    def rewind(self) -> None:
+        """The next process of each binary is its first again."""
+        for count in self.built.rglob("*.count"):
+            count.unlink()
+
+    def bench(self, *argv: str) -> ExitStatus:
+        return bench.main(["--seed=1", *argv], self.root)
+
+    def resume(self, *argv: str) -> ExitStatus:
+        return bench.main(["--resume", *argv], self.root)
+
+    def record(self) -> ExitStatus:
+        """A baseline of this clone's times; the next run repeats them."""
+        status = self.bench("--record", "--processes=5")
+        self.rewind()
+        return status
+
+    def output(self) -> tuple[str, str]:
+        """Standard output and standard error so far, each in one line."""
+        out, err = self.capsys.readouterr()
+        return " ".join(out.split()), " ".join(err.split())
+
+    def runs(self) -> list[Path]:
+        return sorted((self.root / "build" / "runs").glob("*.json"))
+
+
+Suite = Mapping[str, Mapping[str, float]]  # by family, the times of its benchmarks
+
+
+@dataclass
+class GitRepository(Repository):
+    """A real git clone. What a commit measures is in its suite.json; `build` makes the fakes.
+
+    Where it has a full_suite.json, those benchmarks are of the full suite alone.
+    """
+
+    weather: float = 1.0  # how much slower the machine has become for everybody
+    no_gpu: str = ""
+
+    def git(self, *arguments: str) -> str:
+        command = ["git", "-C", str(self.root), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    def write(self, suite: Suite) -> None:
+        """In the working tree, uncommitted."""
+        (self.root / "suite.json").write_text(json.dumps(suite))
+
+    def commit(self, suite: Suite, *, message: str = "a commit") -> str:
+        """Its name in full."""
+        self.write(suite)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message", message)
+        return self.git("rev-parse", "HEAD")
+
+    def build(self, root: Path, preset: str, say: Callable[[str], None], *rest: object) -> None:
+        """What build.build is here."""
+        say("building")
+        (root / "build").mkdir(exist_ok=True)
+        (root / "build" / "bench-build.log").write_text("error: no")
+        built = root / "build" / "release"
+        for old in built.glob("*"):
+            old.unlink()
+        further = root / "full_suite.json"
+        full_suite = json.loads(further.read_text()) if further.exists() else []
+        for family, times in json.loads((root / "suite.json").read_text()).items():
+            if not times:
+                raise UserError("`cmake` failed:\n  error: no")
+            slowed = {name: time * self.weather for name, time in times.items()}
+            no_gpu = "" if family == "host" else self.no_gpu
+            full = [name for name in full_suite if name in times]
+            make = partial(fake_binary.make, full_suite=full) if full else fake_binary.make
+            make(built, family, slowed, no_gpu=no_gpu)
+
+
+def recorded(clone: GitRepository) -> str:
+    """The commit whose times are the baseline from now on."""
+    commit = clone.git("rev-parse", "HEAD")
+    clone.bench("--record", "--processes=5")
+    for path in clone.runs():
+        path.unlink()
+    clone.output()
+    return commit

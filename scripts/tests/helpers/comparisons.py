@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparisons made by hand: one row of each outcome, hostile text in every place, many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from warpgauge.records.model import Clock, Record, Session, Source
+from warpgauge.verdict.comparison import (
+    Change,
+    Comparison,
+    ContextDifference,
+    Evidence,
+    Outcome,
+    ResourceChange,
+    Verdict,
+)
+
+TIMED = (Outcome.REGRESSION, Outcome.IMPROVED, Outcome.INCONCLUSIVE, Outcome.PASS)
+
+
+def verdict(
+    name: str,
+    outcome: Outcome = Outcome.PASS,
+    ratio: float = 0.0,
+    *,
+    reason: str = "",
+    accepted: str = "",
+    evidence: Evidence = Evidence.SCREENED,
+    resources: Sequence[ResourceChange] = (),
+    clock: Clock = Clock.DEVICE,
+    seconds: float = 1e-5,
+    minimum_effect: float | None = 0.01,
+    **counters: float,
+) -> Verdict:
+    """A verdict with the numbers that its outcome has."""
+    timed = outcome in TIMED
+    return Verdict(
+        name,
+        outcome,
+        clock,
+        baseline_seconds=seconds if timed else None,
+        candidate_seconds=seconds * (1 + ratio) if timed or outcome is Outcome.NEW else None,
+        change=Change(ratio, ratio - 0.001, ratio + 0.001) if timed else None,
+        p=0.001 if timed else None,
+        minimum_effect=minimum_effect if timed else None,
+        detectable=0.02 if timed else None,
+        evidence=evidence if timed else Evidence.NONE,
+        processes=(7, 7) if timed else None,
+        reason=reason,
+        accepted=accepted,
+        resources=tuple(resources),
+        counters=counters,
+    )
+
+
+def record(path: str = "run.json", source: Source = Source.RUN, **context: str) -> Record:
+    told = {"gpu_name": "NVIDIA Test", "date": "2026-11-20", "commit": "c" * 40, **context}
+    return Record(Path(path), source, {"s": Session("s", told)}, {})
+
+
+def comparison(
+    verdicts: Sequence[Verdict],
+    *,
+    notes: Sequence[str] = (),
+    differences: Sequence[ContextDifference] = (),
+    refusal: str | None = None,
+    base: Record | None = None,
+    cand: Record | None = None,
+) -> Comparison:
+    return Comparison(
+        base or record("base.json"),
+        cand or record("cand.json"),
+        tuple(verdicts),
+        notes=tuple(notes),
+        differences=tuple(differences),
+        refusal=refusal,
+    )
+
+
+def of_every_kind() -> Comparison:
+    """One row an outcome, two regressions, and something in every list."""
+    registers = ResourceChange("registers", "registers", "40", "72", worse=True)
+    return comparison(
+        [
+            verdict("gemm/tiled/n:64", Outcome.REGRESSION, 0.05),
+            verdict("gemm/naive/n:64", Outcome.REGRESSION, 0.3, resources=[registers],
+                    limit_fraction=0.42, source_line=31.0),
+            verdict("gemm/cublas/n:64", Outcome.IMPROVED, -0.2),
+            verdict("memcpy/h2d/bytes:4096", Outcome.INCONCLUSIVE, 0.1, reason="too noisy"),
+            verdict("memcpy/d2h/bytes:4096", Outcome.INVALID, reason="the SM clock was lowered"),
+            verdict("sync/idle", Outcome.ERROR, reason="wrong result"),
+            verdict("sync/gone", Outcome.MISSING, reason="the candidate does not have it"),
+            verdict("sync/new", Outcome.NEW),
+            verdict("launch/empty", accepted="slower since the new driver"),
+            verdict("launch/one", ratio=0.001),
+            verdict("launch/two", ratio=-0.002),
+        ],
+        notes=["The host was not the same on both sides."],
+        differences=[ContextDifference("driver_version", "580", "590")],
+    )  # fmt: skip
+
+
+def with_text(text: str) -> Comparison:
+    """`text` in every place that takes foreign text."""
+    kernel = ResourceChange("kernel", "kernel", text, text + "x", worse=True)
+    outcomes = [
+        verdict(f"{text}/{outcome.value}/{text}", outcome, 0.5, reason=text, resources=[kernel])
+        for outcome in Outcome
+    ]
+    side = record(text.replace("\0", ""), gpu_name=text, date=text, commit=text)
+    return comparison(
+        [*outcomes, verdict(f"{text}/accepted", accepted=text)],
+        notes=[text],
+        differences=[
+            ContextDifference(text, text, text),
+            ContextDifference("commit", text, "other"),
+        ],
+        base=side,
+        cand=side,
+    )

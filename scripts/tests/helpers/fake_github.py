@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GitHub's API on this machine: answers that a test has laid out, and a list of what was asked."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from urllib.parse import parse_qsl, urlsplit
+
+from warpgauge.github.api import GitHub
+
+TOKEN = "ghs_secret"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: object
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`body` is sent as JSON unless it is bytes; after `delay_s`."""
+
+    body: object = None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay_s: float = 0.0
+
+
+Answering = Callable[[Asked], Answer]
+
+
+class FakeGitHub:
+    """A server while its context lasts. What has no answer is 404, as GitHub's is."""
+
+    def __init__(self) -> None:
+        self.asked: list[Asked] = []
+        self._answers: dict[tuple[str, str], Answering] = {}
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+
+    def __enter__(self) -> FakeGitHub:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    @property
+    def api(self) -> GitHub:
+        return GitHub(TOKEN, self.url)
+
+    @property
+    def writes(self) -> list[Asked]:
+        """What would have changed something."""
+        return [one for one in self.asked if one.method != "GET"]
+
+    def on(self, method: str, path: str, answer: Answer | Answering) -> None:
+        """Lay out what a path is answered with from now on."""
+        self._answers[method, path] = answer if callable(answer) else lambda asked: answer
+
+    def get(self, path: str, body: object) -> None:
+        """Lay out a plain answer to GET."""
+        self.on("GET", path, Answer(body))
+
+    def answer(self, asked: Asked) -> Answer:
+        self.asked.append(asked)
+        answering = self._answers.get((asked.method, asked.path))
+        return answering(asked) if answering else Answer({"message": "Not Found"}, 404)
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        fake = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def handle_one_request(self) -> None:
+                try:
+                    super().handle_one_request()
+                except ConnectionError:  # whoever asked has had enough
+                    self.close_connection = True
+
+            def _any(self) -> None:
+                length = int(self.headers.get("Content-Length", 0))
+                body = json.loads(self.rfile.read(length)) if length else None
+                parts = urlsplit(self.path)
+                query = dict(parse_qsl(parts.query))
+                asked = Asked(self.command, parts.path, query, dict(self.headers), body)
+                answer = fake.answer(asked)
+                time.sleep(answer.delay_s)
+                raw = answer.body
+                data = raw if isinstance(raw, bytes) else json.dumps(raw).encode()
+                self.send_response(answer.status)
+                for name, value in {"Content-Length": str(len(data)), **answer.headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _any
+
+            def log_message(self, format: str, *arguments: object) -> None:
+                """Nothing: the tests read what was asked from `asked`."""
+
+        return Handler

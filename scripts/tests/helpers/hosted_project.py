@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A checkout of a hosted repository, a run of one of its workflows, and what that uploaded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from builders import Json, row, run, scaled, write
+from hosted_repository import Hosted, git, served, zipped
+from warpgauge.system.errors import ExitStatus, UserError
+
+NAMES = ("memcpy/a", "memcpy/b", "sync/c")
+RUN = 77
+
+
+@dataclass
+class Project:
+    """The checkout is at the commit that run `RUN` of `workflow` was dispatched at."""
+
+    root: Path
+    hosted: Hosted
+    workflow: str
+    commit: str = ""
+
+    def recorded(self, factor: float = 1.0, /, **keys: str) -> Json:
+        """The run file of its suite."""
+        rows = [row(name, scaled(factor)) for name in NAMES]
+        return run(rows, **{"commit": self.commit, **keys})
+
+    def upload(self, artifact: str, document: object, file: str = "run.json") -> None:
+        content = document if isinstance(document, bytes) else json.dumps(document).encode()
+        self.hosted.artifacts.append((artifact, zipped({file: content})))
+
+    def push(self) -> None:
+        """Commit what is there; the run was dispatched at that commit."""
+        git(self.root, "add", "--all")
+        git(self.root, "commit", "--quiet", "--allow-empty", "--message", "a commit")
+        git(self.root, "push", "--quiet", "origin", "main")
+        self.commit = git(self.root, "rev-parse", "HEAD")
+        self.hosted.runs[RUN] = {
+            "id": RUN,
+            "run_attempt": 1,
+            "created_at": "2026-11-20T09:00:00Z",
+            "path": f".github/workflows/{self.workflow}",
+            "head_sha": self.commit,
+            "head_branch": "main",
+            "event": "workflow_dispatch",
+            "actor": {"login": "somebody"},
+            "triggering_actor": {"login": "octocat"},
+        }
+
+    def refusal(self, work: Callable[[], object], status: ExitStatus = ExitStatus.BAD_USAGE) -> str:
+        """The one sentence of `work`, after which nothing was written anywhere."""
+        before = self.hosted.branches()
+        with pytest.raises(UserError) as raised:
+            work()
+        assert raised.value.status is status
+        assert self.hosted.writes() == []
+        assert self.hosted.branches() == before
+        assert git(self.root, "status", "--porcelain") == ""
+        assert str(raised.value).isprintable()
+        return str(raised.value)
+
+
+@contextmanager
+def checked_out(
+    folder: Path, workflow: str, gpus: Sequence[str] = ("NVIDIA Test",)
+) -> Iterator[Project]:
+    """A clone of a repository with two families and these GPU models, and no baseline yet."""
+    bare, root = folder / "bare.git", folder / "root"
+    for one in (bare, root):
+        one.mkdir()
+    git(bare, "init", "--quiet", "--bare", "--initial-branch=main")
+    git(root, "init", "--quiet", "--initial-branch=main")
+    git(root, "remote", "add", "origin", str(bare))
+    listed = [
+        {"slug": name.lower().replace(" ", "-"), "name": name, "labels": ["self-hosted", "test"]}
+        for name in gpus
+    ]
+    write(root / ".github" / "gpus.json", {"gpus": [{**gpu, "minutes": 60} for gpu in listed]})
+    for path in ("benchmarks/memcpy.cu", "benchmarks/sync.cpp", "baselines/README.md"):
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).write_text("a file\n")
+    with served(Hosted(bare)) as hosted:
+        made = Project(root, hosted, workflow)
+        made.push()
+        yield made

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run of the GPU workflow for a pull request from a fork, as GitHub's API tells of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import archives
+from comparisons import comparison, record, verdict
+from fake_github import TOKEN, Answer, Asked, FakeGitHub
+from warpgauge.commands.ci import comment as comment_command
+from warpgauge.github.gpus import file_of
+from warpgauge.reports import json_output
+from warpgauge.system.errors import ExitStatus
+from warpgauge.verdict.comparison import Comparison, Outcome
+
+HOME, FORK, BRANCH = "warp/gauge", "Stranger/gauge", "faster-sums"
+HEAD, OTHER = "ab" * 20, "cd" * 20
+RUN, PULL, ARTIFACT, JOB = 4242, 17, 909, 5151
+RUN_URL = f"https://github.com/{HOME}/actions/runs/{RUN}"
+H200 = {"slug": "nvidia-h200", "name": "NVIDIA H200"}
+A100 = {"slug": "nvidia-a100", "name": "NVIDIA A100"}
+
+Json = dict[str, Any]
+
+
+def slower(commit: str = HEAD, gpu: str = "NVIDIA H200", name: str = "gemm/tiled") -> Comparison:
+    """One benchmark of two got slower."""
+    candidate = record("run.json", commit=commit, gpu_name=gpu)
+    rows = [verdict(name, Outcome.REGRESSION, 0.05), verdict("sync/idle")]
+    return comparison(rows, cand=candidate)
+
+
+def text_of(found: Comparison) -> bytes:
+    return json_output.render(found).encode()
+
+
+def changed(found: Comparison, changes: Mapping[str, object]) -> bytes:
+    """A report in which something was written over."""
+    return json.dumps({**json_output.document(found), **changes}).encode()
+
+
+def archive_of(content: bytes) -> bytes:
+    """As the workflow uploads it: the comparison among other files."""
+    others = [("report.md", b"# not this @everyone"), ("runs/1.json", b"{}"), ("log.txt", b"")]
+    return archives.streamed(("comparison.json", content), *others)
+
+
+class HostedRun:
+    """What GitHub would answer. Each part may be changed before `comment` is called."""
+
+    def __init__(self, folder: Path, api: FakeGitHub, storage: FakeGitHub) -> None:
+        self.root, self.api, self.storage = folder, api, storage
+        fork = {"id": 2, "full_name": FORK, "owner": {"login": "Stranger"}, "fork": True}
+        home = {"id": 1, "full_name": HOME, "owner": {"login": "warp"}, "fork": False}
+        self.run: Json = {
+            "id": RUN, "name": "gpu", "path": ".github/workflows/gpu.yml", "event": "pull_request",
+            "status": "completed", "conclusion": "failure", "run_attempt": 1, "run_number": 3,
+            "head_sha": HEAD, "head_branch": BRANCH, "pull_requests": [], "html_url": RUN_URL,
+            "repository": home, "head_repository": fork,
+        }  # fmt: skip
+        self.pulls: list[Json] = [self.pull()]
+        self.later: list[Json] = []  # other runs of the workflow at this head
+        self.jobs: list[Json] = [self.job("gate (NVIDIA H200)")]
+        self.artifacts: list[Json] = []
+        self.comments: list[Json] = []
+        self.upload(archive_of(text_of(slower())))
+        self.gpus(H200)
+        self._lay_out()
+
+    def pull(self, number: int = PULL, **changes: object) -> Json:
+        """An open pull request of the run's head."""
+        repository = {"id": 2, "full_name": changes.get("repository", FORK)}
+        head = {"label": f"Stranger:{BRANCH}", "ref": changes.get("branch", BRANCH),
+                "sha": changes.get("head", HEAD), "repo": repository}  # fmt: skip
+        base = {"ref": "main", "sha": OTHER, "repo": {"id": 1, "full_name": HOME}}
+        state = changes.get("state", "open")
+        return {"number": number, "state": state, "head": head, "base": base, "title": "@all"}
+
+    def job(self, name: str, conclusion: str = "failure") -> Json:
+        begin, url = "2026-11-20T10:00:00Z", f"{RUN_URL}/job/{JOB}"
+        return {"id": JOB, "name": name, "status": "completed", "conclusion": conclusion,
+                "started_at": begin, "html_url": url}  # fmt: skip
+
+    def upload(self, archive: bytes, number: int = ARTIFACT, slug: str = "nvidia-h200") -> Json:
+        """Add an artifact, which lies on the storage host."""
+        path = f"/repos/{HOME}/actions/artifacts/{number}/zip"
+        blob = Answer(status=302, headers={"Location": f"{self.storage.url}/blob/{number}?sig=x"})
+        self.api.on("GET", path, blob)
+        self.storage.get(f"/blob/{number}", archive)
+        made = {"id": number, "name": f"warpgauge-{slug}", "size_in_bytes": max(len(archive), 1),
+                "expired": False, "created_at": "2026-11-20T10:20:00Z"}  # fmt: skip
+        self.artifacts.append(made)
+        return made
+
+    def replace(self, content: bytes) -> None:
+        """Another comparison.json in the only artifact."""
+        self.artifacts.clear()
+        self.upload(archive_of(content))
+
+    def gpus(self, *models: Mapping[str, str]) -> None:
+        told = [{**one, "labels": ["self-hosted", "gpu"], "minutes": 60} for one in models]
+        path = file_of(self.root)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"gpus": told}))
+
+    def said(self, body: str, number: int = 1, login: str = "github-actions[bot]") -> Json:
+        """Add a comment to the pull request."""
+        kind = "Bot" if login.endswith("[bot]") else "User"
+        url = f"https://github.com/{HOME}/pull/{PULL}#issuecomment-{number}"
+        user = {"login": login, "type": kind}
+        one = {"id": number, "body": body, "user": user, "html_url": url}
+        self.comments.append(one)
+        return one
+
+    def comment(self) -> ExitStatus:
+        """Call the command."""
+        environment = {"GH_TOKEN": TOKEN, "GITHUB_API_URL": self.api.url}
+        arguments = ["--run-id", str(RUN), "--repository", HOME]
+        return comment_command.main(arguments, self.root, environment)
+
+    @property
+    def body(self) -> str:
+        """The pull request's only comment."""
+        (one,) = self.comments
+        return str(one["body"])
+
+    def _lay_out(self) -> None:
+        run = f"/repos/{HOME}/actions/runs/{RUN}"
+        self.api.on("GET", run, lambda asked: Answer(self.run))
+        self.api.on("GET", f"{run}/jobs", lambda asked: Answer({"jobs": self.jobs}))
+        listed = {"total_count": 1, "artifacts": self.artifacts}
+        self.api.on("GET", f"{run}/artifacts", lambda asked: Answer(listed))
+        runs = f"/repos/{HOME}/actions/workflows/gpu.yml/runs"
+        self.api.on("GET", runs, self._runs)
+        self.api.on("GET", f"/repos/{HOME}/pulls", self._pulls)
+        comments = f"/repos/{HOME}/issues/{PULL}/comments"
+        self.api.on("GET", comments, lambda asked: Answer(self.comments))
+        self.api.on("POST", comments, self._post)
+        for number in range(1, 10):
+            path = f"/repos/{HOME}/issues/comments/{number}"
+            self.api.on("PATCH", path, self._patch)
+            self.api.on("DELETE", path, self._delete)
+
+    def _runs(self, asked: Asked) -> Answer:
+        assert asked.query["event"] == "pull_request"
+        found = [self.run, *self.later]
+        of_head = [one for one in found if one["head_sha"] == asked.query["head_sha"]]
+        return Answer({"total_count": len(of_head), "workflow_runs": of_head})
+
+    def _pulls(self, asked: Asked) -> Answer:
+        """GitHub's filter, which is by the owner's name and the branch's."""
+        assert asked.query["state"] == "open"
+        owner, _, branch = asked.query["head"].partition(":")
+        return Answer(
+            [
+                one
+                for one in self.pulls
+                if one["state"] == "open"
+                and one["head"]["ref"] == branch
+                and one["head"]["repo"]["full_name"].lower().startswith(f"{owner.lower()}/")
+            ]
+        )
+
+    def _post(self, asked: Asked) -> Answer:
+        assert isinstance(asked.body, dict)
+        return Answer(self.said(asked.body["body"], len(self.comments) + 1), 201)
+
+    def _patch(self, asked: Asked) -> Answer:
+        assert isinstance(asked.body, dict)
+        one = self._named(asked)
+        one["body"] = asked.body["body"]
+        return Answer(one)
+
+    def _delete(self, asked: Asked) -> Answer:
+        self.comments.remove(self._named(asked))
+        return Answer(b"", 204)
+
+    def _named(self, asked: Asked) -> Json:
+        return next(one for one in self.comments if asked.path.endswith(f"/{one['id']}"))
+
+
+def in_a_process(hosted: HostedRun) -> subprocess.CompletedProcess[str]:
+    """The command as a workflow starts it."""
+    script = Path(__file__).parents[2] / "comment"
+    return subprocess.run(
+        [sys.executable, str(script), "--run-id", str(RUN), "--repository", HOME],
+        env={"GH_TOKEN": TOKEN, "GITHUB_API_URL": hosted.api.url},
+        capture_output=True,
+        text=True,
+        check=False,
+    )

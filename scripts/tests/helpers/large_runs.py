@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two run files of any number of benchmarks, their rows shaped like those that a GPU delivered."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+
+from builders import Json
+
+BASELINE = Path(__file__).parents[3] / "baselines" / "nvidia-h200"
+
+# What a run file's row of device time has and a baseline does not keep.
+_OF_THE_MOMENT: Json = {"clock_event_reasons": 0.0, "power_watts": 402.3, "other_processes": 0.0}
+_HOST_FAMILY = "host"  # its rows decide whether times of the host count, so it must not grow
+
+PROCESSES = 7
+_NOISE = 0.002  # standard deviation of the log, from process to process
+_CHANGED_EVERY, _CHANGE = 50, 1.05
+
+
+def write_pair(folder: Path, benchmarks: int) -> tuple[Path, Path]:
+    """A baseline and a candidate in `folder`; each 50th benchmark of the candidate is 5 % slower.
+
+    The rows are those of the H200's baseline over and over, each with its own name and times.
+    """
+    context, templates = _recorded()
+    source = random.Random(1)
+    paths = folder / "baseline.json", folder / "candidate.json"
+    for path, change in zip(paths, (1.0, _CHANGE), strict=True):
+        rows = []
+        for index in range(benchmarks):
+            factor = change if index % _CHANGED_EVERY == 0 else 1.0
+            rows.append(json.dumps(_row(templates, index, factor, source)))
+        told, lines = json.dumps(context), ",\n".join(rows)
+        text = f'{{\n"context": {told},\n"benchmarks": [\n{lines}\n]\n}}\n'
+        path.write_text(text, encoding="utf-8")
+    return paths
+
+
+def _recorded() -> tuple[Json, list[Json]]:
+    """The context of a run, and the rows of all families that are not the host's own."""
+    files = sorted(path for path in BASELINE.glob("*.json") if path.stem != _HOST_FAMILY)
+    documents = [json.loads(path.read_text(encoding="utf-8")) for path in files]
+    session = list(documents[0]["sessions"].values())[-1]
+    context = {**session, "warpgauge_format": "run/1", "filter": ""}
+    return context, [row for document in documents for row in document["benchmarks"]]
+
+
+def _row(templates: list[Json], index: int, factor: float, source: random.Random) -> Json:
+    template = templates[index % len(templates)]
+    name = f"{template['name']}/copy:{index // len(templates)}"
+    typical = factor * float(str(template["real_time"]))
+    times = [_short(typical * math.exp(source.gauss(0.0, _NOISE))) for _ in range(PROCESSES)]
+    made: Json = {"name": name, "run_name": name, "process_medians": times}
+    made["real_time"] = sorted(times)[PROCESSES // 2]
+    return {**template, **made, **({} if "host_clock" in template else _OF_THE_MOMENT)}
+
+
+def _short(time: float) -> float:
+    """Seven digits, as scripts/bench writes them."""
+    return float(f"{time:.7g}")

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a file that cannot be used is answered with."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from usual_core import slowness
+from warpgauge.records.load import load
+from warpgauge.system.errors import ExitStatus, UserError
+
+
+def fault(path: Path, within_s: float = 1.0) -> str:
+    """The one sentence of the error that loading `path` raises, in time (of a usual core)."""
+    begin = time.process_time()
+    with pytest.raises(UserError) as raised:
+        load(path)
+    taken_s = time.process_time() - begin
+    assert taken_s < within_s or taken_s < within_s * slowness()
+    assert raised.value.status is ExitStatus.BAD_USAGE
+    sentence = str(raised.value)
+    assert sentence.startswith(str(path))
+    assert sentence.isprintable()
+    assert "; " in sentence  # behind it stands what to do
+    assert len(sentence) < 1000
+    return sentence

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces as CUPTI would give them, of made-up times."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from warpgauge.measurement.fidelity.trace import Activity
+
+DELAY = "_ZN9warpgauge44_GLOBAL__N__49088f0a_11_patterns_cu_30579f8d12delay_kernelEm"
+READ = "_ZN9warpgauge44_GLOBAL__N__49088f0a_11_patterns_cu_30579f8d11read_kernelEPK5uint4mPj"
+_STAMP = (
+    "_ZN9warpgauge44_GLOBAL__N__8e1af3b0_11_sm_clock_cu_30579f8d"
+    "19clock_sample_kernelILNS_11SamplePointE"
+)
+BEFORE_LEAD, BEFORE_WORK, AFTER_WORK, AFTER_TAIL = (
+    f"{_STAMP}{place}EEEvPNS_10ClockStampE" for place in range(4)
+)
+WORK = "_ZN9warpgauge7kernels6squareEPKfPfm"
+
+# The work of an operation: how long each part runs, and of which kind it is.
+Part = tuple[str, int]
+KERNEL: Part = ("kernel", 1000)
+GAP_NS = 300  # from one record to the next
+
+
+class Tape:
+    """Records one after the other, as on one stream."""
+
+    def __init__(self) -> None:
+        self.activities: list[Activity] = []
+        self._now = 1_000_000
+
+    def add(self, kind: str, name: str, nanoseconds: int) -> None:
+        end = self._now + nanoseconds
+        self.activities.append(Activity(kind, name, self._now, end))
+        self._now = end + GAP_NS
+
+    def region(self, copies: int, parts: Sequence[Part] = (KERNEL,)) -> None:
+        """A timed region: cache emptied, device held back, the work, and a short tail."""
+        for name in (READ, BEFORE_LEAD, DELAY, BEFORE_WORK):
+            self.add("kernel", name, 5000)
+        for _ in range(copies):
+            for kind, nanoseconds in parts:
+                self.add(kind, WORK if kind == "kernel" else "", nanoseconds)
+        for name in (AFTER_WORK, DELAY, AFTER_TAIL):
+            self.add("kernel", name, 700)
+
+    def look(self) -> None:
+        """The clock is looked at while it comes up: two stamps and no work."""
+        for name in (READ, BEFORE_LEAD, DELAY, BEFORE_WORK):
+            self.add("kernel", name, 5000)
+
+
+def tape(copies: int, regions: int, parts: Sequence[Part] = (KERNEL,)) -> Tape:
+    """A whole benchmark: verified, calibrated with 1 and 8 copies, timed, and verified again."""
+    made = Tape()
+    made.look()
+    made.look()
+    made.add("memset", "", 90)
+    made.add("kernel", WORK, 40_000)
+    made.region(1, parts)
+    made.region(8, parts)
+    for _ in range(regions):
+        made.region(copies, parts)
+    made.add("kernel", WORK, 40_000)
+    return made
+
+
+def text(records: Sequence[Activity], **head: object) -> str:
+    """The file that libwarpgauge_trace.so writes of them; `head` overrides its first line."""
+    first = {"warpgauge_trace": 1, "activities": len(records), "dropped": 0, "faults": []}
+    lines: list[object] = [{**first, **head}]
+    lines += [
+        {
+            "kind": one.kind,
+            "name": one.name,
+            "start_ns": one.start_ns,
+            "end_ns": one.end_ns,
+            "stream": 7,
+            "graph_node": 0,
+        }
+        for one in records
+    ]
+    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)

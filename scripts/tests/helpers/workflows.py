@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The project's workflows and actions as its tests read them, and the examples that others copy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from warpgauge.system.environment import ROOT
+
+GITHUB = ROOT / ".github"
+_EXAMPLE = re.compile(r"^```yaml\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_HOSTED = re.compile(r"ubuntu-\d\d\.04")
+
+# What begins a command in a shell, and what ends it; a line that goes on is one.
+_END = re.compile(r"\n|&&|\|\||[;|]")
+_SCRIPT = re.compile(r"(?:^|[\s\"'/])((?:scripts|\.ci)(?:/[\w.-]+)+)")
+_FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of the workflow in the file `path`."""
+
+    path: Path
+    name: str
+    told: Mapping[str, Any]
+    workflow: Mapping[str, Any]
+
+    @property
+    def steps(self) -> list[Mapping[str, Any]]:
+        steps: list[Mapping[str, Any]] = self.told["steps"]
+        return steps
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether it runs on a machine of our own."""
+        return _HOSTED.fullmatch(str(self.told["runs-on"])) is None
+
+    @property
+    def writes(self) -> list[str]:
+        return [key for key, right in self.told["permissions"].items() if right != "read"]
+
+    def __str__(self) -> str:
+        return f"{self.path.name}/{self.name}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step that runs a shell, wherever it stands; `shell` is what was chosen for it."""
+
+    where: str
+    run: str
+    shell: str
+    env: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return self.where
+
+
+@dataclass(frozen=True)
+class Call:
+    """A command of ours with the options that a step gives it."""
+
+    where: str
+    script: str  # as in "scripts/bench", or "scripts/history add"
+    flags: frozenset[str]
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.script}"
+
+
+def parsed(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = YAML(typ="safe").load(text)
+    return found
+
+
+def files() -> list[Path]:
+    return sorted([*GITHUB.glob("workflows/*.yml"), *GITHUB.glob("actions/*/action.yml")])
+
+
+def workflows() -> dict[Path, Mapping[str, Any]]:
+    return {path: parsed(path.read_text()) for path in sorted(GITHUB.glob("workflows/*.yml"))}
+
+
+def jobs() -> list[Job]:
+    return [
+        Job(path, name, told, workflow)
+        for path, workflow in workflows().items()
+        for name, told in workflow["jobs"].items()
+    ]
+
+
+def examples() -> list[str]:
+    """The whole workflows in the read-mes, for other repositories to copy."""
+    texts = [path.read_text() for path in sorted(GITHUB.glob("README*.md"))]
+    blocks = [block for text in texts for block in _EXAMPLE.findall(text)]
+    return [block for block in blocks if "\njobs:\n" in block]
+
+
+def run_steps() -> list[Step]:
+    found = []
+    for job in jobs():
+        defaults = [
+            one.get("defaults", {}).get("run", {}).get("shell", "")
+            for one in (job.told, job.workflow)
+        ]
+        shell = next(filter(None, defaults), "")
+        found += list(_run_steps(str(job), job.steps, shell))
+    for path in sorted(GITHUB.glob("actions/*/action.yml")):
+        steps = parsed(path.read_text())["runs"]["steps"]
+        found += list(_run_steps(f"actions/{path.parent.name}", steps, ""))
+    return found
+
+
+def calls() -> list[Call]:
+    """Every command of ours that a step runs; what stands behind ``--`` is another's."""
+    return [call for step in run_steps() for call in _calls(step)]
+
+
+def _run_steps(where: str, steps: list[Mapping[str, Any]], shell: str) -> Iterator[Step]:
+    for number, step in enumerate(steps, 1):
+        if "run" in step:
+            yield Step(
+                f"{where}/{number}", step["run"], step.get("shell", shell), step.get("env", {})
+            )
+
+
+def _calls(step: Step) -> Iterator[Call]:
+    text = step.run.replace("\\\n", " ")
+    for key, value in step.env.items():  # a command may be named by a variable
+        if _SCRIPT.search(str(value)):
+            text = text.replace(f"${key}", str(value))
+    for command in filter(None, map(str.strip, _END.split(text))):
+        found = _SCRIPT.search(command)
+        if found is None:
+            continue
+        own, _, handed = command[found.end() :].partition(" -- ")
+        word = re.match(r"\"?\s+([a-z][a-z-]*)(?=\s|$)", own)
+        script = f"{found[1]} {word[1]}" if word else found[1]
+        yield Call(step.where, script, frozenset(_FLAG.findall(own)))
+        if handed:
+            other = "scripts/beside" if "--programs" in own else "scripts/bench"
+            yield Call(step.where, other, frozenset(_FLAG.findall(handed)))

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/history show: what the history holds, read from the clone alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from builders import write
+from hosted_repository import git
+from warpgauge.commands.ci import history as history_command
+from warpgauge.history import entry
+from warpgauge.history.entry import Night
+from warpgauge.system.errors import ExitStatus, UserError
+
+FACTS = {"gpu_name": "NVIDIA Test", "gpu_uuid": "GPU-12345678-9", "driver_version": "580.1"}
+
+
+@dataclass
+class History:
+    """A clone, in whose branch `main` the history lies."""
+
+    root: Path
+    capsys: pytest.CaptureFixture[str]
+    days: list[int] = field(default_factory=list)
+
+    def night(
+        self,
+        day: int,
+        seconds: Mapping[str, float],
+        unmeasured: Mapping[str, str] | None = None,
+        **facts: str,
+    ) -> None:
+        told = {**FACTS, **facts}
+        date = f"2026-11-{day:02}T01:00:00Z"
+        night = Night(date, f"{day:02}" * 20, day, told, seconds, unmeasured or {})
+        self.text(f"2026-11-{day:02}-{day}", entry.line(night))
+
+    def text(self, name: str, text: str, slug: str = "nvidia-test") -> None:
+        path = self.root / slug / f"{name}.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        git(self.root, "add", "--all")
+        git(self.root, "commit", "--quiet", "--message", "a night")
+
+    def show(self, *argv: str) -> str:
+        assert history_command.main(["show", "--ref=main", *argv], self.root, {}) is ExitStatus.OK
+        return self.capsys.readouterr().out
+
+    def rows(self, *argv: str) -> list[list[str]]:
+        lines = self.show(*argv).splitlines()
+        return [re.split(r"\s{2,}", line.strip()) for line in lines]
+
+
+@pytest.fixture
+def history(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> History:
+    monkeypatch.setenv("COLUMNS", "120")
+    git(tmp_path, "init", "--quiet", "--initial-branch=main")
+    one = {"labels": ["self-hosted", "x"], "minutes": 60}
+    listed = [{"slug": "nvidia-test", "name": "NVIDIA Test", **one}]
+    listed.append({"slug": "nvidia-other", "name": "NVIDIA Other", **one})
+    write(tmp_path / ".github" / "gpus.json", {"gpus": listed})
+    return History(tmp_path, capsys)
+
+
+def test_the_newest_time_stands_beside_the_median_before(history: History) -> None:
+    for day, time in enumerate((1e-6, 1.02e-6, 1.01e-6, 1.2e-6), start=1):
+        history.night(day, {"a/b": time, "c/d": 2e-6})
+    assert history.rows() == [
+        ["NVIDIA Test · 4 nights, 2026-11-01 … 2026-11-04"],
+        ["benchmark", "nights", "newest", "time", "change"],
+        ["a/b", "4", "2026-11-04", "1.200 µs", "+18.8 %"],
+        ["c/d", "4", "2026-11-04", "2.000 µs", "0.00 %"],
+        ["change: beside the median of the nights before"],
+    ]
+
+
+def test_of_a_single_benchmark_every_night_is_shown(history: History) -> None:
+    history.night(1, {"a/b": 1e-6, "c/d": 1e-6})
+    history.night(2, {"c/d": 1e-6}, {"a/b": "out of device memory"}, gpu_uuid="GPU-99999999-1")
+    history.night(3, {"a/b": 1.1e-6, "c/d": 1e-6}, driver_version="590.2")
+    assert history.rows("--filter=^a/b$")[2:-1] == [
+        ["night", "commit", "GPU", "driver", "time", "change"],
+        ["2026-11-01", "0101010101", "12345678", "580.1", "1.000 µs", "–"],
+        ["2026-11-02", "0202020202", "99999999", "580.1", "–", "out of device memory"],
+        ["2026-11-03", "0303030303", "12345678", "590.2", "1.100 µs", "+10.0 %"],
+    ]
+
+
+def test_only_the_last_nights_count(history: History) -> None:
+    for day in (1, 2, 3):
+        history.night(day, {"a/b": day * 1e-6, "c/d": 1e-6})
+    rows = history.rows("--nights=2")
+    assert rows[0] == ["NVIDIA Test · 2 nights, 2026-11-02 … 2026-11-03"]
+    assert rows[2][-1] == "+50.0 %"
+
+
+def test_where_there_is_little_room_the_time_and_its_change_stay(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    names = [f"a/{number}/as_long_as_names_are" for number in range(2)]
+    for day in (1, 2):
+        history.night(day, dict.fromkeys(names, day * 1e-6))
+    shown = history.show()
+    assert "nights " not in shown.splitlines()[1]
+    assert shown.count("2.000 µs") == shown.count("+100 %") == 2
+
+
+def test_a_single_night_has_one_date(history: History) -> None:
+    history.night(1, {"a/b": 1e-6, "c/d": 1e-6})
+    assert history.rows()[0] == ["NVIDIA Test · 1 night, 2026-11-01"]
+
+
+def test_a_benchmark_that_is_gone_shows_when_it_was_measured_last(history: History) -> None:
+    history.night(1, {"a/b": 1e-6, "c/d": 1e-6})
+    history.night(2, {"a/b": 1e-6})
+    assert ["c/d", "1", "2026-11-01", "1.000 µs", "–"] in history.rows()
+
+
+def test_each_gpu_has_its_own_nights(history: History) -> None:
+    history.night(1, {"a/b": 1e-6, "c/d": 1e-6})
+    with pytest.raises(UserError, match="holds no night of nvidia-other"):
+        history.show("nvidia-other")
+    with pytest.raises(UserError, match=r"gpus\.json has no GPU"):
+        history.show("nvidia-h200")
+
+
+def test_a_clone_without_the_branch_says_how_to_get_it(history: History) -> None:
+    history.night(1, {"a/b": 1e-6})
+    with pytest.raises(UserError, match="git fetch origin history gets the history"):
+        history.show("--ref=origin/history")
+
+
+@pytest.mark.parametrize("ref", ["", "a\nb", "--help"])
+def test_what_names_no_commit_is_refused(history: History, ref: str) -> None:
+    history.night(1, {"a/b": 1e-6})
+    with pytest.raises(UserError, match=r"names no commit|is no branch"):
+        history.show(f"--ref={ref}")
+
+
+def test_a_filter_that_matches_nothing_is_told(history: History) -> None:
+    history.night(1, {"gemm/b": 1e-6})
+    with pytest.raises(UserError, match="no benchmark matches --filter 'gemn': did you mean"):
+        history.show("--filter=gemn")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"warpgauge_format": "history/2"},
+        {"seconds": {"a/b": -1.0}},
+        {"seconds": {"a/b": "1"}},
+        {"seconds": {"a/b": 1e308}},
+        {"seconds": {"a/b": 1e-300}},
+        {"seconds": {"": 1.0}},
+        {"seconds": [1.0]},
+        {"facts": {"gpu_name": 1}},
+        {"unmeasured": None},
+        {"run": "1"},
+        {"date": None},
+    ],
+)
+def test_a_line_that_nobody_can_read_is_told_with_its_place(
+    history: History, change: dict[str, object]
+) -> None:
+    night = Night("2026-11-01", "c" * 40, 1, FACTS, {"a/b": 1.0}, {})
+    told = {**json.loads(entry.line(night)), **change}
+    history.text("1", json.dumps(told))
+    with pytest.raises(UserError, match="'main', nvidia-test: it holds a line that is no"):
+        history.show()
+
+
+@pytest.mark.parametrize("line", ["{", "[]", "1", "[" * 100_000])
+def test_a_line_that_is_no_object_is_told(history: History, line: str) -> None:
+    history.text("1", line)
+    with pytest.raises(UserError, match="it holds a line that is no"):
+        history.show()
+
+
+def test_hostile_text_reaches_no_terminal(history: History) -> None:
+    hostile = "\x1b[2J::error::x ##[group]"
+    name = f"a/{hostile}"
+    history.night(1, {name: 1e-6}, driver_version=hostile, gpu_uuid=hostile)
+    shown = history.show()
+    assert "\x1b" not in shown
+    assert "##[" not in shown

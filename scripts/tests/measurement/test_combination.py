@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pair corrects what a baseline flagged, and nothing else; it never turns a fault into a pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from conftest import Loader
+
+import builders
+from warpgauge.measurement.combination import combined, flagged, unconfirmed
+from warpgauge.measurement.two_stage import Looks
+from warpgauge.records.model import Clock, Record
+from warpgauge.system.errors import ExitStatus
+from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict
+
+ASKED = "9876543210" * 4
+
+
+@pytest.fixture
+def record(loaded: Loader) -> Record:
+    return loaded(builders.run([builders.row("a")], commit="abcdef0123" * 4))
+
+
+def comparison(record: Record, **outcomes: Outcome) -> Comparison:
+    """Verdicts of these outcomes by name; the reason tells them apart from another's."""
+    verdicts = tuple(Verdict(name, one, Clock.DEVICE) for name, one in outcomes.items())
+    return Comparison(record, record, verdicts, notes=("seen before",))
+
+
+def outcomes(found: Comparison) -> dict[str, Outcome]:
+    return {verdict.name: verdict.outcome for verdict in found.verdicts}
+
+
+def test_only_what_is_flagged_is_replaced(record: Record) -> None:
+    screened = comparison(
+        record,
+        a=Outcome.REGRESSION,
+        b=Outcome.PASS,
+        c=Outcome.IMPROVED,
+        d=Outcome.INCONCLUSIVE,
+        e=Outcome.ERROR,
+        f=Outcome.MISSING,
+    )
+    assert [verdict.name for verdict in flagged(screened)] == ["a", "c", "d"]
+    paired = comparison(
+        record, d=Outcome.PASS, c=Outcome.PASS, b=Outcome.REGRESSION, a=Outcome.REGRESSION
+    )
+    found = combined(screened, Looks(paired, "7 rounds"))
+    assert outcomes(found) == {
+        "a": Outcome.REGRESSION,
+        "b": Outcome.PASS,
+        "c": Outcome.PASS,
+        "d": Outcome.PASS,
+        "e": Outcome.ERROR,
+        "f": Outcome.MISSING,
+    }
+    assert found.notes == (
+        "Screened against the baseline: 3 of 6 benchmarks were flagged. Measured again in turns "
+        "with its commit abcdef0123, 7 rounds: 1 slower, 2 unchanged.",
+        "Not by the code: 'c' differs from what the baseline recorded, and not from its commit as "
+        "it runs here now. Machine, driver or toolkit changed; --no-confirm lets the baseline "
+        "decide.",
+        "seen before",
+    )
+
+
+def test_what_a_policy_accepts_in_the_pair_is_a_change_of_the_code(record: Record) -> None:
+    screened = comparison(record, a=Outcome.REGRESSION, b=Outcome.IMPROVED)
+    paired = comparison(record, a=Outcome.PASS, b=Outcome.PASS)
+    accepted = replace(paired.verdicts[0], accepted="meant")
+    paired = replace(paired, verdicts=(accepted, paired.verdicts[1]))
+    first, second, *_ = combined(screened, Looks(paired, "7 rounds")).notes
+    assert first.endswith("7 rounds: 1 unchanged, 1 accepted.")
+    assert second.startswith("Not by the code: 'b' differs")
+
+
+def test_the_hosts_controls_are_not_counted(record: Record) -> None:
+    screened = comparison(record, a=Outcome.REGRESSION, b=Outcome.PASS)
+    control = Verdict("host/clock", Outcome.PASS, Clock.HOST, counters={"host_clock": 1.0})
+    screened = replace(screened, verdicts=(*screened.verdicts, control))
+    (note, *_) = unconfirmed(screened, "no clone").notes
+    assert "1 of 2 benchmarks was flagged" in note
+
+
+def test_the_verdict_is_the_pairs_in_everything(record: Record) -> None:
+    screened = comparison(record, a=Outcome.REGRESSION)
+    told = Verdict("a", Outcome.REGRESSION, Clock.DEVICE, candidate_seconds=2.0, p=0.5)
+    (found,) = combined(screened, Looks(replace(screened, verdicts=(told,)), "7 rounds")).verdicts
+    assert found is told
+
+
+@pytest.mark.parametrize(
+    ("screened", "paired", "left"),
+    [
+        (Outcome.REGRESSION, Outcome.ERROR, Outcome.REGRESSION),
+        (Outcome.REGRESSION, Outcome.INVALID, Outcome.REGRESSION),
+        (Outcome.REGRESSION, Outcome.MISSING, Outcome.REGRESSION),
+        (Outcome.REGRESSION, Outcome.NEW, Outcome.REGRESSION),
+        (Outcome.REGRESSION, Outcome.INCONCLUSIVE, Outcome.INCONCLUSIVE),
+        (Outcome.REGRESSION, Outcome.IMPROVED, Outcome.IMPROVED),
+        (Outcome.IMPROVED, Outcome.ERROR, Outcome.ERROR),
+        (Outcome.IMPROVED, Outcome.NEW, Outcome.IMPROVED),
+        (Outcome.INCONCLUSIVE, Outcome.NEW, Outcome.INCONCLUSIVE),
+        (Outcome.INCONCLUSIVE, Outcome.INVALID, Outcome.INVALID),
+    ],
+)
+def test_what_a_pair_could_not_measure_acquits_nobody(
+    record: Record, screened: Outcome, paired: Outcome, left: Outcome
+) -> None:
+    found = combined(
+        comparison(record, a=screened), Looks(comparison(record, a=paired), "7 rounds")
+    )
+    assert outcomes(found) == {"a": left}
+
+
+def test_what_the_pair_lacks_stays(record: Record) -> None:
+    screened = comparison(record, a=Outcome.REGRESSION, b=Outcome.INCONCLUSIVE)
+    found = combined(screened, Looks(comparison(record, b=Outcome.INCONCLUSIVE), "7 rounds"))
+    assert outcomes(found) == outcomes(screened)
+    assert found.notes[0].endswith(
+        "in turns with its commit abcdef0123, 7 rounds: 1 inconclusive, 1 could not be measured so."
+    )
+
+
+def test_a_refused_pair_leaves_all_as_it_was(record: Record) -> None:
+    screened = comparison(record, a=Outcome.REGRESSION)
+    paired = replace(comparison(record, a=Outcome.INVALID), refusal="Both are Debug builds.")
+    found = combined(screened, Looks(paired, "7 rounds"))
+    assert outcomes(found) == {"a": Outcome.REGRESSION}
+    assert found.exit_status is ExitStatus.REGRESSION
+    assert found.notes[0] == (
+        "Screened against the baseline: 1 of 1 benchmark was flagged. Not measured again beside "
+        "its commit: Both are Debug builds."
+    )
+
+
+def test_without_flags_there_is_nothing_to_say(record: Record) -> None:
+    screened = comparison(record, a=Outcome.PASS)
+    assert unconfirmed(screened, "it is not in this clone") is screened
+
+
+def test_another_base_than_the_baselines_own_is_told(record: Record) -> None:
+    screened = comparison(record, a=Outcome.IMPROVED, b=Outcome.NEW)
+    paired = comparison(record, a=Outcome.PASS, b=Outcome.REGRESSION)
+    found = combined(screened, Looks(paired, "7 rounds"), {"b"}, ASKED)
+    assert outcomes(found) == {"a": Outcome.PASS, "b": Outcome.REGRESSION}
+    assert found.notes == (
+        "Screened against the baseline: 1 of 1 benchmark was flagged, 1 is new to it. Measured "
+        "again in turns with commit 9876543210, 7 rounds: 1 slower, 1 unchanged.",
+        "Not by this change: 'a' differs from what the baseline recorded, and not from commit "
+        "9876543210 as it runs here now. The code before it, machine, driver or toolkit changed; a "
+        "new session of the baseline takes that in.",
+        "seen before",
+    )
+    assert found.beside == ASKED
+    assert combined(screened, Looks(paired, "7 rounds")).beside == ""
+
+
+@pytest.mark.parametrize(
+    ("refusal", "why"),
+    [("Both are Debug builds.", "Both are Debug builds"), (None, "the pair has no time of it")],
+)
+def test_what_is_new_and_no_pair_judged_is_no_pass(
+    record: Record, refusal: str | None, why: str
+) -> None:
+    screened = comparison(record, a=Outcome.NEW, b=Outcome.PASS, c=Outcome.NEW)
+    paired = replace(comparison(record, a=Outcome.NEW), refusal=refusal)
+    found = combined(screened, Looks(paired, "7 rounds"), {"a"}, ASKED)
+    # c is new to the base, too.
+    assert outcomes(found) == {"a": Outcome.INVALID, "b": Outcome.PASS, "c": Outcome.NEW}
+    reason = f"new to the baseline, and not measured beside commit 9876543210: {why}"
+    assert found.verdicts[0].reason == reason
+    assert found.exit_status is ExitStatus.NOT_MEASURED
+    assert found.notes[0].startswith(
+        "Screened against the baseline: 0 of 1 benchmark was flagged, 1 is new to it. "
+    )
+
+
+def test_a_program_of_the_base_that_does_not_list_is_why_what_is_new_has_no_pair(
+    record: Record,
+) -> None:
+    screened = comparison(record, **{"a/new": Outcome.NEW})
+    family = Verdict("a", Outcome.ERROR, Clock.DEVICE, reason="bench_a: no library")
+    paired = replace(comparison(record, **{"a/new": Outcome.NEW}), verdicts=(family,))
+    (found,) = combined(screened, Looks(paired, "7 rounds"), {"a/new"}, ASKED).verdicts
+    assert found.reason.endswith("beside commit 9876543210: bench_a: no library")
+
+
+def test_a_refused_comparison_knows_nothing_new(record: Record) -> None:
+    screened = replace(comparison(record, a=Outcome.NEW), refusal="Nothing in common.")
+    assert unconfirmed(screened, "it does not build", ASKED, {"a"}) is screened
+
+
+def changed(
+    outcome: Outcome, ratio: float, *, least: float = 0.005, accepted: str = "", reason: str = ""
+) -> Verdict:
+    return Verdict(
+        "a",
+        outcome,
+        Clock.DEVICE,
+        change=Change(ratio, ratio - 0.001, ratio + 0.001),
+        minimum_effect=least,
+        accepted=accepted,
+        reason=reason,
+    )
+
+
+def test_what_a_policy_expects_is_not_accepted_a_second_time(record: Record) -> None:
+    was = changed(Outcome.REGRESSION, 2.2, reason="expected at most 85 % (known)")
+    now = changed(Outcome.PASS, 0.778, accepted="known, until 2999-01-31")
+    screened = replace(comparison(record), verdicts=(was,))
+    both = Looks(replace(screened, verdicts=(now,)), "7 rounds")
+    found = combined(screened, both, asked=ASKED)
+    reason = (
+        "expected at most 85 % (known); accepted beside commit 9876543210 (+77.8 %), not against "
+        "the baseline (+220 %)"
+    )
+    assert found.verdicts == (replace(was, reason=reason),)
+    assert found.notes[0].endswith("7 rounds: 1 slower.")
+    # The baseline's own commit was before any of it.
+    assert combined(screened, both).verdicts == (now,)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "by_time", "left"),
+    [
+        (0.04, None, Outcome.PASS),  # under the minimum effect that a policy sets: no change
+        (0.04, Outcome.PASS, Outcome.REGRESSION),  # what it takes is what is expected
+        (0.06, None, Outcome.REGRESSION),
+    ],
+)
+def test_only_an_expected_entry_can_be_used_up(
+    record: Record, ratio: float, by_time: Outcome | None, left: Outcome
+) -> None:
+    was = changed(Outcome.REGRESSION, 0.5, least=0.05)
+    now = replace(changed(Outcome.PASS, ratio, least=0.05, accepted="known"), by_time=by_time)
+    screened = replace(comparison(record), verdicts=(was,))
+    found = combined(screened, Looks(replace(screened, verdicts=(now,)), "7 rounds"), asked=ASKED)
+    assert outcomes(found) == {"a": left}
+
+
+def test_what_must_not_be_compared_is_not_flagged(record: Record) -> None:
+    screened = replace(comparison(record, a=Outcome.INCONCLUSIVE), refusal="Another GPU.")
+    assert flagged(screened) == ()
+
+
+@pytest.mark.parametrize(
+    ("seen", "low", "high", "left"),
+    [
+        (0.05, -0.03, 0.06, Outcome.INCONCLUSIVE),  # the pair has room for what was seen
+        (0.05, -0.03, 0.04, Outcome.PASS),  # it rules that out
+        (0.005, -0.001, 0.006, Outcome.PASS),  # and this is less than is to be found
+        (-0.05, -0.06, 0.02, Outcome.INCONCLUSIVE),
+    ],
+)
+def test_only_a_pair_that_rules_a_change_out_acquits_it(
+    record: Record, seen: float, low: float, high: float, left: Outcome
+) -> None:
+    outcome = Outcome.REGRESSION if seen > 0 else Outcome.IMPROVED
+    was = Verdict("a", outcome, Clock.DEVICE, change=Change(seen, seen, seen))
+    now = Verdict(
+        "a", Outcome.PASS, Clock.DEVICE, change=Change(0.0, low, high), minimum_effect=0.005
+    )
+    screened = replace(comparison(record), verdicts=(was,))
+    found = combined(screened, Looks(replace(screened, verdicts=(now,)), "3 rounds"))
+    assert outcomes(found) == {"a": left}
+    if left is Outcome.INCONCLUSIVE:
+        assert "which its commit beside it neither shows nor rules out" in found.verdicts[0].reason
+        assert "3 rounds: 1 inconclusive." in found.notes[0]

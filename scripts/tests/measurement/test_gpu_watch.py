@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing runs beside what a killed process left on the GPU, or it is told whose that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from test_runner import Silent
+
+import fake_binary
+from clone import HOST_TIMES, TIMES, Repository
+from warpgauge.execution import discovery, gpu_users, gpu_watch
+from warpgauge.execution.gpu_users import User
+from warpgauge.execution.gpu_watch import GpuWatch
+from warpgauge.execution.plan import Lane, Plan
+from warpgauge.measurement import runner
+from warpgauge.system.process import Ending
+
+KILLED = Ending(("/bin/bench_gemm",), -9, "", "", 1.0, "showed no new row for 120 s")
+HOW = "bench_gemm showed no new row for 120 s and was ended"
+
+
+class Driver:
+    """Tells these users one after the other, and then the last ones for ever."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *looks: Sequence[int]) -> None:
+        self.looks = [[User(pid, f"p{pid}") for pid in pids] for pids in looks]
+        self.asked = 0
+        monkeypatch.setattr(gpu_users, "now", self.now)
+        monkeypatch.setattr(gpu_users, "_POLL_S", 0.0)
+        monkeypatch.setattr(gpu_watch, "_PATIENCE_S", 0.05)
+
+    def now(self, uuid: str) -> list[User]:
+        assert uuid == "GPU-1"
+        self.asked += 1
+        return self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+
+
+def test_a_free_gpu_is_not_spoken_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    driver = Driver(monkeypatch, [])
+    watch = GpuWatch("GPU-1", said.append)
+    watch.wait()
+    watch.freed(KILLED)
+    assert (said, driver.asked) == ([], 2)
+
+
+def test_a_killed_process_is_waited_for_until_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    driver = Driver(monkeypatch, [7], [7], [7], [])
+    GpuWatch("GPU-1", said.append).freed(KILLED)
+    assert said == [f"Waiting for the GPU, which p7 (pid 7) uses since {HOW} ..."]
+    assert driver.asked == 4
+
+
+def test_who_still_holds_the_gpu_is_named_when_patience_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[str] = []
+    Driver(monkeypatch, [7, 8])
+    GpuWatch("GPU-1", said.append).freed(KILLED)
+    assert said[1] == (
+        f"The GPU is not free since {HOW}: after 0.05 s p7 (pid 7) and p8 (pid 8) use it. What is "
+        "measured beside that is INVALID."
+    )
+
+
+def test_a_neighbour_who_was_there_before_is_not_waited_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[str] = []
+    Driver(monkeypatch, [5])
+    watch = GpuWatch("GPU-1", said.append)
+    watch.wait()
+    watch.freed(KILLED)
+    assert said == ["Waiting for the GPU, which p5 (pid 5) uses ..."]
+
+
+@pytest.mark.parametrize(
+    ("fault", "asks"), [("hang", 1), ("crash", 1), ("killed", 1), ("child", 2), ("wrong", 0)]
+)
+def test_it_is_asked_before_the_next_process_begins(tmp_path: Path, fault: str, asks: int) -> None:
+    times = {"gemm/a": 1.0, "gemm/b": 2.0}
+    fake_binary.make(tmp_path / "bin", "gemm", times, ill={"gemm/a": fault})
+    count, asked = tmp_path / "bin" / "bench_gemm.count", list[int]()
+    plan = Plan(
+        (Lane(tuple(discovery.find(tmp_path / "bin", tmp_path))),), range(1, 3), 1, tmp_path,
+        deadline_s=0.5, freed=lambda ending: asked.append(len(count.read_text())),
+    )  # fmt: skip
+    runner.run(plan, Silent())
+    assert asked == list(range(1, asks + 1))
+
+
+def test_a_hang_of_the_host_family_asks_nobody(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path / "bin", "host", HOST_TIMES, ill={"host/copy": "crash"})
+    lane = Lane(tuple(discovery.find(tmp_path / "bin", tmp_path)))
+    freed = pytest.fail
+    runner.run(Plan((lane,), range(1, 2), 1, tmp_path, freed=lambda _: freed("asked")), Silent())
+
+
+def test_a_bench_tells_who_still_holds_its_gpu(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: Iterator[list[User]] = iter([[]])
+    monkeypatch.setattr(gpu_users, "now", lambda uuid: next(looks, [User(7, "bench_sync")]))
+    monkeypatch.setattr(gpu_watch, "_PATIENCE_S", 0.01)
+    repository.binary("sync", TIMES, ill={"sync/busy": "hang"})
+    repository.bench("--quick", "--timeout=0.5")
+    said = "after 0.01 s bench_sync (pid 7) uses it. What is measured beside that is INVALID."
+    assert said in repository.output()[1]

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several processes become one row: medians of what was measured, never of what was not."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from warpgauge.execution.discovery import Binary
+from warpgauge.execution.turn_result import Outcome
+from warpgauge.measurement import merge
+
+SYNC = Binary(Path("bench_sync"), ("sync/a",))
+
+
+def row(time: object, **more: object) -> dict[str, Any]:
+    base = {"name": "sync/a", "run_type": "iteration", "iterations": 10, "time_unit": "ns"}
+    return {**base, "real_time": time, "cpu_time": 1.0, **more}
+
+
+def outcome(*rows: dict[str, Any], number: int = 1, suspect: bool = False) -> Outcome:
+    faults = {"sync/a": "it broke"} if suspect or not rows else {}
+    return Outcome(SYNC, number, {"context": {}, "benchmarks": list(rows)}, faults, 1.0)
+
+
+def merged(*outcomes: Outcome) -> dict[str, Any]:
+    (only,) = merge.rows([SYNC], outcomes)
+    return only
+
+
+def test_the_time_is_the_median_of_the_processes() -> None:
+    found = merged(outcome(row(3.0)), outcome(row(1.0)), outcome(row(2.5)))
+    assert found["real_time"] == 2.5
+    assert found["process_medians"] == [3.0, 1.0, 2.5]
+    assert found["iterations"] == 30
+    assert (found["repetitions"], found["run_type"]) == (1, "iteration")
+
+
+def test_repetitions_of_one_process_count_as_one_process() -> None:
+    aggregate = row(99.0, name="sync/a_mean", run_type="aggregate")
+    found = merged(outcome(row(1.0), row(9.0), row(2.0), aggregate), outcome(row(4.0)))
+    assert found["process_medians"] == [2.0, 4.0]
+    assert found["iterations"] == 40
+
+
+def test_times_are_written_in_nanoseconds() -> None:
+    found = merged(outcome(row(1.5, time_unit="us")), outcome(row(1400.0)))
+    assert (found["process_medians"], found["time_unit"]) == ([1500.0, 1400.0], "ns")
+
+
+def test_counters_are_medians_without_what_is_not_finite() -> None:
+    counters = [{"x": 1.0, "y": math.nan}, {"x": 3.0, "y": math.inf}, {"x": 2.0, "y": 5}]
+    found = merged(*(outcome(row(1.0, **one)) for one in counters))
+    assert (found["x"], found["y"]) == (2.0, 5.0)
+
+
+def test_a_counter_that_is_never_finite_is_left_out() -> None:
+    assert "x" not in merged(outcome(row(1.0, x=math.nan)))
+
+
+def test_the_label_is_the_newest() -> None:
+    assert merged(outcome(row(1.0, label="old")), outcome(row(1.0, label="new")))["label"] == "new"
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("sync.cu,sync_kernels.cu", ["sync.cu", "sync_kernels.cu"]),
+        ("", None),
+        (7, None),
+        (None, None),
+    ],
+)
+def test_a_row_names_the_source_files_of_its_program(
+    told: object, expected: list[str] | None
+) -> None:
+    report = {"context": {"sources": told}, "benchmarks": [row(3.0)]}
+    assert merged(Outcome(SYNC, 1, report, {}, 1.0)).get("sources") == expected
+
+
+def test_the_line_of_the_source_is_carried_to_the_last_digit() -> None:
+    found = merged(*(outcome(row(1.0, source_line=12345678.0)) for _ in range(2)))
+    assert found["source_line"] == 12345678.0
+
+
+def test_a_failed_benchmark_tells_the_line_of_the_source_too() -> None:
+    wrong = row(0.0, error_occurred=True, error_message="wrong result", source_line=43.0)
+    found = merged(outcome(wrong), outcome())
+    assert (found["error_occurred"], found["source_line"]) == (True, 43.0)
+    assert "source_line" not in merged(outcome())
+
+
+@pytest.mark.parametrize("time", [math.nan, math.inf, -1.0, 0.0, 10**400, "fast", None])
+def test_what_is_no_time_is_an_error(time: object) -> None:
+    found = merged(outcome(row(1.0)), outcome(row(time)))
+    assert found["error_occurred"] is True
+    assert found["error_message"].startswith("in round 1: its time is ")
+    assert found["real_time"] == 0
+    assert "process_medians" not in found
+
+
+@pytest.mark.parametrize("unit", ["weeks", ["ns"], None])
+def test_an_unknown_unit_is_an_error(unit: object) -> None:
+    told = f"in round 1: its time unit is {unit!r}"
+    assert merged(outcome(row(1.0, time_unit=unit)))["error_message"] == told
+
+
+def test_a_skipped_row_has_no_time_and_says_so_in_a_field() -> None:
+    for native in (True, False):
+        keys = (
+            {"skip_message": "no memory"}
+            if native
+            else {"error_occurred": True, "error_message": "no memory"}
+        )
+        found = merged(outcome(row(0.0, skipped=1.0, **keys)))
+        assert (found["error_occurred"], found["error_message"]) == (True, "no memory")
+        assert found["skipped"] is True
+
+
+def test_a_message_makes_no_skip() -> None:
+    wrong = row(0.0, error_occurred=True, error_message="skipped: it says")
+    found = merged(outcome(wrong), outcome(wrong, number=2))
+    assert "skipped" not in found
+    assert found["error_message"] == "in round 1: skipped: it says"
+
+
+def test_a_row_is_skipped_only_where_every_process_skipped_it() -> None:
+    skip = row(0.0, skipped=True, skip_message="no memory")
+    wrong = row(0.0, error_occurred=True, error_message="wrong result")
+
+    def told(*outcomes: Outcome) -> object:
+        return merged(*outcomes)["error_message"]
+
+    assert told(outcome(skip), outcome(skip, number=2)) == "no memory"
+    assert told(outcome(skip), outcome(wrong, number=2)) == "in round 2: wrong result"
+    assert told(outcome(wrong), outcome(skip, number=2)) == "in round 1: wrong result"
+    assert told(outcome(skip), outcome(number=2)) == "in round 2: it broke"
+    found = "skipped in round 1 (no memory), measured in round 2"
+    assert told(outcome(skip), outcome(row(1.0), number=2)) == found
+    found = "skipped in round 2 (no memory), measured in round 1"
+    assert told(outcome(row(1.0)), outcome(skip, number=2)) == found
+    assert told(outcome(skip), outcome(row(1.0), number=2), outcome(wrong, number=3)) == (
+        "in round 3: wrong result"
+    )
+
+
+def test_a_missing_row_is_an_error_with_the_reason_of_its_process() -> None:
+    found = merged(outcome(row(1.0)), outcome(number=2), outcome(row(1.0), number=3))
+    assert found["error_message"] == "in round 2: it broke"
+
+
+def test_a_fault_overrules_a_row() -> None:
+    found = merged(outcome(row(1.0)), outcome(row(1.0), number=2, suspect=True))
+    assert found["error_message"] == "in round 2: it broke"
+
+
+def test_one_bad_repetition_is_a_failure() -> None:
+    wrong = row(0.0, error_occurred=True, error_message="wrong result")
+    assert merged(outcome(row(1.0), wrong, row(2.0)))["error_message"] == "in round 1: wrong result"
+
+
+def test_what_has_neither_row_nor_fault_is_an_error() -> None:
+    nothing = Outcome(SYNC, 1, {}, {}, 1.0)
+    assert merged(outcome(row(1.0)), nothing)["error_message"] == "in round 1: it was not reported"
+
+
+@pytest.mark.parametrize("iterations", ["many", None, math.nan, 10**400])
+def test_iterations_that_are_no_number_lose_nothing(iterations: object) -> None:
+    found = merged(outcome(row(2.0, iterations=iterations)))
+    assert (found["real_time"], found["iterations"]) == (2.0, 0)
+
+
+def test_a_row_nobody_listed_is_kept() -> None:
+    rows = merge.rows([SYNC], [outcome(row(1.0), row(2.0, name="sync/surprise"))])
+    assert [one["name"] for one in rows] == ["sync/a", "sync/surprise"]
+
+
+def test_a_row_of_another_programs_benchmark_is_not_taken_for_it() -> None:
+    zoo = Binary(Path("bench_a"), ("a/z",))
+    of_zoo = Outcome(zoo, 1, {"context": {}, "benchmarks": [row(3.0, name="a/z")]}, {}, 1.0)
+    rows = merge.rows([zoo, SYNC], [of_zoo, outcome(row(1.0), row(2.0, name="a/z"))])
+    assert [(one["name"], one["real_time"]) for one in rows] == [("a/z", 3.0), ("sync/a", 1.0)]
+
+
+def test_rows_stand_in_the_order_of_binaries_and_of_registration() -> None:
+    zoo = Binary(Path("bench_a"), ("a/z", "a/y"))
+    rows = merge.rows([zoo, SYNC], [outcome(row(1.0))])
+    assert [one["name"] for one in rows] == ["a/z", "a/y", "sync/a"]
+    places = [(one["family_index"], one["per_family_instance_index"]) for one in rows]
+    assert places == [(0, 0), (0, 1), (1, 0)]
+
+
+@given(st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=9))
+def test_the_median_lies_among_the_processes(times: list[float]) -> None:
+    found = merged(*(outcome(row(time)) for time in times))
+    assert min(found["process_medians"]) <= found["real_time"] <= max(found["process_medians"])
+    assert found["process_medians"] == pytest.approx(times, rel=1e-6)

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real programs that misbehave: every other row is complete and right, the bad one is named."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import fake_binary
+from running import runs
+from warpgauge.execution import discovery
+from warpgauge.execution.plan import Lane, Plan, Turn
+from warpgauge.execution.turn_result import Outcome
+from warpgauge.measurement import merge, runner
+from warpgauge.system import process_tree
+from warpgauge.system.errors import UserError
+
+TIMES = {"gemm/a": 1e4, "gemm/b": 2e4, "gemm/c": 3e4, "gemm/d": 4e4}
+ROUNDS = 3
+
+
+@dataclass
+class Kept:
+    """An observer that keeps what it saw."""
+
+    outcomes: list[Outcome]
+
+    def begins(self, turn: Turn) -> None: ...
+
+    def runs(self, benchmark: str) -> None: ...
+
+    def ended(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+
+
+@dataclass
+class Run:
+    """What came of a few rounds."""
+
+    rows: dict[str, merge.JsonRow]
+    outcomes: list[Outcome]
+
+    @property
+    def errors(self) -> dict[str, str]:
+        rows = self.rows.items()
+        return {name: row["error_message"] for name, row in rows if "error_message" in row}
+
+    @property
+    def remarks(self) -> list[str]:
+        return [remark for outcome in self.outcomes for remark in outcome.remarks]
+
+    def require_right(self, names: set[str]) -> None:
+        """Each of `names` was measured in each round; a time ends in its process's number."""
+        for name in names:
+            medians = self.rows[name]["process_medians"]
+            assert len(medians) == ROUNDS, name
+            assert sorted(set(medians)) == medians, name
+            assert all(1 <= median - TIMES[name] <= 9 for median in medians), name
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(process_tree, "GRACE_S", 0.2)
+    return tmp_path
+
+
+def measured(folder: Path, *, deadline_s: float = 20.0) -> Run:
+    binaries = tuple(discovery.find(folder / "bin", folder))
+    rounds = range(1, ROUNDS + 1)
+    plan = Plan((Lane(binaries),), rounds, 1, folder / "runs", deadline_s=deadline_s)
+    observer = Kept([])
+    rows = merge.rows(binaries, runner.run(plan, observer))
+    return Run({row["name"]: row for row in rows}, observer.outcomes)
+
+
+@pytest.mark.parametrize("who", ["gemm/a", "gemm/b", "gemm/d"])
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("crash", "bench_gemm was killed by SIGSEGV: an illegal memory access"),
+        ("abort", "bench_gemm was killed by SIGABRT: terminate called / what():  no memory"),
+        ("killed", "bench_gemm was killed by SIGKILL, as when memory runs out"),
+        ("half a row", "bench_gemm was killed by SIGABRT"),
+        ("half a row, and status 0", "bench_gemm exited with status 0, but its report breaks off"),
+        ("early exit", "bench_gemm exited with status 1: an exception that nobody caught"),
+        ("garbage", "bench_gemm left no report that can be read"),
+        ("lost row", "bench_gemm did not report it"),
+        ("wrong", "wrong \x01 result"),
+        ("wrong, and status 0", "wrong \x01 result"),
+        ("broken context", "cudaErrorIllegalAddress"),
+        ("noise", "bench_gemm was killed by SIGSEGV: \\x00\ufffd bad \ufffd( bytes \\x1b[2J"),
+    ],
+)
+def test_a_bad_benchmark_costs_its_own_row(folder: Path, fault: str, said: str, who: str) -> None:
+    fake_binary.make(folder / "bin", "gemm", TIMES, ill={who: fault})
+    run = measured(folder)
+    assert run.errors == {who: f"in round 1: {said}"}
+    run.require_right(TIMES.keys() - {who})
+
+
+@pytest.mark.parametrize("who", ["gemm/a", "gemm/c"])
+@pytest.mark.parametrize("fault", ["hang", "deaf hang"])
+def test_a_hang_is_ended_and_costs_its_own_row_once(folder: Path, fault: str, who: str) -> None:
+    fake_binary.make(folder / "bin", "gemm", TIMES, ill={who: fault})
+    run = measured(folder, deadline_s=0.8)
+    assert run.errors == {who: "in round 1: bench_gemm showed no new row for 0.8 s and was ended"}
+    run.require_right(TIMES.keys() - {who})
+    assert sum(outcome.seconds > 0.8 for outcome in run.outcomes) == 1
+
+
+def test_many_bad_benchmarks_cost_their_own_rows(folder: Path) -> None:
+    ill = {"gemm/a": "crash", "gemm/b": "broken context", "gemm/d": "killed"}
+    fake_binary.make(folder / "bin", "gemm", TIMES, ill=ill)
+    run = measured(folder)
+    assert run.errors.keys() == ill.keys()
+    run.require_right({"gemm/c"})
+
+
+@pytest.mark.parametrize("where", ["child", "child in its own session"])
+def test_a_child_that_stays_is_ended_and_told_and_costs_nothing(folder: Path, where: str) -> None:
+    path = fake_binary.make(folder / "bin", "gemm", TIMES, ill={"gemm/b": where})
+    run = measured(folder)
+    assert run.errors == {}
+    run.require_right(set(TIMES))
+    assert run.remarks == ["bench_gemm left a process behind, which was ended"] * ROUNDS
+    assert not runs(int(Path(f"{path}.child").read_text()))
+
+
+def test_a_child_of_a_hang_does_not_outlive_it(folder: Path) -> None:
+    ill = {"gemm/a": "child in its own session", "gemm/b": "hang"}
+    path = fake_binary.make(folder / "bin", "gemm", TIMES, ill=ill)
+    assert measured(folder, deadline_s=0.8).errors.keys() == {"gemm/b"}
+    assert not runs(int(Path(f"{path}.child").read_text()))
+
+
+def test_a_flood_of_output_costs_nothing(folder: Path) -> None:
+    fake_binary.make(folder / "bin", "gemm", TIMES, ill={"gemm/b": "flood"})
+    run = measured(folder)
+    assert run.errors == {}
+    run.require_right(set(TIMES))
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("crash at exit", "was killed by SIGSEGV after its last benchmark"),
+        ("status 4", "exited with status 4 after its last benchmark"),
+        ("hang at exit", "showed no new row for 0.8 s and was ended after its last benchmark"),
+        ("hang at start", "showed no new row for 0.8 s and was ended"),
+    ],
+)
+def test_a_process_that_cannot_be_trusted_fails_all_its_rows(
+    folder: Path, fault: str, said: str
+) -> None:
+    fake_binary.make(folder / "bin", "gemm", TIMES, faults={"2": fault})
+    run = measured(folder, deadline_s=0.8)
+    assert run.errors == dict.fromkeys(TIMES, f"in round 2: bench_gemm {said}")
+
+
+def test_a_crash_at_exit_spares_what_an_earlier_process_measured(folder: Path) -> None:
+    faults = {"2": "crash at exit"}
+    fake_binary.make(folder / "bin", "gemm", TIMES, ill={"gemm/b": "crash"}, faults=faults)
+    run = measured(folder)
+    assert run.errors.keys() == {"gemm/b", "gemm/c", "gemm/d"}
+    run.require_right({"gemm/a"})
+
+
+def test_a_process_killed_before_its_first_benchmark_costs_nothing(folder: Path) -> None:
+    fake_binary.make(folder / "bin", "gemm", TIMES, faults={"2": "no start"})
+    run = measured(folder)
+    assert run.errors == {}
+    assert run.remarks == ["bench_gemm was killed by SIGSEGV; 4 benchmarks run one by one instead"]
+
+
+def test_a_program_that_vanishes_is_an_error_of_all_its_benchmarks(folder: Path) -> None:
+    path = fake_binary.make(folder / "bin", "gemm", TIMES)
+    fake_binary.make(folder / "bin", "sync", {"sync/a": 1e4})
+    binaries = tuple(discovery.find(folder / "bin", folder))
+    path.unlink()
+    plan = Plan((Lane(binaries),), range(1, 3), 1, folder / "runs")
+    rows = {row["name"]: row for row in merge.rows(binaries, runner.run(plan, Kept([])))}
+    said = "in round 1: bench_gemm exited with status 127: No such file or directory"
+    assert {rows[name]["error_message"] for name in TIMES} == {said}
+    assert len(rows["sync/a"]["process_medians"]) == 2
+
+
+def test_no_name_is_mistaken_for_another(folder: Path) -> None:
+    """What goes on is asked for exactly, whatever the names hold."""
+    odd = {"gemm/a": 1e4, "gemm/a+b": 2e4, "gemm/a|b": 3e4, "gemm/a.b": 4e4, "gemm/a b": 5e4}
+    fake_binary.make(folder / "bin", "gemm", odd, ill={"gemm/a": "crash", "gemm/a.b": "crash"})
+    run = measured(folder)
+    assert run.errors.keys() == {"gemm/a", "gemm/a.b"}
+    for name in ("gemm/a+b", "gemm/a|b", "gemm/a b"):
+        assert len(run.rows[name]["process_medians"]) == ROUNDS
+    assert all(re.match("in round 1: ", message) for message in run.errors.values())
+
+
+def test_a_benchmark_that_removes_the_folder_of_its_report_costs_its_own_row(folder: Path) -> None:
+    fake_binary.make(folder / "bin", "gemm", TIMES, ill={"gemm/b": "removed folder"})
+    run = measured(folder)
+    assert run.errors == {"gemm/b": "in round 1: bench_gemm left no report that can be read"}
+    run.require_right(TIMES.keys() - {"gemm/b"})
+
+
+def test_a_full_disk_is_no_benchmarks_fault(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_binary.make(folder / "bin", "gemm", TIMES, ill={"gemm/b": "half a row, and status 0"})
+    full = os.statvfs_result((4096, 4096, 1 << 20, 0, 0, 1 << 20, 0, 0, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda path: full)
+    with pytest.raises(UserError, match=r"gemm has no room for what the programs write: .* TMPDIR"):
+        measured(folder)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was disturbed is measured once more, on all sides, as long as that helps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from test_runner import Silent, errors, merged
+
+import fake_binary
+from warpgauge.execution import discovery
+from warpgauge.execution.plan import Lane, Plan
+from warpgauge.execution.turn_result import Outcome
+from warpgauge.measurement import merge, repeats, runner
+from warpgauge.measurement.throttle_guard import Tired
+
+TIMES = {"gemm/a": 1000.0, "gemm/b": 2000.0}
+
+
+def run(
+    folder: Path, disturbed: Mapping[str, Mapping[str, float]], *, rounds: int = 5, sides: int = 1
+) -> tuple[Plan, list[Outcome], list[Sequence[str]]]:
+    """With these counters in the processes of these numbers (all that a program started)."""
+    fake_binary.make(folder / "bin", "gemm", TIMES, counters=disturbed)
+    binaries = tuple(discovery.find(folder / "bin", folder))
+    settled: list[Sequence[str]] = []
+    lanes = tuple(Lane(binaries, side=f"side {index}") for index in range(sides))
+    plan = Plan(lanes, range(1, rounds + 1), 1, folder / "runs", settle=settled.append)
+    return plan, runner.run(plan, Silent()), settled
+
+
+def rows(plan: Plan, outcomes: list[Outcome]) -> dict[str, merge.JsonRow]:
+    return merged(plan, [one for one in outcomes if one.side == plan.lanes[0].side])
+
+
+def processes(folder: Path) -> int:
+    return len((folder / "bin" / "bench_gemm.count").read_text())
+
+
+@pytest.mark.parametrize("counter", ["throttled", "other_processes"])
+def test_a_disturbed_process_is_run_once_more(tmp_path: Path, counter: str) -> None:
+    plan, outcomes, settled = run(tmp_path, {"2": {counter: 1.0}})
+    assert settled == [("gemm/a", "gemm/b")]
+    assert processes(tmp_path) == 6
+    for row in rows(plan, outcomes).values():
+        assert len(row["process_medians"]) == 5
+        assert counter not in row
+        assert "processes_left_out" not in row
+
+
+def test_all_sides_of_a_pair_are_run_again_together(tmp_path: Path) -> None:
+    plan, outcomes, settled = run(tmp_path, {"1": {"throttled": 1.0}}, rounds=3, sides=2)
+    assert len(settled) == 1
+    assert processes(tmp_path) == 8
+    # Round 1 is of the processes 3 and 4 on both sides, and no longer of 1 and 2.
+    first = [one.report["benchmarks"][0]["samples"] for one in outcomes if one.round == 1]
+    assert sorted(first) == [3, 4]
+    assert not errors(rows(plan, outcomes))
+
+
+def test_a_neighbour_that_stays_is_left_alone_and_told(tmp_path: Path) -> None:
+    plan, outcomes, settled = run(tmp_path, {"all": {"other_processes": 1.0}}, rounds=7)
+    assert len(settled) == 3
+    assert processes(tmp_path) == 10
+    assert all(row["other_processes"] == 1.0 for row in rows(plan, outcomes).values())
+
+
+def test_a_gpu_that_stays_slow_is_spared_the_remaining_rounds(tmp_path: Path) -> None:
+    with pytest.raises(Tired, match="the SM clock was lowered"):
+        run(tmp_path, {"all": {"throttled": 1.0}}, rounds=7)
+    assert processes(tmp_path) == 6
+
+
+def test_a_gpu_that_is_slow_to_the_end_has_nothing_left_to_be_spared(tmp_path: Path) -> None:
+    plan, outcomes, _ = run(tmp_path, {"all": {"throttled": 1.0}}, rounds=3)
+    assert all(row["throttled"] == 3.0 for row in rows(plan, outcomes).values())
+
+
+def test_no_more_than_half_of_a_run_is_repeated(tmp_path: Path) -> None:
+    odd = {str(number): {"throttled": 1.0} for number in range(1, 40, 2)}
+    _, _, settled = run(tmp_path, odd, rounds=6)
+    assert len(settled) == 3
+    assert processes(tmp_path) == 9
+
+
+def test_what_fails_when_it_is_repeated_has_failed(tmp_path: Path) -> None:
+    fake_binary.make(
+        tmp_path / "bin", "gemm", TIMES, counters={"1": {"throttled": 1.0}}, faults={"2": "crash"}
+    )
+    binaries = tuple(discovery.find(tmp_path / "bin", tmp_path))
+    plan = Plan((Lane(binaries),), range(1, 3), 1, tmp_path / "runs")
+    found = errors(merged(plan, runner.run(plan, Silent())))
+    assert found.keys() == {"gemm/b"}
+
+
+def test_only_the_rows_that_were_disturbed_are_replaced() -> None:
+    def report(time: float) -> dict[str, object]:
+        return {"benchmarks": [{"name": name, "real_time": time} for name in ("a", "b")]}
+
+    once = repeats.with_repeated(report(1.0), report(2.0), ["b"])
+    assert [(row["name"], row["real_time"]) for row in once["benchmarks"]] == [
+        ("a", 1.0),
+        ("b", 2.0),
+    ]
+
+
+def test_a_row_that_was_not_measured_again_stays() -> None:
+    report = {"benchmarks": [{"name": "a", "real_time": 1.0}]}
+    assert repeats.with_repeated(report, {}, ["a"]) == report
+
+
+def test_an_errored_row_is_not_disturbed() -> None:
+    row = {"name": "a", "error_occurred": True, "error_message": "wrong", "throttled": 1.0}
+    assert repeats.disturbed([{"benchmarks": [row]}]) == ()

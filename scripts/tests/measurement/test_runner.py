@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which processes run, in which order, and what is run of a program once something failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import fake_binary
+from warpgauge.execution import discovery, selection
+from warpgauge.execution.discovery import Binary
+from warpgauge.execution.order import order
+from warpgauge.execution.plan import Lane, Plan, Turn, command
+from warpgauge.execution.turn_result import Outcome
+from warpgauge.measurement import merge, runner
+from warpgauge.system import process
+
+
+class Silent:
+    """An observer that only counts."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[int, str]] = []
+
+    def begins(self, turn: Turn) -> None:
+        self.begun.append((turn.round, turn.binary.family))
+
+    def runs(self, benchmark: str) -> None: ...
+
+    def ended(self, outcome: Outcome) -> None:
+        assert outcome.seconds >= 0
+
+
+def plan(folder: Path, *, processes: int = 2, seed: int = 1) -> Plan:
+    binaries = tuple(discovery.find(folder / "bin", folder))
+    return Plan((Lane(binaries),), range(1, processes + 1), seed, folder / "runs")
+
+
+def merged(the_plan: Plan, outcomes: Sequence[Outcome]) -> dict[str, merge.JsonRow]:
+    return {row["name"]: row for row in merge.rows(the_plan.lanes[0].binaries, outcomes)}
+
+
+def errors(rows: dict[str, merge.JsonRow]) -> dict[str, str]:
+    return {name: row["error_message"] for name, row in rows.items() if "error_message" in row}
+
+
+def families(rounds: Sequence[Sequence[Turn]]) -> list[list[str]]:
+    return [[turn.binary.family for turn in turns] for turns in rounds]
+
+
+def test_the_seed_alone_decides_the_order(tmp_path: Path) -> None:
+    for family in "abcdef":
+        fake_binary.make(tmp_path / "bin", family)
+    first, again, other = (plan(tmp_path, processes=5, seed=seed) for seed in (3, 3, 4))
+    assert families(order(first)) == families(order(again))
+    assert families(order(first)) != families(order(other))
+    assert all(sorted(names) == list("abcdef") for names in families(order(first)))
+    assert len({tuple(names) for names in families(order(first))}) > 1
+
+
+def test_every_binary_runs_once_a_round_and_leaves_its_json(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path / "bin", "sync")
+    fake_binary.make(tmp_path / "bin", "host")
+    observer = Silent()
+    outcomes = runner.run(plan(tmp_path, processes=3), observer)
+    assert sorted(observer.begun) == [(n, f) for n in (1, 2, 3) for f in ("host", "sync")]
+    assert len(outcomes) == 6
+    assert len(list((tmp_path / "runs").glob("round*/*/out1.json"))) == 6
+
+
+def test_the_order_within_a_program_is_another_in_every_round_and_the_same_for_all_sides(
+    tmp_path: Path,
+) -> None:
+    times = dict.fromkeys([f"gemm/{letter}" for letter in "abcdefgh"], 1000.0)
+    fake_binary.make(tmp_path / "bin", "gemm", times, shuffles=True)
+    binaries = tuple(discovery.find(tmp_path / "bin", tmp_path))
+    lanes = Lane(binaries, side="base"), Lane(binaries, side="candidate")
+    outcomes = runner.run(Plan(lanes, range(1, 4), 7, tmp_path / "runs"), Silent())
+    ran = [(one.round, [row["name"] for row in one.report["benchmarks"]]) for one in outcomes]
+    for number in (1, 2, 3):
+        base, candidate = (names for round, names in ran if round == number)
+        assert base == candidate
+        assert sorted(base) == list(times)
+    assert len({tuple(names) for _, names in ran}) == 3
+
+
+def test_a_crash_in_a_shuffled_program_is_laid_to_the_benchmark_that_ran(tmp_path: Path) -> None:
+    times = dict.fromkeys([f"gemm/{letter}" for letter in "abcdefgh"], 1000.0)
+    fake_binary.make(tmp_path / "bin", "gemm", times, ill={"gemm/c": "crash"}, shuffles=True)
+    once = plan(tmp_path)
+    rows = merged(once, runner.run(once, Silent()))
+    assert errors(rows).keys() == {"gemm/c"}
+    assert "SIGSEGV" in errors(rows)["gemm/c"]
+    assert len(rows) == 8
+
+
+def test_a_program_that_knows_no_shuffling_runs_as_it_lists(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path / "bin", "gemm")
+    (binary,) = discovery.find(tmp_path / "bin", tmp_path)
+    assert not binary.shuffles
+    once = plan(tmp_path)
+    assert not errors(merged(once, runner.run(once, Silent())))
+
+
+def test_a_side_that_can_be_told_no_order_leaves_the_other_in_its_own(tmp_path: Path) -> None:
+    times = dict.fromkeys([f"gemm/{letter}" for letter in "abcdefgh"], 1000.0)
+    sides = {}
+    for side, shuffles in (("base", False), ("candidate", True)):
+        fake_binary.make(tmp_path / side, "gemm", times, shuffles=shuffles)
+        sides[side] = tuple(discovery.find(tmp_path / side, tmp_path))
+    lanes = tuple(Lane(binaries, side=side) for side, binaries in sides.items())
+    outcomes = runner.run(Plan(lanes, range(1, 4), 7, tmp_path / "runs"), Silent())
+    ran = {tuple(row["name"] for row in one.report["benchmarks"]) for one in outcomes}
+    assert ran == {tuple(times)}
+
+
+def test_it_is_told_which_benchmark_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_LOOK_S", 0.01)
+    times = {"gemm/a": 1e3, "gemm/b": 2e3, "gemm/c": 3e3}
+    fake_binary.make(tmp_path / "bin", "gemm", times, ill={"gemm/b": "hang"})
+
+    class Told(Silent):
+        def __init__(self) -> None:
+            super().__init__()
+            self.benchmarks: list[str] = []
+
+        def runs(self, benchmark: str) -> None:
+            self.benchmarks.append(benchmark)
+
+    told = Told()
+    runner.run(replace(plan(tmp_path, processes=1), deadline_s=0.6), told)
+    assert told.benchmarks[:3] == ["gemm/a", "gemm/b", "gemm/c"]
+
+
+def test_gpu_arguments_reach_only_gpu_binaries(tmp_path: Path) -> None:
+    sync, host = (
+        Binary(Path(f"bench_{one}"), (one,), needs_gpu=one == "sync") for one in ("sync", "host")
+    )
+    lane = Lane((sync, host), ("--inject=a=2",))
+    both = Plan((lane,), range(1, 2), 1, tmp_path, ("--device=1",))
+    assert command(both, lane, sync) == ["bench_sync", "--inject=a=2", "--device=1"]
+    assert command(both, lane, host) == ["bench_host", "--inject=a=2"]
+
+
+def test_some_benchmarks_are_asked_for_by_name(tmp_path: Path) -> None:
+    sync = Binary(Path("bench_sync"), ("a", "a+b", "c"))
+    lane = Lane((sync,), filters={"sync": "a"})
+    plan = Plan((lane,), range(1, 2), 1, tmp_path)
+    assert command(plan, lane, sync) == ["bench_sync", "--benchmark_filter=a"]
+    some = command(plan, lane, sync, ("a+b", "c"))
+    assert some == ["bench_sync", r"--benchmark_filter=^(a\+b|c)$"]
+
+
+@pytest.mark.parametrize("fault", ["crash", "wrong", "lost row"])
+def test_what_failed_is_not_tried_again_and_the_rest_is(tmp_path: Path, fault: str) -> None:
+    """The count of processes, which is in each time, tells that there was but one bad one."""
+    times = {"gemm/a": 1000.0, "gemm/b": 2000.0, "gemm/c": 3000.0}
+    fake_binary.make(tmp_path / "bin", "gemm", times, ill={"gemm/b": fault})
+    the_plan = plan(tmp_path, processes=3)
+    outcomes = runner.run(the_plan, Silent())
+    assert [outcome.binary.names for outcome in outcomes] == [
+        ("gemm/a", "gemm/b", "gemm/c"),
+        ("gemm/a", "gemm/c"),
+        ("gemm/a", "gemm/c"),
+    ]
+    rows = merged(the_plan, outcomes)
+    assert list(errors(rows)) == ["gemm/b"]
+    assert errors(rows)["gemm/b"].startswith("in round 1: ")
+    last = 4 if fault == "crash" else 3
+    assert rows["gemm/a"]["process_medians"][-1] == 1000 + last
+    assert len(rows["gemm/c"]["process_medians"]) == 3
+
+
+def test_a_program_with_nothing_left_to_run_does_not_start(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path / "bin", "gemm", {"gemm/only": 1.0}, faults={"2": "crash"})
+    the_plan = plan(tmp_path, processes=4)
+    outcomes = runner.run(the_plan, Silent())
+    asked = [(outcome.round, outcome.binary.names) for outcome in outcomes]
+    assert asked == [(1, ("gemm/only",)), (2, ("gemm/only",)), (3, ()), (4, ())]
+    assert (tmp_path / "bin" / "bench_gemm.count").read_text() == "xx"
+    (message,) = errors(merged(the_plan, outcomes)).values()
+    assert message == "in round 2: bench_gemm was killed by SIGSEGV: an illegal memory access"
+
+
+def test_what_fails_on_one_side_runs_on_the_other(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path / "base", "gemm", ill={"gemm/one": "crash"})
+    fake_binary.make(tmp_path / "candidate", "gemm")
+    lanes = [
+        Lane(tuple(discovery.find(tmp_path / side, tmp_path)), side=side)
+        for side in ("base", "candidate")
+    ]
+    outcomes = runner.run(Plan(tuple(lanes), range(1, 4), 1, tmp_path / "runs"), Silent())
+    asked = {
+        side: [one.binary.names for one in outcomes if one.side == side]
+        for side in ("base", "candidate")
+    }
+    both = ("gemm/one", "gemm/two")
+    assert asked == {"base": [both, both[1:], both[1:]], "candidate": [both] * 3}
+
+
+def test_a_report_of_another_run_is_not_taken_for_ones_own(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path / "bin", "gemm", faults={"2": "no start", "3": "no start"})
+    the_plan = plan(tmp_path, processes=1)
+    assert not errors(merged(the_plan, runner.run(the_plan, Silent())))
+    rows = merged(the_plan, runner.run(the_plan, Silent()))
+    assert list(errors(rows)) == ["gemm/one"]
+    assert rows["gemm/two"]["process_medians"] == [2004.0]
+
+
+def test_a_binary_that_cannot_list_is_an_errored_row_of_its_family(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path / "bin", "gemm", listing_fault="no libcublas")
+    fake_binary.make(tmp_path / "bin", "sync")
+    rows = merged(plan(tmp_path), runner.run(plan(tmp_path), Silent()))
+    assert list(rows) == ["gemm", "sync/one", "sync/two"]
+    assert errors(rows)["gemm"].endswith("status 127: no libcublas")
+
+
+@pytest.mark.parametrize("from_the_first_look", [True, False])
+def test_a_program_of_thousands_of_benchmarks_loses_one(
+    tmp_path: Path, from_the_first_look: bool
+) -> None:
+    """Linux takes 128 KiB in an argument, and no longer list of names."""
+    long = "with_a_name_that_says_what_it_does_and_of_which_size"
+    times = {f"gemm/{long}/n:{number}": 1000.0 for number in range(3000)}
+    bad = f"gemm/{long}/n:1500"
+    fake_binary.make(tmp_path / "bin", "gemm", times, ill={bad: "crash"})
+    once = plan(tmp_path)
+    if not from_the_first_look:
+        (lane,) = once.lanes
+        once = replace(once, lanes=(replace(lane, filters={"gemm": selection.exactly(times)}),))
+    rows = merged(once, runner.run(once, Silent()))
+    assert errors(rows).keys() == {bad}
+    assert rows.keys() == times.keys()

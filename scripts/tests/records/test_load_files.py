@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is saved as .json and is none, what cannot be read, what is too much: a sentence each."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from builders import Json, row, run, write
+from large_runs import write_pair
+from refusal import fault
+from warpgauge.files.json_file import SIZE_LIMIT_BYTES, VALUES_LIMIT
+from warpgauge.records.load import load
+
+GOOD = json.dumps(run([row("a/b")]))
+
+BYTES = {
+    "UTF-16 with a mark": (GOOD.encode("utf-16"), "is UTF-16 text, not UTF-8; save it as UTF-8"),
+    "UTF-16, the other end": (b"\xfe\xff" + GOOD.encode("utf-16-be"), "is UTF-16 text, not UTF-8"),
+    "UTF-16 without a mark": (GOOD.encode("utf-16-le"), "is UTF-16 text, not UTF-8"),
+    "UTF-32": (GOOD.encode("utf-32"), "is UTF-32 text, not UTF-8"),
+    "Latin-1": (GOOD.replace("a/b", "gr\xf6\xdfe").encode("latin-1"), "is not UTF-8 text (byte "),
+    "a surrogate as bytes": (b'{"\xed\xa0\x80": 1}', "is not UTF-8 text (byte 3)"),
+    "gzip": (gzip.compress(GOOD.encode()), "is compressed (gzip); unpack it first"),
+    "zip": (b"PK\x03\x04" + bytes(30), "is compressed (zip)"),
+    "zstd": (b"\x28\xb5\x2f\xfd\x04", "is compressed (zstd)"),
+    "a program": (b"\x7fELF\x02\x01\x01\x00", "holds zero bytes, as a binary file does"),
+    "zeros behind a crash": (GOOD[:50].encode() + bytes(4046), "or one that a crash cut"),
+    "a page": (b"\xef\xbb\xbf\n<!DOCTYPE html>", "is an HTML or XML page, not JSON; fetch the fi"),
+    "a mark only": (b"\xef\xbb\xbf", "is empty"),
+}
+
+
+@pytest.mark.parametrize("case", BYTES)
+def test_bytes_that_are_no_json_text(tmp_path: Path, case: str) -> None:
+    content, sentence = BYTES[case]
+    path = tmp_path / "result.json"
+    path.write_bytes(content)
+    assert sentence in fault(path)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    assert "cannot be read (No such file or directory)" in fault(tmp_path / "absent.json")
+
+
+def test_a_path_through_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert "cannot be read" in fault(tmp_path / "file" / "result.json")
+
+
+def test_a_link_to_itself(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.symlink_to(path)
+    assert "cannot be read" in fault(path)
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "result.json", {})
+
+    def forbidden(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", forbidden)  # root, as in a container, may read everything
+    assert "cannot be read (Permission denied); check the path" in fault(path)
+
+
+def test_a_file_of_300_megabytes_is_not_even_opened(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    with path.open("wb") as stream:
+        stream.truncate(300 * 10**6)
+    assert "is larger than 64 MiB; give a result file, or a folder" in fault(path, within_s=0.1)
+
+
+def filled(head: str, piece: str, tail: str, values: int = 0) -> str:
+    """A text just below the limits on size and, where pieces are `values` each, on their number."""
+    room = (SIZE_LIMIT_BYTES - len(head) - len(tail) - 1) // len(piece)
+    return head + piece * (min(room, VALUES_LIMIT // values - 3) if values else room) + tail
+
+
+# Made when they are needed, and gone when they were.
+LARGEST: dict[str, Callable[[], str]] = {
+    "rows without a name": lambda: filled('{"benchmarks": [', "{},", "{}]}", 2),
+    "rows of one more object": lambda: filled('{"benchmarks": [', '{"a": {}},', "{}]}", 3),
+    "rows that are lists": lambda: filled('{"benchmarks": [', "[],", "[]]}", 2),
+    "a key twice in the last row": lambda: filled(
+        '{"benchmarks": [', '{"a": 1},', '{"b": 1, "b": 2}]}', 2
+    ),
+    "one key ever again": lambda: filled('{"context": {', '"a": 1, ', '"a": 1}}', 1),
+    # In one object they take a parser three times as long as anything else that is so large.
+    "many keys": lambda: '{"context": {' + ",".join(f'"{i}": {i}' for i in range(400_000)) + "}}",
+    "times, and a string": lambda: filled(
+        '{"benchmarks": [{"process_medians": [', "1.5e3,", '"x"]}]}', 1
+    ),
+    "too many values": lambda: filled('{"benchmarks": [', "1,", "1]}"),
+    "lists in lists": lambda: filled("", "[", ""),
+    "objects in objects": lambda: filled("", '{"a":', ""),
+    "a long string": lambda: filled('{"benchmarks": "', "a", '"}'),
+    "a string without an end": lambda: filled('{"benchmarks": "', "a", ""),
+    "half characters": lambda: filled('{"benchmarks": "', "\\ud83d", '"}'),
+    "a long number": lambda: filled('{"benchmarks": ', "1", "}"),
+    "white space": lambda: filled("", " \n", ""),
+    "white space before the end": lambda: filled('{"a": 1', " \n", ""),
+}
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("case", LARGEST)
+def test_the_largest_file_that_is_read_is_refused_within_a_second(
+    tmp_path: Path, case: str
+) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(LARGEST[case]())
+    fault(path, within_s=1.0)
+
+
+def test_no_utf8_at_the_end_of_the_largest_file_is_found_within_a_second(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_bytes(b'{"a": "' + b"a" * (SIZE_LIMIT_BYTES - 10) + b"\xff")
+    assert "is not UTF-8 text" in fault(path, within_s=1.0)
+
+
+def test_ten_thousand_benchmarks_of_seven_processes_are_read(tmp_path: Path) -> None:
+    for path in write_pair(tmp_path, 10_000):
+        assert len(load(path).rows) == 10_000
+
+
+def test_ten_thousand_benchmarks_of_seven_repetitions_are_read(tmp_path: Path) -> None:
+    about: Json = {"run_type": "iteration", "repetitions": 7, "threads": 1, "iterations": 1000}
+    rows = [
+        {"name": name, "run_name": name, "family_index": 1, "per_family_instance_index": number,
+         **about, "repetition_index": index, "real_time": 1.5, "cpu_time": 1.5, "time_unit": "ns",
+         "items_per_second": 1e9}
+        for number in range(10_000)
+        for name in (f"BM_Something<float>/size:{number}/threads:1/real_time",)
+        for index in range(7)
+    ]  # fmt: skip
+    path = tmp_path / "plain.json"
+    path.write_text(json.dumps({"context": {}, "benchmarks": rows}, indent=2))
+    assert len(load(path).rows) == 10_000
+
+
+def test_a_file_that_does_not_know_its_size_is_not_read_forever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = Path("/proc/self/status")
+    if not path.exists():
+        pytest.skip("no /proc here")
+    monkeypatch.setattr("warpgauge.files.json_file.SIZE_LIMIT_BYTES", 10)
+    assert "is larger than" in fault(path)
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    for path in (Path("/dev/zero"), tmp_path / "pipe.json"):
+        assert "is no regular file; give a result file" in fault(path)
+
+
+def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    assert "pipe.json: is no regular file" in fault(tmp_path)
+
+
+def test_a_folder_called_json_in_a_folder_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "sub.json").mkdir()
+    assert "sub.json: is no regular file" in fault(tmp_path)
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    assert "the folder holds no *.json file; give a file or another folder" in fault(tmp_path)
+
+
+def test_memory_that_runs_out_is_a_sentence_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhausted(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    path = write(tmp_path / "result.json", run([row("a/b")]))
+    monkeypatch.setattr("json.loads", exhausted)
+    assert "needs more memory than there is" in fault(path)
+
+
+def test_a_line_break_inside_a_message_is_read_as_old_versions_wrote_it(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    failed = '{"name": "a", "error_occurred": true, "error_message": "CUDA:\nout of memory"}'
+    path.write_text(f'{{"benchmarks": [{failed}]}}')
+    assert load(path).rows["a"].error == "CUDA:\nout of memory"
+
+
+def test_both_halves_of_a_character_are_one(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(GOOD.replace("a/b", "a/\\ud83d\\ude80"))
+    assert list(load(path).rows) == ["a/\N{ROCKET}"]
+
+
+@pytest.mark.parametrize(
+    "text", ["\\\\\\ud83d", "\\\\ud83d\\ude80", "\\ude80\\ud83d", "\\ud83d\\n\\ude80"]
+)
+def test_half_a_character_is_found_whatever_stands_around_it(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(GOOD.replace("a/b", text))
+    assert "holds half a character" in fault(path)
+
+
+def test_a_backslash_before_a_u_is_no_half_of_a_character(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(GOOD.replace("a/b", "\\\\ud83d"))
+    assert list(load(path).rows) == ["\\ud83d"]

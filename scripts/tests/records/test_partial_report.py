@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A report counts as far as it was written, wherever it breaks off; nothing else is one."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from warpgauge.records import partial_report
+
+CONTEXT = {"date": "2026-11-20", "caches": [{"type": "Data", "level": 1}], "gpu_name": "G"}
+NAMES = ["a/x", "a/y", "a/z"]
+
+
+def text() -> str:
+    """As Google Benchmark writes it, the braces where it has them."""
+    rows = [
+        "    " + json.dumps({"name": name, "label": 'a "{}" label'}, indent=6)[:-1] + "    }"
+        for name in NAMES
+    ]
+    context = json.dumps(CONTEXT, indent=4)[:-1]
+    joined = ",\n".join(rows)
+    return f'{{\n  "context": {context}  }},\n  "benchmarks": [\n{joined}\n  ]\n}}\n'
+
+
+def test_the_last_name_is_of_the_row_that_was_written_last(tmp_path: Path) -> None:
+    path, whole = tmp_path / "out.json", text()
+    assert partial_report.last_name(path) == ""
+    seen: list[str] = []
+    for length in range(len(whole) + 1):
+        path.write_text(whole[:length])
+        name = partial_report.last_name(path)
+        if not seen or seen[-1] != name:
+            seen.append(name)
+    assert seen == ["", *NAMES]
+
+
+def test_it_counts_as_far_as_it_goes_wherever_it_breaks_off(tmp_path: Path) -> None:
+    path, whole = tmp_path / "out.json", text()
+    seen: list[list[str] | None] = []
+    for length in range(len(whole) + 1):
+        path.write_text(whole[:length])
+        report, complete = partial_report.read(path)
+        assert complete == (length >= len(whole) - 1)  # the line's end is none of JSON's
+        names = [row["name"] for row in report["benchmarks"]] if report else None
+        if names is not None:
+            assert report["context"] == CONTEXT
+        if not seen or seen[-1] != names:
+            seen.append(names)
+    assert seen == [None, [], NAMES[:1], NAMES[:2], NAMES]
+
+
+def test_control_characters_and_bytes_that_are_no_text_lose_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    path.write_bytes(text().encode().replace(b"label", b"\x00\x1b\xff"))
+    report, complete = partial_report.read(path)
+    assert complete
+    assert report["benchmarks"][2]["\x00\x1b\ufffd"] == 'a "{}" \x00\x1b\ufffd'
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "",
+        "<html>",
+        "[" * 100_000,
+        "null",
+        '{"context": {}, "benchmarks": {}}',
+        '{"context": [], "benchmarks": []}',
+        '{"context": {}, "benchmarks": [{"name": ["a"]}]}',
+        '{"context": {}, "benchmarks": [7]}',
+        # What no run file can hold, for no reader takes it.
+        '{"context": {}, "benchmarks": [{"name": " "}]}',
+        '{"context": {}, "benchmarks": [{"name": "' + "x" * 5000 + '"}]}',
+        '{"context": {}, "benchmarks": [{"name": "a", "label": "\\ud83d"}]}',
+        '{"context": {"note": "' + "x" * 200_000 + '"}, "benchmarks": []}',
+    ],
+)
+def test_what_is_no_report_is_none(tmp_path: Path, written: str) -> None:
+    (tmp_path / "out.json").write_text(written)
+    assert partial_report.read(tmp_path / "out.json") == ({}, False)
+
+
+def test_a_character_of_two_halves_is_whole(tmp_path: Path) -> None:
+    (tmp_path / "out.json").write_text(r'{"context": {"a": "\ud83d\ude00"}, "benchmarks": []}')
+    report, complete = partial_report.read(tmp_path / "out.json")
+    assert (report["context"], complete) == ({"a": "\U0001f600"}, True)
+
+
+def test_what_is_no_file_or_too_large_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert partial_report.read(tmp_path) == ({}, False)
+    assert partial_report.read(tmp_path / "absent") == ({}, False)
+    os.mkfifo(tmp_path / "pipe")
+    assert partial_report.read(tmp_path / "pipe") == ({}, False)
+    path = tmp_path / "large.json"
+    path.write_text(text())
+    monkeypatch.setattr(partial_report, "_LARGEST", len(text()) - 1)
+    assert partial_report.read(path) == ({}, False)
+
+
+def test_a_counter_that_is_called_as_the_time_is_makes_an_error_and_no_time(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "out.json"
+    row = '"name": "a", "run_name": "a", "real_time": 2.0, "cpu_time": 1.0'
+    path.write_text(
+        f'{{"context": {{}}, "benchmarks": [{{{row}, "real_time": 9.0}}, {{{row}, "x": 1}}]}}'
+    )
+    report, complete = partial_report.read(path)
+    assert complete
+    twice, good = report["benchmarks"]
+    assert twice["real_time"] == 2.0
+    assert twice["error_occurred"]
+    assert twice["error_message"].startswith("its row has 'real_time' twice: give the counter")
+    assert "error_occurred" not in good

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison as GitHub workflow commands: one line each, ten of a kind, nothing smuggled in."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import example, given
+
+from comparisons import comparison, of_every_kind, verdict, with_text
+from hostile_text import HOSTILE
+from warpgauge.reports.annotations import render
+from warpgauge.verdict.comparison import Comparison, Outcome
+
+COMMAND = re.compile(r"::(error|warning|notice) ((?:[a-z]+=[^,:]*,?)+)::(.*)")
+
+
+def kinds(found: Comparison) -> list[str]:
+    return [line.split(" ")[0].strip(":") for line in render(found).splitlines()]
+
+
+def test_the_worst_comes_first_with_file_line_and_title() -> None:
+    first = render(of_every_kind()).splitlines()[0]
+    assert first.startswith(
+        "::error file=benchmarks/gemm.cu,line=31,title=REGRESSION%3A gemm/naive/n%3A64::+30.0 %25 "
+    )
+    assert first.endswith("likely cause: registers 40 → 72")
+
+
+def test_without_a_line_only_the_file_is_named_and_without_a_file_none() -> None:
+    slower = [verdict(f"{family}/x", Outcome.REGRESSION, 0.1) for family in ("gemm", "other")]
+    lines = render(comparison(slower)).splitlines()
+    assert lines[0].startswith("::error file=benchmarks/gemm.cu,title=")
+    assert lines[1].startswith("::error title=REGRESSION%3A other/x::")
+
+
+def test_each_outcome_has_its_kind_and_of_what_passes_only_the_accepted() -> None:
+    assert kinds(of_every_kind()) == ["error"] * 4 + ["warning"] * 2 + ["notice"] * 2
+    assert "title=accepted%3A launch/empty::" in render(of_every_kind()).splitlines()[-1]
+
+
+def test_ten_of_a_kind_are_shown_and_the_last_counts_the_others() -> None:
+    ten = [verdict(f"a/{i}", Outcome.REGRESSION, 0.01 * i) for i in range(1, 11)]
+    assert len(kinds(comparison(ten))) == 10
+    more = [*ten, verdict("a/b", Outcome.ERROR), verdict("a/c", Outcome.MISSING)]
+    lines = render(comparison(more)).splitlines()
+    assert len(lines) == 10
+    assert "REGRESSION%3A a/10::" in lines[0]
+    assert lines[-1] == "::error title=warpgauge::and 3 more: the log or another report lists them"
+
+
+def test_a_refusal_is_one_error() -> None:
+    rows = [verdict(f"a/{i}", Outcome.INVALID, reason="Other GPUs.") for i in range(20)]
+    text = render(comparison(rows, refusal="Other GPUs."))
+    assert text == "::error title=warpgauge::Not compared. Other GPUs.\n"
+
+
+@given(HOSTILE)
+@example("a,line=1::b\r\n::set-output name=x::y")
+@example("%0A::error::x")
+@example("##[add-mask]x")
+def test_foreign_text_adds_no_command_and_no_property(text: str) -> None:
+    written = render(with_text(text))
+    assert "##[" not in written
+    lines = written.split("\n")[:-1]
+    assert len(lines) == 6 + bool(text)  # a policy's reason
+    for line in lines:
+        match = COMMAND.fullmatch(line)
+        assert match is not None
+        assert re.fullmatch(r"(file=benchmarks/[\w-]+\.(cu|cpp),)?title=[^,:]*", match[2])
+        assert line.isprintable()

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of scripts/baseline limits, and that the project quotes it as it is printed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from baselines import Baselines
+from builders import row, run, scaled, write
+from warpgauge.baselines.store import record
+from warpgauge.commands import baseline
+from warpgauge.system.errors import ExitStatus, UserError
+
+ROOT = Path(__file__).parents[3]
+QUOTED = re.compile(r"`scripts/baseline (limits [^`]+)`[^\n]*\n\n((?:\|[^\n]*\n)+)")
+
+
+def _recorded(baselines: Baselines) -> None:
+    rows = [
+        row("memcpy/a", scaled(1.0), bytes_per_second=2e12, limit_fraction=0.974),
+        row("gemm/b", scaled(2.0), flops_per_second=5e13, limit_fraction=0.9),
+        row("sync/c", scaled(3.0)),
+    ]
+    path = write(baselines.root / "run.json", run(rows, boot_id="one"))
+    record(path, baselines.root / "baselines")
+
+
+def test_each_benchmark_has_its_time_its_rate_and_the_share_of_its_limit(
+    baselines: Baselines,
+) -> None:
+    _recorded(baselines)
+    assert baselines.command("limits", "nvidia-test") is ExitStatus.OK
+    head, rule, *lines = baselines.output().splitlines()
+    assert head == "| benchmark | time | rate | of its limit |"
+    assert rule == "| :-- | --: | --: | --: |"
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    told = {name: rest for name, _, *rest in cells}
+    assert told["`memcpy/a`"] == ["2000 GB/s", "97 %"]
+    assert told["`gemm/b`"] == ["50.00 TFLOP/s", "90 %"]
+    assert told["`sync/c`"] == ["", ""]
+
+
+def test_a_filter_leaves_some_and_one_that_leaves_none_says_so(baselines: Baselines) -> None:
+    _recorded(baselines)
+    assert baselines.command("limits", "--filter", "^gemm/") is ExitStatus.OK
+    assert len(baselines.output().splitlines()) == 3
+    with pytest.raises(UserError, match="no benchmark matches --filter"):
+        baselines.command("limits", "--filter", "^gem/")
+
+
+def test_the_projects_readmes_quote_what_the_command_prints(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = QUOTED.findall((ROOT / "benchmarks" / "README.md").read_text())
+    assert found
+    for command, table in found:
+        assert baseline.main(shlex.split(command), ROOT) is ExitStatus.OK
+        assert capsys.readouterr().out == table, command

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first line of every format, and what is said about how a change was found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from comparisons import comparison, of_every_kind, verdict
+from warpgauge.reports.headline import headline, how_found
+from warpgauge.reports.ranking import rank
+from warpgauge.verdict.comparison import Evidence, Outcome
+
+SLOWER = Outcome.REGRESSION
+
+
+def test_every_outcome_is_counted_and_the_worst_named() -> None:
+    assert str(headline(of_every_kind())) == (
+        "2 regressions, 1 improvement; 2 of 10 unchanged, 1 accepted, 1 inconclusive, "
+        "1 not comparable, 1 failed, 1 missing, 1 new. Worst: gemm/naive/n:64 (+30.0 %)."
+    )
+
+
+def test_a_refusal_is_said_instead_but_hides_no_regression() -> None:
+    assert str(headline(comparison([], refusal="Other GPUs."))) == "Not compared. Other GPUs."
+    found = headline(comparison([verdict("a", SLOWER, 0.1)], refusal="Other GPUs."))
+    assert str(found).startswith("1 regression")
+
+
+def test_what_fails_on_its_resources_is_called_no_slower_than_it_is() -> None:
+    gated = replace(verdict("a", SLOWER, 0.004), by_time=Outcome.PASS)
+    assert str(headline(comparison([gated]))).endswith("Worst: a (by its resources).")
+    found = comparison([replace(gated, name="b"), verdict("c", SLOWER, 0.002)])
+    assert str(headline(found)).endswith("Worst: c (+0.20 %).")
+    assert [one.name for one in sorted(found.verdicts, key=rank)] == ["c", "b"]
+
+
+def test_names_in_the_line_are_inert() -> None:
+    found = str(headline(comparison([verdict("a\x1b[2J\n", SLOWER, 0.1)])))
+    assert "a\\x1b[2J\\n (+10.0 %)" in found
+
+
+def test_how_changes_were_found_is_told_only_where_there_are_some() -> None:
+    paired = verdict("a", SLOWER, 0.1, evidence=Evidence.PAIRED)
+    screened = verdict("b", Outcome.IMPROVED, -0.1)
+    assert how_found(comparison([verdict("c", evidence=Evidence.PAIRED)])) == ""
+    assert how_found(comparison([paired])).startswith("Confirmed in alternating processes")
+    assert "not confirmed" in how_found(comparison([screened]))
+    assert how_found(comparison([paired, screened])) == (
+        "Of the changes 1 is confirmed in alternating processes of both builds on one GPU, "
+        "1 only found against the baseline."
+    )

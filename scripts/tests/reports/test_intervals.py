@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The picture of intervals: complete, the same each time, inert, and only where it is asked for."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+
+from builders import row, run, scaled, write
+from comparisons import comparison, of_every_kind, verdict, with_text
+from hostile_text import HOSTILE
+from warpgauge.commands.compare import main
+from warpgauge.commands.format_options import Formats
+from warpgauge.reports import intervals, json_input, json_output
+from warpgauge.system.errors import UserError
+from warpgauge.verdict.comparison import Comparison, Outcome
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def words(found: Comparison) -> list[str]:
+    """The lines of text in the SVG document."""
+    document = ElementTree.fromstring(intervals.svg(found))
+    return [one.text or "" for one in document.iter(f"{SVG}text")]
+
+
+def size(png: bytes) -> tuple[int, int]:
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+
+
+def test_what_changed_is_drawn_then_what_is_accepted_then_what_is_undecided() -> None:
+    shown = words(of_every_kind())
+    drawn = [one for one in shown if re.match(r"[a-z]+/[a-z]", one)]
+    assert drawn == [
+        "gemm/naive/n:64", "gemm/tiled/n:64", "gemm/cublas/n:64", "launch/empty",
+        "memcpy/h2d/bytes:4096",
+    ]  # fmt: skip
+    assert "+30.0 % (+29.9 … +30.1)" in shown
+    assert {"slower", "faster", "accepted", "undecided"} <= set(shown)
+    assert any(one.startswith("2 regressions, 1 improvement") for one in shown)
+
+
+def test_forty_rows_are_drawn_and_the_rest_is_counted() -> None:
+    many = comparison([verdict(f"a/b{n}", Outcome.REGRESSION, 0.01 * n) for n in range(1, 501)])
+    shown = words(many)
+    assert sum(one.startswith("a/b") for one in shown) == 40
+    assert "a/b500" in shown
+    assert any(one.endswith("460 more are not drawn") for one in shown)
+    width, height = size(intervals.png(many))
+    assert height < 1.6 * width
+
+
+@pytest.mark.parametrize(
+    "found",
+    [comparison([verdict("a")]), comparison([]), comparison([], refusal="Other GPUs.")],
+)
+def test_nothing_to_draw_is_a_picture_that_says_so(found: Comparison) -> None:
+    shown = words(found)
+    assert "There is no interval to draw." in shown
+    assert not any("No benchmark changed" in one for one in shown)
+    assert size(intervals.png(found))[0] > 500
+
+
+def test_the_same_comparison_is_the_same_bytes_whatever_a_user_has_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import matplotlib as mpl
+
+    drawn = intervals.svg(of_every_kind()), intervals.png(of_every_kind())
+    back = json_input.load(json_output.render(of_every_kind()))
+    monkeypatch.setitem(mpl.rcParams, "font.size", 30.0)
+    monkeypatch.setitem(mpl.rcParams, "savefig.transparent", True)
+    assert (intervals.svg(back), intervals.png(back)) == drawn
+    assert b"matplotlib" not in drawn[1].lower()
+
+
+def test_it_calls_nobody_and_runs_nothing() -> None:
+    document = intervals.svg(with_text("<script>alert(1)</script> javascript:x $\\frac{1}{2}$"))
+    names = {one.tag for one in ElementTree.fromstring(document).iter()}
+    known = "svg defs style g path use text clipPath rect".split()
+    assert names <= {f"{SVG}{tag}" for tag in known}
+    assert "<!DOCTYPE" not in document
+    without = re.sub(r'xmlns(:xlink)?="http://www\.w3\.org/[^"]*"', "", document)
+    assert "http" not in without
+    assert not re.search(r"\bon\w+=", re.sub(r">[^<]*<", "><", without))
+    assert set(re.findall(r'href="(.)', without)) <= {"#"}
+
+
+def test_a_dollar_is_a_dollar() -> None:
+    name = "a/$x^2$ and $y$"
+    assert name in words(comparison([verdict(name, Outcome.REGRESSION, 1.0)]))
+
+
+@given(HOSTILE)
+@example("\x00\x1b[31m\u202e")
+@example("\u05d0\u05d1 \u0628 \u4e2d\u6587 \U0001f600")
+@example("-->]]>&lt;<!--")
+@example("$\\")
+@settings(deadline=None, max_examples=10)
+def test_any_name_makes_a_picture(text: str) -> None:
+    ElementTree.fromstring(intervals.svg(with_text(text)))
+    assert size(intervals.png(with_text(text)))[1] > 100
+
+
+@pytest.mark.parametrize("ratio", [-1.0, 1e-12, 0.2, 3.0, 1e300])
+def test_any_size_has_its_place_on_the_axis_and_no_two_labels_lie_on_each_other(
+    ratio: float,
+) -> None:
+    one = verdict("a/b", Outcome.REGRESSION, ratio, minimum_effect=abs(ratio) / 7)
+    text = intervals.svg(comparison([one, verdict("a/c", Outcome.IMPROVED, -0.005)]))
+    labels = re.findall(r'text-anchor: middle" x="([\d.]+)"[^>]*>([+−]?[\d.]+) %<', text)
+    at = sorted(float(x) for x, _ in labels)
+    assert len(at) >= 2
+    assert min(right - left for left, right in pairwise(at)) > 25
+
+
+@pytest.mark.parametrize("ratio", [0.0007, 0.0225, 0.24, 0.9, 2.5, 3.83, 9.0, 40.0, 99.0])
+def test_no_label_of_the_axis_touches_the_next(ratio: float) -> None:
+    rows = [
+        verdict("a/slower", Outcome.REGRESSION, ratio),
+        verdict("a/faster", Outcome.IMPROVED, max(-ratio, -0.95)),
+    ]
+    for found in (comparison(rows), comparison(rows[:1]), comparison(rows[1:])):
+        text = intervals.svg(found)
+        labels = re.findall(r'text-anchor: middle" x="([\d.]+)"[^>]*>([+−]?[\d.]+ %)<', text)
+        ends = sorted(
+            (float(x) - 0.31 * 9.0 * len(label), float(x) + 0.31 * 9.0 * len(label))
+            for x, label in labels
+        )
+        assert len(ends) >= 3
+        assert min(right[0] - left[1] for left, right in pairwise(ends)) > 5.0
+
+
+def test_a_picture_goes_into_a_file_by_its_end_and_nowhere_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = write(tmp_path / "base.json", run([row("a/b")]))
+    cand = write(tmp_path / "cand.json", run([row("a/b", scaled(1.5))]))
+    svg, png = tmp_path / "x.svg", tmp_path / "x.png"
+    asked = [f"--format=intervals={svg}", f"--format=intervals={png}", "--format=markdown"]
+    for _ in range(2):  # the second time it replaces its own
+        assert main([str(base), str(cand), *asked]) == 1
+        assert capsys.readouterr().out.startswith("**1 regression")
+    assert "a/b" in svg.read_text()
+    assert size(png.read_bytes()) > (500, 100)
+    for file in ("", "=x.pdf", "=x", "=/dev/stdout", "=x.PNG.txt"):
+        with pytest.raises(UserError, match=r"a file only: name one that ends in \.svg or \.png"):
+            Formats.parse([f"intervals{file}"])
+    with pytest.raises(UserError, match="'intervals=' is not NAME"):
+        Formats.parse(["intervals="])
+
+
+def test_it_replaces_no_picture_of_another_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = write(tmp_path / "base.json", run([row("a/b")]))
+    file = tmp_path / "x.svg"
+    assert main([str(base), str(base), f"--svg={file}"]) == 0
+    before = file.read_bytes()
+    assert main([str(base), str(base), f"--format=intervals={file}"]) == 2
+    assert "it is there and is no picture of intervals" in capsys.readouterr().err
+    assert file.read_bytes() == before
+    other = tmp_path / "x.png"
+    other.write_bytes(b"\x89PNG\r\n\x1a\nsomebody's own")
+    assert main([str(base), str(base), f"--format=intervals={other}"]) == 2
+
+
+def test_matplotlib_is_imported_for_a_picture_only(tmp_path: Path) -> None:
+    base = write(tmp_path / "base.json", run([row("a/b")]))
+    code = (
+        "import sys; from warpgauge.commands.compare import main; "
+        f"main([{str(base)!r}, {str(base)!r}, '--format=markdown']); "
+        "sys.exit('matplotlib' in sys.modules)"
+    )
+    folder = Path(__file__).parents[2] / "src"
+    subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True)
+
+
+def test_without_matplotlib_the_environment_is_asked_for_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr(
+        "warpgauge.system.environment.ensure", lambda names: asked.append(list(names))
+    )
+    for one in ("markdown=x.md", "intervals=x.svg"):
+        Formats.parse([one.replace("=", f"={tmp_path}/")]).check(tmp_path / "baselines", ())
+    assert asked == [["matplotlib"]]

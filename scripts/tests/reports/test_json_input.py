@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison read back from its JSON is the one that was written, or one sentence."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Loader
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import simulation
+from builders import baseline, context, failed, google, google_row, row, run, scaled, write
+from comparisons import comparison, of_every_kind, record, with_text
+from hostile_text import HOSTILE
+from warpgauge.github.artifact import contradicts_itself
+from warpgauge.records.model import Record, Source
+from warpgauge.reports import json_input, json_output
+from warpgauge.reports.headline import headline
+from warpgauge.reports.markdown import report as markdown
+from warpgauge.reports.terminal import report as terminal
+from warpgauge.system.errors import UserError
+from warpgauge.verdict import policy
+from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.judge import judge
+
+Json = dict[str, Any]
+
+
+def assert_kept(found: Comparison) -> None:
+    """Nothing is lost on the way to JSON and back that any format for people shows."""
+    text = json_output.render(found)
+    back = json_input.load(text)
+    assert json_output.render(back) == text
+    assert markdown.render(back) == markdown.render(found)
+    assert terminal.plain(back) == terminal.plain(found)
+    assert str(headline(back)) == str(headline(found))
+    assert back.exit_status == found.exit_status
+    assert not any(contradicts_itself(one, found.alpha) for one in back.verdicts)
+
+
+@given(
+    st.sampled_from(sorted(simulation.NOISES)),
+    st.sampled_from(sorted(simulation.SETTINGS)),
+    st.lists(st.floats(-0.5, 0.5), min_size=1, max_size=12),
+    st.integers(0, 2**32 - 1),
+)
+@settings(deadline=None, max_examples=50)
+def test_simulated_suites_come_back(
+    noise: str, setting: str, changes: list[float], seed: int
+) -> None:
+    sides = simulation.suite(
+        np.random.default_rng(seed),
+        simulation.NOISES[noise],
+        simulation.SETTINGS[setting],
+        np.array(changes),
+    )
+    assert_kept(judge(*sides))
+
+
+def test_rows_of_every_kind_come_back_with_their_advice() -> None:
+    assert_kept(of_every_kind())
+    for outcome in Outcome:
+        kind = [one for one in of_every_kind().verdicts if one.outcome is outcome]
+        assert_kept(comparison(kind, notes=["a note"]))
+    assert_kept(comparison([], refusal="Other GPUs."))
+
+
+@given(HOSTILE)
+@example("\ud800")
+@example("##[add-mask]x\x1b[2J\u202e")
+@example("../../etc/passwd\0")
+@settings(deadline=None, max_examples=50)
+def test_foreign_text_comes_back(text: str) -> None:
+    assert_kept(with_text(text))
+    markdown.render(json_input.load(json_output.render(with_text(text)))).encode()
+
+
+NAMES = ["sync/a", "sync/b", "gemm/c", "gemm/d/n:1"]
+SIDE = st.lists(
+    st.tuples(
+        st.sampled_from(["measured", "failed", "skipped", "absent"]),
+        st.sampled_from([0.8, 1.0, 1.004, 1.3]),
+        st.booleans(),
+        st.integers(32, 34),
+    ),
+    min_size=len(NAMES),
+    max_size=len(NAMES),
+)
+
+
+def side(rows: list[tuple[str, float, bool, int]], **keys: str) -> Json:
+    made: list[dict[str, object]] = [row("always/there")]
+    for name, (state, factor, full, registers) in zip(NAMES, rows, strict=True):
+        counters = {"registers": registers, **({"full_suite": 1} if full else {})}
+        clock = {"host_clock": 1} if name.startswith("sync") else {}
+        if state == "measured":
+            made.append(row(name, scaled(factor), **counters, **clock))
+        elif state == "failed":
+            made.append({**failed(name), **counters, **clock})
+        elif state == "skipped":
+            made.append({"name": name, "real_time": 0, "skipped": True, "skip_message": "small",
+                         **clock})  # fmt: skip
+    return run(made, **keys)
+
+
+@given(SIDE, SIDE, st.booleans(), st.sampled_from(["", "full"]), st.booleans())
+@settings(deadline=None, max_examples=100)
+def test_what_failed_is_skipped_or_gone_comes_back(
+    loaded_once: Loader,
+    base: list[tuple[str, float, bool, int]],
+    cand: list[tuple[str, float, bool, int]],
+    paired: bool,
+    suite: str,
+    on_resources: bool,
+) -> None:
+    keys = {"pair_id": "p"} if paired else {}
+    records = [loaded_once(side(rows, suite=suite, **keys)) for rows in (base, cand)]
+    assert_kept(judge(records[0], records[1], Terms(fail_on_resources=on_resources)))
+
+
+@pytest.fixture(scope="module")
+def loaded_once(tmp_path_factory: pytest.TempPathFactory) -> Loader:
+    """As `loaded`, for the many examples of one test."""
+    from warpgauge.records.load import load
+
+    folder = tmp_path_factory.mktemp("loaded")
+
+    def write_and_load(document: object) -> Record:
+        return load(write(folder / "one.json", document))
+
+    return write_and_load
+
+
+def test_several_sessions_plain_files_and_accepted_changes_come_back(
+    loaded: Loader, tmp_path: Path
+) -> None:
+    plain = loaded(google([google_row("a/b", 1000.0)], library_version="1.8.0"))
+    assert_kept(judge(plain, plain))
+    several = {"s": context(), "t": context(boot_id="b", date="2026-11-21T10:00:00+00:00")}
+    recorded = loaded(baseline([row("a/b", process_medians={"s": [1.0], "t": [1.0]})], several))
+    slower = loaded(run([row("a/b", scaled(1.5), registers=72)], driver_version="590"))
+    assert_kept(judge(recorded, slower))
+    file = tmp_path / "policy.toml"
+    file.write_text(
+        '[[expected]]\npattern = "^a/"\nslower_by_at_most_percent = 60\n'
+        'reason = "known"\nexpires = 2030-01-01\n'
+    )
+    accepted = judge(recorded, slower, Terms(policy=policy.load(file), today=date(2026, 11, 22)))
+    assert accepted.verdicts[0].accepted
+    assert_kept(accepted)
+
+
+def test_a_baseline_compared_with_itself_comes_back() -> None:
+    assert_kept(replace(of_every_kind(), candidate=record(source=Source.BASELINE)))
+
+
+def test_the_commit_that_was_measured_in_turns_comes_back_and_nothing_else_in_its_place() -> None:
+    assert_kept(replace(of_every_kind(), beside="a" * 40))
+    document = json.loads(json_output.render(of_every_kind()))
+    assert document["beside"] == ""
+    for forged in ("main", "a" * 39, "A" * 40, "a" * 40 + "\n", "\n", "$(id)", None):
+        document["beside"] = forged
+        with pytest.raises(UserError, match="is no comparison"):
+            json_input.load(json.dumps(document))
+
+
+def test_files_below_the_working_directory_are_named_from_there_wherever_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, cand = (record(str(tmp_path / name / "run.json")) for name in ("base", "cand"))
+    found = replace(of_every_kind(), baseline=base, candidate=cand)
+    monkeypatch.chdir(tmp_path)
+    text, shown = json_output.render(found), markdown.render(found)
+    monkeypatch.chdir("/")
+    assert str(tmp_path) not in text + shown
+    assert markdown.render(json_input.load(text)) == shown
+
+
+def test_a_fault_is_one_sentence_that_says_where() -> None:
+    def refused(text: str) -> str:
+        with pytest.raises(UserError) as caught:
+            json_input.load(text)
+        sentence = str(caught.value)
+        assert sentence.startswith("comparison.json")
+        assert "\n" not in sentence
+        assert len(sentence) < 500
+        return sentence
+
+    good = json.loads(json_output.render(of_every_kind()))
+
+    def spoilt(spoil: Callable[[Json], object]) -> str:
+        document = copy.deepcopy(good)
+        spoil(document)
+        return json.dumps(document)
+
+    assert "is not JSON (line 1, column 1" in refused("?}")
+    assert "nested too deeply" in refused("[" * 100_000)
+    assert "too long to read" in refused("9" * 10_000)
+    assert "'a' twice" in refused('{"a": 1, "a": 2}')
+    assert "the whole: [] is not of type 'object'" in refused("[]")
+    assert "verdicts[0].outcome: 'x' is not one of" in refused(
+        spoilt(lambda one: one["verdicts"][0].update(outcome="x"))
+    )
+    assert "'extra' was unexpected" in refused(spoilt(lambda one: one.update(extra=1)))
+    assert "'alpha' is a required property" in refused(spoilt(lambda one: one.pop("alpha")))
+    again = spoilt(lambda one: one["verdicts"].append(one["verdicts"][0]))
+    assert "holds the verdict 'gemm/tiled/n:64' twice" in refused(again)
+    session = spoilt(lambda one: one["baseline"]["sessions"].append(one["baseline"]["sessions"][0]))
+    assert "holds the session 's' twice" in refused(session)
+    long = spoilt(lambda one: one.update(headline={"x" * 10_000: "\x1b[2J\n"}))
+    assert "headline" in refused(long)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 400])
+def test_a_number_that_no_time_can_be_is_refused(number: str) -> None:
+    text = json_output.render(of_every_kind()).replace('"p": 0.001', f'"p": {number}')
+    with pytest.raises(UserError, match=r"not finite in verdicts\[\d+\]\.p;"):
+        json_input.load(text)
+
+
+def test_what_the_file_derives_is_not_believed() -> None:
+    document = json.loads(json_output.render(of_every_kind()))
+    document.update(headline="0 regressions", exit_status=0)
+    document["counts"]["REGRESSION"] = 0
+    assert json_input.load(json.dumps(document)).exit_status == 1
+
+
+NUMBER = st.one_of(st.none(), st.floats(5e-324, 1e308), st.just(0.0))
+RATIO = st.one_of(st.floats(-1.0, 1e308), st.just(0.0))
+
+
+@given(st.lists(st.tuples(NUMBER, NUMBER, RATIO, RATIO, st.sampled_from(sorted(Outcome, key=str)),
+                          st.text(max_size=5)), max_size=5))  # fmt: skip
+@settings(deadline=None)
+def test_whatever_the_schema_allows_can_be_shown(forged: list[tuple[Any, ...]]) -> None:
+    document = json.loads(json_output.render(of_every_kind()))
+    template = document["verdicts"][0]
+    document["verdicts"] = [
+        {
+            **template,
+            "name": f"{name}{index}",
+            "outcome": outcome.value,
+            "baseline_seconds": one or None,
+            "candidate_seconds": other or None,
+            "minimum_effect": one,
+            "noise_floor": other,
+            "detectable": other,
+            "change": {"ratio": ratio, "low": low, "high": ratio},
+            "counters": {"limit_fraction": one, "registers": other, "source_line": ratio},
+            "baseline_counters": {"limit_fraction": other, "registers": one},
+        }
+        for index, (one, other, ratio, low, outcome, name) in enumerate(forged)
+    ]
+    found = json_input.load(json.dumps(document))
+    assert len(markdown.render(found)) <= markdown.LIMIT
+    terminal.plain(found)

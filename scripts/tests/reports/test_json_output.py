@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON of a comparison: complete, finite, and as its schema says."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Loader
+from hypothesis import example, given
+from jsonschema import Draft202012Validator
+
+from builders import baseline, context, failed, google, google_row, row, run, scaled
+from comparisons import comparison, of_every_kind, verdict, with_text
+from hostile_text import HOSTILE
+from warpgauge.reports import json_output
+from warpgauge.reports.json_output import render
+from warpgauge.verdict.comparison import Change, Comparison, Outcome
+from warpgauge.verdict.judge import judge
+
+SCHEMA = json.loads(
+    (Path(json_output.__file__).with_name("comparison.schema.json")).read_text("utf-8")
+)
+VALIDATOR = Draft202012Validator(SCHEMA)
+
+
+def read(found: Comparison) -> Any:  # noqa: ANN401
+    """The document, if the schema allows it."""
+    document = json.loads(render(found), parse_constant=lambda constant: pytest.fail(constant))
+    VALIDATOR.validate(document)
+    return document
+
+
+def test_the_schema_is_one_and_is_strict_and_explains_everything() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    objects = []
+
+    def visit(node: object) -> None:
+        if isinstance(node, dict):
+            if "properties" in node:
+                objects.append(node)
+            for value in node.values():
+                visit(value)
+        elif isinstance(node, list):
+            for value in node:
+                visit(value)
+
+    visit(SCHEMA)
+    assert len(objects) > 5
+    for one in objects:
+        assert one["additionalProperties"] is False
+        assert set(one["required"]) == set(one["properties"])
+        for told in one["properties"].values():
+            assert "description" in told or "$ref" in told
+
+
+def test_it_holds_every_verdict_with_its_numbers() -> None:
+    document = read(of_every_kind())
+    assert document["counts"]["REGRESSION"] == 2
+    assert document["exit_status"] == 1
+    naive = document["verdicts"][1]
+    assert naive["change"]["ratio"] == pytest.approx(0.3)
+    assert naive["baseline_seconds"] == 1e-5
+    assert naive["resources"][0] == {
+        "key": "registers", "words": "registers", "before": "40", "after": "72", "worse": True,
+    }  # fmt: skip
+    assert naive["counters"]["limit_fraction"] == 0.42
+    assert [one["outcome"] for one in document["verdicts"]] == [
+        one.outcome.value for one in of_every_kind().verdicts
+    ]
+
+
+def test_numbers_that_are_not_finite_are_null() -> None:
+    odd = replace(
+        verdict("a", Outcome.PASS, some=math.nan, other=math.inf),
+        change=Change(math.inf, -math.inf, math.nan),
+        p=math.nan,
+    )
+    found = read(comparison([odd]))["verdicts"][0]
+    assert found["change"] == {"ratio": None, "low": None, "high": None}
+    assert (found["p"], found["counters"]) == (None, {"some": None, "other": None})
+
+
+def test_what_the_rule_finds_is_valid(loaded: Loader) -> None:
+    base = loaded(run([row("a/b", registers=40), row("a/c"), row("gone/x")]))
+    cand = loaded(run([row("a/b", scaled(2), registers=72), failed("a/c"), row("new/x")]))
+    read(judge(base, cand))
+    other = loaded(run([row("a/b")], gpu_name="NVIDIA Other"))
+    assert read(judge(base, other))["refusal"].startswith("The candidate was measured on")
+    plain = loaded(google([google_row("a/b", 1000.0)]))
+    read(judge(plain, plain))
+    several = {"s": context(), "t": context(boot_id="b", date="2026-11-21T10:00:00+00:00")}
+    recorded = baseline([row("a/b", process_medians={"s": [1.0], "t": [1.0]})], several)
+    found = read(judge(loaded(recorded), base))
+    assert [one["key"] for one in found["baseline"]["sessions"]] == ["s", "t"]
+
+
+@given(HOSTILE)
+@example("\ud800")
+@example("##[add-mask]x\x1b[2J\u202e")
+def test_text_is_kept_and_does_nothing_to_a_terminal(text: str) -> None:
+    written = render(with_text(text))
+    assert written.isascii()
+    assert written.replace("\n", "").isprintable()
+    assert "##[" not in written
+    document = json.loads(written)
+    assert document["notes"] == [text]
+    assert document["verdicts"][0]["reason"] == text

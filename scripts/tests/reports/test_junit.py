@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison as JUnit XML: nothing unmeasured passes, and nothing foreign breaks the XML."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+
+from hypothesis import example, given
+
+from comparisons import comparison, of_every_kind, verdict, with_text
+from hostile_text import HOSTILE
+from warpgauge.reports.junit import render
+from warpgauge.verdict.comparison import Comparison, Outcome
+
+
+def parsed(found: Comparison) -> ElementTree.Element:
+    return ElementTree.fromstring(render(found))
+
+
+def test_a_family_is_a_suite_and_a_benchmark_a_case_with_its_time_in_seconds() -> None:
+    root = parsed(of_every_kind())
+    assert [suite.get("name") for suite in root] == ["gemm", "memcpy", "sync", "launch"]
+    case = root.find(".//testcase[@name='gemm/naive/n:64']")
+    assert case is not None
+    assert case.get("classname") == "gemm"
+    assert float(case.get("time", "")) == 1.3e-5
+
+
+def test_regressions_fail_and_what_was_not_measured_is_an_error() -> None:
+    root = parsed(of_every_kind())
+    failures = {one.get("type") for one in root.iter("failure")}
+    errors = {one.get("type") for one in root.iter("error")}
+    assert failures == {"REGRESSION"}
+    assert errors == {"ERROR", "MISSING", "INVALID", "INCONCLUSIVE"}
+    assert root.attrib == {
+        "name": "warpgauge", "tests": "11", "failures": "2", "errors": "4", "skipped": "0",
+    }  # fmt: skip
+
+
+def test_a_failure_says_what_and_why_as_attribute_and_as_text() -> None:
+    failure = parsed(of_every_kind()).find(".//testcase[@name='gemm/naive/n:64']/failure")
+    assert failure is not None
+    assert failure.get("message") == (
+        "+30.0 % (95 % interval +29.9 … +30.1), 10.00 µs → 13.00 µs; 42 % of the limit; "
+        "likely cause: registers 40 → 72"
+    )
+    assert failure.text == f"REGRESSION: {failure.get('message')}"
+
+
+def test_what_a_policy_accepts_passes_and_says_why() -> None:
+    case = parsed(of_every_kind()).find(".//testcase[@name='launch/empty']")
+    assert case is not None
+    (said,) = case
+    assert said.tag == "system-out"
+    assert (said.text or "").endswith("accepted: slower since the new driver")
+
+
+def test_a_refusal_is_an_error_even_where_no_benchmark_was_asked_for() -> None:
+    root = parsed(comparison([], refusal="Nothing in common."))
+    assert root.get("errors") == "1"
+    assert [one.get("message") for one in root.iter("error")] == [
+        "Not compared. Nothing in common."
+    ]
+
+
+@given(HOSTILE)
+@example("\x00\x0b\x1b\ufffe\ud800]]>&<a b='c'>")
+def test_foreign_text_is_text(text: str) -> None:
+    written = render(with_text(text))
+    root = ElementTree.fromstring(written)
+    assert written.isascii()
+    assert {one.tag for one in root.iter()} - {"system-out"} == {
+        "testsuites", "testsuite", "testcase", "failure", "error",
+    }  # fmt: skip
+    assert root.get("tests") == str(len(Outcome) + 1)
+    assert all(value.isprintable() for one in root.iter() for value in one.attrib.values())
+    assert all((one.text or "").strip("\n ").isprintable() for one in root.iter())
+
+
+def test_a_pass_has_nothing_to_tell() -> None:
+    root = parsed(comparison([verdict("a/b"), verdict("a/c", Outcome.NEW)]))
+    assert [len(case) for case in root.iter("testcase")] == [0, 0]

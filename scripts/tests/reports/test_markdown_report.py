@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison as Markdown: what comes first, folds, or is cut, and that names stay names."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given, settings
+
+from comparisons import comparison, of_every_kind, record, verdict, with_text
+from hostile_text import ALIVE, HOSTILE, RENDERER, TAG, outside_code
+from warpgauge.records.model import Clock
+from warpgauge.reports.advice import is_harmless
+from warpgauge.reports.markdown.report import LIMIT, MARK, render
+from warpgauge.reports.markdown.text import prose
+from warpgauge.verdict.comparison import Comparison, ContextDifference, Evidence, Outcome
+
+
+def table_sizes(rendered: str) -> list[set[int]]:
+    """For each table how many cells its rows have."""
+    tables = re.findall(r"<table>.*?</table>", rendered, flags=re.DOTALL)
+    return [
+        {len(re.findall(r"<t[hd]\b", row)) for row in table.split("<tr")[1:]} for table in tables
+    ]
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    """With spaces that may break in place of those that may not."""
+    return rendered(of_every_kind())
+
+
+def rendered(found: Comparison) -> str:
+    return render(found).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def structure(rendered: str) -> list[str]:
+    """Its tags, but those of foreign text: code, which may break."""
+    return [tag for tag in TAG.findall(rendered) if tag not in ("code", "wbr")]
+
+
+def position(text: str, *words: str) -> list[int]:
+    return [text.index(word) for word in words]
+
+
+def test_the_verdict_is_the_first_line_with_how_it_was_found(text: str) -> None:
+    first = text.splitlines()[0]
+    assert first.startswith("**2 regressions, 1 improvement; 2 of 10 unchanged")
+    assert "Worst: `gemm/naive/n:64` (+30.0 %). Found against the baseline" in first
+    paired = verdict("a", Outcome.REGRESSION, 0.1, evidence=Evidence.PAIRED)
+    assert "Confirmed in alternating" in render(comparison([paired])).splitlines()[0]
+    assert first.endswith(" On NVIDIA Test.")
+
+
+def test_what_is_slower_comes_first_then_what_was_not_measured_then_the_rest(text: str) -> None:
+    rows = text.split("\n\n", 1)[1]
+    order = position(
+        rows, "**Regressions**", "`gemm/naive", "`gemm/tiled", "```text", "**Undecided, or not",
+        "`memcpy/h2d", "`memcpy/d2h", "`sync/idle", "`sync/gone", "**Improvements**",
+        "`gemm/cublas", "`launch/empty", "`sync/new", "- The host was", "`launch/one",
+        "`driver_version`", "A change counts when", "scripts/bench --filter '^gemm/naive/n:64$'",
+    )  # fmt: skip
+    assert order == sorted(order)
+
+
+def test_a_changed_row_says_how_much_how_sure_and_why(text: str) -> None:
+    assert (
+        "| `gemm/naive/n:64` | +30.0 % (+29.9 … +30.1) | screened only, p = 0.001 "
+        "| registers 40 → 72 | 10.00 µs → 13.00 µs | 42 % |"
+    ) in text
+    found = replace(
+        verdict("a", Outcome.REGRESSION, 0.1, evidence=Evidence.PAIRED, limit_fraction=0.5,
+                registers=40.0, kernels=2.0),
+        processes=(14, 14), p=1e-5,
+        baseline_counters={"limit_fraction": 0.55, "registers": 40.0, "kernels": 2.0},
+    )  # fmt: skip
+    assert (
+        "| confirmed in turns, 14 rounds, p < 0.001 | none seen: registers, kernels unchanged "
+        "| 10.00 µs → 11.00 µs | 55 % → 50 % |"
+    ) in rendered(comparison([found]))
+
+
+def test_how_it_was_measured_is_one_line_below_what_changed_and_no_note() -> None:
+    told = "Measured in turns with commit abc: 7 rounds."
+    slower = verdict("a", Outcome.REGRESSION, 0.1)
+    text = render(comparison([slower, verdict("b", Outcome.ERROR)], notes=["one", told]))
+    assert position(text, "**Regressions**", f"**How it was measured:** {told}\n", "**Undecided")
+    assert text.count(told) == 1
+    assert "- one\n" in text
+
+
+def test_each_changed_row_is_drawn_below_the_table_and_the_worst_dozen_of_many() -> None:
+    slower = [verdict(f"a/{n}", Outcome.REGRESSION, 0.01 * n) for n in range(1, 15)]
+    text = rendered(comparison(slower))
+    plot = text[text.index("```text") : text.index("● change")].splitlines()
+    assert len(plot) == 2 + 12 + 1
+    assert plot[2].startswith("+14.0 % ")
+    assert plot[2].endswith(" a/14")
+    assert "●" in plot[2]
+    assert plot[-1] == "… and 2 more"
+    assert len({line.index("│") for line in plot[2:-1]}) == 1
+    assert max(map(len, plot)) <= 60
+    assert "```text" not in rendered(comparison([verdict("a")]))
+
+
+def test_what_belongs_together_stays_on_one_line() -> None:
+    assert "| +30.0\N{NO-BREAK SPACE}% (+29.9\N{NO-BREAK SPACE}…" in render(of_every_kind())
+
+
+def test_a_column_without_anything_in_it_is_left_out(text: str) -> None:
+    assert "| likely cause |" in text
+    bare = rendered(
+        comparison([verdict("a", Outcome.REGRESSION, 0.1), verdict("b/c"), verdict("b/d")])
+    )
+    assert "likely cause" not in bare
+    assert "of limit" not in bare
+
+
+def test_a_regression_that_is_none_of_time_says_why() -> None:
+    gated = verdict("a", Outcome.REGRESSION, 0.0, reason="fails on its resources")
+    assert "| fails on its resources |" in rendered(comparison([gated]))
+
+
+def test_many_notes_fold_and_few_do_not() -> None:
+    assert "\n- one\n- two\n" in render(comparison([], notes=["one", "two"]))
+    many = render(comparison([], notes=list("abcdef")))
+    assert "<summary>6 notes</summary>\n\n- a" in many
+
+
+def test_the_hosts_controls_are_not_benchmarks() -> None:
+    host = [verdict(f"host/{n}", clock=Clock.HOST, ratio=0.1, host_clock=1.0) for n in "ab"]
+    text = rendered(comparison([verdict("a/b"), verdict("a/c"), *host]))
+    assert text.startswith("**0 regressions, 0 improvements; 2 of 2 unchanged.**")
+    assert "<summary><code>host</code> · 2 controls, not judged (+10.0 %)</summary>" in text
+
+
+def test_many_families_of_one_benchmark_are_one_fold() -> None:
+    text = render(comparison([verdict(name) for name in ("a", "b", "c", "d/1", "d/2")]))
+    assert "<summary>3 families of one benchmark · 3 unchanged (0.00 %)</summary>" in text
+    assert "<summary><code>d</code> · 2 unchanged" in text
+    assert text.count("<summary>") == 3
+
+
+def test_what_the_first_lines_of_the_sides_say_is_no_difference() -> None:
+    base, cand = record("a", commit="a" * 40), record("b", commit="b" * 40)
+    one = ContextDifference("commit", "a" * 40, "b" * 40)
+    text = render(comparison([verdict("x/y")], differences=[one], base=base, cand=cand))
+    assert "<summary>What was compared, and when a change counts</summary>" in text
+    assert text.count("aaaaaaaaaa") == 1
+
+
+def test_unmeasured_and_accepted_rows_tell_why(text: str) -> None:
+    assert "| `sync/idle` | ERROR | wrong result |" in text
+    assert "| slower since the new driver |" in text
+
+
+def test_the_unchanged_fold_by_family_with_their_numbers(text: str) -> None:
+    assert "<summary><code>launch</code> · 2 unchanged (−0.20 … +0.10 %)</summary>" in text
+    assert "| `launch/two` | −0.20 % (−0.30 … −0.10) | 10.00 µs → 9.980 µs |" in text
+    assert text.count("<details>") == text.count("</details>") == 3
+
+
+def test_a_refused_comparison_is_its_sentence_and_no_table_of_it() -> None:
+    reason = "The candidate was measured on X."
+    refused = [verdict(f"a/{i}", Outcome.INVALID, reason=reason) for i in range(50)]
+    text = render(comparison(refused, refusal=reason))
+    assert text.startswith(f"**Not compared.** {reason}\n")
+    assert "INVALID" not in text
+
+
+def test_a_program_finds_its_comment_by_the_last_line(text: str) -> None:
+    assert text.endswith(MARK)
+
+
+def many(outcomes: dict[Outcome, int]) -> Comparison:
+    return comparison(
+        [
+            verdict(
+                f"family{i % 40}/{outcome.value}/a_name_as_long_as_they_are/n:{i}", outcome, 0.1
+            )
+            for outcome, count in outcomes.items()
+            for i in range(count)
+        ]
+    )
+
+
+@pytest.mark.timed
+def test_ten_thousand_rows_take_half_a_second_and_stay_within_the_limit() -> None:
+    big = many({Outcome.PASS: 9900, Outcome.REGRESSION: 50, Outcome.ERROR: 50})
+    start = time.perf_counter()
+    text = render(big)
+    assert time.perf_counter() - start < 0.5
+    assert LIMIT * 0.9 < len(text) <= LIMIT
+    assert text.count("\n| `family") > 100
+    tables = re.findall(r"^\| `family\d+/REGRESSION/", text, flags=re.MULTILINE)
+    assert len(tables) == 50
+    shown = text.count("/PASS/")
+    assert (
+        f"Left out, to stay within 60,000 characters: {9900 - shown:,} unchanged benchmarks."
+        in text
+    )
+    assert "--format json=FILE" in text
+
+
+def test_what_is_least_important_is_cut_first_and_everything_cut_is_counted() -> None:
+    text = render(many({Outcome.REGRESSION: 2000, Outcome.MISSING: 30, Outcome.PASS: 2}))
+    assert len(text) <= LIMIT
+    shown = text.count("\n| `family")
+    assert 0 < shown < 2000
+    assert (
+        f"{2000 - shown:,} regressions, 30 benchmarks not measured, "
+        "1 difference of the environment, 2 unchanged benchmarks."
+    ) in text
+    assert "scripts/bench --filter" in text
+
+
+def test_a_cut_text_still_has_whole_tables_and_closed_folds() -> None:
+    text = render(many({Outcome.PASS: 5000}))
+    assert text.count("<details>") == text.count("</details>")
+    assert all(len(sizes) == 1 for sizes in table_sizes(RENDERER.render(text)))
+
+
+@given(HOSTILE.filter(prose))
+@example("b")
+@example("a|b\n|c`\n\n# x")
+@example("</details><img src=x onerror=alert(1)>")
+@example("@user #123 GH-1 https://example.org www.example.org [a](b) ![c](d) ::error::")
+@example("\x1b[31m\u202e]]>-->")
+@example("$`x`$ \\| `` ` ``")
+@settings(deadline=None)
+def test_foreign_text_changes_nothing_of_the_structure(text: str) -> None:
+    rendered = RENDERER.render(render(with_text(text)))
+    # A name that a shell takes for more than a name is in no policy that might be pasted.
+    plain = RENDERER.render(render(with_text("x" if is_harmless(f"{text}/a/{text}") else "x y")))
+    assert structure(rendered) == structure(plain)
+    assert table_sizes(rendered) == table_sizes(plain)
+    assert all(len(sizes) == 1 for sizes in table_sizes(rendered))
+    assert not ALIVE.search(outside_code(rendered.replace(MARK.strip(), "")))

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Foreign text in Markdown: read, and nothing else."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from hostile_text import ALIVE, HOSTILE, RENDERER, TAG, outside_code
+from warpgauge.reports.markdown.text import breakable, code, prose, summary, table_head, table_row
+from warpgauge.system.text import inert
+
+
+@given(HOSTILE)
+@example("a\\|b`")
+@example("` `")
+@example(" ")
+@example("``|``")
+def test_code_shows_exactly_the_inert_text(text: str) -> None:
+    shown = RENDERER.renderInline(f"before {code(text)} after")
+    if text:
+        assert shown == f"before <code>{html.escape(inert(text))}</code> after".replace(
+            "&#x27;", "'"
+        )
+
+
+@given(HOSTILE)
+@example("@user and #123, GH-1; https://x.org www.x.org <b>")
+@example("1. one")
+@example("- one")
+@example("===")
+@example("fixed in deadbeef1, :smile:, $x$, ABC-12")
+@example("a&#64;b")
+@example("x.GH-1 and a,www.a.b, deadbeef1.x")
+def test_prose_is_words_and_code_and_nothing_else(text: str) -> None:
+    for document in (prose(text), f"- {prose(text)}", f"x\n{prose(text)}"):
+        rendered = RENDERER.render(document)
+        assert set(TAG.findall(rendered)) <= {"p", "code", "wbr", "ul", "li"}
+        assert rendered.count("<li>") == document.startswith("- ")
+        assert not ALIVE.search(outside_code(rendered))
+
+
+def test_prose_leaves_a_sentence_as_it_is() -> None:
+    words = "The host may have moved by 5.1 % (its noise, up to +7.2 %): too noisy."
+    assert prose(words) == words
+    assert prose("moved (host/copy) by 3 %") == "moved `(host/copy)` by 3 %"
+    assert prose("at commit 0123456789, then /a/b.") == "at commit `0123456789`, then `/a/b`."
+
+
+@given(HOSTILE)
+@example("elementwise/convert_vec4/f32_to_bf16/n:16777216")
+@example("a" * 50)
+def test_a_long_name_breaks_behind_its_slashes_and_is_whole_without_the_breaks(text: str) -> None:
+    shown = RENDERER.renderInline(f"a {breakable(text)} b")
+    pieces = re.findall(r"<code>(.*?)</code>", shown, flags=re.DOTALL)
+    assert html.unescape("".join(pieces)) == inert(text)
+    assert set(TAG.findall(shown)) <= {"code", "wbr"}
+    assert shown.count("<wbr>") == max(len(pieces) - 1, 0)
+
+
+def test_a_name_of_a_usual_length_is_one_piece_and_a_longer_one_is_not() -> None:
+    assert breakable("sync/stream_idle") == "`sync/stream_idle`"
+    assert breakable("gemm/cublas/f32/n:1024") == "`gemm/cublas/`<wbr>`f32/n:1024`"
+
+
+@given(st.lists(HOSTILE, min_size=3, max_size=3))
+@example(["a|b", "\\|", "`|"])
+def test_a_row_has_its_cells_whatever_is_in_them(texts: list[str]) -> None:
+    cells = [code(texts[0]), prose(texts[1]), code(texts[2])]
+    rendered = RENDERER.render(table_head(("a", "b", "c")) + table_row(cells))
+    assert rendered.count("<td") == 3
+    assert rendered.count("<tr>") == 2
+    assert set(TAG.findall(rendered)) <= set("table thead tbody tr th td code wbr".split())
+    assert not ALIVE.search(outside_code(rendered))
+
+
+@given(HOSTILE)
+@example("</summary><script>")
+@example("\n\n# title")
+def test_a_summary_is_one_line_of_html_without_foreign_tags(text: str) -> None:
+    line = summary(text, " · 3 unchanged")
+    assert line.isprintable()
+    assert set(TAG.findall(line)) <= {"summary", "code"}
+    assert not ALIVE.search(outside_code(line))
+
+
+@pytest.mark.parametrize("make", [code, prose])
+def test_a_long_text_is_cut(make: object) -> None:
+    assert callable(make)
+    assert len(make("x" * 100_000)) < 700

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of another project's programs names no file, policy or baseline of this one's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from comparisons import comparison, record, verdict
+from warpgauge.reports import sarif
+from warpgauge.reports.annotations import render
+from warpgauge.reports.markdown import report
+from warpgauge.verdict.comparison import IN_TURNS, Comparison, Evidence, Outcome
+
+TOLD = f"{IN_TURNS}, the programs in old and those in new: 7 rounds."
+
+
+def measured(
+    programs: Sequence[str] = ("old", "new"), outcome: Outcome = Outcome.REGRESSION
+) -> Comparison:
+    """A family that this project has, too, at a line that is none of its file's."""
+    one = verdict("gemm/a", outcome, 0.3, evidence=Evidence.PAIRED, source_line=7.0)
+    base, cand = (record(f"{one}.json", pair_id="p", programs=one) for one in programs)
+    return comparison([one], notes=["else", TOLD], base=base, cand=cand)
+
+
+def test_the_policy_is_the_one_that_the_command_names() -> None:
+    text = report.render(measured())
+    assert "for a time, the file that --policy names says so, in this pull request" in text
+    assert "baselines/" not in text
+    assert "scripts/beside old new --filter" in text
+
+
+def test_how_they_were_measured_is_told_below_what_changed_and_is_no_note() -> None:
+    text = report.render(measured())
+    assert "**How it was measured:** Measured in turns, the programs in " in text
+    assert text.count("Measured in turns") == 1
+    assert "- else\n" in text
+
+
+def test_no_annotation_stands_at_a_file_of_this_project() -> None:
+    line = render(measured()).splitlines()[0]
+    assert line.startswith("::error title=REGRESSION%3A gemm/a::")
+    ours = comparison(measured().verdicts)
+    assert "file=benchmarks/gemm.cu,line=7," in render(ours)
+
+
+def test_no_result_of_code_scanning_stands_at_a_file_of_this_project() -> None:
+    for outcome in (Outcome.REGRESSION, Outcome.MISSING):
+        [run] = json.loads(sarif.render(measured(outcome=outcome)))["runs"]
+        assert run["results"][0]["locations"] == [
+            {"logicalLocations": [{"fullyQualifiedName": "gemm/a", "kind": "function"}]}
+        ]

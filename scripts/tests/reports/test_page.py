@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The comment in a real browser: what a reader sees at once, and that nothing in it is alive."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Loader
+
+from builders import failed, noisy, row, run, scaled, write
+from comparisons import comparison, of_every_kind, verdict, with_text
+from github_page import CHROMIUM, HEIGHT, WIDTH, measured, page
+from hostile_text import ALIVE
+from warpgauge.commands.compare import main
+from warpgauge.reports import intervals, json_input, json_output
+from warpgauge.reports.markdown.report import render
+from warpgauge.verdict.comparison import (
+    Comparison,
+    ContextDifference,
+    Evidence,
+    Outcome,
+    ResourceChange,
+)
+from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.judge import judge
+
+ROOT = Path(__file__).parents[3]
+
+# The names that our own benchmarks have, and the longest of them.
+USUAL = sorted(
+    {
+        one["name"]
+        for file in (ROOT / "baselines").glob("*/*.json")
+        for one in json.loads(file.read_text(encoding="utf-8"))["benchmarks"]
+    }
+)
+LONG = sorted(USUAL, key=len)[-12:]
+
+# What our Markdown makes; anything else would be somebody else's.
+OURS = set("p strong code pre table thead tbody tr th td details summary ul li wbr".split())
+
+needs_browser = pytest.mark.skipif(
+    CHROMIUM is None, reason="Chromium is not installed (Debian's package chromium)"
+)
+
+
+def looked_at(found: Comparison) -> Any:  # noqa: ANN401
+    """The page of a comparison that came as JSON, as a comment's does; what is always so holds."""
+    markdown = render(json_input.load(json_output.render(found)))
+    seen = measured(markdown)
+    assert seen["window"][0] == WIDTH
+    assert set(seen["elements"]) <= OURS
+    assert set(seen["attributes"]) <= {"align"}
+    for rows in seen["tables"]:
+        assert len(set(rows)) == 1
+    assert seen["folds"] == markdown.count("<details>")
+    assert not ALIVE.search(
+        seen["loose"].replace("p\N{NO-BREAK SPACE}<\N{NO-BREAK SPACE}0.001", "")
+    )
+    return seen
+
+
+def row_of(seen: Any, name: str) -> Any:  # noqa: ANN401
+    """The first row of a table that begins with this name."""
+    return next(one for one in seen["rows"] if re.sub(r"\s", "", one["text"]).startswith(name))
+
+
+def assert_at_a_glance(seen: Any, name: str, *words: str) -> None:  # noqa: ANN401
+    """The row is on the first screen, unfolded, and says so much of what it has to."""
+    found = row_of(seen, name)
+    assert found["seen"]
+    assert found["left"] >= 0
+    assert found["right"] <= WIDTH
+    assert found["top"] >= 0
+    assert found["bottom"] <= HEIGHT
+    told = " ".join(found["text"].split())
+    assert [one for one in words if one not in told] == []
+
+
+def confirmed(name: str, ratio: float, **more: Any) -> Any:  # noqa: ANN401
+    outcome = Outcome.REGRESSION if ratio > 0 else Outcome.IMPROVED
+    one = verdict(name, outcome, ratio, evidence=Evidence.PAIRED, limit_fraction=0.5,
+                  registers=40.0, blocks_per_sm=3.0, kernels=1.0, **more)  # fmt: skip
+    return replace(one, p=1e-5, baseline_counters={**one.counters, "limit_fraction": 0.6})
+
+
+def unchanged(names: Sequence[str]) -> list[Any]:
+    return [verdict(name, ratio=0.001, limit_fraction=0.9) for name in names]
+
+
+@needs_browser
+def test_a_regression_says_at_a_glance_what_how_much_how_sure_and_why() -> None:
+    spills = ResourceChange("local_bytes", "local bytes (spills)", "0", "96", worse=True)
+    slower = [confirmed("gemm/own/f32/n:1024", 0.05),
+              confirmed("gemm/own/f32/n:512", 0.3, resources=[spills])]  # fmt: skip
+    seen = looked_at(comparison([*slower, *unchanged(USUAL)]))
+    assert_at_a_glance(
+        seen, "gemm/own/f32/n:512", "+30.0 % (+29.9 … +30.1)", "confirmed in turns, 7 rounds",
+        "p < 0.001", "local bytes (spills) 0 → 96", "10.00 µs → 13.00 µs", "60 % → 50 %",
+    )  # fmt: skip
+    assert_at_a_glance(
+        seen, "gemm/own/f32/n:1024", "none seen: registers, occupancy, kernels unchanged"
+    )
+    assert seen["wide"] == []
+    assert not row_of(seen, "launch/")["seen"]  # what has not changed is folded
+
+
+@needs_browser
+def test_a_regression_of_a_baseline_alone_names_the_environment() -> None:
+    driver = ContextDifference("driver_version", "575.57.08", "580.65.06")
+    slower = verdict(LONG[-1], Outcome.REGRESSION, 0.2, kernels=1.0)
+    seen = looked_at(comparison([slower], differences=[driver]))
+    assert_at_a_glance(seen, LONG[-1], "screened only", "perhaps driver 575.57.08 → 580.65.06")
+    assert seen["wide"] == []
+
+
+@needs_browser
+def test_what_is_measured_by_the_rule_itself_looks_so(loaded: Loader) -> None:
+    base = [row(name, registers=40, limit_fraction=0.5) for name in LONG]
+    cand = [row(LONG[0], scaled(1.08), registers=40, limit_fraction=0.46),
+            row(LONG[1], scaled(0.9), registers=32, limit_fraction=0.55),
+            row(LONG[2], noisy(1, 0.2)), failed(LONG[3]), *base[5:]]  # fmt: skip
+    seen = looked_at(judge(loaded(run(base)), loaded(run(cand)), Terms()))
+    assert_at_a_glance(seen, LONG[0], "+8.0 %", "screened only", "none seen: registers unchanged")
+    assert_at_a_glance(seen, LONG[2], "INCONCLUSIVE", "too noisy")
+    assert_at_a_glance(seen, LONG[3], "ERROR", "out of device memory")
+    assert_at_a_glance(seen, LONG[4], "MISSING")
+    assert row_of(seen, LONG[1])["seen"]
+    assert seen["wide"] == []
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("found", "name", "words"),
+    [
+        (comparison([confirmed("gemm/a", -0.2), *unchanged(USUAL)]), "gemm/a",
+         ["−20.0 %", "confirmed in turns"]),
+        (comparison([verdict("sync/a", Outcome.INCONCLUSIVE, 0.1, reason="too noisy"),
+                     *unchanged(USUAL)]), "sync/a", ["INCONCLUSIVE", "too noisy", "+10.0 %"]),
+        (comparison([verdict("sync/a", Outcome.ERROR, reason="wrong result"), *unchanged(USUAL)]),
+         "sync/a", ["ERROR", "wrong result"]),
+        (comparison([verdict("sync/a", ratio=0.1, accepted="known, until 2027-01-31"),
+                     *unchanged(USUAL)]), "sync/a", ["+10.0 %", "known, until 2027-01-31"]),
+    ],
+    ids=["improvement", "inconclusive", "errored", "accepted"],
+)  # fmt: skip
+def test_whatever_is_not_a_pass_is_on_the_first_screen(
+    found: Comparison, name: str, words: list[str]
+) -> None:
+    seen = looked_at(found)
+    assert_at_a_glance(seen, name, *words)
+    assert seen["wide"] == []
+
+
+@needs_browser
+def test_every_kind_of_row_at_once_fits_in_the_width() -> None:
+    seen = looked_at(of_every_kind())
+    assert seen["wide"] == []
+    assert_at_a_glance(seen, "gemm/naive/n:64", "registers 40 → 72")
+    assert_at_a_glance(seen, "sync/gone", "MISSING")
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[a](http://b.org) ![c](http://d.org/e.png) **f** ~~g~~ _h_ # i",
+        "<script>alert(1)</script><img src=x onerror=alert(1)><style>*{display:none}</style>",
+        "</code></td></table></details><h1 onclick=alert(1)>x</h1><!-- ",
+        "@maintainer @org/team #123 GH-1 deadbeef1234567 www.example.org :tada:",
+        "a|b|c\n\n| d | e |\n|---|---|\n```\n~~~",
+        "\u202egnp.exe\u2066 \u05d0\u05d1\u05d2 \u0628\u0629",
+        "`` ` ``` $x$ $$y$$ \\(z\\) <wbr> &lt;b&gt; &#60;i&#62;",
+        "javascript:alert(1) data:text/html,<b>x</b>",
+    ],
+    ids=["markdown", "html", "closing", "mentions", "tables", "direction", "code", "addresses"],
+)
+def test_a_hostile_name_is_read_and_does_nothing(text: str) -> None:
+    """`looked_at` holds the rest."""
+    seen = looked_at(with_text(text))
+    plain = measured(render(with_text("x y")))
+    assert seen["tables"] == plain["tables"]
+    assert seen["folds"] == plain["folds"]
+
+
+@needs_browser
+def test_the_worst_of_five_hundred_changed_rows_is_the_first_and_all_tables_are_whole() -> None:
+    rows = [verdict(f"family{n % 9}/a/n:{n}", Outcome.REGRESSION, 0.002 * n) for n in range(1, 501)]
+    seen = looked_at(comparison([*rows, *unchanged(USUAL)]))
+    assert_at_a_glance(seen, "family5/a/n:500", "+100 %")
+    assert "family5/a/n:500" in seen["rows"][0]["text"]
+    assert seen["wide"] == []
+
+
+@needs_browser
+def test_a_single_change_among_five_hundred_rows_leaves_the_page_short() -> None:
+    rest = unchanged([f"family{n % 9}/a/n:{n}" for n in range(500)])
+    seen = looked_at(comparison([confirmed("gemm/a", 0.05), *rest]))
+    assert_at_a_glance(seen, "gemm/a", "+5.0 %")
+    assert seen["bottom"] < HEIGHT
+
+
+def test_the_page_lets_through_what_github_does_and_nothing_else() -> None:
+    shown = page("a <script>a</script><b onclick=x>c</b> <a href='javascript:d'>e</a> **f**\n\n"
+                 "<details><summary>g</summary>\n\n`h`\n\n</details>")  # fmt: skip
+    main = shown[shown.index("<main>") : shown.index("</main>")]
+    assert "<script" not in main
+    assert "onclick" not in main
+    assert "javascript" not in main
+    assert "<strong>f</strong>" in main
+    assert "<summary>g</summary>" in main
+
+
+EXAMPLES = ROOT / ".github" / "examples"
+NAMES = ("improvement", "inconclusive", "regression")
+
+
+def assert_is_example(file: Path) -> None:
+    """That what lies beside a comparison is what the command in the README makes of it."""
+    found = json_input.load(file.read_text(encoding="utf-8"))
+    assert file.with_suffix(".md").read_text(encoding="utf-8") == render(found), file
+    assert file.with_suffix(".svg").read_text(encoding="utf-8") == intervals.svg(found), file
+
+
+def first_part(markdown: str) -> str:
+    """What a reader sees of a comment without unfolding anything: verdict, table, plot, notes."""
+    return markdown.split("\n\n<details>")[0]
+
+
+def test_the_three_examples_are_made_from_their_comparisons_and_shown_in_the_readme() -> None:
+    files = {file.name for file in EXAMPLES.iterdir()}
+    assert files == {f"{name}.{end}" for name in NAMES for end in ("json", "md", "svg")}
+    readme = (ROOT / ".github" / "README.md").read_text(encoding="utf-8")
+    for name in NAMES:
+        file = EXAMPLES / f"{name}.json"
+        assert_is_example(file)
+        assert first_part(file.with_suffix(".md").read_text(encoding="utf-8")) in readme, name
+
+
+@needs_browser
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_reads_at_a_glance(name: str) -> None:
+    seen = measured((EXAMPLES / f"{name}.md").read_text(encoding="utf-8"))
+    assert seen["rows"][0]["seen"]
+    assert seen["rows"][0]["bottom"] <= HEIGHT
+    assert seen["wide"] == []
+
+
+def test_the_command_that_makes_an_example_makes_what_is_asked_of_one(tmp_path: Path) -> None:
+    base = write(tmp_path / "base.json", run([row("a/b"), row("a/c")]))
+    cand = write(tmp_path / "cand.json", run([row("a/b", scaled(1.5)), row("a/c")]))
+    file = tmp_path / "regression.json"
+    assert main([str(base), str(cand), f"--format=json={file}"]) == 1
+    markdown, picture = file.with_suffix(".md"), file.with_suffix(".svg")
+    made = [f"--format=markdown={markdown}", f"--format=intervals={picture}"]
+    assert main([str(file), *made]) == 1
+    assert_is_example(file)
+    assert first_part(markdown.read_text()).startswith("**1 regression, 0 improvements; 1 of 2")
+    for other in (markdown, picture):
+        text = other.read_text()
+        other.write_text(text.replace("a/b", "a/x"))
+        with pytest.raises(AssertionError):
+            assert_is_example(file)
+        other.write_text(text)

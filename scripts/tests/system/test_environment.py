@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The environment is found or made, and a half-made one never poisons a later run."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from warpgauge.system import environment, packages
+from warpgauge.system.environment import STAMP
+from warpgauge.system.errors import UserError
+
+SCRIPTS = Path(__file__).parents[2]
+LOCK = "nothing==1.0 --hash=sha256:" + "0" * 64 + "\n"
+
+
+class Execed(Exception):
+    """Stands for the process becoming another."""
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    def execv(path: Path, arguments: list[str]) -> None:
+        raise Execed(path, arguments)
+
+    monkeypatch.setattr(os, "execv", execv)
+    (tmp_path / "requirements.lock").write_text(LOCK)
+    return tmp_path
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Makes environments cheap; the list grows by one with each that is made."""
+    calls: list[str] = []
+
+    def create(venv: Path) -> None:
+        calls.append("created")
+        (venv / "bin").mkdir()
+        (venv / "bin" / "python").symlink_to(sys.executable)
+
+    monkeypatch.setattr(environment, "_create", create)
+    monkeypatch.setattr(environment, "_install", lambda *arguments: None)
+    return calls
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("bench", "test", "src/warpgauge/__init__.py", "src/warpgauge/system/__init__.py"),
+        *(
+            f"src/warpgauge/system/{one}.py"
+            for one in ("environment", "packages", "errors", "streams")
+        ),
+    ],
+)
+def test_too_old_a_python_can_read_what_tells_it_so(name: str) -> None:
+    ast.parse((SCRIPTS / name).read_text(), feature_version=(3, 8))
+
+
+def test_too_old_a_python_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "OLDEST_PYTHON", (4, 0))
+    with pytest.raises(UserError, match=r"is too old, warpgauge needs 3\.10 or newer"):
+        environment.ensure(["json"], root)
+
+
+def test_an_interpreter_that_has_everything_is_kept(root: Path) -> None:
+    environment.ensure(["json", "ast"], root)
+    assert not (root / ".venv").exists()
+
+
+def test_a_missing_package_leads_to_the_environment_of_the_lock(
+    root: Path, made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["scripts/bench", "--quick"])
+    for _ in range(2):  # the second time it is there already
+        with pytest.raises(Execed) as caught:
+            environment.ensure(["no_such_package"], root)
+        python = root / ".venv" / "bin" / "python"
+        assert caught.value.args == (python, [str(python), "scripts/bench", "--quick"])
+    assert made == ["created"]
+
+
+def test_a_new_lock_makes_a_new_environment(root: Path, made: list[str]) -> None:
+    lock = root / "requirements.lock"
+    environment.make(root / ".venv", lock, ["x"])
+    lock.write_text("other==2.0\n")
+    environment.make(root / ".venv", lock, ["x"])
+    assert len(made) == 2
+
+
+def test_an_interrupted_making_is_begun_anew(
+    root: Path, made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    venv, lock = root / ".venv", root / "requirements.lock"
+
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(environment, "_install", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            environment.make(venv, lock, ["x"])
+    (venv / "leftover").touch()
+    environment.make(venv, lock, ["x"])
+    assert len(made) == 2
+    assert not (venv / "leftover").exists()
+
+
+def test_an_environment_whose_python_is_gone_is_made_anew(root: Path, made: list[str]) -> None:
+    venv, lock = root / ".venv", root / "requirements.lock"
+    python = environment.make(venv, lock, ["x"])
+    python.unlink()
+    python.symlink_to("/nowhere/python")
+    assert environment.make(venv, lock, ["x"]).exists()
+    assert len(made) == 2
+
+
+def test_an_environment_of_the_users_own_is_left_alone(root: Path, made: list[str]) -> None:
+    theirs = root / ".venv" / "precious"
+    theirs.mkdir(parents=True)
+    with pytest.raises(UserError, match="was not made by warpgauge"):
+        environment.make(root / ".venv", root / "requirements.lock", ["x"])
+    assert theirs.exists()
+    assert not made
+
+
+def test_an_environment_that_lacks_a_package_does_not_run_itself_again(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(root / ".venv"))
+    with pytest.raises(UserError, match="does not have no_such_package"):
+        environment.ensure(["no_such_package"], root)
+
+
+def test_without_a_network_there_is_one_sentence_and_no_half_environment(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+    install = environment._install
+    monkeypatch.setattr(environment, "_create", lambda venv: None)
+    monkeypatch.setattr(
+        environment, "_install", lambda python, *rest: install(Path(sys.executable), *rest)
+    )
+    venv = root / ".venv"
+    with pytest.raises(UserError, match="run this once with a network") as caught:
+        environment.make(venv, root / "requirements.lock", ["rich"])
+    assert "\n" not in str(caught.value)
+    assert (venv / STAMP).read_text() == "incomplete"
+
+
+def test_a_distribution_without_venv_gets_the_package(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = root / "python"
+    broken.write_text("#!/bin/sh\necho 'ensurepip is not available'; exit 1\n")
+    broken.chmod(0o755)
+    asked: list[str] = []
+    monkeypatch.setattr(sys, "executable", str(broken))
+    monkeypatch.setattr(packages, "install", lambda names, say: asked.extend(names))
+    with pytest.raises(UserError, match="ensurepip is not available"):
+        environment.make(root / ".venv", root / "requirements.lock", ["x"])
+    assert asked == ["python3-venv"]

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One command at a time on a folder; the next one waits, and is not kept waiting by the dead."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import fake_binary
+from builders import row, run, write
+from clone import Repository
+from warpgauge.baselines import store
+from warpgauge.files import atomic
+from warpgauge.records.load import load
+from warpgauge.system import locks as module
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.locks import alone, of_gpu
+
+
+def test_the_second_is_told_and_waits_for_the_first(tmp_path: Path) -> None:
+    order: list[str] = []
+    waits = threading.Event()
+
+    def second() -> None:
+        with alone(tmp_path, lambda _: waits.set()):
+            order.append("second")
+
+    other = threading.Thread(target=second)
+    with alone(tmp_path, lambda _: order.append("the first waits")):
+        other.start()
+        assert waits.wait(10)
+        order.append("first")
+    other.join(10)
+    assert order == ["first", "second"]
+
+
+def test_other_folders_wait_for_nobody(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    with alone(tmp_path), alone(tmp_path / "inner", lambda _: pytest.fail("it waits")):
+        pass
+
+
+def test_who_died_holds_nothing(tmp_path: Path) -> None:
+    program = (
+        "import os, pathlib, sys; sys.path.insert(0, sys.argv[1])\n"
+        "from warpgauge.system.locks import alone\n"
+        "with alone(pathlib.Path(sys.argv[2])): os.kill(os.getpid(), 9)"
+    )
+    scripts = str(Path(module.__file__).parents[2])
+    died = subprocess.run([sys.executable, "-c", program, scripts, str(tmp_path)], check=False)
+    assert died.returncode == -9
+    with alone(tmp_path, lambda _: pytest.fail("it waits")):
+        pass
+
+
+def test_the_second_is_told_who_is_first(tmp_path: Path) -> None:
+    program = (
+        "import pathlib, sys; sys.path.insert(0, sys.argv[1])\n"
+        "from warpgauge.system.locks import alone\n"
+        "with alone(pathlib.Path(sys.argv[2])): print('held', flush=True); sys.stdin.read()"
+    )
+    scripts = str(Path(module.__file__).parents[2])
+    with subprocess.Popen(
+        [sys.executable, "-c", program, scripts, str(tmp_path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as first:  # fmt: skip
+        assert first.stdout is not None
+        assert first.stdout.readline() == b"held\n"
+        told: list[int | None] = []
+
+        def refuse(holder: int | None) -> None:
+            told.append(holder)
+            raise UserError("it is busy")
+
+        with pytest.raises(UserError, match="it is busy"), alone(tmp_path, refuse):
+            pytest.fail("both hold it")
+        first.communicate(b"")
+    assert told == [first.pid]
+    with alone(tmp_path, lambda _: pytest.fail("it waits")):
+        pass
+
+
+def test_a_link_in_place_of_a_gpus_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "gpu").symlink_to(tmp_path / "file")
+    with pytest.raises(UserError, match="cannot be written"), alone(tmp_path / "gpu"):
+        pytest.fail("it is held")
+
+
+def test_two_that_add_a_session_at_once_both_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [
+        write(tmp_path / f"{n}.json", run([row("sync/idle")], gpu_uuid=f"GPU-{n}")) for n in (1, 2)
+    ]
+    both_have_read = threading.Barrier(2)
+
+    def late(texts: dict[Path, str | None]) -> None:
+        with pytest.raises(threading.BrokenBarrierError):
+            both_have_read.wait(0.5)
+        atomic.replace_all(texts)
+
+    monkeypatch.setattr(store, "replace_all", late)
+    adding = [threading.Thread(target=store.record, args=(one, tmp_path / "b")) for one in runs]
+    for one in adding:
+        one.start()
+    for one in adding:
+        one.join(20)
+    whole = load(tmp_path / "b" / "nvidia-test")
+    assert {session.gpu_uuid for session in whole.sessions.values()} == {"GPU-1", "GPU-2"}
+
+
+def test_a_bench_waits_for_another_of_its_tree(repository: Repository) -> None:
+    held, ends = threading.Event(), threading.Event()
+
+    def another() -> None:
+        with alone(repository.root / "build"):
+            held.set()
+            ends.wait(10)
+
+    other = threading.Thread(target=another)
+    other.start()
+    assert held.wait(10)
+    threading.Timer(0.5, ends.set).start()
+    assert repository.bench("--quick") is ExitStatus.NOT_MEASURED
+    assert ends.is_set()
+    assert "Waiting for another scripts/bench of this tree (pid " in repository.output()[1]
+
+
+def test_a_bench_waits_for_another_on_its_gpu(repository: Repository) -> None:
+    held, ends = threading.Event(), threading.Event()
+
+    def another() -> None:
+        with alone(of_gpu(fake_binary.GPU["gpu_uuid"])):
+            held.set()
+            ends.wait(10)
+
+    other = threading.Thread(target=another)
+    other.start()
+    assert held.wait(10)
+    with pytest.raises(UserError, match=r"on this GPU \(pid \d+\) is running") as no:
+        repository.bench("--quick", "--no-wait")
+    assert no.value.status is ExitStatus.NOT_MEASURED
+    threading.Timer(0.5, ends.set).start()
+    repository.bench("--quick")
+    assert ends.is_set()
+    assert "Waiting for another scripts/bench on this GPU (pid " in repository.output()[1]

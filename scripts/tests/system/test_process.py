@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every way a child process can end is survived and told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from running import runs
+from warpgauge.system import process, process_tree
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-IS", "-c", code]
+
+
+def test_a_good_end_keeps_what_was_said(tmp_path: Path) -> None:
+    ending = process.run(["/bin/sh", "-c", "echo out; echo err >&2"], 10, tmp_path)
+    assert (ending.status, ending.stdout, ending.stderr) == (0, "out\n", "err\n")
+    assert ending.last_words == "err"
+
+
+def test_google_benchmarks_variables_do_not_reach_a_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCHMARK_FILTER", "nothing")
+    ending = process.run(["/bin/sh", "-c", "echo ${BENCHMARK_FILTER:-none}"], 10, tmp_path)
+    assert ending.stdout == "none\n"
+
+
+def test_a_status_is_told_with_the_last_words(tmp_path: Path) -> None:
+    ending = process.run(["/bin/sh", "-c", "echo a; echo b; exit 4"], 10, tmp_path)
+    assert ending.description == "sh exited with status 4: b"
+
+
+def test_the_programs_own_name_is_not_repeated(tmp_path: Path) -> None:
+    ending = process.run(["/bin/sh", "-c", "echo /bin/sh: no such device >&2; exit 2"], 9, tmp_path)
+    assert ending.last_words == "no such device"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("SIGSEGV", "SIGSEGV"),
+        ("SIGABRT", "SIGABRT"),
+        ("SIGKILL", "SIGKILL, as when memory runs out"),
+        ("SIGRTMIN + 3", "signal 37"),
+    ],
+)
+def test_a_signal_is_named(tmp_path: Path, name: str, shown: str) -> None:
+    code = f"import os, signal; os.kill(os.getpid(), signal.{name})"
+    assert process.run(python(code), 10, tmp_path).description.endswith(f"was killed by {shown}")
+
+
+def test_a_program_that_is_not_there_ends_with_127(tmp_path: Path) -> None:
+    ending = process.run([str(tmp_path / "bench_gone")], 10, tmp_path)
+    assert ending.description == "bench_gone exited with status 127: No such file or directory"
+
+
+DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+
+
+def test_a_hang_is_ended_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_tree, "GRACE_S", 0.2)
+    pid_file = tmp_path / "child"
+    command = f"{sys.executable} -IS -c '{DEAF}' & echo $! >{pid_file}; echo stuck >&2; wait"
+    began = time.monotonic()
+    ending = process.run(["/bin/sh", "-c", command], 0.4, tmp_path)
+    assert time.monotonic() - began < 5
+    assert ending.description == "sh did not finish within 0.4 s and was ended: stuck"
+    assert not runs(int(pid_file.read_text()))
+
+
+@pytest.mark.parametrize("how", ["", "os.setpgid(0, 0)", "os.setsid()", "os.setsid(); os.fork()"])
+def test_children_are_ended_with_their_parent_wherever_they_went(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr(process_tree, "GRACE_S", 0.2)
+    pids = tmp_path / "pids"
+    code = f"import os, sys\nif os.fork() == 0:\n {how or 'pass'}\n"
+    code += f" open({str(pids)!r}, 'a').write(f'{{os.getpid()}} ')\n {DEAF}"
+    code += f"\nwhile not os.path.exists({str(pids)!r}): pass"
+    ending = process.run(python(code), 20, tmp_path)
+    assert (ending.status, ending.left_behind, ending.runs_on) == (0, True, False)
+    assert ending.seconds < 5
+    assert not any(runs(int(pid)) for pid in pids.read_text().split())
+
+
+def test_a_daemon_with_another_environment_is_ended_and_leaves_no_zombie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_tree, "GRACE_S", 0.2)
+    pid = tmp_path / "pid"
+    code = "import os, sys\nif os.fork() == 0:\n os.setsid()\n if os.fork(): os._exit(0)\n"
+    code += f" open({str(pid)!r}, 'w').write(str(os.getpid()))\n"
+    code += f" os.execve(sys.executable, [sys.executable, '-IS', '-c', {DEAF!r}], {{}})"
+    code += "\nos.wait()\nimport time\ntime.sleep(0.3)"
+    ending = process.run(python(code), 20, tmp_path)
+    assert (ending.status, ending.left_behind, ending.runs_on) == (0, True, False)
+    assert not Path("/proc", pid.read_text()).exists()
+
+
+def test_who_leaves_nothing_behind_is_not_accused(tmp_path: Path) -> None:
+    other = subprocess.Popen(["/bin/sleep", "60"])
+    try:
+        ending = process.run(["/bin/sh", "-c", "sleep 0.01 & wait"], 10, tmp_path)
+        assert (ending.left_behind, ending.runs_on) == (False, False)
+        assert runs(other.pid)
+    finally:
+        other.kill()
+        other.wait()
+
+
+def test_what_cannot_be_ended_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_tree, "GRACE_S", 0.1)
+    started: list[int] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "kill", lambda pid, number: started.append(pid))
+        ending = process.run(["/bin/sleep", "30"], 0.1, tmp_path)
+    os.kill(started[0], signal.SIGKILL)
+    assert ending.description == "sleep did not finish within 0.1 s and cannot be ended"
+
+
+def test_an_interrupt_ends_the_process(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+
+    def stop(number: int, frame: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            process.run(["/bin/sh", "-c", f"echo $$ >{pid_file}; exec sleep 60"], 30, tmp_path)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert not runs(int(pid_file.read_text()))
+
+
+def test_a_deadline_begins_anew_with_every_change_of_what_is_watched(tmp_path: Path) -> None:
+    watched = tmp_path / "rows"
+    command = f"for i in 1 2 3 4 5 6; do sleep 0.2; echo row >>{watched}; done; exec sleep 60"
+    ending = process.run(["/bin/sh", "-c", command], 0.5, tmp_path, watched=watched)
+    assert ending.description == "sh showed no new row for 0.5 s and was ended"
+    assert watched.read_text().count("row") == 6
+    assert 1.6 < ending.seconds < 3
+
+
+def test_only_the_end_of_a_flood_is_read_and_nothing_stays_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_KEPT_OUTPUT", 1000)
+    ending = process.run(["/bin/sh", "-c", "yes | head -c 1000000; echo end"], 10, tmp_path)
+    assert ending.stdout == ("y\n" * 498) + "end\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_endless_flood_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_MOST_OUTPUT", 1 << 20)
+    ending = process.run(["/usr/bin/yes"], 5, tmp_path)
+    assert ending.how == "yes wrote more than 1 MiB of output and was ended"
+
+
+def test_a_program_does_not_outlive_a_runner_that_is_killed(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    code = (
+        "import pathlib, sys; sys.path.insert(0, sys.argv[1])\n"
+        "from warpgauge.system import process\n"
+        f"process.run(['/bin/sh', '-c', 'echo $$ >{pid_file}; exec sleep 60'], 60, "
+        f"pathlib.Path('{tmp_path}'))"
+    )
+    scripts = str(Path(process.__file__).parents[2])
+    runner = subprocess.Popen([sys.executable, "-c", code, scripts])
+    while not (pid_file.exists() and pid_file.read_text().strip()):
+        time.sleep(0.01)
+    runner.kill()
+    runner.wait()
+    until = time.monotonic() + 10
+    while runs(int(pid_file.read_text())) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not runs(int(pid_file.read_text()))

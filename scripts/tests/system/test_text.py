@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantities read as a person would write them; foreign text does nothing but be read."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from warpgauge.system.text import duration, inert, percent, quantity, quoted, rate, span, typed
+
+MINUS = "\N{MINUS SIGN}"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.613e-6, "613.0 ns"),
+        (0.9999e-9, "0.9999 ns"),
+        (32.8e-6, "32.80 µs"),
+        (999.96e-9, "1.000 µs"),
+        (1.09192e-3, "1.092 ms"),
+        (1.0, "1.000 s"),
+        (12345.0, "12345 s"),
+        (1e-15, "1e-15 s"),
+        (1e300, "1e+300 s"),
+    ],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"),
+    [
+        (0.051, "+5.1 %"),
+        (-0.0004, f"{MINUS}0.04 %"),
+        (0.0, "0.00 %"),
+        (-0.00001, "0.00 %"),
+        (2.0, "+200 %"),
+        (0.0999, "+10.0 %"),
+        (1e6, ">+9999 %"),
+    ],
+)
+def test_changes(fraction: float, text: str) -> None:
+    assert percent(fraction) == text
+
+
+@pytest.mark.parametrize(("fraction", "text"), [(0.03, "3 %"), (0.1432, "14 %"), (2.0, "200 %")])
+def test_sizes(fraction: float, text: str) -> None:
+    assert percent(fraction, sign=False) == text
+
+
+def test_rates_carry_the_prefix_that_the_field_uses() -> None:
+    assert quantity(4.287e12, "B/s") == "4287 GB/s"
+    assert quantity(55.5e9, "B/s") == "55.50 GB/s"
+    assert quantity(51.3e12, "FLOP/s") == "51.30 TFLOP/s"
+    assert quantity(12.0, "B/s") == "12.00 B/s"
+
+
+def test_the_arithmetic_rate_goes_before_the_bandwidth() -> None:
+    assert rate(1e9, 2e12) == "2.000 TFLOP/s"
+    assert rate(1e9, None) == "1.000 GB/s"
+    assert rate(None, None) == ""
+
+
+@pytest.mark.parametrize("hostile", ["\x1b[2J", "a\rb", "a\nb", "\u202egnp", "\x07", "\ud800"])
+def test_no_control_character_survives(hostile: str) -> None:
+    assert inert(hostile).isprintable()
+    assert quoted(hostile).isprintable()
+    assert typed(hostile).isprintable()
+
+
+def test_ordinary_names_are_left_as_they_are() -> None:
+    assert inert("gemm/cublas/bf16/n:4096 µ [b]") == "gemm/cublas/bf16/n:4096 µ [b]"
+
+
+def test_a_long_string_is_cut() -> None:
+    assert len(quoted("x" * 1000)) < 70
+    assert len(typed("x" * 1000)) < 70
+
+
+def test_what_was_typed_is_shown_as_it_was_typed() -> None:
+    assert typed(r"n:\d+'s") == r"'n:\d+'s'"
+
+
+def test_a_command_of_a_build_servers_log_is_broken_wherever_it_stands() -> None:
+    told = inert("x##[add-mask]y ###[error] ##vso[task.setvariable]z ##teamcity[x] ####")
+    assert re.findall(r"##\w*\[", told) == []
+    assert told.endswith(" ####")
+    assert inert(inert("##[")) == inert("##[")
+
+
+def test_the_span_of_two_changes_is_one_where_they_read_the_same() -> None:
+    assert span(-0.002, 0.001) == f"{MINUS}0.20 … +0.10 %"
+    assert span(0.00001, 0.00002) == "0.00 %"

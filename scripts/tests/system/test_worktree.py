@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Another commit gets a worktree of its own, and the user's tree, index and branch stay."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from clone import GitRepository
+from warpgauge.system import git, worktree
+from warpgauge.system.errors import UserError
+
+SUITE = {"sync": {"sync/idle": 1.0}}
+
+
+def commits(clone: GitRepository, count: int) -> list[str]:
+    return [clone.commit({"sync": {"sync/idle": float(n)}}) for n in range(1, count + 1)]
+
+
+def state(clone: GitRepository) -> tuple[str, str, str]:
+    return (
+        clone.git("status", "--porcelain=v2", "--branch"),
+        clone.git("branch", "--list"),
+        clone.git("stash", "list"),
+    )
+
+
+def test_a_commit_is_checked_out_beside_the_build(clone: GitRepository) -> None:
+    old, _ = commits(clone, 2)
+    (clone.root / "suite.json").write_text("changed")
+    clone.git("add", "suite.json")
+    (clone.root / "new.txt").write_text("untracked")
+    before = state(clone)
+    folder = worktree.provide(clone.root, worktree.commit_of(clone.root, "HEAD~1"))
+    assert folder == clone.root / "build" / "base" / old[:10]
+    assert (folder / "suite.json").read_text() == '{"sync": {"sync/idle": 1.0}}'
+    assert state(clone) == before
+    assert (clone.root / "suite.json").read_text() == "changed"
+
+
+def test_what_was_built_of_a_commit_is_there_the_next_time(clone: GitRepository) -> None:
+    old, _ = commits(clone, 2)
+    folder = worktree.provide(clone.root, old)
+    (folder / "build").mkdir()
+    (folder / "build" / "made").touch()
+    assert worktree.provide(clone.root, old) == folder
+    assert (folder / "build" / "made").exists()
+
+
+def test_any_name_of_a_commit_is_one(clone: GitRepository) -> None:
+    old, new = commits(clone, 2)
+    clone.git("tag", "--annotate", "v1", "--message", "the first", old)
+    named = {ref: worktree.commit_of(clone.root, ref) for ref in ("v1", "main", old[:8], "HEAD")}
+    assert named == {"v1": old, "main": new, old[:8]: old, "HEAD": new}
+
+
+@pytest.mark.parametrize("ref", ["gone", "--upload-pack=x", "f" * 40, "HEAD~9", "HEAD:suite.json"])
+def test_what_names_no_commit_is_one_sentence(clone: GitRepository, ref: str) -> None:
+    with pytest.raises(UserError, match="is no commit of this clone; git fetch it") as caught:
+        worktree.commit_of(clone.root, ref)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_shallow_clone_is_told_how_to_get_the_rest(clone: GitRepository, tmp_path: Path) -> None:
+    old, _ = commits(clone, 2)
+    shallow = tmp_path / "shallow"
+    source = clone.root.as_uri()
+    subprocess.run(["git", "clone", "-q", "--depth=1", source, str(shallow)], check=True)
+    with pytest.raises(UserError, match="it is shallow: git fetch --unshallow"):
+        worktree.commit_of(shallow, old)
+
+
+def test_a_tree_without_git_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is no git clone that another commit can be taken from"):
+        worktree.commit_of(tmp_path, "main")
+
+
+def test_a_machine_without_git_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="cannot run git: No such file"):
+        worktree.commit_of(tmp_path, "main")
+
+
+def test_only_the_two_used_last_are_kept(clone: GitRepository) -> None:
+    folders = []
+    for index, commit in enumerate(commits(clone, 3)):
+        folders.append(worktree.provide(clone.root, commit))
+        os.utime(folders[-1], (index, index))
+    assert [folder.exists() for folder in folders] == [False, True, True]
+    assert str(folders[0]) not in clone.git("worktree", "list")
+    (clone.root / "build" / "base" / "mine").mkdir()
+    worktree.provide(clone.root, clone.commit(SUITE))
+    assert [folder.exists() for folder in folders] == [False, False, True]
+    assert (clone.root / "build" / "base" / "mine").exists()
+
+
+def test_a_worktree_that_somebody_changed_is_not_measured(clone: GitRepository) -> None:
+    (old,) = commits(clone, 1)
+    folder = worktree.provide(clone.root, old)
+    (folder / "suite.json").write_text("mine")
+    with pytest.raises(UserError, match=r"differs from its commit \('M suite.json'\)"):
+        worktree.provide(clone.root, old)
+    assert (folder / "suite.json").read_text() == "mine"
+
+
+def test_a_folder_that_git_lost_is_made_anew(clone: GitRepository) -> None:
+    old, new = commits(clone, 2)
+    folder = worktree.provide(clone.root, old)
+    (folder / ".git").unlink()  # now a plain folder of the clone itself
+    (folder / "suite.json").write_text("stale")
+    assert worktree.provide(clone.root, old) == folder
+    assert "1.0" in (folder / "suite.json").read_text()
+    moved = clone.root.with_name("moved")
+    clone.root.rename(moved)
+    again = worktree.provide(moved, old)
+    assert subprocess.run(["git", "-C", str(again), "status"], check=False).returncode == 0
+    assert worktree.commit_of(moved, "HEAD") == new
+
+
+def test_a_removed_folder_is_made_anew(clone: GitRepository) -> None:
+    (old,) = commits(clone, 1)
+    folder = worktree.provide(clone.root, old)
+    folder.rename(clone.root / "build" / "elsewhere")
+    assert worktree.provide(clone.root, old) == folder
+    assert (folder / "suite.json").exists()
+
+
+def test_a_worktree_that_somebody_locked_is_left_alone(clone: GitRepository) -> None:
+    old, new = commits(clone, 2)
+    folder = worktree.provide(clone.root, old)
+    clone.git("worktree", "lock", "--reason", "mine", str(folder))
+    subprocess.run(["git", "-C", str(folder), "checkout", "-q", new], check=True)
+    with pytest.raises(UserError, match=r"git worktree failed in .*locked"):
+        worktree.provide(clone.root, old)
+    assert folder.exists()
+
+
+@pytest.mark.parametrize("left", ["a part", "nothing"])
+def test_a_worktree_that_a_killed_git_left_half_made_is_made_anew(
+    clone: GitRepository, left: str
+) -> None:
+    (old,) = commits(clone, 1)
+    folder = worktree.provide(clone.root, old)
+    clone.git("worktree", "lock", "--reason", "initializing", str(folder))
+    if left == "nothing":
+        shutil.rmtree(folder)
+    else:
+        (folder / "suite.json").unlink()
+    assert (worktree.provide(clone.root, old) / "suite.json").exists()
+    assert "locked" not in clone.git("worktree", "list", "--porcelain").replace("initializing", "")
+
+
+def test_a_clone_whose_path_has_blanks_is_as_good(clone: GitRepository) -> None:
+    blank = clone.root.rename(clone.root.with_name("my own clone"))
+    commit = worktree.commit_of(blank, "HEAD")
+    folder = worktree.provide(blank, commit)
+    assert (folder / "suite.json").exists()
+    (folder / "suite.json").write_text("mine")
+    with pytest.raises(UserError, match=r"--force '.*/my own clone/build/base/"):
+        worktree.provide(blank, commit)
+
+
+def test_a_failed_checkout_leaves_nothing_behind(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (old,) = commits(clone, 1)
+    require = git.require
+
+    def interrupted(folder: Path, *arguments: str) -> str:
+        said = require(folder, *arguments)
+        if arguments[:2] == ("worktree", "add"):
+            raise KeyboardInterrupt
+        return said
+
+    monkeypatch.setattr(git, "require", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        worktree.provide(clone.root, old)
+    assert clone.git("worktree", "list", "--porcelain").count("worktree ") == 1
+    assert not list((clone.root / "build" / "base").iterdir())
+
+
+def test_a_checkout_that_git_refuses_is_one_sentence(clone: GitRepository) -> None:
+    with pytest.raises(UserError, match=r"git worktree failed in .*clone: ") as caught:
+        worktree.provide(clone.root, "f" * 40)
+    assert "\n" not in str(caught.value)
+    assert not list((clone.root / "build" / "base").iterdir())
+
+
+def test_hooks_and_their_environment_are_kept_out(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (old,) = commits(clone, 1)
+    hook = clone.root / ".git" / "hooks" / "post-checkout"
+    hook.write_text(f"#!/bin/sh\ntouch {clone.root}/hooked\n")
+    hook.chmod(0o755)
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    monkeypatch.setenv("GIT_INDEX_FILE", str(clone.root / ".git" / "index"))
+    assert worktree.provide(clone.root, worktree.commit_of(clone.root, old)).is_dir()
+    assert not (clone.root / "hooked").exists()
+
+
+def test_a_project_within_a_repository_is_found_in_its_worktree(clone: GitRepository) -> None:
+    inner = clone.root / "tools" / "warpgauge"
+    inner.mkdir(parents=True)
+    (inner / "file").touch()
+    commit = clone.commit(SUITE)
+    assert worktree.provide(inner, commit) == inner / "build" / "base" / commit[:10] / Path(
+        "tools/warpgauge"
+    )
+
+
+def test_what_a_build_leaves_is_no_change_even_where_it_is_not_ignored(
+    clone: GitRepository,
+) -> None:
+    (clone.root / ".gitignore").unlink()
+    commit = clone.commit(SUITE)
+    folder = worktree.provide(clone.root, commit)
+    (folder / "build").mkdir()
+    (folder / "build" / "made").touch()
+    assert worktree.provide(clone.root, commit) == folder

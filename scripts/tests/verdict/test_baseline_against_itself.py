@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recorded sessions judged by each other: unchanged code on different GPUs, as it happened."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from warpgauge.baselines.store import only_sessions
+from warpgauge.records.load import load
+from warpgauge.records.model import Record, Source
+from warpgauge.verdict import controls
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.verdict.judge import judge
+
+BASELINES = sorted(
+    {path.parent for path in (Path(__file__).resolve().parents[3] / "baselines").glob("*/*.json")}
+)
+FEWEST_SESSIONS = 3
+
+
+def judged(whole: Record, references: int) -> list[Comparison]:
+    """Every session against every choice of `references` others."""
+    sessions = list(whole.sessions.values())
+    return [
+        judge(
+            only_sessions(whole, list(chosen)),
+            replace(only_sessions(whole, [one]), source=Source.RUN),
+        )
+        for one in sessions
+        for chosen in combinations([other for other in sessions if other is not one], references)
+    ]
+
+
+def judgeable(comparison: Comparison) -> list[Verdict]:
+    """Without the controls, which never regress, and what one side did not have yet."""
+    nothing_beside = (Outcome.NEW, Outcome.MISSING)
+    return [
+        verdict
+        for verdict in comparison.verdicts
+        if verdict.family != controls.FAMILY and verdict.outcome not in nothing_beside
+    ]
+
+
+@pytest.mark.parametrize("folder", BASELINES, ids=lambda folder: folder.name)
+def test_no_session_is_called_changed_by_the_others(folder: Path) -> None:
+    whole = load(folder)
+    assert len(whole.sessions) > FEWEST_SESSIONS, "record more sessions"
+    others = len(whole.sessions) - 1
+    for references in sorted({1, 2, FEWEST_SESSIONS, others}):
+        comparisons = judged(whole, references)
+        rows, passed, changed = (
+            sum(verdict.outcome in outcomes for one in comparisons for verdict in judgeable(one))
+            for outcomes in (Outcome, (Outcome.PASS,), (Outcome.REGRESSION, Outcome.IMPROVED))
+        )
+        print(
+            f"\n{folder.name}: judged by {references} of {others} others: {passed} of {rows} PASS"
+        )
+        assert changed == 0
+
+
+@pytest.mark.parametrize("folder", BASELINES, ids=lambda folder: folder.name)
+def test_hardly_any_row_is_inconclusive_with_three_sessions(folder: Path) -> None:
+    whole = load(folder)
+    comparisons = [*judged(whole, FEWEST_SESSIONS), *judged(whole, len(whole.sessions) - 1)]
+    verdicts = [verdict for one in comparisons for verdict in judgeable(one)]
+    rows = len(verdicts)
+    unknown = sum(one.outcome in (Outcome.INCONCLUSIVE, Outcome.INVALID) for one in verdicts)
+    print(f"\n{folder.name}: {rows} comparisons, {unknown} inconclusive or invalid")
+    assert unknown <= 0.02 * rows

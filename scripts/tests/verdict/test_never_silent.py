@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A benchmark that vanished, failed or changed its unit is told of, and never as faster.
+
+Each case is one benchmark, "f", as the baseline and as the candidate file has it, beside another
+that is the same in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from builders import STEADY, Json, baseline, failed, google, google_row, row, run, scaled, write
+from warpgauge.commands.compare import main
+from warpgauge.records.load import load
+from warpgauge.verdict.comparison import Outcome, Verdict
+from warpgauge.verdict.judge import judge
+
+Document = Callable[[Sequence[Json]], Json]
+
+OUTCOMES_OF_NO_TIME = (Outcome.ERROR, Outcome.MISSING, Outcome.INVALID)
+
+
+def as_baseline(rows: Sequence[Json]) -> Json:
+    told = []
+    for one in rows:
+        times = one.get("process_medians")
+        told.append({**one, "process_medians": {"s": times}} if times else one)
+    return baseline(told, {"s": {"gpu_uuid": "GPU-1", "build_type": "Release"}})
+
+
+def plain(rows: Sequence[Json]) -> Json:
+    """The same rows in a plain file, their processes as repetitions."""
+    told = []
+    for one in rows:
+        times = one.get("process_medians")
+        for time in times if isinstance(times, list) else [0.0]:
+            kept = {key: value for key, value in one.items() if key != "process_medians"}
+            told.append({**kept, "run_type": "iteration", "real_time": time})
+    return google(told)
+
+
+KINDS: dict[str, tuple[Document, Document]] = {
+    "runs": (run, run),
+    "baseline and run": (as_baseline, run),
+    "plain files": (plain, plain),
+}
+
+
+@pytest.fixture(params=KINDS)
+def judged(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Verdict | None]:
+    """Compares "f" as both sides have it, in each kind of file; None where nothing is said."""
+    before, after = KINDS[request.param]
+    number = iter(range(100))
+
+    def compare(base: Json | None, cand: Json | None) -> Verdict | None:
+        folder = tmp_path / str(next(number))
+        base_record, cand_record = (
+            load(write(folder / name, make([row("other"), *([one] if one else [])])))
+            for name, make, one in (("base.json", before, base), ("cand.json", after, cand))
+        )
+        comparison = judge(base_record, cand_record)
+        found = {verdict.name: verdict for verdict in comparison.verdicts}
+        assert found["other"].outcome is Outcome.PASS
+        return found.get("f")
+
+    return compare
+
+
+Judged = Callable[[Json | None, Json | None], Verdict | None]
+
+HERE = row("f")
+NOT_A_TIME: dict[str, tuple[Json | None, Json | None, Outcome]] = {
+    "vanished": (HERE, None, Outcome.MISSING),
+    "failed": (HERE, failed("f"), Outcome.ERROR),
+    "failed before": (failed("f"), HERE, Outcome.ERROR),
+    "failed twice": (failed("f"), failed("f"), Outcome.ERROR),
+    "failed, and vanished": (failed("f"), None, Outcome.ERROR),
+    "new, and failed": (None, failed("f"), Outcome.ERROR),
+    "skipped": (HERE, {"name": "f", "skipped": True, "skip_message": "no GPU"}, Outcome.ERROR),
+}
+
+
+@pytest.mark.parametrize("case", NOT_A_TIME)
+def test_what_was_not_measured_is_told_and_has_no_change(judged: Judged, case: str) -> None:
+    base, cand, outcome = NOT_A_TIME[case]
+    verdict = judged(base, cand)
+    assert verdict is not None
+    assert verdict.outcome is outcome
+    assert verdict.change is None
+    assert verdict.reason
+
+
+def test_an_errored_row_with_a_tempting_time_is_an_error(judged: Judged) -> None:
+    tempting = {**row("f", scaled(0.1)), "error_occurred": True, "error_message": "half done"}
+    verdict = judged(HERE, tempting)
+    assert verdict is not None
+    assert (verdict.outcome, verdict.change) == (Outcome.ERROR, None)
+    assert "half done" in verdict.reason
+
+
+# Units in a microsecond, which is what the builders' rows are in.
+UNITS = {"ns": 1e3, "us": 1.0, "ms": 1e-3, "s": 1e-6}
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_same_time_in_another_unit_is_the_same(judged: Judged, unit: str) -> None:
+    verdict = judged(HERE, row("f", scaled(UNITS[unit]), time_unit=unit))
+    assert verdict is not None
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.candidate_seconds == pytest.approx(verdict.baseline_seconds)
+
+
+@pytest.mark.parametrize(
+    ("unit", "factor", "outcome"),
+    [
+        ("ms", 1e-3 * 1.5, Outcome.REGRESSION),  # the number fell from 1 to 0.0015
+        ("ns", 1e3 / 1.5, Outcome.IMPROVED),  # the number rose from 1 to 667
+        ("ms", 1.0, Outcome.REGRESSION),  # the number stayed
+        ("ns", 1.0, Outcome.IMPROVED),
+    ],
+)
+def test_a_change_of_unit_neither_hides_nor_makes_a_change(
+    judged: Judged, unit: str, factor: float, outcome: Outcome
+) -> None:
+    verdict = judged(HERE, row("f", scaled(factor), time_unit=unit))
+    assert verdict is not None
+    assert verdict.outcome is outcome
+
+
+def test_counters_never_feed_the_time(judged: Judged) -> None:
+    lures = ("time", "median", "seconds", "real_time_ns", "manual_time", "bytes_per_second")
+    base = row("f", cpu_time=100.0, **dict.fromkeys(lures, 100.0))
+    cand = row("f", cpu_time=1.0, iterations=10**6, **dict.fromkeys(lures, 1.0))
+    verdict = judged(base, cand)
+    assert verdict is not None
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.candidate_seconds == pytest.approx(1e-6, rel=1e-3)
+
+
+def test_one_failed_repetition_among_fast_ones_is_an_error(tmp_path: Path) -> None:
+    base = write(tmp_path / "base.json", google([google_row("f", 5.0) for _ in range(3)]))
+    lost = google_row("f", 0.0, error_occurred=True, error_message="boom")
+    cand = write(tmp_path / "cand.json", google([google_row("f", 1.0), lost, google_row("f", 1.0)]))
+    (verdict,) = judge(load(base), load(cand)).verdicts
+    assert (verdict.outcome, verdict.change) == (Outcome.ERROR, None)
+
+
+def test_a_candidate_of_useless_aggregates_is_an_error(tmp_path: Path) -> None:
+    base = write(tmp_path / "base.json", google([google_row("f", 5.0), google_row("g", 5.0)]))
+    told = {"run_name": "f", "run_type": "aggregate", "aggregate_name": "stddev"}
+    rows = [google_row("f_stddev", 0.1, **told), google_row("g", 5.0)]
+    verdicts = judge(load(base), load(write(tmp_path / "cand.json", google(rows)))).verdicts
+    assert [verdict.outcome for verdict in verdicts] == [Outcome.ERROR, Outcome.PASS]
+
+
+def test_a_failed_process_is_no_reason_to_forget_the_benchmark(tmp_path: Path) -> None:
+    """What scripts/bench writes when one of seven processes failed."""
+    lost = failed("f", "in 1 of 7 processes: it broke")
+    base = write(tmp_path / "base.json", run([row("f")]))
+    (verdict,) = judge(load(base), load(write(tmp_path / "cand.json", run([lost])))).verdicts
+    assert verdict.outcome is Outcome.ERROR
+    assert verdict.reason == "in 1 of 7 processes: it broke"
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [None, failed("f"), {**row("f", scaled(0.01)), "skipped": True, "skip_message": "later"}],
+    ids=["vanished", "failed", "skipped"],
+)
+def test_the_command_tells_its_name_and_is_not_green(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], lost: Json | None
+) -> None:
+    base = write(tmp_path / "base.json", run([row("f"), row("other")]))
+    cand = write(tmp_path / "cand.json", run([*([lost] if lost else []), row("other")]))
+    assert main([str(base), str(cand), "--color=never"]) == 3
+    said = capsys.readouterr().out
+    assert "f" in said.split()
+    assert "0 regressions, 0 improvements" in said
+
+
+def test_a_unit_that_no_one_knows_is_refused_and_not_skipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = write(tmp_path / "base.json", run([row("f")]))
+    cand = write(tmp_path / "cand.json", run([row("other"), row("f", STEADY, time_unit="min")]))
+    assert main([str(base), str(cand)]) == 2
+    assert "row 2 ('f'): has the time unit 'min'; use ns, us, ms or s" in capsys.readouterr().err

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is forbidden says how to compare all the same; each exception is named and told."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection
+
+import pytest
+from conftest import Loader
+
+from builders import Json, baseline, context, google, google_row, row, run
+from warpgauge.records.model import Record
+from warpgauge.verdict import override, override_notes
+from warpgauge.verdict.comparability import Kin
+from warpgauge.verdict.comparison import Outcome
+from warpgauge.verdict.context import refusal
+from warpgauge.verdict.override import Allowance
+from warpgauge.verdict.pairing import Pairing, pair
+
+ROWS = [row("a/b"), row("a/c")]
+HIGH, LOW = {"sm_clock_target_hz": "1980000000"}, {"sm_clock_target_hz": "1755000000"}
+
+# Sides that one allowance forbids, as a whole or row by row.
+WHOLE: dict[Allowance, tuple[Json, Json]] = {
+    Allowance.GPU_MODEL: (run(ROWS), run(ROWS, gpu_name="NVIDIA Other", gpu_uuid="GPU-2")),
+    Allowance.BUILD_TYPE: (run(ROWS), run(ROWS, build_type="Debug")),
+    Allowance.INJECTION: (run(ROWS, inject="a=1.05"), run(ROWS)),
+}
+BY_ROW: dict[Allowance, tuple[Json, Json]] = {
+    Allowance.SM_CLOCK: (run(ROWS, **HIGH), run(ROWS, **LOW)),
+    Allowance.THROTTLED: (run(ROWS), run([row("a/b", throttled=7.0), row("a/c", throttled=7.0)])),
+    Allowance.OTHER_PROCESSES: (
+        run([row("a/b", other_processes=1.0), row("a/c", other_processes=1.0)]),
+        run(ROWS),
+    ),
+    Allowance.L2_SET_ASIDE: (
+        run(ROWS),
+        run([row("a/b", l2_set_aside=1.0), row("a/c", l2_set_aside=1.0)]),
+    ),
+    Allowance.HOST_NODES: (
+        run([row("a/b", host_nodes=1.0), row("a/c", host_nodes=1.0)]),
+        run(ROWS),
+    ),
+    Allowance.BEYOND_CEILING: (
+        run(ROWS),
+        run([row("a/b", beyond_ceiling=1.1), row("a/c", beyond_ceiling=1.1)]),
+    ),
+    Allowance.PARALLEL: (
+        run([row("a/b", kernels=0.0), row("a/c", kernels=0.0)]),
+        run([row("a/b", kernels=0.0), row("a/c", kernels=0.0)], gpus_at_once="2"),
+    ),
+    Allowance.TIMING: (run(ROWS), run([row("a/b", host_clock=1.0), row("a/c", host_clock=1.0)])),
+}
+ALL = {**WHOLE, **BY_ROW}
+
+
+def paired(
+    base: Record, cand: Record, allow: Collection[Allowance]
+) -> tuple[list[Pairing], list[str]]:
+    pairings, unpaired = pair(base, cand, list(cand.rows), allow)
+    assert {verdict.outcome for verdict in unpaired} <= {Outcome.INVALID}
+    return pairings, [verdict.reason for verdict in unpaired]
+
+
+def test_every_allowance_is_tried_here() -> None:
+    assert set(ALL) == set(Allowance)
+
+
+@pytest.mark.parametrize("one", WHOLE)
+def test_a_refusal_ends_with_what_allows_it(loaded: Loader, one: Allowance) -> None:
+    base, cand = map(loaded, WHOLE[one])
+    told = refusal(base, cand)
+    assert told is not None
+    assert told.endswith(f"; --allow {one.word} compares all the same.")
+    assert refusal(base, cand, frozenset(Allowance) - {one}) == told
+    assert refusal(base, cand, {one}) is None
+
+
+@pytest.mark.parametrize("one", BY_ROW)
+def test_a_row_that_is_invalid_says_what_allows_it(loaded: Loader, one: Allowance) -> None:
+    base, cand = map(loaded, BY_ROW[one])
+    pairings, reasons = paired(base, cand, frozenset(Allowance) - {one})
+    assert not pairings
+    assert len(reasons) == len(ROWS)
+    assert reasons[0].endswith(f"; --allow {one.word} compares all the same")
+
+
+@pytest.mark.parametrize("one", ALL)
+def test_what_is_allowed_is_compared_and_told(loaded: Loader, one: Allowance) -> None:
+    base, cand = map(loaded, ALL[one])
+    pairings, reasons = paired(base, cand, {one})
+    assert len(pairings) == len(ROWS)
+    assert not reasons
+    (note,) = override_notes.of(base, cand, list(cand.rows), {one})
+    assert note.startswith(f"--allow {one.word}: compared although {one.although}: ")
+
+
+@pytest.mark.parametrize("one", Allowance)
+def test_an_exception_that_nothing_needed_is_told(loaded: Loader, one: Allowance) -> None:
+    base, cand = loaded(run(ROWS)), loaded(run(ROWS))
+    (note,) = override_notes.of(base, cand, list(cand.rows), {one})
+    assert note == f"--allow {one.word}: it was not needed."
+
+
+def test_without_exceptions_there_is_nothing_to_tell(loaded: Loader) -> None:
+    base, cand = map(loaded, WHOLE[Allowance.GPU_MODEL])
+    assert override_notes.of(base, cand, list(cand.rows), frozenset()) == ()
+
+
+def test_a_note_names_the_first_row_and_counts_the_others(loaded: Loader) -> None:
+    base, cand = map(loaded, BY_ROW[Allowance.THROTTLED])
+    (note,) = override_notes.of(base, cand, list(cand.rows), {Allowance.THROTTLED})
+    assert note.endswith("the SM clock was lowered: a/b, and 1 more benchmark.")
+
+
+def test_a_row_that_another_fault_still_forbids_was_not_compared(loaded: Loader) -> None:
+    bad = loaded(run([row("a/b", throttled=7.0, other_processes=2.0)]))
+    base, allow = loaded(run([row("a/b")])), {Allowance.THROTTLED}
+    pairings, (reason,) = paired(base, bad, allow)
+    assert not pairings
+    assert reason == (
+        "candidate: 2 other processes used the GPU: end what else uses the GPU, then measure "
+        "again; --allow other-processes compares all the same"
+    )
+    assert override_notes.of(base, bad, ["a/b"], allow) == (
+        "--allow throttled: it was not needed.",
+    )
+
+
+def test_every_fault_of_a_whole_side_is_told_at_once(loaded: Loader) -> None:
+    base = loaded(run(ROWS, inject="a=1.05", build_type="Debug"))
+    told = refusal(base, loaded(run(ROWS)))
+    assert told is not None
+    assert told.startswith("The baseline is a build of type 'Debug', and only Release counts; ")
+    assert told.endswith("; --allow build-type --allow injection compares all the same.")
+
+
+def test_a_disturbed_new_row_is_new_where_that_is_allowed(loaded: Loader) -> None:
+    base, cand = loaded(run([row("a/b")])), loaded(run([row("a/b"), row("a/n", throttled=7.0)]))
+    _, (verdict,) = pair(base, cand, list(cand.rows), {Allowance.THROTTLED})
+    assert verdict.outcome is Outcome.NEW
+
+
+def sessions(**clocks: str) -> Json:
+    """A baseline with a session a clock, at 1.98 GHz and at another one."""
+    about = {
+        key: context(boot_id=key, sm_clock_target_hz=hz, gpu_name=f"NVIDIA {key}")
+        for key, hz in clocks.items()
+    }
+    return baseline([row("a/b", process_medians={key: [1.0, 1.0] for key in clocks})], about)
+
+
+def test_sessions_that_nothing_forbids_come_before_what_is_allowed(loaded: Loader) -> None:
+    base = loaded(sessions(Test="1980000000", Other="1755000000"))
+    cand = loaded(run([row("a/b")], sm_clock_target_hz="1980000000"))
+    allow = {Allowance.GPU_MODEL, Allowance.SM_CLOCK}
+    (one,), _ = paired(base, cand, allow)
+    assert [session.key for session in one.references] == ["Test"]
+    notes = override_notes.of(base, cand, ["a/b"], allow)
+    assert all(note.endswith("it was not needed.") for note in notes)
+
+
+def test_a_row_from_other_models_only_needs_its_own_exception(loaded: Loader) -> None:
+    file = sessions(Other="1980000000")
+    file["sessions"] = {
+        "Other": context(gpu_name="NVIDIA Other", gpu_uuid="GPU-2"),
+        "Test": context(),
+    }
+    base, cand = loaded(file), loaded(run([row("a/b")]))
+    _, (reason,) = paired(base, cand, frozenset())
+    assert reason == (
+        "the baseline has it from other GPU models only; --allow gpu-model compares all the same"
+    )
+    (one,), _ = paired(base, cand, {Allowance.GPU_MODEL})
+    assert one.kin is Kin.OTHER_MODEL
+
+
+def test_another_model_at_another_clock_needs_both_exceptions(loaded: Loader) -> None:
+    base, cand = loaded(sessions(Other="1755000000")), loaded(run([row("a/b")], **HIGH))
+    _, (reason,) = paired(base, cand, {Allowance.GPU_MODEL})
+    assert reason.endswith("; --allow sm-clock compares all the same")
+    (one,), _ = paired(base, cand, {Allowance.GPU_MODEL, Allowance.SM_CLOCK})
+    assert one.references
+
+
+def test_a_plain_file_stays_of_unknown_kin_whatever_is_allowed(loaded: Loader) -> None:
+    plain = loaded(google([google_row("a/b", 1.0)], gpu_name="NVIDIA Other"))
+    (one,), _ = paired(loaded(run([row("a/b")])), plain, {Allowance.GPU_MODEL})
+    assert one.kin is Kin.UNKNOWN
+
+
+def parsed(*arguments: str) -> object:
+    parser = argparse.ArgumentParser(prog="compare.py")
+    override.add_argument(parser)
+    return parser.parse_args(arguments).allow
+
+
+def test_the_command_line_takes_several_words() -> None:
+    assert parsed() == []
+    assert parsed("--allow", "gpu-model", "--allow", "timing") == [
+        Allowance.GPU_MODEL,
+        Allowance.TIMING,
+    ]
+
+
+@pytest.mark.parametrize("word", ["", "gpu", "GPU_MODEL", "all", "gpu-model,timing", "\x1b[31m"])
+def test_an_unknown_word_gives_one_sentence_with_the_known_ones(
+    word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parsed("--allow", word)
+    assert caught.value.code == 2
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert all(one.word in told for one in Allowance)
+    assert "\x1b" not in told
+
+
+def test_the_help_explains_every_word(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parsed("--help")
+    told = " ".join(capsys.readouterr().out.split())
+    assert all(one.word in told.replace("- ", "-") for one in Allowance)

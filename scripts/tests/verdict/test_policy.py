@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A policy file is read as it is meant, or refused in one sentence that names the entry."""
+
+from __future__ import annotations
+
+import os
+from datetime import date
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from warpgauge.system.errors import UserError
+from warpgauge.verdict import policy
+
+ROOT = Path(__file__).parents[3]
+
+EFFECT = """
+[[minimum_effect]]
+pattern = "memcpy/.*_pageable/"
+percent = 25
+reason = "pageable copies follow the host's memory"
+"""
+REQUIRED = """
+[[required]]
+pattern = "^gemm/cublas/"
+"""
+EXPECTED = """
+[[expected]]
+pattern = "^gemm/tiled/"
+slower_by_at_most_percent = 5
+reason = "the bounds check"
+expires = 2027-01-31
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "policy.toml"
+    path.write_bytes(text.encode())
+    return path
+
+
+def fault(folder: Path, text: str) -> str:
+    """The sentence that refuses `text`, without the file's name."""
+    path = written(folder, text)
+    with pytest.raises(UserError) as caught:
+        policy.load(path)
+    told = str(caught.value)
+    assert told.isprintable()
+    assert told.startswith(str(path))
+    assert caught.value.status == 2
+    return told.removeprefix(str(path))
+
+
+def test_every_kind_of_entry_is_read(tmp_path: Path) -> None:
+    read = policy.load(written(tmp_path, EFFECT + REQUIRED + EXPECTED + "resources = true\n"))
+    (effect,), (required,), (expected,) = read.minimum_effects, read.required, read.expected
+    assert (effect.fraction, effect.reason) == (0.25, "pageable copies follow the host's memory")
+    assert (required.pattern.pattern, required.reason) == ("^gemm/cublas/", "")
+    assert (expected.fraction, expected.expires) == (0.05, date(2027, 1, 31))
+    assert expected.resources
+
+
+def test_an_expected_change_of_time_expects_no_other_resources(tmp_path: Path) -> None:
+    assert not policy.load(written(tmp_path, EXPECTED)).expected[0].resources
+
+
+@pytest.mark.parametrize("text", ["", "\ufeff", "# nothing\r\n", "expected = []\n"])
+def test_a_file_without_entries_asks_for_nothing(tmp_path: Path, text: str) -> None:
+    read = policy.load(written(tmp_path, text))
+    assert (read.minimum_effects, read.required, read.expected) == ((), (), ())
+
+
+def test_the_last_minimum_effect_that_matches_counts(tmp_path: Path) -> None:
+    later = EFFECT.replace("memcpy/.*_", "h2d_").replace("25", "12.5")
+    read = policy.load(written(tmp_path, EFFECT + later))
+    assert read.minimum_effect("memcpy/d2h_pageable/bytes:4096") == read.minimum_effects[0]
+    assert read.minimum_effect("memcpy/h2d_pageable/bytes:4096") == read.minimum_effects[1]
+    assert read.minimum_effect("gemm/naive/f32/n:256") is None
+
+
+def test_a_minus_and_all_are_letters_like_others(tmp_path: Path) -> None:
+    read = policy.load(written(tmp_path, EFFECT.replace("memcpy/.*_pageable/", "-all")))
+    assert read.minimum_effect("a/b") is None
+    assert read.minimum_effect("a-all/b") == read.minimum_effects[0]
+
+
+def test_a_reason_of_several_lines_becomes_one(tmp_path: Path) -> None:
+    text = EXPECTED.replace('"the bounds check"', '"""\nthe bounds\n  check\n"""')
+    assert policy.load(written(tmp_path, text)).expected[0].reason == "the bounds check"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (EFFECT.replace("minimum_effect", "minimum_efect"),
+         ": has the unknown table 'minimum_efect'; did you mean 'minimum_effect'?"),
+        ("[x]\n", ": has the unknown table 'x'; known are minimum_effect, required, expected"),
+        ("pattern = 'a'\n",
+         ": has the unknown table 'pattern'; known are minimum_effect, required, expected"),
+        (REQUIRED.replace("[[", "[").replace("]]", "]"),
+         ": 'required' is a table where a list of tables belongs; write [[required]]"),
+        ("required = ['^gemm/']\n",
+         ", required entry 1: is a string, not a table; write [[required]]"),
+        (EFFECT.replace("percent", "persent"),
+         ", minimum_effect entry 1: has the unknown key 'persent'; did you mean 'percent'?"),
+        (REQUIRED + "zzzz = 1\n",
+         ", required entry 1: has the unknown key 'zzzz'; known are pattern, reason"),
+        (EXPECTED + EXPECTED.replace("gemm", "sync").replace("expires = 2027-01-31", ""),
+         ", expected entry 2: has no 'expires'; add it"),
+        ("[[required]]\n", ", required entry 1: has no 'pattern'; add it"),
+        (EFFECT + EFFECT,
+         ", minimum_effect entry 2: has the pattern of entry 1; remove one of the two"),
+    ],
+)  # fmt: skip
+def test_a_table_that_is_none_of_these_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    assert fault(tmp_path, text) == told
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("pattern = 1", "'pattern' is a number; write a text in quotes"),
+        ("pattern = ' '", "'pattern' is empty; write what belongs there"),
+        ("pattern = '('", "'pattern' is no regular expression (missing ), unterminated subpattern "
+         "at position 0); correct it"),
+        ("reason = ''", "'reason' is empty; write what belongs there"),
+        ("reason = true", "'reason' is a boolean; write a text in quotes"),
+        ("reason = {}", "'reason' is a table; write a text in quotes"),
+        ("slower_by_at_most_percent = '5'",
+         "'slower_by_at_most_percent' is a string; write a number"),
+        ("slower_by_at_most_percent = true",
+         "'slower_by_at_most_percent' is a boolean; write a number"),
+        ("expires = '2027-01-31'", "'expires' is a string; write a date without quotes and time, "
+         "as in 2027-01-31"),
+        ("expires = 2027-01-31T00:00:00Z", "'expires' is a date with a time; write a date without "
+         "quotes and time, as in 2027-01-31"),
+        ("expires = 12:00:00", "'expires' is a time; write a date without quotes and time, "
+         "as in 2027-01-31"),
+        ("resources = 1", "'resources' is a number; write true or false"),
+    ],
+)  # fmt: skip
+def test_a_value_that_means_nothing_is_refused(tmp_path: Path, line: str, told: str) -> None:
+    key = line.partition(" ")[0]
+    lines = [old for old in EXPECTED.splitlines() if not old.startswith(f"{key} ")]
+    text = "\n".join([*lines, line, ""])
+    assert fault(tmp_path, text) == f", expected entry 1: {told}"
+
+
+@pytest.mark.parametrize(
+    "value", ["0", "-5", "1000", "inf", "nan", "1e400", "9" * 400, "0x" + "f" * 5000]
+)
+def test_a_percentage_out_of_range_is_refused(tmp_path: Path, value: str) -> None:
+    told = fault(tmp_path, EFFECT.replace("25", value))
+    assert told.startswith(", minimum_effect entry 1: 'percent' is ")
+    assert told.endswith("; give a percentage above 0 and below 1000")
+    assert len(told) < 150
+
+
+@pytest.mark.parametrize(
+    ("raw", "told"),
+    [
+        (b"\xff\xfe[", "is not UTF-8 text; save it as UTF-8"),
+        (b"[[expected", "is not TOML: "),
+        (b"<html>", "is not TOML: "),
+        (b'{"expected": []}', "is not TOML: "),
+        (b"required = []\nrequired = []\n", "is not TOML: "),
+        (b"a = " + b"9" * 5000, "is not TOML: "),
+        (b"a = " + b"[" * 5000, "is nested too deeply"),
+        (b"<<<<<<< HEAD\n", "holds an unresolved merge conflict; resolve it"),
+        (b"#" * 2**20 + b"#", "is larger than 1 MiB"),
+        (b"\x00", "is not TOML: "),
+    ],
+)
+def test_what_is_no_toml_is_refused(tmp_path: Path, raw: bytes, told: str) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_bytes(raw)
+    with pytest.raises(UserError) as caught:
+        policy.load(path)
+    assert str(caught.value).startswith(f"{path}: {told}")
+    assert str(caught.value).isprintable()
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe", tmp_path / "nothing", Path("a\0b")):
+        with pytest.raises(UserError, match=r"is no (regular file|path)|cannot be read"):
+            policy.load(path)
+
+
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.binary() | st.text().map(str.encode))
+def test_any_bytes_are_read_or_refused(tmp_path: Path, raw: bytes) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_bytes(raw)
+    try:
+        policy.load(path)
+    except UserError as caught:
+        assert str(caught).isprintable()
+
+
+_VALUES = st.one_of(
+    st.booleans(), st.integers(), st.floats(), st.dates(), st.datetimes(),
+    st.text(st.characters(codec="ascii", exclude_categories=["Cc"], exclude_characters="'")),
+)  # fmt: skip
+
+
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.sampled_from(["pattern", "slower_by_at_most_percent", "reason", "expires"]), _VALUES)
+def test_any_value_is_read_or_refused(tmp_path: Path, key: str, value: object) -> None:
+    told = f"'{value}'" if isinstance(value, str) else str(value).lower().replace(" ", "t")
+    lines = [line for line in EXPECTED.splitlines() if not line.startswith(f"{key} ")]
+    try:
+        policy.load(written(tmp_path, "\n".join([*lines, f"{key} = {told}"])))
+    except UserError as caught:
+        assert str(caught).isprintable()
+
+
+def test_the_policy_of_a_baseline_lies_above_its_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "baselines" / "nvidia-test"
+    folder.mkdir(parents=True)
+    (folder / "gemm.json").touch()
+    assert policy.find(folder) is None
+    there = written(folder.parent, REQUIRED)
+    assert policy.find(folder) == there
+    assert policy.find(folder / "gemm.json") == there
+
+
+def test_a_relative_path_finds_the_policy_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "baselines" / "nvidia-test"
+    folder.mkdir(parents=True)
+    there = written(folder.parent, REQUIRED)
+    monkeypatch.chdir(folder)
+    assert policy.find(Path()) == there
+    assert policy.find(Path("../nvidia-test")) == there
+
+
+def test_a_policy_that_cannot_be_read_is_no_missing_policy(tmp_path: Path) -> None:
+    folder = tmp_path / "baselines" / "nvidia-test"
+    folder.mkdir(parents=True)
+    (folder.parent / "policy.toml").symlink_to("nowhere")
+    path = policy.find(folder)
+    assert path is not None
+    with pytest.raises(UserError, match="cannot be read"):
+        policy.load(path)
+
+
+def test_a_policy_is_named_by_its_folder_and_file(tmp_path: Path) -> None:
+    assert policy.Policy(Path("/x/baselines/policy.toml")).name == "baselines/policy.toml"
+    assert policy.Policy(Path("policy.toml")).name == "policy.toml"
+
+
+def test_the_projects_own_policy_requires_its_families_and_hides_nothing() -> None:
+    read = policy.load(ROOT / "baselines" / "policy.toml")
+    assert not read.expected
+    assert not read.minimum_effects
+    families = {path.stem for path in (ROOT / "baselines" / "nvidia-h200").glob("*.json")}
+    required = {
+        name for name in families for one in read.required if one.pattern.search(f"{name}/")
+    }
+    assert required == families - {"host"}

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows that a machine cannot run, and those of the full suite: verdicts, notes, what comes next."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from pathlib import Path
+
+import pytest
+from conftest import Loader
+
+from builders import Json, baseline, context, failed, google, google_row, row, run, scaled
+from warpgauge.reports.advice import next_step
+from warpgauge.system.errors import ExitStatus
+from warpgauge.verdict.comparison import Outcome
+from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.judge import judge
+from warpgauge.verdict.policy import Expected, Policy, Required
+
+SKIP = {**failed("a/skip", "needs another GPU"), "skipped": 1.0}
+SAYS_SKIPPED = failed("a/skip", "skipped: needs another GPU")
+STEADY = row("a/b")
+IN_TURNS = {"pair_id": "1"}
+FULL: Json = {"full_suite": 1.0}
+
+
+def recorded(*names: str, **keys: object) -> Json:
+    rows = [
+        row(name, process_medians={"s": [1.0] * 7}, **(keys if name == "a/skip" else {}))
+        for name in names
+    ]
+    return baseline(rows, {"s": context()})
+
+
+def plain(*rows: Json) -> Json:
+    return google([google_row("a/b", 1000.0, run_type="iteration"), *rows])
+
+
+def skipped_by_google() -> Json:
+    return google_row("a/skip", 0.0, run_type="iteration", skipped=True, skip_message="no")
+
+
+@pytest.mark.parametrize(
+    ("base", "candidate", "harmless"),
+    [
+        (recorded("a/b"), run([STEADY, SKIP]), True),
+        (recorded("a/b", "a/skip"), run([STEADY, SKIP]), False),
+        (run([STEADY, SKIP]), run([STEADY, SKIP]), True),
+        (run([STEADY, SKIP], pair_side="base", **IN_TURNS),
+         run([STEADY, SKIP], pair_side="candidate", **IN_TURNS), True),
+        (run([STEADY]), run([STEADY, SKIP]), False),
+        (run([STEADY, row("a/skip")]), run([STEADY, SKIP]), False),
+        (run([STEADY, failed("a/skip")]), run([STEADY, SKIP]), False),
+        (run([STEADY, SKIP]), run([STEADY, failed("a/skip")]), False),
+        (run([STEADY, SKIP]), run([STEADY, row("a/skip")]), False),
+        # The field decides, and no message.
+        (recorded("a/b"), run([STEADY, SAYS_SKIPPED]), False),
+        (run([STEADY, SKIP]), run([STEADY, SAYS_SKIPPED]), False),
+        (recorded("a/b"), run([STEADY, skipped_by_google()]), True),
+        (plain(skipped_by_google()), plain(skipped_by_google()), False),
+        (run([STEADY, SKIP]), plain(skipped_by_google()), False),
+    ],
+)  # fmt: skip
+def test_a_skip_is_only_a_note_where_nobody_expects_a_time(
+    loaded: Loader, base: Json, candidate: Json, harmless: bool
+) -> None:
+    found = judge(loaded(base), loaded(candidate))
+    errors = [one.name for one in found.verdicts if one.outcome is Outcome.ERROR]
+    noted = any("was not measured ('a/skip'): skipped: " in note for note in found.notes)
+    assert errors == ([] if harmless else ["a/skip"])
+    assert noted is harmless
+    if not harmless:
+        assert found.exit_status is ExitStatus.NOT_MEASURED
+
+
+def test_a_skip_that_was_not_asked_for_is_not_told(loaded: Loader) -> None:
+    base, candidate = loaded(recorded("a/b")), loaded(run([STEADY, SKIP]))
+    told = judge(base, candidate, Terms(filter="a/b")).notes
+    assert not any("a/skip" in note for note in told)
+    assert any("a/skip" in note for note in judge(base, candidate, Terms(filter="a/")).notes)
+
+
+def test_no_advice_is_about_a_skip_that_counts_for_nothing(loaded: Loader) -> None:
+    base, candidate = loaded(recorded("a/b")), loaded(run([SKIP, STEADY]))
+    assert "failure" not in next_step(judge(base, candidate))
+
+
+def test_the_failure_to_see_again_is_one_that_the_machine_could_run(loaded: Loader) -> None:
+    base = loaded(recorded("a/b", "a/c", "a/skip"))
+    candidate = loaded(run([SKIP, failed("a/c"), STEADY]))
+    assert "--filter '^a/c$'" in next_step(judge(base, candidate))
+    only = loaded(run([SKIP, row("a/c"), STEADY]))
+    assert "--filter '^a/skip$'" in next_step(judge(base, only))
+    # Nor one that the comparison leaves out.
+    assert "failure" not in next_step(judge(base, candidate, Terms(filter="a/b")))
+
+
+def test_what_is_of_the_full_suite_is_seen_again_in_it(loaded: Loader) -> None:
+    base, candidate = (
+        loaded(run([STEADY, row("a/big", scaled(factor), **FULL)], suite="full"))
+        for factor in (1, 2)
+    )
+    assert "scripts/bench --suite full --filter '^a/big$'." in next_step(judge(base, candidate))
+    base, candidate = (loaded(run([row("a/b", scaled(factor))], suite="full")) for factor in (1, 2))
+    assert "scripts/bench --filter '^a/b$'." in next_step(judge(base, candidate))
+
+
+def test_a_failure_of_the_full_suite_is_seen_again_in_it_whoever_tells(loaded: Loader) -> None:
+    candidate = loaded(run([STEADY, failed("a/skip")], suite="full"))
+    for base in (recorded("a/b", "a/skip", **FULL), recorded("a/b")):
+        step = next_step(judge(loaded(base), candidate))
+        assert "scripts/bench --suite full --filter '^a/skip$'." in step
+    step = next_step(judge(loaded(recorded("a/b", "a/skip")), candidate))
+    assert "scripts/bench --filter '^a/skip$'." in step
+
+
+def policy(pattern: str) -> Policy:
+    expression, later = re.compile(pattern), date(2028, 1, 1)
+    return Policy(
+        Path("/x/baselines/policy.toml"),
+        (),
+        (Required(1, expression, ""),),
+        (Expected(1, expression, 0.05, "the bounds check", later, False),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "suite", "missing", "unused"),
+    [
+        ("a/skip", {}, False, False),  # of the full suite alone
+        ("a/skip", {"suite": "full"}, True, True),
+        ("a/", {}, False, True),
+        ("nothing", {}, True, True),
+    ],
+)
+def test_a_policy_asks_nothing_of_what_the_suite_left_out(
+    loaded: Loader, pattern: str, suite: dict[str, str], missing: bool, unused: bool
+) -> None:
+    base = loaded(recorded("a/b", "a/skip", **FULL))
+    terms = Terms(policy=policy(pattern), today=date(2027, 1, 1))
+    found = judge(base, loaded(run([STEADY], **suite)), terms)
+    assert (found.exit_status is ExitStatus.NOT_MEASURED) is missing
+    assert any("expected entry 1" in note for note in found.notes) is unused

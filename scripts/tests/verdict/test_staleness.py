@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A baseline's age is told, and one that is too old, undated or of the future is warned of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+import builders
+from warpgauge.records.load import load
+from warpgauge.records.model import Record, Session, Source
+from warpgauge.verdict import staleness
+from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.judge import judge
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=timezone.utc)
+
+
+def record(*dates: str) -> Record:
+    sessions = {
+        f"s{n}": Session(f"s{n}", {"date": date, "commit": "0123456789abcdef"})
+        for n, date in enumerate(dates)
+    }
+    return Record(Path("b"), Source.BASELINE, sessions, {})
+
+
+def days_ago(days: float) -> str:
+    return (NOW - timedelta(days=days)).isoformat()
+
+
+def test_a_young_newest_session_needs_no_word() -> None:
+    assert staleness.note(record(days_ago(400), days_ago(89.9)), NOW) is None
+
+
+def test_an_old_newest_session_is_told_with_age_day_and_commit() -> None:
+    assert staleness.note(record(days_ago(400), days_ago(100)), NOW) == (
+        "The baseline's newest session is 100 days old (2026-08-12, commit 0123456789); refresh "
+        "it with scripts/baseline record."
+    )
+
+
+def test_the_limit_is_the_callers() -> None:
+    told = record(days_ago(10))
+    assert staleness.note(told, NOW, stale_days=9) is not None
+    assert staleness.note(told, NOW, stale_days=11) is None
+    assert staleness.note(told, NOW, stale_days=1e300) is None
+
+
+@pytest.mark.parametrize("date", ["", "yesterday"])
+def test_a_session_without_a_date_is_told(date: str) -> None:
+    said = staleness.note(record(date), NOW)
+    assert said is not None
+    assert "does not say when it was measured" in said
+
+
+def test_a_date_of_the_future_is_a_wrong_clock() -> None:
+    said = staleness.note(record(days_ago(5), days_ago(-3)), NOW)
+    assert said is not None
+    assert "'s1'" not in said
+    assert "s1, is of a day to come (2026-11-23, in 3 days): a clock is wrong" in said
+
+
+def test_a_few_hours_ahead_may_be_another_zone() -> None:
+    assert staleness.note(record(days_ago(-0.6)), NOW) is None
+
+
+def test_only_a_baseline_grows_stale() -> None:
+    run = replace(record(days_ago(400)), source=Source.RUN)
+    assert staleness.note(run, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("hours", "said"),
+    [(0, "today"), (-13, "1 day ago"), (-72, "3 days ago"), (72, "in 3 days"), (13, "in 1 day")],
+)
+def test_an_age_is_told_in_days_of_the_calendar(hours: int, said: str) -> None:
+    assert staleness.age(NOW + timedelta(hours=hours), NOW) == said
+
+
+def test_a_comparison_with_an_old_baseline_says_so(tmp_path: Path) -> None:
+    rows = [builders.row("a", process_medians={"s": list(builders.STEADY)})]
+    sessions = {"s": builders.context(date="2026-08-12T12:00:00+00:00")}
+    old = load(builders.write(tmp_path / "old.json", builders.baseline(rows, sessions)))
+    run = load(builders.write(tmp_path / "run.json", builders.run([builders.row("a")])))
+    notes = judge(old, run, Terms(today=NOW.date())).notes
+    assert "The baseline's newest session is 100 days old" in notes[-1]
+    assert not any("newest session" in note for note in judge(old, run).notes)
+    assert judge(old, old, Terms(today=NOW.date())).notes == judge(old, old).notes
+    assert judge(run, run, Terms(today=NOW.date())).notes == judge(run, run).notes
+
+
+def test_what_was_measured_today_is_of_today_in_every_zone() -> None:
+    run = Record(Path("r"), Source.RUN, {}, {})
+    for hours in (-12, 0, 14):
+        zone = timezone(timedelta(hours=hours))
+        now = datetime(2026, 11, 20, 23, 59, tzinfo=timezone.utc).astimezone(zone)
+        told = record(now.isoformat())
+        assert staleness.notes(told, run, datetime(2026, 11, 20, tzinfo=zone).date()) == ()

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a context forbids, what it asks for, and what it merely tells."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from conftest import Loader
+
+from builders import Json, google, google_row, row, run, scaled
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.verdict.comparison import ContextDifference, Outcome
+from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.judge import judge
+
+
+def refusal(loaded: Loader, base: Json, cand: Json) -> str | None:
+    comparison = judge(loaded(base), loaded(cand))
+    if comparison.refusal is not None:
+        assert comparison.exit_status is ExitStatus.NOT_MEASURED
+        assert {verdict.outcome for verdict in comparison.verdicts} == {Outcome.INVALID}
+    return comparison.refusal
+
+
+ROWS = [row("a/b"), row("a/c")]
+
+
+def test_another_gpu_model_is_refused(loaded: Loader) -> None:
+    reason = refusal(loaded, run(ROWS), run(ROWS, gpu_name="NVIDIA Other"))
+    assert reason is not None
+    assert "measured on NVIDIA Other and the baseline on NVIDIA Test" in reason
+
+
+def test_a_run_without_a_gpu_is_refused_against_one_with(loaded: Loader) -> None:
+    reason = refusal(loaded, run(ROWS), run(ROWS, gpu_name=""))
+    assert reason is not None
+    assert "measured on no GPU" in reason
+
+
+def test_runs_without_a_gpu_meet(loaded: Loader) -> None:
+    assert refusal(loaded, run(ROWS, gpu_name=""), run(ROWS, gpu_name="")) is None
+
+
+def test_a_plain_file_that_names_another_gpu_is_refused(loaded: Loader) -> None:
+    plain = google([google_row("a/b", 1.0), google_row("a/c", 1.0)], gpu_name="NVIDIA Other")
+    assert refusal(loaded, run(ROWS), plain) is not None
+    assert refusal(loaded, plain, run(ROWS)) is not None
+
+
+def test_a_plain_file_that_names_no_gpu_meets_any(loaded: Loader) -> None:
+    plain = google([google_row("a/b", 1.0), google_row("a/c", 1.0)])
+    assert refusal(loaded, run(ROWS), plain) is None
+    assert refusal(loaded, plain, run(ROWS)) is None
+
+
+@pytest.mark.parametrize("side", ["baseline", "candidate"])
+@pytest.mark.parametrize("build", ["Debug", "RelWithDebInfo", None])
+def test_anything_but_release_is_refused(loaded: Loader, side: str, build: str | None) -> None:
+    bad, good = run(ROWS), run(ROWS)
+    about = bad["context"]
+    assert isinstance(about, dict)
+    about["build_type"] = build
+    sides = (bad, good) if side == "baseline" else (good, bad)
+    reason = refusal(loaded, *sides)
+    assert reason is not None
+    assert reason.startswith(f"The {side} ")
+
+
+def test_an_injected_baseline_is_refused(loaded: Loader) -> None:
+    reason = refusal(loaded, run(ROWS, inject="a=1.05"), run(ROWS))
+    assert reason is not None
+    assert "injected extra work (a=1.05)" in reason
+
+
+def test_an_injected_candidate_is_judged_and_named(loaded: Loader) -> None:
+    slower = [row("a/b", scaled(1.05)), row("a/c")]
+    comparison = judge(loaded(run(ROWS)), loaded(run(slower, inject="a/b=1.05")))
+    assert comparison.exit_status is ExitStatus.REGRESSION
+    assert any("a/b=1.05" in note for note in comparison.notes)
+
+
+MANY = [row("gemm/a"), row("gemm/b"), row("sync/c")]
+
+
+def outcomes(loaded: Loader, cand: Json, filter: str | None) -> dict[str, Outcome]:
+    comparison = judge(loaded(run(MANY)), loaded(cand), Terms(filter=filter))
+    return {verdict.name: verdict.outcome for verdict in comparison.verdicts}
+
+
+def test_what_a_filter_leaves_out_is_not_missed(loaded: Loader) -> None:
+    found = outcomes(loaded, run([row("gemm/a")]), "gemm")
+    assert found == {"gemm/a": Outcome.PASS, "gemm/b": Outcome.MISSING}
+
+
+def test_a_leading_minus_negates_a_filter(loaded: Loader) -> None:
+    assert outcomes(loaded, run(MANY), "-gemm") == {"sync/c": Outcome.PASS}
+
+
+def test_the_filter_of_the_run_itself_says_what_was_asked_for(loaded: Loader) -> None:
+    found = outcomes(loaded, run([row("gemm/a")], filter="gemm/"), None)
+    assert found == {"gemm/a": Outcome.PASS, "gemm/b": Outcome.MISSING}
+
+
+def test_a_filter_that_python_reads_differently_loses_nothing_measured(loaded: Loader) -> None:
+    posix = "[[:alpha:]]emm/a"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = outcomes(loaded, run([row("gemm/a")], filter=posix), posix)
+    assert found["gemm/a"] is Outcome.PASS
+
+
+def test_what_was_not_asked_for_is_counted(loaded: Loader) -> None:
+    comparison = judge(loaded(run(MANY)), loaded(run(MANY)), Terms(filter="sync"))
+    assert comparison.notes == ("2 benchmarks were not asked for (sync).",)
+
+
+def test_a_filter_without_a_match_compares_nothing(loaded: Loader) -> None:
+    comparison = judge(loaded(run(MANY)), loaded(run(MANY)), Terms(filter="nothing"))
+    assert comparison.exit_status is ExitStatus.NOT_MEASURED
+    assert comparison.refusal is not None
+    assert "filter nothing" in comparison.refusal
+
+
+@pytest.mark.parametrize("bad", ["(", "*", "-["])
+def test_a_filter_that_is_no_regular_expression_gives_a_sentence(loaded: Loader, bad: str) -> None:
+    with pytest.raises(UserError, match="is no regular expression"):
+        judge(loaded(run(MANY)), loaded(run(MANY)), Terms(filter=bad))
+
+
+def test_differences_of_the_context_are_told(loaded: Loader) -> None:
+    base = loaded(run(ROWS, driver_version="580", commit="a", host_name="one", flags="-O3"))
+    cand = loaded(run(ROWS, driver_version="590", commit="a", host_name="two"))
+    comparison = judge(base, cand)
+    assert comparison.differences == (ContextDifference("driver_version", "580", "590"),)
+    assert comparison.exit_status is ExitStatus.OK
+
+
+def test_a_long_kernel_name_is_cut_around_its_first_difference(loaded: Loader) -> None:
+    name = "cub::CUB_300001_SM_{}::detail::transform::transform_kernel<policy<true>, float*>"
+    base = loaded(run([row("a/b", label=name.format(900))]))
+    cand = loaded(run([row("a/b", scaled(2.0), label=name.format(750))]))
+    (verdict,) = judge(base, cand).verdicts
+    assert verdict.causes == (
+        "kernel cub::CUB_300001_SM_900::detail::transform::transf… → "
+        "cub::CUB_300001_SM_750::detail::transform::transf…",
+    )
