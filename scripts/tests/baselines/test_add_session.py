@@ -11,7 +11,7 @@ from test_store import FOLDER, ROWS, contents, day
 
 from builders import Json, row, run, scaled, write
 from warpgauge.baselines import store
-from warpgauge.baselines.rotation import SESSIONS_KEPT
+from warpgauge.baselines.prune import SESSIONS_KEPT
 from warpgauge.baselines.store import Recorded
 from warpgauge.records.load import load
 from warpgauge.system.errors import UserError

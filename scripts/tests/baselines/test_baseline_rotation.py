@@ -6,7 +6,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warpgauge.baselines.rotation import surplus
+from warpgauge.baselines.prune import surplus
 from warpgauge.records.model import Session
 
 

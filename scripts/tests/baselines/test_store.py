@@ -10,7 +10,7 @@ import pytest
 
 from builders import GPU, Json, row, run, scaled, write
 from warpgauge.baselines import store
-from warpgauge.baselines.rotation import SESSIONS_KEPT
+from warpgauge.baselines.prune import SESSIONS_KEPT
 from warpgauge.records.load import load
 from warpgauge.system.errors import UserError
 from warpgauge.verdict.comparison import Outcome

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import workflows
-from warpgauge.commands.ci import gate_options
+from warpgauge.commands.ci import gate
 from warpgauge.system.environment import ROOT
 from workflows import Step
 
@@ -56,7 +56,7 @@ def test_without_a_policy_none_is_named(tmp_path: Path, value: str) -> None:
 
 
 def test_the_gate_understands_it(tmp_path: Path) -> None:
-    options = gate_options.parse(arguments(tmp_path, POLICY="p.toml"))
+    options = gate.parse(arguments(tmp_path, POLICY="p.toml"))
     assert options.programs == (Path("a b"), Path("$(touch x)"))
     assert options.further == ("--processes=7", "--filter=-^x y", "--policy=p.toml")
 

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 import workflows
-from warpgauge.github import gpu_jobs as gpu_jobs_of_a_run
-from warpgauge.github import gpus
+from warpgauge.github import gpus, pull_request
 from warpgauge.system.environment import ROOT
 from workflows import Call, Job, Step, calls, files, jobs, run_steps
 
@@ -135,9 +134,7 @@ def test_a_fork_waits_for_a_reviewer_and_a_branch_of_ours_does_not() -> None:
 def test_a_job_of_a_gpu_is_called_as_the_comment_looks_for_it() -> None:
     (job,) = [one for one in jobs() if str(one) == "gpu.yml/measure"]
     (gpu, *_) = gpus.read(gpus.file_of(ROOT))
-    assert job.told["name"].replace("${{ matrix.name }}", gpu.name) == gpu_jobs_of_a_run.name_of(
-        gpu
-    )
+    assert job.told["name"].replace("${{ matrix.name }}", gpu.name) == pull_request.job_name(gpu)
 
 
 def test_measuring_one_gpu_by_hand_does_not_end_the_measurement_of_another() -> None:

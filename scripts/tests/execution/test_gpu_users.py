@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pynvml
 import pytest
 
-from warpgauge.execution import gpu_users
-from warpgauge.execution.gpu_users import User
+from warpgauge.execution import gpu_watch
+from warpgauge.execution.gpu_watch import User
 
 
 def driver(monkeypatch: pytest.MonkeyPatch, *pids: int, fails: str = "") -> list[str]:
@@ -36,7 +36,7 @@ def driver(monkeypatch: pytest.MonkeyPatch, *pids: int, fails: str = "") -> list
 def test_processes_are_told_by_name_and_pid(monkeypatch: pytest.MonkeyPatch) -> None:
     gone = 2**22 + 1  # above the kernel's largest
     driver(monkeypatch, gone, os.getpid())
-    mine, other = gpu_users.now("GPU-1")
+    mine, other = gpu_watch.users_now("GPU-1")
     assert str(mine).endswith(f" (pid {os.getpid()})")
     assert str(other) == f"pid {gone}"
 
@@ -49,7 +49,7 @@ def test_a_driver_that_does_not_say_knows_of_nobody(
     call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = driver(monkeypatch, 1, fails=call)
-    assert gpu_users.now("GPU-1") == []
+    assert gpu_watch.users_now("GPU-1") == []
     assert calls.count("nvmlShutdown") == (call != "nvmlInit")
 
 
@@ -71,7 +71,7 @@ def wait(leaves_after_s: float, patience_s: float) -> tuple[list[User], list[lis
     def users() -> list[User]:
         return [user] if time.now < leaves_after_s else []
 
-    left = gpu_users.stayed(
+    left = gpu_watch.stayed(
         users, patience_s, waiting=told.append, clock=time.clock, sleep=time.sleep
     )
     return left, told, time.now

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from warpgauge.execution import plain_report
+from warpgauge.execution import plain_program
 
 RUN = {"name": "BM_x", "run_name": "BM_x", "run_type": "iteration", "real_time": 2.0}
 
@@ -14,7 +14,7 @@ def aggregate(kind: str, time: float, name: str = "BM_x") -> dict[str, object]:
 
 
 def told(*rows: dict[str, object], prefix: str = "") -> list[dict[str, object]]:
-    report = plain_report.told({"context": {"date": "d"}, "benchmarks": [*rows]}, prefix)
+    report = plain_program.as_report({"context": {"date": "d"}, "benchmarks": [*rows]}, prefix)
     assert report["context"] == {"date": "d"}
     return list(report["benchmarks"])
 
@@ -45,7 +45,7 @@ def test_of_aggregates_alone_the_median_counts_else_the_mean() -> None:
 
 
 def test_no_report_stays_none() -> None:
-    assert plain_report.told({}) == {}
+    assert plain_program.as_report({}) == {}
 
 
 def test_a_counter_takes_the_place_of_nothing_that_a_run_file_needs() -> None:

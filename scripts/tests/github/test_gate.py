@@ -11,7 +11,7 @@ import pytest
 
 from fake_gate import FakeGate
 from warpgauge.commands.ci import gate
-from warpgauge.commands.ci.gate_options import parse
+from warpgauge.commands.ci.gate import parse
 from warpgauge.github import gpus
 from warpgauge.system.errors import ExitStatus, UserError
 

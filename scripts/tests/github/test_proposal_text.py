@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from comparisons import comparison, verdict
-from warpgauge.github import proposal_text
+from warpgauge.github import proposal as proposal_text
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pr_comment import LENGTH_LIMIT
 from warpgauge.github.proposal import Added, Proposal

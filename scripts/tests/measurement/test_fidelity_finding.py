@@ -7,8 +7,7 @@ import math
 
 import pytest
 
-from warpgauge.measurement.fidelity.finding import Finding, Truth, status
-from warpgauge.measurement.fidelity.table import summary
+from warpgauge.measurement.fidelity.finding import Finding, Truth, status, summary
 from warpgauge.system.errors import ExitStatus
 
 

@@ -20,7 +20,7 @@ import pytest
 import fake_binary
 from bench_process import BenchProcess
 from kills import killed_and_resumed, left_running
-from warpgauge.execution import gpu_users
+from warpgauge.execution import gpu_watch
 
 ROOT = Path(__file__).parents[3]
 RIGHT = {f"faults/{letter}_right" for letter in "aceg"}
@@ -62,7 +62,9 @@ def rows(machine: BenchProcess) -> Mapping[str, Mapping[str, Any]]:
 
 def require_nothing_left(machine: BenchProcess) -> None:
     assert left_running(str(machine.built)) == []
-    users = gpu_users.stayed(lambda: gpu_users.now(document(machine)["context"]["gpu_uuid"]), 10.0)
+    users = gpu_watch.stayed(
+        lambda: gpu_watch.users_now(document(machine)["context"]["gpu_uuid"]), 10.0
+    )
     assert [one for one in users if one.name.startswith("bench_faults")] == []
 
 

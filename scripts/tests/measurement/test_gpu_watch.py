@@ -11,9 +11,8 @@ from test_runner import Silent
 
 import fake_binary
 from clone import HOST_TIMES, TIMES, Repository
-from warpgauge.execution import discovery, gpu_users, gpu_watch
-from warpgauge.execution.gpu_users import User
-from warpgauge.execution.gpu_watch import GpuWatch
+from warpgauge.execution import discovery, gpu_watch
+from warpgauge.execution.gpu_watch import GpuWatch, User
 from warpgauge.execution.plan import Lane, Plan
 from warpgauge.measurement import runner
 from warpgauge.system.process import Ending
@@ -28,8 +27,8 @@ class Driver:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *looks: Sequence[int]) -> None:
         self.looks = [[User(pid, f"p{pid}") for pid in pids] for pids in looks]
         self.asked = 0
-        monkeypatch.setattr(gpu_users, "now", self.now)
-        monkeypatch.setattr(gpu_users, "_POLL_S", 0.0)
+        monkeypatch.setattr(gpu_watch, "users_now", self.now)
+        monkeypatch.setattr(gpu_watch, "_POLL_S", 0.0)
         monkeypatch.setattr(gpu_watch, "_PATIENCE_S", 0.05)
 
     def now(self, uuid: str) -> list[User]:
@@ -104,7 +103,7 @@ def test_a_bench_tells_who_still_holds_its_gpu(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: Iterator[list[User]] = iter([[]])
-    monkeypatch.setattr(gpu_users, "now", lambda uuid: next(looks, [User(7, "bench_sync")]))
+    monkeypatch.setattr(gpu_watch, "users_now", lambda uuid: next(looks, [User(7, "bench_sync")]))
     monkeypatch.setattr(gpu_watch, "_PATIENCE_S", 0.01)
     repository.binary("sync", TIMES, ill={"sync/busy": "hang"})
     repository.bench("--quick", "--timeout=0.5")

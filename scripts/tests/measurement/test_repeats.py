@@ -13,7 +13,7 @@ import fake_binary
 from warpgauge.execution import discovery
 from warpgauge.execution.plan import Lane, Plan
 from warpgauge.execution.turn_result import Outcome
-from warpgauge.measurement import merge, repeats, runner
+from warpgauge.measurement import merge, runner
 from warpgauge.measurement.throttle_guard import Tired
 
 TIMES = {"gemm/a": 1000.0, "gemm/b": 2000.0}
@@ -99,7 +99,7 @@ def test_only_the_rows_that_were_disturbed_are_replaced() -> None:
     def report(time: float) -> dict[str, object]:
         return {"benchmarks": [{"name": name, "real_time": time} for name in ("a", "b")]}
 
-    once = repeats.with_repeated(report(1.0), report(2.0), ["b"])
+    once = runner.with_repeated(report(1.0), report(2.0), ["b"])
     assert [(row["name"], row["real_time"]) for row in once["benchmarks"]] == [
         ("a", 1.0),
         ("b", 2.0),
@@ -108,9 +108,9 @@ def test_only_the_rows_that_were_disturbed_are_replaced() -> None:
 
 def test_a_row_that_was_not_measured_again_stays() -> None:
     report = {"benchmarks": [{"name": "a", "real_time": 1.0}]}
-    assert repeats.with_repeated(report, {}, ["a"]) == report
+    assert runner.with_repeated(report, {}, ["a"]) == report
 
 
 def test_an_errored_row_is_not_disturbed() -> None:
     row = {"name": "a", "error_occurred": True, "error_message": "wrong", "throttled": 1.0}
-    assert repeats.disturbed([{"benchmarks": [row]}]) == ()
+    assert runner.disturbed([{"benchmarks": [row]}]) == ()

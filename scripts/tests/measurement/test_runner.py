@@ -12,8 +12,7 @@ import pytest
 import fake_binary
 from warpgauge.execution import discovery, selection
 from warpgauge.execution.discovery import Binary
-from warpgauge.execution.order import order
-from warpgauge.execution.plan import Lane, Plan, Turn, command
+from warpgauge.execution.plan import Lane, Plan, Turn, command, order
 from warpgauge.execution.turn_result import Outcome
 from warpgauge.measurement import merge, runner
 from warpgauge.system import process

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from traces import tape, text
-from warpgauge.measurement.fidelity import trace_file
+from warpgauge.measurement.fidelity import trace
 from warpgauge.measurement.fidelity.trace import TraceFault
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -18,13 +18,13 @@ WHOLE = tape(copies=4, regions=7).activities
 def test_a_trace_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     path.write_text(text(WHOLE))
-    assert list(trace_file.read(path)) == WHOLE
+    assert list(trace.read_trace(path)) == WHOLE
 
 
 def test_an_empty_trace_is_read_too(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     path.write_text(text([]))
-    assert trace_file.read(path) == []
+    assert trace.read_trace(path) == []
 
 
 @pytest.mark.parametrize(
@@ -52,21 +52,21 @@ def test_what_is_missing_is_said(written: str, fault: str, tmp_path: Path) -> No
     path = tmp_path / "trace.json"
     path.write_text(written)
     with pytest.raises(TraceFault, match=fault):
-        trace_file.read(path)
+        trace.read_trace(path)
 
 
 def test_a_line_less_breaks_off(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     path.write_text("".join(text(WHOLE).splitlines(keepends=True)[:-1]))
     with pytest.raises(TraceFault, match=f"{len(WHOLE) - 1} of {len(WHOLE)} records are there"):
-        trace_file.read(path)
+        trace.read_trace(path)
 
 
 def test_a_cupti_that_does_not_work_ends_the_run(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     path.write_text(text([], faults=["CUPTI cannot trace kernels: CUPTI_ERROR_\x1b[1m"]))
     with pytest.raises(UserError, match="nothing could be traced: CUPTI cannot trace ke") as caught:
-        trace_file.read(path)
+        trace.read_trace(path)
     assert not isinstance(caught.value, TraceFault)
     assert caught.value.status is ExitStatus.NOT_MEASURED
     assert "\x1b" not in str(caught.value)
@@ -74,7 +74,7 @@ def test_a_cupti_that_does_not_work_ends_the_run(tmp_path: Path) -> None:
 
 def test_a_library_that_was_not_loaded_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"left no trace \(there is none\): the driver") as caught:
-        trace_file.read(tmp_path / "trace.json")
+        trace.read_trace(tmp_path / "trace.json")
     assert caught.value.status is ExitStatus.NOT_MEASURED
     with pytest.raises(UserError, match=r"left no trace \(Is a directory\)"):
-        trace_file.read(tmp_path)
+        trace.read_trace(tmp_path)

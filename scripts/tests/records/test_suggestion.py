@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from warpgauge.records.suggestion import hint
+from warpgauge.records.benchmark_filter import hint
 
 NAMES = ["gemm/cublas/f32/n:1024", "gemm/tiled/f32/n:256", "memcpy/h2d_pinned/bytes:4096"]
 

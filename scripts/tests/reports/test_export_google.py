@@ -12,7 +12,7 @@ import pytest
 
 from builders import google, google_row, row, run, write
 from comparisons import comparison, of_every_kind, verdict, with_text
-from warpgauge.commands import unpaired_run
+from warpgauge.commands import format_options
 from warpgauge.records.load import load
 from warpgauge.records.model import Record, Row
 from warpgauge.reports.exports import EXPORTS
@@ -106,7 +106,7 @@ def exported(found: Comparison, reader: str) -> dict[str, Any]:
 
 
 def alone(record: Record) -> Comparison:
-    return unpaired_run.comparison_of(record)
+    return format_options.unpaired_comparison(record)
 
 
 def reread(found: Comparison, reader: str, tmp_path: Path) -> dict[str, Row]:

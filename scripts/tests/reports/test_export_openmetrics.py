@@ -15,7 +15,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from builders import row, run, write
 from comparisons import comparison, of_every_kind, record, verdict, with_text
-from warpgauge.commands import unpaired_run
+from warpgauge.commands import format_options
 from warpgauge.records.load import load
 from warpgauge.reports.exports import EXPORTS
 from warpgauge.verdict.comparison import Comparison, Outcome
@@ -83,7 +83,7 @@ def test_the_verdict_is_a_state_set_with_one_state_a_benchmark() -> None:
 
 def test_a_run_without_a_baseline_has_no_verdict(tmp_path: Path) -> None:
     path = write(tmp_path / "run.json", run([row("a/b"), row("a/c")]))
-    found = parsed(unpaired_run.comparison_of(load(path)))
+    found = parsed(format_options.unpaired_comparison(load(path)))
     assert set(found) == {SECONDS}
     assert values(found[SECONDS]) == pytest.approx({"a/b": 1e-6, "a/c": 1e-6})
 

@@ -14,7 +14,7 @@ from conftest import Loader
 from builders import baseline, context, failed, row, run, scaled, write
 from clone import TIMES, Repository
 from comparisons import comparison, of_every_kind, verdict, with_text
-from warpgauge.commands import unpaired_run
+from warpgauge.commands import format_options
 from warpgauge.commands.compare import main
 from warpgauge.commands.format_options import Formats
 from warpgauge.files.output_file import check_report
@@ -203,11 +203,11 @@ def test_of_a_run_alone_times_that_are_no_result_are_left_out_and_skips_are_not_
 ) -> None:
     skipped = {"name": "a/d", "real_time": 0, "skipped": True, "skip_message": "needs two GPUs"}
     alone = loaded(run([row("a/b"), row("a/c", throttled=7.0), failed("a/e"), skipped]))
-    found = unpaired_run.comparison_of(alone)
+    found = format_options.unpaired_comparison(alone)
     one = EXPORTS["openmetrics"]
     assert [verdict.name for verdict in one.kept(found)] == ["a/b"]
     assert one.left_out(found) == "'a/c': INVALID; 'a/e': ERROR"
-    allowed = unpaired_run.comparison_of(alone, {Allowance.THROTTLED})
+    allowed = format_options.unpaired_comparison(alone, {Allowance.THROTTLED})
     assert [verdict.name for verdict in one.kept(allowed)] == ["a/b", "a/c"]
 
 

@@ -11,8 +11,8 @@ import pytest
 from comparisons import comparison, record, verdict
 from warpgauge.records.model import Clock, Source
 from warpgauge.reports.likely_cause import likely_causes
-from warpgauge.reports.markdown.confidence_text import certainty
 from warpgauge.reports.markdown.reproduce import again
+from warpgauge.reports.markdown.rows import confidence
 from warpgauge.system.errors import UserError
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import (
@@ -89,14 +89,16 @@ def test_what_did_not_change_has_no_cause_but_what_a_policy_accepts_may() -> Non
     ("p", "words"), [(0.5, "p = 0.5"), (0.00149, "p = 0.0015"), (0.00099, "p < 0.001")]
 )
 def test_how_sure_says_how_it_was_found_and_by_what_chance(p: float, words: str) -> None:
-    assert certainty(replace(slower(), p=p)) == ["screened only", words]
+    assert confidence(replace(slower(), p=p)) == ["screened only", words]
     paired = replace(slower(Evidence.PAIRED), p=p, processes=(14, 14))
-    assert certainty(paired) == ["confirmed in turns", "14 rounds", words]
+    assert confidence(paired) == ["confirmed in turns", "14 rounds", words]
 
 
 def test_how_sure_is_exact_of_resources_and_nothing_of_nothing() -> None:
-    assert certainty(replace(slower(), by_time=Outcome.PASS)) == ["exact: resources carry no noise"]
-    assert certainty(verdict("a", Outcome.ERROR)) == [""]
+    assert confidence(replace(slower(), by_time=Outcome.PASS)) == [
+        "exact: resources carry no noise"
+    ]
+    assert confidence(verdict("a", Outcome.ERROR)) == [""]
 
 
 def test_each_changed_row_has_a_command_and_the_worst_an_entry_of_a_policy(tmp_path: Path) -> None:

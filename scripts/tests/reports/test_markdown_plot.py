@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from comparisons import comparison, verdict
-from warpgauge.reports.interval_bar import interval_bar
-from warpgauge.reports.markdown.plot import plot
+from warpgauge.reports.interval_bar import interval_bar, plot
 from warpgauge.reports.markdown.report import render
 from warpgauge.verdict.comparison import Change, Evidence, Outcome, Verdict
 

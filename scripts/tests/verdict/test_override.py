@@ -11,7 +11,7 @@ from conftest import Loader
 
 from builders import Json, baseline, context, google, google_row, row, run
 from warpgauge.records.model import Record
-from warpgauge.verdict import override, override_notes
+from warpgauge.verdict import context_notes, override
 from warpgauge.verdict.comparability import Kin
 from warpgauge.verdict.comparison import Outcome
 from warpgauge.verdict.context import refusal
@@ -92,25 +92,25 @@ def test_what_is_allowed_is_compared_and_told(loaded: Loader, one: Allowance) ->
     pairings, reasons = paired(base, cand, {one})
     assert len(pairings) == len(ROWS)
     assert not reasons
-    (note,) = override_notes.of(base, cand, list(cand.rows), {one})
+    (note,) = context_notes.of_overrides(base, cand, list(cand.rows), {one})
     assert note.startswith(f"--allow {one.word}: compared although {one.although}: ")
 
 
 @pytest.mark.parametrize("one", Allowance)
 def test_an_exception_that_nothing_needed_is_told(loaded: Loader, one: Allowance) -> None:
     base, cand = loaded(run(ROWS)), loaded(run(ROWS))
-    (note,) = override_notes.of(base, cand, list(cand.rows), {one})
+    (note,) = context_notes.of_overrides(base, cand, list(cand.rows), {one})
     assert note == f"--allow {one.word}: it was not needed."
 
 
 def test_without_exceptions_there_is_nothing_to_tell(loaded: Loader) -> None:
     base, cand = map(loaded, WHOLE[Allowance.GPU_MODEL])
-    assert override_notes.of(base, cand, list(cand.rows), frozenset()) == ()
+    assert context_notes.of_overrides(base, cand, list(cand.rows), frozenset()) == ()
 
 
 def test_a_note_names_the_first_row_and_counts_the_others(loaded: Loader) -> None:
     base, cand = map(loaded, BY_ROW[Allowance.THROTTLED])
-    (note,) = override_notes.of(base, cand, list(cand.rows), {Allowance.THROTTLED})
+    (note,) = context_notes.of_overrides(base, cand, list(cand.rows), {Allowance.THROTTLED})
     assert note.endswith("the SM clock was lowered: a/b, and 1 more benchmark.")
 
 
@@ -123,7 +123,7 @@ def test_a_row_that_another_fault_still_forbids_was_not_compared(loaded: Loader)
         "candidate: 2 other processes used the GPU: end what else uses the GPU, then measure "
         "again; --allow other-processes compares all the same"
     )
-    assert override_notes.of(base, bad, ["a/b"], allow) == (
+    assert context_notes.of_overrides(base, bad, ["a/b"], allow) == (
         "--allow throttled: it was not needed.",
     )
 
@@ -157,7 +157,7 @@ def test_sessions_that_nothing_forbids_come_before_what_is_allowed(loaded: Loade
     allow = {Allowance.GPU_MODEL, Allowance.SM_CLOCK}
     (one,), _ = paired(base, cand, allow)
     assert [session.key for session in one.references] == ["Test"]
-    notes = override_notes.of(base, cand, ["a/b"], allow)
+    notes = context_notes.of_overrides(base, cand, ["a/b"], allow)
     assert all(note.endswith("it was not needed.") for note in notes)
 
 

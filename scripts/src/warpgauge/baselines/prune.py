@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from warpgauge.baselines.files import FamilyFile, Folder, family_text
-from warpgauge.baselines.rotation import surplus
 from warpgauge.records.benchmark_filter import found
 from warpgauge.records.model import Session
 from warpgauge.records.sessions import newest_last, when
@@ -127,3 +127,27 @@ def _text(file: FamilyFile, going: set[str], removed: set[str]) -> str | None:
         return None
     gpu_name = next(s.gpu_name for s in file.record.sessions.values())
     return family_text(gpu_name or "", sessions, rows)
+
+
+# Enough sessions to know how far one boot or GPU lies from the next; few enough to keep the files
+# small and the accepted times from being those of last year's code.
+SESSIONS_KEPT = 8
+
+
+def surplus(
+    sessions: Iterable[Session], keep: int = SESSIONS_KEPT, staying: str | None = None
+) -> list[Session]:
+    """Those to drop, in the order of dropping, so that at most `keep` are left.
+
+    The oldest session of the GPU that has most goes first, for the verdict learns from different
+    GPUs how those of one model differ; so the oldest of all goes only where each has as many. The
+    session with the key `staying` stays.
+    """
+    left, dropped = newest_last(sessions), []
+    while len(left) > keep:
+        count = Counter(session.gpu_uuid for session in left)
+        going = [session for session in left if session.key != staying]
+        most = max(count[session.gpu_uuid] for session in going)
+        dropped.append(next(s for s in going if count[s.gpu_uuid] == most))
+        left.remove(dropped[-1])
+    return dropped

@@ -13,8 +13,7 @@ from rich.text import Text
 
 from warpgauge.baselines import spread
 from warpgauge.baselines.files import Folder
-from warpgauge.records.families import by_family
-from warpgauge.records.model import Record, Row, Session
+from warpgauge.records.model import Record, Row, Session, by_family
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import duration, inert, plural

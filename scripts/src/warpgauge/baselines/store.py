@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Baselines: where they lie, how a run becomes a session of one, how they show themselves."""
+"""Baselines: where they lie, which are meant, how a run becomes a session of one."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from datetime import datetime
 from pathlib import Path
 
 from warpgauge.baselines.files import Folder, Times, family_text, open_folder
+from warpgauge.baselines.prune import SESSIONS_KEPT, surplus
 from warpgauge.baselines.recordable import (
     require_family,
     require_gpu,
     require_no_losses,
     require_run,
 )
-from warpgauge.baselines.rotation import SESSIONS_KEPT, surplus
 from warpgauge.files.atomic import replace_all
 from warpgauge.files.document import Document, Object, read, rows_of
 from warpgauge.records.load import holds_results, load, load_document
@@ -172,3 +172,52 @@ def only_sessions(whole: Record, sessions: list[Session]) -> Record:
         if times or row.error is not None:
             rows[name] = replace(row, process_medians=times)
     return replace(whole, sessions={session.key: session for session in sessions}, rows=rows)
+
+
+def chosen(baselines: Path, asked: str | None) -> list[Path]:
+    """The folders of `baselines` that are meant, or a path elsewhere. Raises UserError.
+
+    `asked` is a path to a baseline, to one file of it or to a folder of several, or the name of a
+    GPU model or of its folder; without it all are meant.
+    """
+    if asked is None:
+        there = folders(baselines)
+        if not there:
+            raise UserError(
+                f"{baselines} holds no baseline; measure one with scripts/baseline record"
+            )
+        return there
+    path = Path(asked)
+    if asked and _exists(path):
+        several = [] if holds_results(path) else folders(path)
+        return several or [path]
+    there = folders(baselines)
+    meant = [folder for folder in there if folder.name == _slug_of_name(asked)]
+    if not meant:
+        names = ", ".join(folder.name for folder in there) or "none"
+        raise UserError(
+            inert(f"{quoted(asked)} is neither a path nor a GPU in {baselines}; there is {names}")
+        )
+    return meant
+
+
+def _slug_of_name(asked: str) -> str | None:
+    try:
+        return slug(asked)
+    except UserError:
+        return None
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # too long for a name, or with a NUL in it
+        return False
+
+
+def folders(path: Path) -> list[Path]:
+    """The baselines in `path`, which may not be there."""
+    try:
+        return sorted(entry for entry in path.iterdir() if holds_results(entry))
+    except OSError:
+        return []

@@ -28,13 +28,13 @@ from warpgauge.measurement.ab_run import Beside
 from warpgauge.measurement.measuring import Measuring, Suite
 from warpgauge.measurement.paired import Side
 from warpgauge.measurement.two_stage import Looks
-from warpgauge.records.suggestion import hint
+from warpgauge.records.benchmark_filter import hint
 from warpgauge.reports import provenance
 from warpgauge.reports.formats import TERMINAL
 from warpgauge.system import command_log
 from warpgauge.system.command_log import CommandLog
-from warpgauge.system.console import Output
 from warpgauge.system.errors import ExitStatus, UserError, of_system
+from warpgauge.system.layout import Output
 from warpgauge.system.locks import Holder, alone, of_gpu
 from warpgauge.system.text import inert, typed
 from warpgauge.verdict import policy

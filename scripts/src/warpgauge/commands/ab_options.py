@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpgauge.commands import shared_options
+from warpgauge.commands import arguments
 from warpgauge.commands.arguments import Parser, index, positive, seconds
 from warpgauge.commands.bench_options import PROCESSES, Options
 from warpgauge.commands.bench_options import parse as of_bench
@@ -93,7 +93,7 @@ def _parser() -> Parser:
     add("--export", metavar="NAME=FILE", action="append", default=[],
         help="write the candidate's times for another tool, as scripts/compare.py does")
     # fmt: on
-    shared_options.add(parser, usual_policy="none")
+    arguments.add_comparison_options(parser, usual_policy="none")
     add(
         "--no-wait",
         action="store_true",

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
+from warpgauge.verdict import override
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -81,3 +82,30 @@ def between(text: str, low: float, high: float, wanted: str) -> float:
     if not low < number < high:
         raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")
     return number
+
+
+# The policy of a comparison that nobody named one for.
+_USUAL_POLICY = (
+    "policy.toml beside the folder of the baseline, and this tree's for its runs in turns"
+)
+
+
+def add_comparison_options(
+    parser: argparse.ArgumentParser, usual_policy: str = _USUAL_POLICY
+) -> None:
+    """Add --fail-on, --policy and --allow."""
+    parser.add_argument(
+        "--fail-on",
+        choices=("resources",),
+        action="append",
+        default=[],
+        help="fail on more than times: resources (registers, spills, occupancy, kernels, memory, "
+        "another kernel)",
+    )
+    parser.add_argument(
+        "--policy",
+        type=Path,
+        metavar="FILE",
+        help=f"tolerances; default: {usual_policy}",
+    )
+    override.add_argument(parser)

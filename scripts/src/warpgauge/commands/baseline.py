@@ -10,8 +10,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from warpgauge.baselines import check, prune, show, store
-from warpgauge.baselines.choice import chosen
 from warpgauge.baselines.files import open_folder, open_readable
+from warpgauge.baselines.store import chosen
 from warpgauge.commands import bench
 from warpgauge.commands.baseline_options import (
     AddSession,
@@ -25,8 +25,8 @@ from warpgauge.commands.baseline_options import (
 )
 from warpgauge.files.atomic import replace_all
 from warpgauge.reports.markdown import limits
-from warpgauge.system.console import Output
 from warpgauge.system.errors import ExitStatus, UserError, of_system
+from warpgauge.system.layout import Output
 from warpgauge.system.locks import alone
 from warpgauge.system.text import inert
 

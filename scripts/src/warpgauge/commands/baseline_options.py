@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.baselines.prune import Criteria
+from warpgauge.baselines.prune import SESSIONS_KEPT, Criteria
 from warpgauge.baselines.recordable import FEWEST_PROCESSES
-from warpgauge.baselines.rotation import SESSIONS_KEPT
 from warpgauge.commands.arguments import Parser, days, index, positive, seconds
 from warpgauge.commands.bench_options import PROCESSES
 from warpgauge.records.benchmark_filter import normal

@@ -10,8 +10,8 @@ from warpgauge.commands import every_gpu, resume
 from warpgauge.commands.bench_options import parse
 from warpgauge.commands.one_gpu import Bench, waiting
 from warpgauge.reports.formats import TERMINAL
-from warpgauge.system.console import Output
 from warpgauge.system.errors import ExitStatus, of_system
+from warpgauge.system.layout import Output
 from warpgauge.system.locks import alone
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.baselines.recordable import FEWEST_PROCESSES
-from warpgauge.commands import shared_options
+from warpgauge.commands import arguments
 from warpgauge.commands.arguments import Parser, duration, folder, index, positive, seconds
 from warpgauge.commands.format_options import Formats
 from warpgauge.execution.plan import DEADLINE_S
@@ -237,7 +237,7 @@ def _parser() -> Parser:
     add("--export", metavar="NAME=FILE", action="append", default=[],
         help=f"write the times for another tool, with a baseline or without: {', '.join(EXPORTS)}; "
         "may be given several times")  # fmt: skip
-    shared_options.add(parser)
+    arguments.add_comparison_options(parser)
     add("--no-wait", action="store_true", help="refuse (exit 3) instead of waiting while another "
         "scripts/bench uses this GPU or tree")  # fmt: skip
     add("--no-build", action="store_true", help="run what build/release holds")

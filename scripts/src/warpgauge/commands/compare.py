@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warpgauge.commands import shared_options
+from warpgauge.commands import arguments
 from warpgauge.commands.arguments import Parser, between
 from warpgauge.system import entry_point, environment, streams
 from warpgauge.system.errors import UserError
@@ -140,7 +140,7 @@ def _parser() -> Parser:
         type=_probability,
         help="chance that unchanged code shows any false alarm; default: 0.01",
     )
-    shared_options.add(parser)
+    arguments.add_comparison_options(parser)
     parser.add_argument(
         "--all", action="store_true", help="list every benchmark, unchanged ones too"
     )

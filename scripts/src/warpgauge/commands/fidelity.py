@@ -21,13 +21,13 @@ from warpgauge.files import atomic, output_file
 from warpgauge.files.document import failure_of
 from warpgauge.measurement import merge, progress, runner
 from warpgauge.measurement.fidelity import finding as fidelity_finding
-from warpgauge.measurement.fidelity import table, trace, trace_file
+from warpgauge.measurement.fidelity import trace
 from warpgauge.measurement.fidelity.finding import Finding
 from warpgauge.measurement.merge import JsonRow
-from warpgauge.records.suggestion import hint
+from warpgauge.records.benchmark_filter import hint
 from warpgauge.system import interrupts, packages
-from warpgauge.system.console import Output
 from warpgauge.system.errors import ExitStatus, UserError, of_system
+from warpgauge.system.layout import Output
 from warpgauge.system.text import typed
 
 LIBRARY = "libwarpgauge_trace.so"
@@ -72,7 +72,7 @@ class Fidelity:
                     self._finding(Binary(binary.path, (name,)), folder / LIBRARY, scratch, say)
                     for name in binary.names
                 ]
-        table.print_table(findings, self.results)
+        fidelity_finding.print_table(findings, self.results)
         if options.out is not None:
             self._write(options.out, findings, probe.context)
         return fidelity_finding.status(findings)
@@ -137,7 +137,7 @@ class Fidelity:
         if fault is not None:
             return Finding(name, error=f"with CUPTI: {fault}")
         try:
-            busy = trace.busy(trace_file.read(file), _work(traced))
+            busy = trace.busy(trace.read_trace(file), _work(traced))
         except trace.TraceFault as mismatch:
             return Finding(name, error=str(mismatch))
         say(f"{name}, without CUPTI")

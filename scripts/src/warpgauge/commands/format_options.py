@@ -9,17 +9,70 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from warpgauge.commands import unpaired_run
-from warpgauge.commands.export_options import Exports
 from warpgauge.files.atomic import is_stream, replace_all, resolved, write_stream
 from warpgauge.files.output_file import STANDARD_OUTPUT, check_report
-from warpgauge.records.model import Record
+from warpgauge.records.model import Record, Source
+from warpgauge.reports.exports import EXPORTS, Export
 from warpgauge.reports.formats import FORMATS, INTERVALS, PICTURES, TERMINAL, Format
 from warpgauge.system import environment, streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, quoted
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.override import Allowance
+from warpgauge.verdict.pairing import pair
+
+
+@dataclass(frozen=True)
+class Exports:
+    """The files that were asked for."""
+
+    files: tuple[tuple[Export, Path], ...] = ()
+
+    @staticmethod
+    def parse(asked: Sequence[str], taken: Collection[Path] = ()) -> Exports:
+        """Raises UserError for what is no NAME=FILE, and for a file twice or among the `taken`."""
+        files: dict[Path, tuple[Export, Path]] = {}
+        for text in asked:
+            name, _, file = text.partition("=")
+            if name not in EXPORTS or not file:
+                known = ", ".join(EXPORTS)
+                raise UserError(f"--export {quoted(text)} is not NAME=FILE with a NAME of {known}")
+            path = Path(file)
+            target = resolved(path)
+            if file in STANDARD_OUTPUT:
+                raise UserError(
+                    f"--export {quoted(text)}: standard output shows the comparison; name a file"
+                )
+            if target in files or target in taken:
+                raise UserError(f"{path} is to be written twice: name another file for one of them")
+            files[target] = (EXPORTS[name], path)
+        return Exports(tuple(files.values()))
+
+    def of(self, what: str) -> Exports:
+        """The same to other files, which are named after `what` too."""
+        return Exports(
+            tuple((one, path.with_stem(f"{path.stem}-{what}")) for one, path in self.files)
+        )
+
+    def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
+        """Raises UserError for a file that cannot or must not be written; see `output_file`."""
+        for one, path in self.files:
+            check_report(path, baselines, inputs, one.own, one.kind)
+
+    def texts(self, comparison: Comparison) -> dict[Path, str]:
+        """What goes to each file; none to one that would hold no benchmark."""
+        made = {path: one.render(comparison) for one, path in self.files}
+        return {path: text for path, text in made.items() if text}
+
+    def lacking(self, comparison: Comparison) -> list[str]:
+        """For each file that has not all benchmarks, a sentence with those that it lacks."""
+        found = []
+        for one, path in self.files:
+            if left_out := one.left_out(comparison):
+                what = "leaves out" if one.kept(comparison) else "is not written:"
+                found.append(f"--export {one.name}={inert(str(path))} {what} {left_out}")
+        return found
+
 
 AnyFormat = Format[str] | Format[bytes]
 
@@ -107,7 +160,7 @@ class Formats:
     def export(self, run: Record, allow: Collection[Allowance]) -> ExitStatus:
         """The exports alone of a run that there is nothing to compare with. As `deliver`."""
         alone = replace(self, files=(), shown=TERMINAL)
-        return alone.deliver(unpaired_run.comparison_of(run, allow), lambda: None)
+        return alone.deliver(unpaired_comparison(run, allow), lambda: None)
 
 
 def _written(texts: Mapping[Path, str | bytes]) -> list[str]:
@@ -135,3 +188,14 @@ def _fault(step: Callable[[], None]) -> str:
     except UserError as error:
         return str(error)
     return ""
+
+
+def unpaired_comparison(run: Record, allow: Collection[Allowance] = frozenset()) -> Comparison:
+    """All that has a time which counts is NEW; the rest says why it has none.
+
+    What the machine cannot run is nobody's fault, and no part of it.
+    """
+    nothing = Record(run.path, Source.BASELINE, {}, {})
+    asked = [row.name for row in run.rows.values() if not row.skipped]
+    _, verdicts = pair(nothing, run, asked, allow)
+    return Comparison(nothing, run, tuple(verdicts), refusal="There is nothing to compare with.")

@@ -33,8 +33,8 @@ from warpgauge.records.model import Record
 from warpgauge.records.partial_report import Report
 from warpgauge.system import interrupts, worktree
 from warpgauge.system.command_log import CommandLog
-from warpgauge.system.commits import short
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.git import short
 from warpgauge.system.locks import alone, of_gpu
 from warpgauge.system.text import plural
 from warpgauge.verdict import policy

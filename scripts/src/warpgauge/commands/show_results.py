@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from warpgauge.baselines import choice, store
+from warpgauge.baselines import store
 from warpgauge.commands.format_options import Formats
 from warpgauge.execution.discovery import Probe
 from warpgauge.records import load
@@ -44,7 +44,7 @@ class Conclusion:
 
     def recorded(self, baselines: Path) -> None:
         """What each baseline holds: its sessions compared, or the values of its only one."""
-        for folder in choice.folders(baselines):
+        for folder in store.folders(baselines):
             whole, pair = load.load(folder), store.recorded_comparison(folder)
             names = {s.gpu_name for s in whole.sessions.values() if s.gpu_name}
             gpu = ", ".join(sorted(names)) or folder.name

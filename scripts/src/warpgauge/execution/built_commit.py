@@ -13,7 +13,7 @@ from pathlib import Path
 
 from warpgauge.execution import manifest
 from warpgauge.files.atomic import replace_all
-from warpgauge.system.commits import short
+from warpgauge.system.git import short
 from warpgauge.system.text import inert
 
 _FILE = "built-from.json"

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from pathlib import Path
 
-from warpgauge.execution import gpu_users
-from warpgauge.execution.gpu_users import User
+import pynvml
+
 from warpgauge.system.process import Ending
 from warpgauge.system.text import inert
 
@@ -39,13 +41,73 @@ class GpuWatch:
 
     def _left(self, but: Collection[int], told: str) -> list[User]:
         def users() -> list[User]:
-            return [one for one in gpu_users.now(self.uuid) if one.pid not in but]
+            return [one for one in users_now(self.uuid) if one.pid not in but]
 
-        return gpu_users.stayed(
-            users, _PATIENCE_S, waiting=lambda left: self.say(told.format(_use(left)))
-        )
+        return stayed(users, _PATIENCE_S, waiting=lambda left: self.say(told.format(_use(left))))
 
 
 def _use(users: Collection[User]) -> str:
     """``train (pid 7) uses``."""
     return f"{' and '.join(map(str, users))} {'uses' if len(users) == 1 else 'use'}"
+
+
+_POLL_S = 0.5
+
+
+@dataclass(frozen=True)
+class User:
+    """A process with a CUDA context on the GPU; `name` is "" where it cannot be seen from here."""
+
+    pid: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.name} (pid {self.pid})" if self.name else f"pid {self.pid}"
+
+
+def users_now(uuid: str) -> list[User]:
+    """Everybody with a context on the GPU at this moment; nobody where the driver does not say.
+
+    Ask while no process of one's own runs: across containers a pid does not tell whose it is.
+    """
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return []
+    try:
+        handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
+        found = pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
+    except pynvml.NVMLError:
+        return []
+    finally:
+        pynvml.nvmlShutdown()
+    return [User(one.pid, _name_of(one.pid)) for one in sorted(found, key=lambda one: one.pid)]
+
+
+def stayed(
+    users: Callable[[], list[User]],
+    patience_s: float,
+    *,
+    waiting: Callable[[list[User]], None] = lambda _: None,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> list[User]:
+    """Wait until nobody uses the GPU; those that still do after `patience_s`.
+
+    `waiting` is called once, with those that are waited for.
+    """
+    end = clock() + patience_s
+    left = users()
+    if left:
+        waiting(left)
+    while left and clock() < end:
+        sleep(_POLL_S)
+        left = users()
+    return left
+
+
+def _name_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
+    except OSError:
+        return ""

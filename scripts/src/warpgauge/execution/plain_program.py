@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from warpgauge.execution import plain_report
 from warpgauge.execution.discovery import LISTING_DEADLINE_S, Binary
-from warpgauge.records.fields import is_name
-from warpgauge.records.partial_report import Report
+from warpgauge.records.counters import SM_CLOCK
+from warpgauge.records.fields import is_name, with_host_time
+from warpgauge.records.partial_report import Report, is_run
 from warpgauge.system import process
 from warpgauge.system.text import inert, quoted
 
@@ -45,7 +46,7 @@ class PlainProgram(Binary):
         return tuple(name.removeprefix(self.prefix) for name in names)
 
     def told(self, report: Report) -> Report:
-        return plain_report.told(report, self.prefix)
+        return as_report(report, self.prefix)
 
 
 def listed(path: Path, scratch: Path, environment: Mapping[str, str]) -> PlainProgram:
@@ -70,3 +71,45 @@ def _fault(path: Path, names: Sequence[str]) -> str | None:
             return f"cannot list its benchmarks: {quoted(inert(name))} is no name"
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     return None if twice is None else f"has the benchmark {quoted(twice)} twice: rename one"
+
+
+Row = Mapping[str, Any]
+
+# What stands for the repetitions of a benchmark that reports aggregates alone, best first.
+_TYPICAL = ("median", "mean")
+
+# Keys of a run file's row, which no counter of theirs may take the place of.
+_OURS = frozenset(("process_medians", "process_rounds"))
+
+
+def as_report(report: Report, prefix: str = "") -> Report:
+    """The same with `prefix` before each benchmark's name, and with the clock that timed it.
+
+    That is the host's, unless the row says at which SM clock the device worked: under UseManualTime
+    too, for nobody knows where that time is from.
+    """
+    if not report:
+        return report
+    rows = [_as_row({**row, "name": f"{prefix}{row['name']}"}) for row in _runs(report)]
+    return {**report, "benchmarks": rows}
+
+
+def _as_row(row: Row) -> Row:
+    theirs = {key: value for key, value in row.items() if key not in _OURS}
+    return theirs if SM_CLOCK in theirs else with_host_time(theirs)
+
+
+def _runs(report: Report) -> Iterable[Row]:
+    """The runs of the benchmarks; of one that has none its typical one.
+
+    Other aggregates are no measurement.
+    """
+    rows = report["benchmarks"]
+    seen = {row["name"] for row in rows if is_run(row)}
+    made: dict[str, Row] = {}
+    for wanted in _TYPICAL:
+        for row in rows:
+            name = row.get("run_name")
+            if row.get("aggregate_name") == wanted and isinstance(name, str) and name not in seen:
+                made.setdefault(name, {**row, "name": name, "run_type": "iteration"})
+    return [*filter(is_run, rows), *made.values()]

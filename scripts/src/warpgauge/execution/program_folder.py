@@ -13,7 +13,7 @@ from warpgauge.execution import plain_program
 from warpgauge.execution.discovery import told_apart
 from warpgauge.execution.plain_program import PlainProgram
 from warpgauge.records import benchmark_filter
-from warpgauge.system.cpu_limit import SEARCH_LIMIT_S, cpu_limit
+from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert, listed, typed
 

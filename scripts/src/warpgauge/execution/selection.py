@@ -11,8 +11,8 @@ from pathlib import Path
 from warpgauge.execution import discovery
 from warpgauge.execution.discovery import Binary
 from warpgauge.records import benchmark_filter
+from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.model import FULL_SUITE
-from warpgauge.records.suggestion import hint
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import typed
 

@@ -13,10 +13,9 @@ from pathlib import Path
 from warpgauge.execution import crash_recovery, selection
 from warpgauge.execution.crash_recovery import Names, Part
 from warpgauge.execution.discovery import Binary
-from warpgauge.execution.order import is_shuffled, seed_of, sequence
-from warpgauge.execution.plan import Plan, Turn, command
+from warpgauge.execution.plan import Plan, Turn, command, is_shuffled, seed_of, sequence
 from warpgauge.files.document import Failure
-from warpgauge.records import measured, partial_report
+from warpgauge.records import partial_report
 from warpgauge.records.partial_report import Report
 from warpgauge.system import process
 from warpgauge.system.errors import UserError
@@ -49,7 +48,7 @@ class Outcome:
         """Why benchmarks have no result in this turn: faults, and rows that are no measurement."""
         found: dict[str, Failure] = {}
         for row in self.report.get("benchmarks", []):
-            why = measured.fault_of(row) if measured.is_run(row) else None
+            why = partial_report.fault_of(row) if partial_report.is_run(row) else None
             known = found.get(row["name"])
             if why is not None and (known is None or known.skipped):  # an error outranks a skip
                 found[row["name"]] = why

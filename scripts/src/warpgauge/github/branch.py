@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from warpgauge.github.api import GitHub
 from warpgauge.github.fields import is_repository
-from warpgauge.system.commits import is_full
 from warpgauge.system.errors import UserError
+from warpgauge.system.git import is_full
 from warpgauge.system.text import quoted
 
 _REGULAR_FILE = "100644"

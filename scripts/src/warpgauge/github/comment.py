@@ -15,7 +15,7 @@ from warpgauge.github.pull_request import Run
 from warpgauge.reports.markdown import report
 from warpgauge.reports.markdown.report import MARK
 from warpgauge.reports.markdown.text import code, prose
-from warpgauge.system.commits import short
+from warpgauge.system.git import short
 from warpgauge.verdict.comparison import Comparison
 
 # Room for the note that the comment is outdated.

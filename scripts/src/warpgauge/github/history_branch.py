@@ -16,8 +16,8 @@ from warpgauge.github.branch import Repository
 from warpgauge.github.recorded_files import WorkflowRun
 from warpgauge.history import entry
 from warpgauge.system import git
-from warpgauge.system.commits import short
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.git import short
 from warpgauge.system.text import plural, quoted
 
 WORKFLOW = "nightly.yml"

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sessions from elsewhere make of a baseline: its new files, and the comparison with the old.
-
-Made beside the checkout; nothing in it changes.
-"""
+"""What sessions from elsewhere make of a baseline, and the pull request that proposes it."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -15,10 +12,15 @@ from pathlib import Path
 from warpgauge.baselines import store
 from warpgauge.github import untrusted_run
 from warpgauge.github.gpus import Gpu
-from warpgauge.github.recorded_files import RUN_FILE
+from warpgauge.github.pr_comment import LENGTH_LIMIT
+from warpgauge.github.recorded_files import RUN_FILE, WorkflowRun
 from warpgauge.records.load import load
 from warpgauge.records.model import Record, Session
 from warpgauge.records.sessions import only_session
+from warpgauge.reports.markdown import report
+from warpgauge.reports.markdown.text import code, prose, table_head, table_row
+from warpgauge.system.git import short
+from warpgauge.system.text import cut, inert, plural
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.comparison_settings import Terms
@@ -74,3 +76,80 @@ def _judged(before: Record, run: Record, name: str, root: Path, now: datetime) -
     terms = Terms(policy=policy.of(before, run, root / "baselines", None), today=now.date())
     shown = replace(before, path=before.path.relative_to(root))
     return judge(shown, replace(run, path=Path(name, RUN_FILE)), terms)
+
+
+# What the reviewer must know of each session; the rest of the context is in the files.
+_FACTS = (
+    ("GPU", "gpu_uuid"),
+    ("driver", "driver_version"),
+    ("CUDA runtime", "runtime_version"),
+    ("boot", "boot_id"),
+    ("measured", "date"),
+)
+_MOST_LINES = 20
+# Twenty sessions with what is longer would leave the report no room.
+_LONGEST_FACT, _LONGEST_LINE = 80, 300
+
+_BETWEEN = "\n\n"
+_NO_BASELINE = "There was no baseline of this GPU model to compare with."
+# https://docs.github.com/actions/concepts/security/github_token: events of its token start nothing.
+_NO_WORKFLOWS = (
+    "GitHub starts no workflow for a pull request that a workflow opened: close it and open it "
+    "again to run them."
+)
+
+
+def title(proposal: Proposal, gpu: Gpu) -> str:
+    count = len(proposal.added)
+    return f"Baseline: {'a session' if count == 1 else plural(count, 'session')} of {gpu.name}"
+
+
+def body(proposal: Proposal, gpu: Gpu, run: WorkflowRun, run_url: str, asked: int) -> str:
+    """Provenance, what became of older sessions, and the first session's comparison."""
+    count = len(proposal.added)
+    parts = [
+        f"{plural(count, 'session')} of {prose(gpu.name)} at commit {code(short(run.commit))}, "
+        f"recorded by [run {run.id}]({run_url}), which {code(run.actor)} started."
+    ]
+    if count < asked:
+        parts.append(f"**{asked} were asked for**: the run's log says what became of the rest.")
+    head = table_head(("session", *(heading for heading, _ in _FACTS)))
+    parts.append(head + "\n".join(map(_row, proposal.added)))
+    lines = [cut(inert(line), _LONGEST_LINE) for one in proposal.added for line in one.lines]
+    parts += _lines([f"- {prose(line)}" for line in lines])
+    parts.append(_NO_WORKFLOWS)
+    room = LENGTH_LIMIT - sum(len(part) + len(_BETWEEN) for part in parts)
+    parts += [_compared(one, room) for one in proposal.added[:1]]
+    return _BETWEEN.join(parts)
+
+
+def comments(proposal: Proposal) -> list[str]:
+    """The comparisons of the further sessions: all in one body would be longer than GitHub takes.
+
+    A session is compared with the baseline as it was before any of them was added.
+    """
+    return [_compared(one, LENGTH_LIMIT) for one in proposal.added[1:]]
+
+
+def _row(one: Added) -> str:
+    told = one.session.context
+    facts = (one.session.key, *(told.get(key, "") for _, key in _FACTS))
+    return table_row(code(cut(inert(fact), _LONGEST_FACT)) for fact in facts)
+
+
+def _lines(lines: Sequence[str]) -> list[str]:
+    shown = list(lines[:_MOST_LINES])
+    if len(lines) > _MOST_LINES:
+        shown.append(f"- and {len(lines) - _MOST_LINES} more")
+    return ["\n".join(shown)] if shown else []
+
+
+def _compared(one: Added, room: int) -> str:
+    """At most `room` characters."""
+    session = f"### Session {code(cut(inert(one.session.key), _LONGEST_FACT))}"
+    if one.comparison is None:
+        return f"{session}\n\n{_NO_BASELINE}"
+    head = f"{session} beside the baseline as it was\n\n"
+    limit = min(room - len(head), report.LIMIT)
+    # Without the mark: no program is to take this for the gate's comment, and put another there.
+    return head + report.render(one.comparison, limit).replace(report.MARK, "")

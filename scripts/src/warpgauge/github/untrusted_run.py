@@ -12,8 +12,8 @@ from warpgauge.github.gpus import Gpu
 from warpgauge.records.load import load
 from warpgauge.records.model import Record, Source
 from warpgauge.records.sessions import only_session
-from warpgauge.system.commits import short
 from warpgauge.system.errors import UserError
+from warpgauge.system.git import short
 from warpgauge.system.text import inert, plural, quoted
 
 # A baseline repeats its context in every file: our own take 2,000 characters.

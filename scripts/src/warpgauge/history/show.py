@@ -18,10 +18,10 @@ from rich.console import Console
 from warpgauge.history import entry
 from warpgauge.history.entry import Night
 from warpgauge.records import benchmark_filter
-from warpgauge.records.suggestion import hint
+from warpgauge.records.benchmark_filter import hint
 from warpgauge.system import git
-from warpgauge.system.commits import short
 from warpgauge.system.errors import UserError
+from warpgauge.system.git import short
 from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import duration, inert, percent, plural, quoted, typed
 

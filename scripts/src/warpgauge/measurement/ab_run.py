@@ -12,7 +12,7 @@ from warpgauge.execution import build, discovery, selection
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.plan import Lane
 from warpgauge.execution.turn_result import Outcome
-from warpgauge.measurement import paired, preview, run_file, two_stage
+from warpgauge.measurement import paired, progress, run_file, two_stage
 from warpgauge.measurement.adaptive_rounds import Spending
 from warpgauge.measurement.measuring import Measuring, Suite
 from warpgauge.measurement.paired import BASE, CANDIDATE, Side
@@ -20,8 +20,8 @@ from warpgauge.measurement.two_stage import Looks
 from warpgauge.records import load
 from warpgauge.records.model import Record
 from warpgauge.system import worktree
-from warpgauge.system.commits import short
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.git import short
 from warpgauge.system.locks import alone
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.paired_tests import FEWEST_ROUNDS
@@ -130,7 +130,7 @@ class Beside:
             scratch = self.measuring.scratch
             paths = scratch / "preview-base.json", scratch / "preview.json"
             sides = paired.with_outcomes({BASE: base, CANDIDATE: candidate}, outcomes)
-            return preview.changed(lambda: keep_and_judge(sides, paths))
+            return progress.changed_so_far(lambda: keep_and_judge(sides, paths))
 
         def run(lanes: Sequence[Lane], rounds: range) -> Iterator[Outcome]:
             return self.measuring.run(lanes, rounds, changed)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.execution.turn_result import Outcome
-from warpgauge.measurement import merge, preview, run_file
+from warpgauge.measurement import merge, progress, run_file
 from warpgauge.measurement.ab_run import Beside
 from warpgauge.measurement.adaptive_rounds import Spending, unsettled
 from warpgauge.measurement.merge import JsonRow
@@ -81,4 +81,4 @@ class Screened:
             run_file.write(path, *self.document(side))
             return self.judge(base, load.load(path))
 
-        return preview.changed(judged)
+        return progress.changed_so_far(judged)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from warpgauge.measurement.two_stage import Looks
 from warpgauge.measurement.unmatched import missing, unjudged
 from warpgauge.records.sessions import newest_last
-from warpgauge.system.commits import short
+from warpgauge.system.git import short
 from warpgauge.system.text import inert, named, percent, plural
 from warpgauge.verdict.comparison import (
     IN_TURNS,

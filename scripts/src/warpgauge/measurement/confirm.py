@@ -15,8 +15,8 @@ from warpgauge.measurement.unmatched import lacking, missing, new, without
 from warpgauge.records.model import Clock, Record
 from warpgauge.records.sessions import newest_last
 from warpgauge.system import worktree
-from warpgauge.system.commits import is_full, short
 from warpgauge.system.errors import UserError, of_system
+from warpgauge.system.git import is_full, short
 from warpgauge.system.text import plural
 from warpgauge.verdict.comparability import references
 from warpgauge.verdict.comparison import Comparison

@@ -19,7 +19,7 @@ from warpgauge.execution.turn_result import Outcome
 from warpgauge.measurement import progress, runner
 from warpgauge.measurement.journal import Journal
 from warpgauge.measurement.options import MeasurementOptions
-from warpgauge.measurement.preview import Preview
+from warpgauge.measurement.progress import Preview
 from warpgauge.measurement.time_budget import Budget
 from warpgauge.records.counters import GPUS_AT_ONCE
 from warpgauge.system import packages

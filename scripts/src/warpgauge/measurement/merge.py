@@ -27,7 +27,7 @@ from warpgauge.records.fields import (
     timed_by_host,
     with_host_time,
 )
-from warpgauge.records.measured import is_run
+from warpgauge.records.partial_report import is_run
 
 JsonRow = dict[str, Any]
 

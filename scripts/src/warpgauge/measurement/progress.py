@@ -14,10 +14,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
 from warpgauge.execution.plan import Plan, Turn
-from warpgauge.execution.turn_result import Outcome
-from warpgauge.measurement import preview
-from warpgauge.measurement.preview import Preview
+from warpgauge.execution.turn_result import Outcome as Delivered
+from warpgauge.system.errors import UserError
 from warpgauge.system.text import cut, inert, plural
+from warpgauge.verdict.comparison import Comparison, Outcome
 
 _LONGEST_NAME = 60  # characters of a benchmark on a terminal
 
@@ -99,7 +99,7 @@ class RunProgress:
         self._of_sides = _of_sides([lane.side for lane in plan.lanes if lane.side])
         self._round = 0
         self._console, self._faults = console, faults or console
-        self._preview, self._outcomes, self._changed = preview, list[Outcome](), ""
+        self._preview, self._outcomes, self._changed = preview, list[Delivered](), ""
         self._turn = ""
         self._began = time.monotonic()
         self._left = TimeLeft(plan)
@@ -146,7 +146,7 @@ class RunProgress:
         name = benchmark.partition("/")[2] or benchmark
         self._update(f"{self._turn}: {cut(inert(name), _LONGEST_NAME)}")
 
-    def ended(self, outcome: Outcome) -> None:
+    def ended(self, outcome: Delivered) -> None:
         ran = bool(outcome.binary.names)
         self._left.ended(outcome.binary.family, outcome.seconds, ran=ran)
         self._outcomes.append(outcome)
@@ -159,8 +159,8 @@ class RunProgress:
     def _look(self) -> None:
         """What looks changed after the rounds so far; later rounds of some only tell less."""
         rounds = self._round - self._first + 1
-        if self._preview is not None and self._first == 1 and rounds >= preview.FEWEST_ROUNDS:
-            self._changed = preview.in_words(self._preview(self._outcomes))
+        if self._preview is not None and self._first == 1 and rounds >= FEWEST_ROUNDS:
+            self._changed = in_words(self._preview(self._outcomes))
 
     def _update(self, description: str) -> None:
         left = ", ".join(filter(None, (self._left_text(), self._changed)))
@@ -205,3 +205,25 @@ def clock(seconds: float) -> str:
     """Minutes and seconds, as in 1:05."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}:{rest:02d}"
+
+
+# Of what whole rounds delivered; None where that cannot be judged.
+Preview = Callable[[Sequence[Delivered]], int | None]
+
+# Fewer show too little of how far processes scatter to be worth a word.
+FEWEST_ROUNDS = 3
+
+
+def changed_so_far(judge: Callable[[], Comparison]) -> int | None:
+    """How many `judge` calls changed. What it cannot judge now the end of the run will tell."""
+    try:
+        return judge().count(Outcome.REGRESSION, Outcome.IMPROVED)
+    except UserError:
+        return None
+
+
+def in_words(count: int | None) -> str:
+    """``preview: 2 look changed``; nothing where there is none."""
+    if count is None:
+        return ""
+    return f"preview: {count} {'looks' if count == 1 else 'look'} changed"

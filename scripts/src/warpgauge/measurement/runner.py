@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the turns of a plan one by one, each time in a fresh process."""
+"""Runs the turns of a plan in fresh processes, out of the journal, and again if disturbed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Protocol
 
-from warpgauge.execution.order import order, sequence
-from warpgauge.execution.plan import Plan, Turn
-from warpgauge.execution.turn_result import Outcome
-from warpgauge.measurement import kept, repeats
+from warpgauge.execution import turn_result
+from warpgauge.execution.crash_recovery import Names
+from warpgauge.execution.plan import Plan, Turn, command, order, sequence
+from warpgauge.execution.turn_result import Outcome, Running
+from warpgauge.files.document import failure_of
 from warpgauge.measurement.journal import Journal
-from warpgauge.measurement.repeats import Budget
 from warpgauge.measurement.throttle_guard import Fatigue
+from warpgauge.records.counters import is_disturbed
+from warpgauge.records.partial_report import Report
 
 
 class Observer(Protocol):
@@ -44,7 +46,7 @@ def one_by_one(plan: Plan, observer: Observer, journal: Journal | None = None) -
     Raises UserError where it cannot, and Tired where the GPU stays slow and there is more to run.
     """
     rounds = order(plan)
-    budget, fatigue = Budget(sum(map(len, rounds)) // 2), Fatigue()
+    budget, fatigue = RepeatBudget(sum(map(len, rounds)) // 2), Fatigue()
     failed: dict[tuple[str, str], set[str]] = {}
     for turns in rounds:
         for _, group in groupby(turns, key=lambda turn: turn.binary.family):
@@ -54,7 +56,7 @@ def one_by_one(plan: Plan, observer: Observer, journal: Journal | None = None) -
                 gone = failed.setdefault((turn.lane.side, turn.binary.family), set())
                 names = tuple(name for name in sequence(plan, turn) if name not in gone)
                 observer.begins(turn)
-                outcome = kept.outcome(plan, turn, names, journal, observer.runs)
+                outcome = outcome_of(plan, turn, names, journal, observer.runs)
                 gone.update(outcome.failures)
                 observer.ended(outcome)
                 outcomes.append(outcome)
@@ -67,23 +69,90 @@ def _undisturbed(
     plan: Plan,
     turns: Sequence[Turn],
     outcomes: Sequence[Outcome],
-    budget: Budget,
+    budget: RepeatBudget,
     journal: Journal | None,
     observer: Observer,
 ) -> Sequence[Outcome]:
     """The outcomes of one program's turns, with what was disturbed in any of them run again."""
-    names = repeats.disturbed(outcome.report for outcome in outcomes)
+    names = disturbed(outcome.report for outcome in outcomes)
     if not names or not budget.is_left:
         return outcomes
     plan.settle(names)
     better = []
     for turn, outcome in zip(turns, outcomes, strict=True):
         asked = tuple(name for name in outcome.binary.names if name in names)
-        again = kept.outcome(plan, turn, asked, journal, observer.runs, attempt=2)
-        report = repeats.with_repeated(outcome.report, again.report, asked)
+        again = outcome_of(plan, turn, asked, journal, observer.runs, attempt=2)
+        report = with_repeated(outcome.report, again.report, asked)
         faults = {**outcome.faults, **again.faults}
         seconds = outcome.seconds + again.seconds
         better.append(replace(outcome, report=report, faults=faults, seconds=seconds))
-    left = repeats.disturbed(outcome.report for outcome in better)
+    left = disturbed(outcome.report for outcome in better)
     budget.spend(len(turns), helped=len(left) < len(names))
     return better
+
+
+# What of an outcome a turn does not tell.
+_KEPT = ("report", "faults", "seconds", "remarks")
+
+
+def outcome_of(
+    plan: Plan,
+    turn: Turn,
+    names: Names,
+    journal: Journal | None,
+    running: Running,
+    attempt: int = 1,
+) -> Outcome:
+    """Of an `attempt` at `names` of a turn's program. Raises UserError where it cannot be kept."""
+    if journal is None:
+        return turn_result.deliver(plan, turn, names, running)
+    binary = replace(turn.binary, names=names)
+    place = [str(turn.round), str(attempt), turn.lane.side]
+    key = [*place, *command(plan, turn.lane, binary), *names]
+    found = journal.find(key)
+    # What was disturbed may go undisturbed now, when the run goes on.
+    if found is None or disturbed([found["report"]]):
+        fresh = turn_result.deliver(plan, turn, names, running)
+        journal.keep(key, {key: getattr(fresh, key) for key in _KEPT})
+        return fresh
+    told = {key: found[key] for key in _KEPT}
+    return Outcome(binary, turn.round, side=turn.lane.side, **told)
+
+
+# So many tries in a row that are disturbed again, and the GPU is taken to stay as it is.
+_MOST_IN_VAIN = 3
+
+
+@dataclass
+class RepeatBudget:
+    """How many turns of a run may still be repeated."""
+
+    turns: int
+    _in_vain: int = 0
+
+    @property
+    def is_left(self) -> bool:
+        return self.turns > 0 and self._in_vain < _MOST_IN_VAIN
+
+    def spend(self, turns: int, *, helped: bool) -> None:
+        self.turns -= turns
+        self._in_vain = 0 if helped else self._in_vain + 1
+
+
+def disturbed(reports: Iterable[Report]) -> tuple[str, ...]:
+    """The benchmarks that were disturbed in any of them."""
+    rows = (row for report in reports for row in report.get("benchmarks", []))
+    found = (row["name"] for row in rows if failure_of(row) is None and _is_disturbed(row))
+    return tuple(dict.fromkeys(found))
+
+
+def with_repeated(report: Report, again: Report, names: Collection[str]) -> Report:
+    """`report` with the rows of `names` that were measured again."""
+    new = [row for row in again.get("benchmarks", []) if row["name"] in names]
+    measured = {row["name"] for row in new}
+    kept = [row for row in report.get("benchmarks", []) if row["name"] not in measured]
+    return {**report, "benchmarks": [*kept, *new]}
+
+
+def _is_disturbed(row: Report) -> bool:
+    return is_disturbed({key: value for key, value in row.items() if type(value) in (int, float)})

@@ -4,20 +4,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
 from warpgauge.files.atomic import replace_all
-from warpgauge.measurement import detection
-from warpgauge.measurement.detection import Detection
 from warpgauge.measurement.self_check import CHANGES, SelfCheck
 from warpgauge.records.model import Clock
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import inert, percent, plural
-from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.comparison import UNMEASURED, Comparison, Outcome, Verdict
 from warpgauge.verdict.controls import FAMILY as CONTROLS
 from warpgauge.verdict.controls import judged
 
@@ -29,8 +28,8 @@ _TOLD = ("gpu_name", "gpu_uuid", "driver_version", "runtime_version", "commit", 
 
 def families(check: SelfCheck) -> list[Detection]:
     """A family and clock a row, then all of each clock."""
-    rows = detection.of(check.same, check.injected)
-    totals = [detection.total(clock, rows) for clock in Clock]
+    rows = detections(check.same, check.injected)
+    totals = [detection_of_all(clock, rows) for clock in Clock]
     return [*rows, *(one for one in totals if one is not None)]
 
 
@@ -109,3 +108,90 @@ def _against(screened: Comparison) -> str:
     sessions = plural(len(screened.baseline.sessions), "session")
     of = f"{changed} of {judged(screened)} called changed"
     return f"Against the baseline ({sessions}): {of}, {unknown} unknown."
+
+
+# The share of a family's benchmarks in which a change counts as found by the gate.
+FOUND = 0.9
+
+_CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
+
+
+@dataclass(frozen=True)
+class Detection:
+    """How a family's benchmarks of one clock fared.
+
+    Of `benchmarks`, `alarms` were called changed and `unknown` neither changed nor unchanged while
+    the code was the same; `found` counts by the injected change (a fraction) those called slower.
+    """
+
+    family: str
+    clock: Clock
+    benchmarks: int
+    alarms: int
+    unknown: int
+    found: Mapping[float, int]
+
+    @property
+    def smallest(self) -> float | None:
+        """The smallest change found in nine of ten benchmarks; None where not even the largest was.
+
+        Between two injected changes the share is taken to grow in proportion. Where the smallest
+        one was found so often, that one: what is smaller was not tried.
+        """
+        below, share_below = 0.0, 0.0
+        for change in sorted(self.found):
+            share = self.found[change] / self.benchmarks
+            if share >= FOUND:
+                if below == 0.0:
+                    return change
+                return below + (change - below) * (FOUND - share_below) / (share - share_below)
+            below, share_below = change, share
+        return None
+
+
+def detections(same: Comparison, injected: Mapping[float, Comparison]) -> list[Detection]:
+    """Every family of what was judged, in order of name; the host's controls judge nobody."""
+    groups: dict[tuple[str, Clock], list[Verdict]] = {}
+    for verdict in same.verdicts:
+        if verdict.family != CONTROLS:
+            groups.setdefault((verdict.family, verdict.clock), []).append(verdict)
+    slower = {change: _names_of(one.verdicts) for change, one in injected.items()}
+    return [
+        _detection(family, clock, verdicts, slower)
+        for (family, clock), verdicts in sorted(
+            groups.items(), key=lambda item: (item[0][0], item[0][1].value)
+        )
+    ]
+
+
+def detection_of_all(clock: Clock, families: Sequence[Detection]) -> Detection | None:
+    """All families of one clock together; None where there is none."""
+    mine = [one for one in families if one.clock is clock]
+    if not mine:
+        return None
+    return Detection(
+        "all",
+        clock,
+        sum(one.benchmarks for one in mine),
+        sum(one.alarms for one in mine),
+        sum(one.unknown for one in mine),
+        {change: sum(one.found[change] for one in mine) for change in mine[0].found},
+    )
+
+
+def _detection(
+    family: str, clock: Clock, verdicts: Sequence[Verdict], slower: Mapping[float, set[str]]
+) -> Detection:
+    names = {verdict.name for verdict in verdicts}
+    return Detection(
+        family,
+        clock,
+        len(verdicts),
+        sum(verdict.outcome in _CHANGED for verdict in verdicts),
+        sum(verdict.outcome in UNMEASURED for verdict in verdicts),
+        {change: len(names & found) for change, found in slower.items()},
+    )
+
+
+def _names_of(verdicts: Iterable[Verdict]) -> set[str]:
+    return {verdict.name for verdict in verdicts if verdict.outcome is Outcome.REGRESSION}

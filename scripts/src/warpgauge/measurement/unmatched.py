@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from warpgauge.measurement.paired import Side
-from warpgauge.system.commits import short
+from warpgauge.system.git import short
 from warpgauge.system.text import inert, listed
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.pairing import GONE

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which benchmarks a comparison was asked about, so that a vanished one cannot hide."""
+"""Which benchmarks a regular expression asks for, within a time, and what may have been meant."""
 
 from __future__ import annotations
 
+import difflib
 import re
+import signal
+import threading
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
+from types import FrameType
 
 from warpgauge.records.counters import FULL_SUITE
 from warpgauge.records.model import Record
-from warpgauge.records.suggestion import hint
-from warpgauge.system.cpu_limit import SEARCH_LIMIT_S, cpu_limit
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import cut, inert, typed
 
@@ -146,3 +149,84 @@ def _compiled(what: str, expression: str) -> re.Pattern[str]:
         raise UserError(
             f"{what} {typed(expression)} is no regular expression ({error}); correct it"
         ) from None
+
+
+# As difflib's ratio has it: "gemn" is 0.75 like "gemm", and "sink" 0.5 like "sync".
+_SIMILAR = 0.7
+
+# A name of four thousand slashes has four thousand beginnings; nobody types one of them.
+_LONGEST_TYPED = 300
+
+_MOST_NEAR = 3
+_MOST_FAMILIES = 8
+
+
+def hint(asked: str, names: Iterable[str]) -> str:
+    """The end of a refusal of `asked`, a filter or a name: what is there, of `names`, instead.
+
+    The names or parts of names nearest to it, or else the families; "" where there are none.
+    """
+    there = list(names)
+    near = _nearest(asked, there)
+    if near:
+        return f": did you mean {_listed([typed(one) for one in near], 'or')}?"
+    families = sorted({inert(name.split("/", 1)[0]) for name in there})
+    if not families:
+        return ""
+    if len(families) > _MOST_FAMILIES:
+        families = [*families[: _MOST_FAMILIES - 1], f"{len(families) - _MOST_FAMILIES + 1} more"]
+    are = "the only family is" if len(families) == 1 else "the families are"
+    return f": {are} {_listed(families, 'and')}"
+
+
+def _nearest(asked: str, names: Sequence[str]) -> list[str]:
+    """Of a filter for the rest (a leading ``-``) nothing is near: it asks for no name."""
+    if asked.startswith("-"):
+        return []
+    plain = asked.strip("^$/").lower()
+    return difflib.get_close_matches(plain, _parts(names), _MOST_NEAR, _SIMILAR)
+
+
+def _parts(names: Iterable[str]) -> list[str]:
+    """What a person may type for a name: all of it, its beginnings, and each of its parts."""
+    parts: dict[str, None] = {}
+    for name in names:
+        if len(name) > _LONGEST_TYPED:
+            continue
+        pieces = name.split("/")
+        beginnings = ["/".join(pieces[:end]) for end in range(1, len(pieces) + 1)]
+        parts |= dict.fromkeys([*beginnings, *pieces])
+    return list(parts)
+
+
+def _listed(words: Sequence[str], last: str) -> str:
+    """``a``, ``a or b``, ``a, b or c``."""
+    *before, end = words
+    return f"{', '.join(before)} {last} {end}" if before else end
+
+
+# For one expression in all names; 10,000 of them take 0.01 s.
+SEARCH_LIMIT_S = 0.5
+
+
+@contextmanager
+def cpu_limit(seconds: float, refusal: str) -> Iterator[None]:
+    """Raises UserError with `refusal` once the block has taken `seconds` of this process's CPUs.
+
+    By a signal, which Python's matcher looks for while it works. Only the main thread gets it: in
+    another there is no limit.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise UserError(refusal)
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        signal.signal(signal.SIGVTALRM, before)

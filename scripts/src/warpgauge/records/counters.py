@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -134,3 +135,12 @@ _RULES: Mapping[str, Combine] = MappingProxyType(
         **dict.fromkeys((*RESOURCES, SOURCE_LINE), statistics.median_low),
     }
 )
+
+
+RATES = ("bytes_per_second", "flops_per_second", "limit_fraction")
+
+
+def rates_of(counters: Mapping[str, float]) -> dict[str, float]:
+    """Those that are there, and finite."""
+    found = {key: counters[key] for key in RATES if key in counters}
+    return {key: value for key, value in found.items() if math.isfinite(value)}

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import math
 import statistics
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from warpgauge.files.document import Document, Failure, Object, failure_of, rows_of
 from warpgauge.files.location import Place
-from warpgauge.records.aggregates import repetitions
 from warpgauge.records.counters import combined
 from warpgauge.records.fields import (
     context_strings,
@@ -24,6 +26,44 @@ from warpgauge.records.fields import (
 from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import quoted
+
+# More say hardly more of how far they scatter, and a file may claim any number.
+_MOST_REPETITIONS = 100
+
+# A ratio of standard deviation to typical time beyond this says no more than that nothing is known.
+_WIDEST = 1e6
+
+# What a log may be so that its time can be held, with some room for rounding.
+_SMALLEST, _LARGEST = math.log(sys.float_info.min) + 1.0, math.log(sys.float_info.max) - 1.0
+
+
+def repetitions_of(typical: float, stddev: float, count: int) -> tuple[float, ...]:
+    """So many times (seconds) of that median whose logs scatter as that standard deviation tells.
+
+    At equal steps of probability of a log-normal distribution. Repetitions that nobody wrote down
+    are as good a witness of the noise as those that were: without them a benchmark that repeats to
+    30 % would be judged like one that repeats to the last digit.
+    """
+    if count < 2:
+        return (typical,)
+    ratio = min(stddev / typical, _WIDEST)
+    scatter = math.sqrt(math.log1p(ratio**2))  # of a log-normal distribution's log
+    logs = (
+        math.log(typical) + scatter * score
+        for score in _normal_scores(min(count, _MOST_REPETITIONS))
+    )
+    return tuple(math.exp(min(max(log, _SMALLEST), _LARGEST)) for log in logs)
+
+
+@lru_cache(maxsize=_MOST_REPETITIONS)
+def _normal_scores(count: int) -> tuple[float, ...]:
+    """Normal scores, symmetric about 0, of a standard deviation of 1."""
+    normal = statistics.NormalDist()
+    scores = [normal.inv_cdf((index + 0.5) / count) for index in range(count)]
+    even = [(one - other) / 2 for one, other in zip(scores, reversed(scores), strict=True)]
+    sd = statistics.stdev(even, 0.0)
+    return tuple(score / sd for score in even)
+
 
 # Before version 1.5 a row does not say what it is: an aggregate is known by the end of its name.
 _OLD_SUFFIXES = ("mean", "median", "stddev", "cv", "BigO", "RMS")
@@ -149,7 +189,7 @@ def _row(name: str, session: str, benchmark: _Benchmark) -> Row | None:
     for aggregate in _USABLE_AGGREGATES:
         if aggregate in benchmark.aggregates:
             time, counters = benchmark.aggregates[aggregate]
-            times = repetitions(time, *benchmark.spread)
+            times = repetitions_of(time, *benchmark.spread)
             return Row(name, {session: times}, Clock.HOST, counters, benchmark.label)
     if benchmark.unusable:  # measured, and never to be mistaken for one that is not there
         error = f"its only aggregates are no typical time ({_listed(benchmark.unusable)})"

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 DEFAULT_SUITE, FULL_SUITE = "default", "full"  # a program's --suite
 
@@ -91,3 +92,19 @@ class Record:
     source: Source
     sessions: Mapping[str, Session]
     rows: Mapping[str, Row]
+
+
+class _OfAFamily(Protocol):
+    @property
+    def family(self) -> str: ...
+
+
+_T = TypeVar("_T", bound=_OfAFamily)
+
+
+def by_family(everything: Iterable[_T]) -> dict[str, list[_T]]:
+    """In the order in which families begin, and each in the order given."""
+    families: dict[str, list[_T]] = {}
+    for one in everything:
+        families.setdefault(one.family, []).append(one)
+    return families

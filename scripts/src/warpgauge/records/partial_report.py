@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process's own JSON, as far as it got with it."""
+"""A process's own JSON, as far as it got with it, and whether a row of it is a measurement."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from warpgauge.files.document import TIME_UNITS, Failure, Object, failure_of
 from warpgauge.records.fields import CONTEXT_LIMIT, is_name
-from warpgauge.system.text import quoted
+from warpgauge.system.text import cut, quoted
 
 Report = Mapping[str, Any]  # Google Benchmark's JSON, as it was read
 
@@ -109,3 +110,24 @@ def _is_unicode(text: str, document: object) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+_LONGEST_FAULT = 60  # characters
+_BEYOND_TIME = 1e100  # in any unit: what can be converted to another
+
+
+def fault_of(row: Object) -> Failure | None:
+    """Why it is none; None when it is one."""
+    if (failure := failure_of(row)) is not None:
+        return failure
+    time, unit = row.get("real_time"), row.get("time_unit", "ns")
+    if not (isinstance(time, int | float) and 0.0 < time < _BEYOND_TIME):
+        return Failure(f"its time is {cut(repr(time), _LONGEST_FAULT)}, which is no measurement")
+    if not (isinstance(unit, str) and unit in TIME_UNITS):
+        return Failure(f"its time unit is {cut(repr(unit), _LONGEST_FAULT)}")
+    return None
+
+
+def is_run(row: Object) -> bool:
+    """Whether it is a run's, and no statistic of several."""
+    return row.get("run_type", "iteration") == "iteration"

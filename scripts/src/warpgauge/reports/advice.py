@@ -10,7 +10,7 @@ from warpgauge.records import counters
 from warpgauge.records.model import FULL_SUITE, Clock, Source
 from warpgauge.records.sessions import are_paired, newest_last
 from warpgauge.reports.headline import worst
-from warpgauge.system.commits import is_full, short
+from warpgauge.system.git import is_full, short
 from warpgauge.verdict.comparison import Comparison, Evidence, Outcome, Verdict
 from warpgauge.verdict.context import BASELINES, BUILD_DIR, PROGRAMS
 from warpgauge.verdict.controls import FAMILY as CONTROLS

@@ -11,10 +11,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from warpgauge.records.families import by_family
+from warpgauge.records.counters import rates_of
 from warpgauge.records.fields import number_or_zero
-from warpgauge.records.model import Row
-from warpgauge.records.rates import rates_of
+from warpgauge.records.model import Row, by_family
 from warpgauge.records.sessions import newest_last
 from warpgauge.verdict.comparison import Comparison, Verdict
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from warpgauge.records.rates import rates_of
+from warpgauge.records.counters import rates_of
 from warpgauge.records.sessions import newest_last
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 

@@ -10,8 +10,9 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from warpgauge.reports import annotations as github
-from warpgauge.reports import intervals, json_output, junit, picture, sarif
+from warpgauge.reports import intervals, json_output, junit, sarif
 from warpgauge.reports.markdown import report as markdown
+from warpgauge.reports.terminal import report
 from warpgauge.reports.terminal import report as terminal
 from warpgauge.verdict.comparison import Comparison
 
@@ -71,7 +72,7 @@ FORMATS: Mapping[str, Format[str]] = MappingProxyType(
                 "SARIF of a comparison",
                 re.compile(rb'"driver"\s*:\s*\{\s*"name"\s*:\s*"warpgauge"'),
             ),
-            Format("svg", picture.render, "SVG", re.compile(rb"<svg\b")),
+            Format("svg", report.svg, "SVG", re.compile(rb"<svg\b")),
         )
     }
 )

@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict of a whole comparison in one line: what every format says first."""
+"""A verdict in one line: of a whole comparison, and of one benchmark."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from warpgauge.records.model import Source
-from warpgauge.system.text import LONGEST_NAME, LONGEST_TEXT, cut, inert, percent, plural
+from warpgauge.system.text import (
+    LONGEST_NAME,
+    LONGEST_TEXT,
+    cut,
+    duration,
+    inert,
+    of_limit,
+    percent,
+    percent_number,
+    plural,
+)
 from warpgauge.verdict.comparison import Comparison, Evidence, Outcome, Verdict, is_accepted
 from warpgauge.verdict.controls import is_quiet, judged
 
@@ -100,4 +110,28 @@ def how_found(comparison: Comparison) -> str:
         f"Of the changes {paired} {'is' if paired == 1 else 'are'} confirmed in alternating "
         f"processes of both builds on one {where}, {len(changed) - paired} only found against the "
         "baseline."
+    )
+
+
+def sentence(verdict: Verdict) -> str:
+    """What was found and why, without the name, inert: ``+5.0 % (95 % interval …), 60 µs → …``."""
+    parts = [inert(words) for words in (verdict.reason, _times(verdict)) if words]
+    limit = of_limit(verdict.counters.get("limit_fraction"))
+    if limit and verdict.change is not None:
+        parts.append(f"{limit} of the limit")
+    if verdict.causes:
+        parts.append(f"likely cause: {inert('; '.join(verdict.causes))}")
+    if verdict.accepted:
+        parts.append(f"accepted: {inert(verdict.accepted)}")
+    return cut("; ".join(parts), LONGEST_TEXT) or verdict.outcome.value
+
+
+def _times(verdict: Verdict) -> str:
+    before, after, change = verdict.baseline_seconds, verdict.candidate_seconds, verdict.change
+    if before is None or after is None or change is None:
+        return ""
+    interval = f"{percent_number(change.low)} … {percent_number(change.high)}"
+    return (
+        f"{percent(change.ratio)} (95 % interval {interval}), "
+        f"{duration(before)} → {duration(after)}"
     )

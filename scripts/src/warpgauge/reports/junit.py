@@ -11,8 +11,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
 
-from warpgauge.reports.headline import headline
-from warpgauge.reports.sentence import sentence
+from warpgauge.reports.headline import headline, sentence
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import UNMEASURED, Comparison, Outcome, Verdict, is_accepted
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from warpgauge.records.model import Record, Source
 from warpgauge.records.sessions import newest_last
-from warpgauge.system.commits import short
+from warpgauge.system.git import short
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import Comparison, ContextDifference
 

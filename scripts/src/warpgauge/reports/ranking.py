@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In which order verdicts are shown: what matters most comes first."""
+"""In which order verdicts are shown, and which of them one line stands for."""
 
 from __future__ import annotations
 
-from warpgauge.verdict.comparison import Outcome, Verdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from warpgauge.system.text import plural, span
+from warpgauge.verdict.comparison import Outcome, Verdict, is_accepted
+from warpgauge.verdict.controls import is_control
 
 _ORDER = {outcome: rank for rank, outcome in enumerate(Outcome)}
 
@@ -18,3 +23,48 @@ def rank(verdict: Verdict) -> tuple[int, bool, float]:
     changed = verdict.outcome in CHANGED
     size = abs(verdict.change.ratio) if changed and verdict.change is not None else 0.0
     return _ORDER[verdict.outcome], changed and verdict.by_time is not None, -size
+
+
+# Names without a slash are families of their own. So many of them are one line, and not a page.
+_SINGLES = 3
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Benchmarks of which one line tells: ``title`` is foreign text, or ours if `family` is ""."""
+
+    family: str
+    members: tuple[Verdict, ...]
+
+    @property
+    def title(self) -> str:
+        return self.family or f"{len(self.members)} families of one benchmark"
+
+    @property
+    def counts(self) -> list[tuple[str, str]]:
+        """``("38 unchanged", "(−0.15 … +0.13 %)")``; the host's controls are not judged."""
+        controls = [one for one in self.members if is_control(one)]
+        others = [one for one in self.members if not is_control(one)]
+        unjudged = f"{plural(len(controls), 'control')}, not judged"
+        told = [(f"{len(others)} unchanged", others), (unjudged, controls)]
+        return [(words, _width(members)) for words, members in told if members]
+
+
+def folds(verdict: Verdict) -> bool:
+    """Whether there is nothing to say of this benchmark alone."""
+    return verdict.outcome is Outcome.PASS and not is_accepted(verdict)
+
+
+def folded(families: Mapping[str, Sequence[Verdict]]) -> list[Fold]:
+    """One for each family that has something to fold; families of one benchmark are together."""
+    mine = {name: tuple(filter(folds, members)) for name, members in families.items()}
+    singles = [name for name, members in families.items() if len(members) == 1 and mine[name]]
+    together = set(singles if len(singles) >= _SINGLES else ())
+    found = [Fold(name, mine[name]) for name in families if mine[name] and name not in together]
+    rest = tuple(verdict for name in singles if name in together for verdict in mine[name])
+    return [*found, Fold("", rest)] if rest else found
+
+
+def _width(verdicts: Sequence[Verdict]) -> str:
+    ratios = [verdict.change.ratio for verdict in verdicts if verdict.change is not None]
+    return f"({span(min(ratios), max(ratios))})" if ratios else ""

@@ -9,10 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 
-from warpgauge.reports import other_project
-from warpgauge.reports.headline import headline
+from warpgauge.reports import source_location
+from warpgauge.reports.headline import headline, sentence
 from warpgauge.reports.ranking import rank
-from warpgauge.reports.sentence import sentence
 from warpgauge.reports.source_location import SourcePlace, place
 from warpgauge.system.environment import ROOT
 from warpgauge.system.text import inert, plural
@@ -108,7 +107,7 @@ def _fingerprints(name: str) -> Json:
 def _locations(comparison: Comparison, verdict: Verdict) -> list[Json]:
     """Without a line no region: line 1 would be a lie. Of another project no file is known."""
     name = {"fullyQualifiedName": inert(verdict.name), "kind": "function"}
-    if other_project.is_measured(comparison):
+    if source_location.is_other_project(comparison):
         return [{"logicalLocations": [name]}]
     where = place(ROOT, comparison, verdict) or SourcePlace(_FAMILIES, None)
     physical: Json = {"artifactLocation": {"uri": where.file, "uriBaseId": "%SRCROOT%"}}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where in the repository a benchmark is written."""
+"""Where in the repository a benchmark is written; another project's is not."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.records.counters import SOURCE_LINE
-from warpgauge.reports import other_project
 from warpgauge.verdict.comparison import Comparison, Verdict
+from warpgauge.verdict.context import PROGRAMS
 
 # A family's file is named after it; what else a foreign name may hold leads nowhere, and to ask for
 # one that is longer than a file's name can be is an error.
@@ -30,7 +30,7 @@ def place(root: Path, comparison: Comparison, verdict: Verdict) -> SourcePlace |
 
     None for another project's programs: a family of the same name is none of ours.
     """
-    if other_project.is_measured(comparison) or not _FAMILY.fullmatch(verdict.family):
+    if is_other_project(comparison) or not _FAMILY.fullmatch(verdict.family):
         return None
     for suffix in _SUFFIXES:
         file = f"benchmarks/{verdict.family}{suffix}"
@@ -43,3 +43,8 @@ def _line(verdict: Verdict) -> int | None:
     """A whole number from 1 on; anything else is no line."""
     line = verdict.counters.get(SOURCE_LINE, 0.0)
     return int(line) if 1 <= line < 1e9 and line == int(line) else None
+
+
+def is_other_project(comparison: Comparison) -> bool:
+    """Whether the candidate is another project's programs."""
+    return any(PROGRAMS in one.context for one in comparison.candidate.sessions.values())

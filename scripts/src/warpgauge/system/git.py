@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Git, run in a folder: without the user's hooks, without questions, and without side effects."""
+"""Git, run in a folder without the user's hooks, questions or side effects; names of commits."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -52,3 +53,20 @@ def words(done: subprocess.CompletedProcess[str]) -> str:
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     fatal = [line.removeprefix("fatal: ") for line in lines if line.startswith("fatal: ")]
     return inert([*fatal, *lines][0]) if lines else f"git exited with status {done.returncode}"
+
+
+# Digits of a commit that tell it from others, as Git shows it.
+DIGITS = 10
+
+# SHA-1 or SHA-256, and nothing else that git would look up.
+_FULL = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+def is_full(text: str) -> bool:
+    """Whether a file's `text` is the whole name of a commit, safe to hand to a command."""
+    return _FULL.fullmatch(text) is not None
+
+
+def short(commit: str) -> str:
+    """Its first digits."""
+    return commit[:DIGITS]

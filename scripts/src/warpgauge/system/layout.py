@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines in aligned columns that still read well where a terminal is narrow."""
+"""A console whose reader may go away, and aligned columns that read well where it is narrow."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -132,3 +133,12 @@ def _no_command(line: Text) -> Text:
     if not line.plain.startswith("::", start):
         return line
     return line[:start] + Text("\N{RATIO}", line[start].style) + line[start + 1 :]
+
+
+class Output(Console):
+    """rich's own would end the program with status 1, which means a regression here."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        # Python flushes once more on its way out, and must find somebody there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())

@@ -14,8 +14,8 @@ import shutil
 from pathlib import Path
 
 from warpgauge.system import git
-from warpgauge.system.commits import DIGITS, is_full, short
 from warpgauge.system.errors import UserError
+from warpgauge.system.git import DIGITS, is_full, short
 from warpgauge.system.text import quoted
 
 # The base of this branch and that of the one before: a third is seldom wanted again, and each

@@ -9,8 +9,7 @@ from types import MappingProxyType
 from warpgauge.records.model import Clock, Record, Session, Source
 from warpgauge.system.text import inert, quoted
 from warpgauge.verdict.comparison import ContextDifference
-from warpgauge.verdict.incompatibility import Objection, reason, standing
-from warpgauge.verdict.override import Allowance
+from warpgauge.verdict.override import Allowance, Objection, reason, standing
 
 _NOTHING: frozenset[Allowance] = frozenset()
 

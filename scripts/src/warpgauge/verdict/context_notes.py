@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which difference of the context made only larger changes count, and for what."""
+"""What overrides allowed, and which difference of the context made only larger changes count."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from warpgauge.records.model import Clock
+from warpgauge.records.model import Clock, Record
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.text import inert, percent, plural
+from warpgauge.verdict import context
 from warpgauge.verdict.comparability import MINIMUM_EFFECT, Kin, widened
 from warpgauge.verdict.controls import is_control
-from warpgauge.verdict.pairing import Pairing
+from warpgauge.verdict.override import Allowance
+from warpgauge.verdict.pairing import Pairing, waived
 
 
 def notes(pairings: Sequence[Pairing]) -> tuple[str, ...]:
@@ -38,3 +40,28 @@ def _note(pairings: Sequence[Pairing], clock: Clock) -> str:
         f"Not the baseline's system ({differences}): for {plural(len(met), 'benchmark')} of "
         f"{clock.value} time only a change of {effect} or more counts."
     )
+
+
+def of_overrides(
+    baseline: Record, candidate: Record, names: Iterable[str], allow: Collection[Allowance]
+) -> tuple[str, ...]:
+    """The notes of `allow`, for a comparison of `names` that was not refused as a whole."""
+    if not allow:
+        return ()
+    whole = {one.allowance: one.fact for one in context.objections(baseline, candidate)}
+    rows = waived(baseline, candidate, names, allow)
+    notes = []
+    for one in Allowance:
+        if one not in allow:
+            continue
+        what = whole.get(one) or _named_rows(rows.get(one, ()))
+        although = f"compared although {one.although}: {what}" if what else "it was not needed"
+        notes.append(f"--allow {one.word}: {although}.")
+    return tuple(notes)
+
+
+def _named_rows(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    more = f", and {plural(len(names) - 1, 'more benchmark')}" if len(names) > 1 else ""
+    return f"{inert(names[0])}{more}"

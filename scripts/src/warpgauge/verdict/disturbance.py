@@ -18,8 +18,7 @@ from warpgauge.records.counters import (
 from warpgauge.records.model import Clock, Record, Row, Session
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.text import plural, quantity
-from warpgauge.verdict.incompatibility import Objection
-from warpgauge.verdict.override import Allowance
+from warpgauge.verdict.override import Allowance, Objection
 
 # NVML's nvmlClocksEventReasons (nvml.h), those that lower the clock of a busy GPU. Hardware
 # slowdown is set beside what caused it, and says nothing more then.

@@ -20,7 +20,6 @@ from warpgauge.verdict import (
     context_notes,
     notes,
     outcomes,
-    override_notes,
     paired_tests,
     policy_effects,
     screening,
@@ -67,7 +66,7 @@ def judge(baseline: Record, candidate: Record, terms: Terms = _DEFAULT) -> Compa
         candidate,
         tuple(verdicts[name] for name in names),
         notes=(
-            *override_notes.of(baseline, candidate, names, terms.allow),
+            *context_notes.of_overrides(baseline, candidate, names, terms.allow),
             *notes.of(baseline, candidate, met, request, unasked, rule.moved),
             *notes.of_skips(skipped),
             *context_notes.notes(pairings),

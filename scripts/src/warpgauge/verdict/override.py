@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions that --allow names, one by one, to what forbids a comparison."""
+"""Why two sides must not be compared, and the exceptions that --allow names, one by one."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from enum import Enum
 
 from warpgauge.system.text import quoted
@@ -61,3 +62,25 @@ def _named(word: str) -> Allowance:
     raise argparse.ArgumentTypeError(
         f"{quoted(word)} is no exception; give {', '.join(words[:-1])} or {words[-1]}"
     )
+
+
+@dataclass(frozen=True)
+class Objection:
+    """A clause that says what is wrong, how its reason goes on, and what --allow calls it."""
+
+    allowance: Allowance
+    fact: str
+    rest: str = ""
+
+
+def standing(
+    objections: Iterable[Objection], allow: Collection[Allowance]
+) -> tuple[Objection, ...]:
+    """Those that nobody allowed."""
+    return tuple(one for one in objections if one.allowance not in allow)
+
+
+def reason(objections: Collection[Objection]) -> str:
+    """All of them in one line, which ends with how to compare all the same."""
+    told = "; ".join(f"{one.fact}{one.rest}" for one in objections)
+    return f"{told}; {remedy(one.allowance for one in objections)}"

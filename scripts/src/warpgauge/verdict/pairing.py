@@ -15,8 +15,7 @@ from warpgauge.verdict import disturbance
 from warpgauge.verdict.comparability import Kin, references
 from warpgauge.verdict.comparison import Outcome, Verdict
 from warpgauge.verdict.context import same_clock, same_model
-from warpgauge.verdict.incompatibility import Objection, reason, standing
-from warpgauge.verdict.override import Allowance
+from warpgauge.verdict.override import Allowance, Objection, reason, standing
 
 # How the reason of a MISSING benchmark ends that simply is not there.
 GONE = ", but the candidate does not have it"

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from warpgauge.files import toml_file
 from warpgauge.files.location import Place
+from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit
 from warpgauge.records.model import Record, Source
 from warpgauge.records.sessions import are_paired
-from warpgauge.system.cpu_limit import SEARCH_LIMIT_S, cpu_limit
 from warpgauge.verdict.context import PROGRAMS
 from warpgauge.verdict.policy_entry import Entry, entries
 

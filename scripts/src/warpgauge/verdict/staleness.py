@@ -7,7 +7,7 @@ from datetime import date, datetime, time, timedelta, timezone
 
 from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.sessions import newest_last, when
-from warpgauge.system.commits import short
+from warpgauge.system.git import short
 from warpgauge.system.text import inert, plural
 
 # A driver a quarter, a toolkit a quarter: after as many days the machine has changed under it.

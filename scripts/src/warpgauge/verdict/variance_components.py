@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -11,10 +12,49 @@ import numpy as np
 from warpgauge.records.model import Record, Source
 from warpgauge.statistics.effective_sample_size import independent
 from warpgauge.statistics.log_ratios import Array
-from warpgauge.statistics.samples import Index, sums_by
+from warpgauge.statistics.samples import Groups, Index, sums_by
 from warpgauge.statistics.variance import Variances
 from warpgauge.verdict.pairing import Pairing
-from warpgauge.verdict.sides import Side, of_processes, of_repetitions
+
+# The median of n normal values scatters sqrt(pi/2) times as much as their mean.
+_MEDIAN_VARIANCE = math.pi / 2
+
+
+@dataclass(frozen=True)
+class Side:
+    """Sessions' times: typical log (of processes: their mean), and how these scatter.
+
+    `squares` sums squared deviations of the processes' logs, `processes` counts them;
+    `repetition_variance` is what the repetitions of a single process leave open of its log, zero
+    where times are whole processes'.
+    """
+
+    log_seconds: Array
+    squares: Array
+    processes: Array
+    repetition_variance: Array
+    repetition_freedom: Array
+
+    @property
+    def freedom(self) -> Array:
+        return self.processes - 1.0
+
+
+def of_processes(times: Sequence[Sequence[float]]) -> Side:
+    """Each group holds the medians (seconds) of several processes: their geometric mean."""
+    groups = Groups.of_logs(times)
+    nothing = np.zeros(len(times))
+    return Side(groups.means, groups.squares, groups.counts.astype(float), nothing, nothing + 1.0)
+
+
+def of_repetitions(times: Sequence[Sequence[float]]) -> Side:
+    """Each group holds the repetitions (seconds) of one process: their median."""
+    groups = Groups.of_logs(times)
+    freedom = np.maximum(groups.counts - 1.0, 1.0)
+    variance = _MEDIAN_VARIANCE * groups.squares / freedom / groups.counts
+    variance = np.maximum(variance, groups.median_variances)  # of two states it falls on either
+    nothing = np.zeros(len(times))
+    return Side(groups.medians, nothing, nothing + 1.0, variance, freedom)
 
 
 def side_of(record: Record, times: Sequence[Sequence[float]]) -> Side:

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.commands.arguments import Parser, positive
-from warpgauge.github import artifact, comment, gpu_jobs, gpus, pr_comment, pull_request
+from warpgauge.github import artifact, comment, gpus, pr_comment, pull_request
 from warpgauge.github.api import API_URL, TOKEN, GitHub
 from warpgauge.github.artifact import Artifact
 from warpgauge.github.comment import Part
 from warpgauge.github.fields import is_repository
-from warpgauge.github.gpu_jobs import Job
 from warpgauge.github.gpus import Gpu
-from warpgauge.github.pull_request import Run
+from warpgauge.github.pull_request import Job, Run
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import typed
 
@@ -79,11 +78,11 @@ def _parts(api: GitHub, run: Run, models: Sequence[Gpu]) -> list[Part]:
 
     Such a run waits for the approval that lets it begin, or could not plan its jobs.
     """
-    jobs, artifacts = gpu_jobs.jobs(api, run, models), artifact.newest(api, run, models)
+    jobs, artifacts = pull_request.gpu_jobs(api, run, models), artifact.newest(api, run, models)
     if not jobs and not artifacts:
         return []
     return [
-        _part(api, run, gpu, jobs.get(gpu.slug, gpu_jobs.NONE), artifacts.get(name))
+        _part(api, run, gpu, jobs.get(gpu.slug, pull_request.NO_JOB), artifacts.get(name))
         for gpu, name in zip(models, map(artifact.name_of, models), strict=True)
     ]
 

@@ -13,8 +13,8 @@ from warpgauge.github.api import GitHub
 from warpgauge.github.branch import Repository, require_repository
 from warpgauge.history import show
 from warpgauge.records.benchmark_filter import normal
-from warpgauge.system.console import Output
 from warpgauge.system.errors import ExitStatus, UserError, of_system
+from warpgauge.system.layout import Output
 
 _REF = f"origin/{history_branch.BRANCH}"
 _NIGHTS = 30

@@ -11,14 +11,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from warpgauge.commands.arguments import Parser, positive
-from warpgauge.github import gpus, proposal, proposal_text, recorded_files
+from warpgauge.github import gpus, proposal, recorded_files
 from warpgauge.github.api import GitHub
 from warpgauge.github.branch import Repository, require_repository
 from warpgauge.github.fields import address, number
 from warpgauge.github.recorded_files import WorkflowRun
 from warpgauge.system import git
-from warpgauge.system.commits import short
 from warpgauge.system.errors import ExitStatus, UserError, of_system
+from warpgauge.system.git import short
 from warpgauge.system.text import quoted
 
 WORKFLOW = "baseline.yml"
@@ -62,8 +62,8 @@ def _run(
         proposed = proposal.made(files, gpu, run.commit, root, Path(scratch), now)
     server = environment.get(_SERVER_URL) or "https://github.com"
     run_url = f"{server}/{repository.name}/actions/runs/{run.id}"
-    title = proposal_text.title(proposed, gpu)
-    body = proposal_text.body(proposed, gpu, run, run_url, given.sessions)
+    title = proposal.title(proposed, gpu)
+    body = proposal.body(proposed, gpu, run, run_url, given.sessions)
     branch = f"baseline/{gpu.slug}-{run.id}-{run.attempt}"
     message = f"{title}\n\nMeasured at {run.commit}; {run_url}\n"
     repository.create_branch(branch, repository.commit(run.commit, proposed.texts, message))
@@ -84,7 +84,7 @@ def _opened(
     about = {"title": title, "head": branch, "base": run.branch, "body": body}
     try:
         pull = repository.github.post(f"{base}/pulls", about)
-        for text in proposal_text.comments(proposed):
+        for text in proposal.comments(proposed):
             comment = {"body": text}
             repository.github.post(f"{base}/issues/{number(pull, 'number')}/comments", comment)
     except UserError as fault:

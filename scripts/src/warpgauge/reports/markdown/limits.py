@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from statistics import median
 
 from warpgauge.records import benchmark_filter
+from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.model import Record, Row, Session
 from warpgauge.records.sessions import newest_last
-from warpgauge.records.suggestion import hint
 from warpgauge.reports.markdown.text import code, table_head, table_row
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import duration, of_limit, rate, typed

@@ -5,21 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from warpgauge.records.families import by_family
-from warpgauge.records.model import Source
-from warpgauge.reports import folding
+from warpgauge.records.model import Source, by_family
+from warpgauge.reports import ranking
 from warpgauge.reports.advice import next_step
 from warpgauge.reports.decision_text import sentences
-from warpgauge.reports.folding import Fold
 from warpgauge.reports.headline import headline, how_found, size, worst
+from warpgauge.reports.interval_bar import plot
 from warpgauge.reports.markdown import rows as markdown_rows
 from warpgauge.reports.markdown.fit import Fitted, Section, fit
-from warpgauge.reports.markdown.plot import plot
 from warpgauge.reports.markdown.reproduce import again
 from warpgauge.reports.markdown.rows import Column
 from warpgauge.reports.markdown.text import code, prose, summary, table_head, table_row, unbroken
 from warpgauge.reports.provenance import differences_beside, gpu_name, side
-from warpgauge.reports.ranking import CHANGED, rank
+from warpgauge.reports.ranking import CHANGED, Fold, rank
 from warpgauge.system.text import plural
 from warpgauge.verdict.comparison import (
     UNMEASURED,
@@ -129,7 +127,7 @@ def _table(
 
 def _folds(ranked: Sequence[Verdict]) -> list[Section]:
     """The unchanged benchmarks, a family a fold."""
-    return [_folded(fold) for fold in folding.folded(by_family(ranked))]
+    return [_folded(fold) for fold in ranking.folded(by_family(ranked))]
 
 
 def _folded(fold: Fold) -> Section:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from warpgauge.reports import other_project
+from warpgauge.reports import source_location
 from warpgauge.reports.advice import accept, command, is_harmless
 from warpgauge.reports.markdown.text import prose
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
@@ -29,7 +29,7 @@ def again(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
     recorded = accept(comparison)
     text += f"\n{prose(recorded)}\n" if recorded else ""
     where = "the file that --policy names"
-    if not other_project.is_measured(comparison):
+    if not source_location.is_other_project(comparison):
         where = "`baselines/policy.toml`"
     return text + _entry(slower[0], where)
 

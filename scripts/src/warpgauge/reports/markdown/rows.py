@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from warpgauge.reports.likely_cause import likely_causes
-from warpgauge.reports.markdown.confidence_text import certainty
 from warpgauge.reports.markdown.text import IN_CELL, breakable, code, prose, unbroken
 from warpgauge.reports.provenance import told_values
-from warpgauge.system.text import duration, of_limit, percent, percent_number
+from warpgauge.system.text import duration, of_limit, percent, percent_number, plural
 from warpgauge.verdict.comparison import Comparison, ContextDifference, Evidence, Verdict
 
 
@@ -63,7 +62,7 @@ def _why(verdict: Verdict) -> str:
 
 
 def _certainty(verdict: Verdict) -> str:
-    how, *figures = certainty(verdict)
+    how, *figures = confidence(verdict)
     return ", ".join([how, *map(unbroken, figures)])
 
 
@@ -109,3 +108,27 @@ def worth_showing(columns: Sequence[Column], verdicts: Sequence[Verdict]) -> lis
 
 def difference(one: ContextDifference) -> list[str]:
     return [code(one.key), *map(code, told_values(one))]
+
+
+# Smaller ones say no more to anybody.
+_LEAST_P = 0.001
+
+
+def confidence(verdict: Verdict) -> list[str]:
+    """``confirmed in turns``, ``7 rounds``, ``p < 0.001``; ``screened only``, ``p = 0.004``."""
+    if verdict.by_time is not None:
+        return ["exact: resources carry no noise"]
+    if verdict.evidence is Evidence.NONE:
+        return [""]
+    rounds = verdict.processes[0] if verdict.processes is not None else 0
+    paired = verdict.evidence is Evidence.PAIRED
+    how = ["confirmed in turns"] if paired else ["screened only"]
+    how += [plural(rounds, "round")] if paired and rounds else []
+    how += [_chance(verdict.p)] if verdict.p is not None else []
+    return how
+
+
+def _chance(p: float) -> str:
+    if p < _LEAST_P:
+        return f"p < {_LEAST_P}"
+    return f"p = {p:.2g}"

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 
 from rich.text import Text
 
-from warpgauge.records.families import by_family
-from warpgauge.reports import folding
-from warpgauge.reports.folding import Fold
-from warpgauge.reports.ranking import rank
+from warpgauge.records.model import by_family
+from warpgauge.reports import ranking
+from warpgauge.reports.ranking import Fold, rank
 from warpgauge.system.text import LONGEST_NAME, cut, inert, plural
 from warpgauge.verdict.comparison import Outcome, Verdict, is_accepted
 
@@ -48,7 +47,7 @@ def choose(verdicts: Sequence[Verdict], show_all: bool) -> Contents:
     groups = by_family(ranked)
     if show_all:
         return Contents([Family(_title(name, group), group) for name, group in groups.items()])
-    folds = {fold.family: fold for fold in folding.folded(groups)}
+    folds = {fold.family: fold for fold in ranking.folded(groups)}
     listed, more = _listed(ranked)
     families, headings = [], 0
     left_out: list[Fold] = []
@@ -76,7 +75,7 @@ def _listed(ranked: Sequence[Verdict]) -> tuple[frozenset[str], list[str]]:
     of_family: Counter[tuple[str, Outcome]] = Counter()
     more: Counter[str] = Counter()
     for verdict in ranked:
-        if folding.folds(verdict):
+        if ranking.folds(verdict):
             continue
         word = "accepted" if is_accepted(verdict) else verdict.outcome.value
         mine = verdict.family, verdict.outcome

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from warpgauge.reports import folding
+from warpgauge.reports import ranking
 from warpgauge.reports.interval_bar import HEADING, interval_bar
 from warpgauge.reports.ranking import CHANGED
 from warpgauge.reports.terminal.contents import choose
@@ -104,7 +104,7 @@ def _cells(verdict: Verdict, extras: Sequence[str]) -> Cells:
             percent(change.ratio) if change is not None else "",
             interval,
             *(values[extra] for extra in extras),
-            _CONTROL if is_control(verdict) and folding.folds(verdict) else verdict.outcome.value,
+            _CONTROL if is_control(verdict) and ranking.folds(verdict) else verdict.outcome.value,
         ),
         _STYLES[verdict.outcome],
     )

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rooms of the package: which may import which, no cycle, and no module outside of a room."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from warpgauge.system.environment import ROOT
+
+SOURCES = ROOT / "scripts" / "src"
+PACKAGE = SOURCES / "warpgauge"
+MOST_MODULES = 170  # an __init__.py has a docstring and nothing else, and is not counted
+MOST_LINES = 300  # of a module
+
+# What each room may import, beside itself.
+MAY_IMPORT: Mapping[str, set[str]] = {
+    "system": set(),
+    "files": {"system"},
+    "records": {"files", "system"},
+    "statistics": set(),
+    "verdict": {"statistics", "records", "files", "system"},
+    "reports": {"verdict", "records", "files", "system"},
+    "execution": {"records", "files", "system"},
+    "baselines": {"verdict", "execution", "records", "files", "system"},
+    "measurement": {"execution", "verdict", "records", "files", "system"},
+    "history": {"measurement", "baselines", "verdict", "records", "files", "system"},
+}
+_BELOW = {*MAY_IMPORT}
+MAY_IMPORT = {**MAY_IMPORT, "github": _BELOW, "commands": {*_BELOW, "github"}}
+
+Graph = Mapping[str, set[str]]
+
+
+def modules(package: Path) -> dict[str, Path]:
+    """Every module by its dotted name; a package goes by its own."""
+    found = {}
+    for path in sorted(package.rglob("*.py")):
+        words = path.relative_to(package.parent).with_suffix("").parts
+        found[".".join(words[:-1] if words[-1] == "__init__" else words)] = path
+    return found
+
+
+def imports(source: str, name: str, known: Mapping[str, Path]) -> Iterator[str]:
+    """The modules of the package that `source` imports, anywhere in it; those for types too."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names if one.name in known)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name} imports relative to itself"
+            for one in node.names:
+                inner = f"{node.module}.{one.name}"
+                if inner in known:
+                    yield inner
+                elif node.module in known:
+                    yield str(node.module)
+
+
+def graph(package: Path) -> dict[str, set[str]]:
+    known = modules(package)
+    return {name: {*imports(path.read_text(), name, known)} for name, path in known.items()}
+
+
+def room_of(name: str) -> str:
+    """``verdict`` of ``warpgauge.verdict.judge``; empty for the package itself."""
+    return name.split(".")[1] if "." in name else ""
+
+
+def wrong_arrows(found: Graph) -> list[str]:
+    return [
+        f"{name} imports {other}"
+        for name, others in sorted(found.items())
+        for other in sorted(others)
+        if room_of(other) not in {room_of(name), *MAY_IMPORT.get(room_of(name), set())}
+    ]
+
+
+def cycle(found: Graph) -> list[str]:
+    """One cycle of the modules, or nothing."""
+    done: set[str] = set()
+
+    def walk(name: str, path: list[str]) -> list[str]:
+        if name in path:
+            return [*path[path.index(name) :], name]
+        if name in done:
+            return []
+        for other in sorted(found[name]):
+            if way := walk(other, [*path, name]):
+                return way
+        done.add(name)
+        return []
+
+    return next((way for name in sorted(found) if (way := walk(name, []))), [])
+
+
+@pytest.fixture(scope="module")
+def found() -> Graph:
+    return graph(PACKAGE)
+
+
+def test_imports_follow_the_arrows(found: Graph) -> None:
+    assert wrong_arrows(found) == []
+
+
+def test_no_module_imports_itself_by_way_of_others(found: Graph) -> None:
+    assert cycle(found) == []
+
+
+def test_every_module_is_in_a_room() -> None:
+    rooms = {room_of(name) for name in modules(PACKAGE)}
+    assert rooms == {"", *MAY_IMPORT}
+    assert [one.name for one in PACKAGE.glob("*.py")] == ["__init__.py"]
+    assert [path.name for path in SOURCES.iterdir() if path.name != "warpgauge"] == []
+
+
+def test_the_modules_are_no_more_and_no_longer_than_a_reader_can_keep_in_mind() -> None:
+    files = [path for path in modules(PACKAGE).values() if path.name != "__init__.py"]
+    assert len(files) <= MOST_MODULES
+    lines = {path.stem: len(path.read_text().splitlines()) for path in files}
+    assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
+
+
+def test_a_package_is_a_docstring_and_nothing_else() -> None:
+    packages = [path for path in modules(PACKAGE).values() if path.name == "__init__.py"]
+    for path in packages:
+        body = [one for one in ast.parse(path.read_text()).body if not isinstance(one, ast.Assign)]
+        assert len(body) == 1, path
+
+
+def test_the_tests_lie_in_folders_of_the_same_names() -> None:
+    folders = {path.parent.name for path in (ROOT / "scripts" / "tests").rglob("test_*.py")}
+    assert folders <= {*MAY_IMPORT, "devtools"}
+
+
+def test_what_breaks_a_rule_is_found(tmp_path: Path) -> None:
+    package = tmp_path / "warpgauge"
+    for name, text in {
+        "verdict/judge": "from warpgauge.reports import headline",
+        "reports/headline": "def say():\n    from warpgauge.verdict.judge import judge",
+    }.items():
+        path = package / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    broken = graph(package)
+    assert wrong_arrows(broken) == ["warpgauge.verdict.judge imports warpgauge.reports.headline"]
+    assert cycle(broken) == [
+        "warpgauge.reports.headline", "warpgauge.verdict.judge", "warpgauge.reports.headline",
+    ]  # fmt: skip
