@@ -12,7 +12,7 @@ from test_streams import ended, interrupted
 
 from two_folders import TIMES, TwoFolders
 from warpgauge.commands import ab, compare
-from warpgauge.execution import visible_gpu
+from warpgauge.execution import machine_context
 from warpgauge.measurement import run_file
 from warpgauge.system import environment, locks
 from warpgauge.system.errors import ExitStatus, UserError
@@ -87,7 +87,9 @@ def test_an_interrupt_leaves_no_run_file(
 def test_a_gpu_that_was_asked_for_is_all_that_the_programs_see(
     folders: TwoFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(visible_gpu, "_all", lambda: {"GPU-1": "H200", "GPU-2": "H200"})
+    monkeypatch.setattr(
+        machine_context, "_gpus_by_uuid", lambda: {"GPU-1": "H200", "GPU-2": "H200"}
+    )
     folders.both("a")
     assert folders.beside("--device=1", "--out=there.json") is ExitStatus.OK
     assert "on one GPU" not in folders.output()[0]  # nothing changed

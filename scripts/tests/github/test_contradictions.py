@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import simulation
 from comparisons import verdict
 from warpgauge.github.artifact import contradicts_itself
-from warpgauge.statistics.log_ratios import ALPHA
+from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.verdict.comparison import Change, Outcome, Verdict
 from warpgauge.verdict.judge import judge
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
+from warpgauge.statistics.error_rates import POWER
 from warpgauge.statistics.log_ratios import (
-    POWER,
     Estimates,
     benjamini_hochberg,
     combined_freedom,

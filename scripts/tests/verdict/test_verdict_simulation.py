@@ -11,7 +11,7 @@ import pytest
 
 import simulation
 from simulation import BENCHMARKS, NOISES, SETTINGS, SUITES, Noise, changed, judged, power
-from warpgauge.statistics.log_ratios import ALPHA
+from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.verdict.comparison import Outcome
 from warpgauge.verdict.judge import judge
 

@@ -50,7 +50,7 @@ def _compare(options: argparse.Namespace) -> int:
     from warpgauge.commands.format_options import Formats
     from warpgauge.records.benchmark_filter import require_match
     from warpgauge.records.load import load
-    from warpgauge.statistics.log_ratios import ALPHA
+    from warpgauge.statistics.error_rates import ALPHA
     from warpgauge.verdict import policy
     from warpgauge.verdict.comparison_settings import Terms
     from warpgauge.verdict.judge import judge

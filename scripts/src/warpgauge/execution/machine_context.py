@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the binaries do not know of themselves: the commit, the machine, the GPU's settings.
-
-Whatever cannot be found out is left out; not knowing never fails a run.
-"""
+"""What the binaries do not know of themselves: the commit, machine, GPU and its settings."""
 
 from __future__ import annotations
 
@@ -13,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from warpgauge.system import git
-from warpgauge.system.errors import UserError
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.text import inert, plural
 
 # nvidia-smi's name for a setting that the binaries may not report, and its key in the context.
 GPU_SETTINGS = {
@@ -110,3 +108,60 @@ def _cpu_model() -> str:
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
     return platform.machine()
+
+
+VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
+
+
+def visible_gpu(device: int | str | None) -> Mapping[str, str]:
+    """UUID and name of `device`, an index as nvidia-smi counts or a UUID, under a context's keys.
+
+    Without one that of the only GPU that programs see; nothing where there is none, or a choice.
+    Raises UserError for a device that is not there.
+    """
+    gpus = _gpus_by_uuid()
+    if device is None:
+        seen = _seen_by_cuda(gpus)
+        return _facts_of(seen[0], gpus) if len(seen) == 1 else {}
+    if isinstance(device, int) and device < len(gpus):
+        return _facts_of(list(gpus)[device], gpus)
+    if isinstance(device, str) and device in gpus:
+        return _facts_of(device, gpus)
+    there = f"the driver shows {plural(len(gpus), 'GPU')}"
+    raise UserError(f"there is no GPU {inert(str(device))} here: {there}", ExitStatus.NOT_MEASURED)
+
+
+def _facts_of(uuid: str, gpus: Mapping[str, str]) -> Mapping[str, str]:
+    return {"gpu_uuid": uuid, "gpu_name": gpus[uuid]}
+
+
+def _seen_by_cuda(gpus: Mapping[str, str]) -> list[str]:
+    """Which of them CUDA shows here, as far as it can be told."""
+    visible = os.environ.get(VISIBLE_DEVICES)
+    if visible is None:
+        return list(gpus)
+    # An index is CUDA's own, whose order is the driver's only among GPUs of one model.
+    alike = len(set(gpus.values())) == 1
+    by_index = {str(index): uuid for index, uuid in enumerate(gpus) if alike}
+    words = [word.strip() for word in visible.split(",")]
+    return [by_index.get(word, word) for word in words if by_index.get(word, word) in gpus]
+
+
+def _gpus_by_uuid() -> dict[str, str]:
+    """The model of each GPU by its UUID, in the driver's order; none where there is no driver."""
+    import pynvml  # only here: what else is asked of the machine goes without it
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return {}
+    try:
+        handles = map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))
+        return {
+            str(pynvml.nvmlDeviceGetUUID(one)): str(pynvml.nvmlDeviceGetName(one))
+            for one in handles
+        }
+    except pynvml.NVMLError:
+        return {}
+    finally:
+        pynvml.nvmlShutdown()

@@ -7,8 +7,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.reports.annotations import command
 from warpgauge.reports.markdown.text import code
+from warpgauge.reports.workflow_commands import command
 from warpgauge.system import streams
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.interrupts import name_of

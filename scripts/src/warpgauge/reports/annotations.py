@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison as GitHub workflow commands, which a job's log turns into annotations.
-
-https://docs.github.com/actions/reference/workflow-commands-for-github-actions; what is escaped, and
-how, is what the runner undoes (actions/runner, ActionCommand.cs).
-"""
+"""A comparison as GitHub workflow commands, which a job's log turns into annotations."""
 
 from __future__ import annotations
 
-import os
-import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 
 from warpgauge.reports.headline import headline, sentence
 from warpgauge.reports.ranking import rank
 from warpgauge.reports.source_location import place
+from warpgauge.reports.workflow_commands import command
 from warpgauge.system.environment import ROOT
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict, is_accepted
@@ -74,33 +68,3 @@ def _annotation(comparison: Comparison, kind: str, verdict: Verdict) -> str:
     word = "accepted" if is_accepted(verdict) else verdict.outcome.value
     properties["title"] = f"{word}: {inert(verdict.name)}"
     return command(kind, properties, sentence(verdict))
-
-
-def command(kind: str, properties: Mapping[str, object], message: str) -> str:
-    """``::error title=…::message``, without the end of the line."""
-    told = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
-    return f"::{kind} {told}::{_data(message)}"
-
-
-@contextmanager
-def commands_stopped(say: Callable[[str], None]) -> Iterator[None]:
-    """What is printed in here commands nothing, whoever wrote it."""
-    if os.environ.get("GITHUB_ACTIONS") != "true":
-        yield
-        return
-    token = f"warpgauge-{secrets.token_hex(16)}"
-    say(f"::stop-commands::{token}")
-    try:
-        yield
-    finally:
-        # On a line of its own: whoever printed may have been ended in the middle of one.
-        say("")
-        say(f"::{token}::")
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 from scipy import special
 
-from warpgauge.statistics.log_ratios import ALPHA, Array, Estimates
+from warpgauge.statistics.error_rates import ALPHA
+from warpgauge.statistics.log_ratios import Array, Estimates
 
 # With fewer benchmarks one real change would be a good part of what is taken for noise.
 _FEWEST = 8

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from warpgauge.records.model import Clock, Record
-from warpgauge.statistics.log_ratios import ALPHA
+from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.system.errors import ExitStatus
 
 # How the notes begin that say how it was measured; a pair may be another project's programs.

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-from warpgauge.statistics.log_ratios import ALPHA
+from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.verdict.override import Allowance
 from warpgauge.verdict.policy import MinimumEffect, Policy
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from warpgauge.records.model import Record, Source
-from warpgauge.statistics.effective_sample_size import independent
 from warpgauge.statistics.log_ratios import Array
-from warpgauge.statistics.samples import Groups, Index, sums_by
+from warpgauge.statistics.samples import Groups, Index, independent, sums_by
 from warpgauge.statistics.variance import Variances
 from warpgauge.verdict.pairing import Pairing
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from warpgauge.commands.arguments import Parser
 from warpgauge.github import clean_up, gpus
 from warpgauge.github.job_report import Job
-from warpgauge.reports.annotations import commands_stopped
+from warpgauge.reports.workflow_commands import commands_stopped
 from warpgauge.system import git, streams, tee, worktree
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.git import short

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lines that a job on GitHub reads as commands; nothing in them is one but what we mean.
+
+https://docs.github.com/actions/reference/workflow-commands-for-github-actions; what is escaped, and
+how, is what the runner undoes (actions/runner, ActionCommand.cs).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+
+def command(kind: str, properties: Mapping[str, object], message: str) -> str:
+    """``::error title=…::message``, without the end of the line."""
+    told = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
+    return f"::{kind} {told}::{_data(message)}"
+
+
+@contextmanager
+def commands_stopped(say: Callable[[str], None]) -> Iterator[None]:
+    """What is printed in here commands nothing, whoever wrote it."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        yield
+        return
+    token = f"warpgauge-{secrets.token_hex(16)}"
+    say(f"::stop-commands::{token}")
+    try:
+        yield
+    finally:
+        # On a line of its own: whoever printed may have been ended in the middle of one.
+        say("")
+        say(f"::{token}::")
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
