@@ -17,9 +17,7 @@ if sys.version_info < (3, 10):  # noqa: UP036
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "src"))
 
-from warpgauge.commands.compare import main
-
-__all__ = ["main"]
+from warpgauge.commands.compare import starter
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(starter(sys.argv[1:]))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What replay times are proved on, against CUPTI: work of known length, of one kernel and of
-// several, from latency-bound to far past the caches. scripts/fidelity runs it.
+// several, from latency-bound to far past the caches. scripts/warpgauge fidelity runs it.
 #include <memory>
 
 #include <warpgauge/gpu_benchmark.hpp>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/baseline check: all is well, or every reason why it is not."""
+"""warpgauge baseline check: all is well, or every reason why it is not."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_what_is_new_of_the_full_suite_is_recorded_with_it(baselines: Baselines)
         {"memcpy/a": 1.0, "memcpy/b": 1.0, "memcpy/new": 1.0},
         full_suite=["memcpy/a", "memcpy/new"],
     )
-    warned(baselines, "'memcpy/new'; scripts/baseline record --suite=full adds it")
+    warned(baselines, "'memcpy/new'; scripts/warpgauge baseline record --suite=full adds it")
 
 
 def test_a_build_without_nvcc_says_nothing_of_gpu_benchmarks(baselines: Baselines) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/baseline prune: what goes is told, and nothing is left that is no baseline."""
+"""warpgauge baseline prune: what goes is told, and nothing is left that is no baseline."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts/baseline show tells of a baseline."""
+"""What scripts/warpgauge baseline show tells of a baseline."""
 
 from __future__ import annotations
 

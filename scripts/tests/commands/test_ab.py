@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/beside from end to end: nothing that one of two folders lacks, or breaks, is a pass."""
+"""warpgauge ab from end to end: nothing that one of two folders lacks, or breaks, is a pass."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def test_a_slower_program_is_a_regression_confirmed_in_turns(folders: TwoFolders
     assert "Confirmed in alternating processes of both builds on one machine." in out
     assert "Measured in turns, the programs in base and those in candidate: 3 rounds." in out
     assert "programs base → candidate" in out
-    assert out.endswith("See it again with scripts/beside base candidate --filter '^BM_copy/64$'.")
+    assert out.endswith(
+        "See it again with scripts/warpgauge ab base candidate --filter '^BM_copy/64$'."
+    )
     assert "Measuring 2 benchmarks in turns" in err
     one, other = folders.documents()
     assert one["context"]["pair_id"] == other["context"]["pair_id"] != ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How scripts/beside is called, what it writes where, and what it refuses before it measures."""
+"""How `warpgauge ab` is called, what it writes where, and what it refuses before it measures."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_this_trees_policy_is_not_theirs_but_a_named_one_is(
     runs = folders.root / "build" / "runs"
     pair = [str(path) for path in sorted(runs.glob("*.json"), key=lambda one: -len(one.name))]
     monkeypatch.setattr(environment, "ROOT", folders.root)
-    assert compare.main(pair) == ExitStatus.REGRESSION
+    assert compare.starter(pair) == ExitStatus.REGRESSION
     assert folders.beside("--policy=baselines/policy.toml") is ExitStatus.OK
     assert "accepted: ours" in folders.output()[0]
 
@@ -44,7 +44,7 @@ def test_out_names_both_run_files_and_the_log(folders: TwoFolders) -> None:
     assert json.loads(Path("there.json").read_text())["context"]["pair_side"] == "candidate"
     log = Path("there.log").read_text()
     assert log.startswith("# warpgauge: commands, ")
-    assert ": scripts/beside base candidate " in log.splitlines()[0]
+    assert ": scripts/warpgauge ab base candidate " in log.splitlines()[0]
     assert re.search(r"^'.*/base/my bench'  # round 1, base, ", log, re.MULTILINE)
 
 
@@ -117,7 +117,7 @@ def test_a_format_on_standard_output_stands_there_alone(folders: TwoFolders) -> 
 def test_help_says_what_the_exit_status_means(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert ended("beside", monkeypatch, "--help") == 0
+    assert ended("warpgauge", monkeypatch, "ab", "--help") == 0
     assert "3  nothing regressed, but something was not measured" in capsys.readouterr().out
 
 
@@ -131,10 +131,10 @@ def test_bad_usage_is_one_sentence(
     folders.make("a", "x")
     folders.make("b", "x")
     monkeypatch.setattr(environment, "ROOT", folders.root)
-    assert ended("beside", monkeypatch, *argv) == ExitStatus.BAD_USAGE
+    assert ended("warpgauge", monkeypatch, "ab", *argv) == ExitStatus.BAD_USAGE
     out, err = folders.capsys.readouterr()
     assert out == ""
-    assert err.splitlines()[-1].startswith("beside: ")
+    assert err.splitlines()[-1].startswith("ab: ")
 
 
 def test_a_folder_that_a_shell_may_misread_is_not_pasted_into_a_command(
@@ -143,7 +143,7 @@ def test_a_folder_that_a_shell_may_misread_is_not_pasted_into_a_command(
     folders.make("ba$(se", "a")
     folders.make("candidate", "a", SLOW)
     assert ab.main(["ba$(se", "candidate", "--processes=3"], folders.root) == 1
-    assert "scripts/beside BASE_FOLDER candidate --filter" in folders.output()[0]
+    assert "scripts/warpgauge ab BASE_FOLDER candidate --filter" in folders.output()[0]
 
 
 def test_a_folder_is_told_as_it_is_called_from_here(folders: TwoFolders) -> None:
@@ -151,9 +151,9 @@ def test_a_folder_is_told_as_it_is_called_from_here(folders: TwoFolders) -> None
     folders.make("candidate", "a", SLOW)
     full = [str(folders.root / side) for side in ("base", "candidate")]
     assert ab.main([*full, "--processes=3"], folders.root) is ExitStatus.REGRESSION
-    assert "See it again with scripts/beside base candidate --filter" in folders.output()[0]
+    assert "See it again with scripts/warpgauge ab base candidate --filter" in folders.output()[0]
     elsewhere = folders.root / "base"
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(elsewhere)
         assert ab.main([*full, "--processes=3"], folders.root) is ExitStatus.REGRESSION
-    assert f"scripts/beside . {full[1]} --filter" in folders.output()[0]
+    assert f"scripts/warpgauge ab . {full[1]} --filter" in folders.output()[0]

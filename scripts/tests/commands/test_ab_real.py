@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/beside over real Google Benchmark programs, compiled here where that can be."""
+"""warpgauge ab over real Google Benchmark programs, compiled here where that can be."""
 
 from __future__ import annotations
 

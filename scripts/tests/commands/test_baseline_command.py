@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/baseline as a command: bad input is one sentence and status 2, and nothing is lost."""
+"""warpgauge baseline as a command: bad input is one sentence and status 2, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_every_command_explains_itself(
 ) -> None:
     with pytest.raises(SystemExit, match="0"):
         baselines.command(name, "--help")
-    assert f"usage: baseline {name}" in capsys.readouterr().out
+    assert f"usage: warpgauge baseline {name}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -79,13 +79,19 @@ def test_an_unknown_gpu_names_what_is_there(there: Baselines, argv: list[str]) -
 def test_without_any_baseline_it_says_how_to_make_one(
     baselines: Baselines, argv: list[str]
 ) -> None:
-    refused(baselines, "holds no baseline; measure one with scripts/baseline record", *argv)
+    refused(
+        baselines, "holds no baseline; measure one with scripts/warpgauge baseline record", *argv
+    )
 
 
 @pytest.mark.parametrize("argv", CHOOSING)
 def test_a_run_file_is_no_baseline(there: Baselines, argv: list[str]) -> None:
     there.run_file(20).rename(there.folder / "run.json")
-    refused(there, "run.json is no baseline but a run file; scripts/baseline add-session", *argv)
+    refused(
+        there,
+        "run.json is no baseline but a run file; scripts/warpgauge baseline add-session",
+        *argv,
+    )
 
 
 @pytest.mark.parametrize("argv", CHOOSING)
@@ -202,7 +208,7 @@ def test_a_recorded_baseline_passes_its_check(repository: Repository) -> None:
 
 
 def test_a_fault_is_one_line_of_the_command_and_no_traceback() -> None:
-    command = [sys.executable, str(SCRIPTS / "baseline"), "show", "no\x1b[1m"]
+    command = [sys.executable, str(SCRIPTS / "warpgauge"), "baseline", "show", "no\x1b[1m"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("baseline: 'no\\x1b[1m' is neither a path nor a GPU in ")

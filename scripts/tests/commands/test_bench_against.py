@@ -213,13 +213,13 @@ def test_an_expected_regression_is_accepted_here_and_by_compare_on_the_same_pair
     measured, _ = clone.output()
     pair = sorted(clone.runs(), key=lambda path: "base" not in path.name)
     monkeypatch.setattr(environment, "ROOT", clone.root)
-    assert compare.main([str(path) for path in pair]) == ExitStatus.OK
+    assert compare.starter([str(path) for path in pair]) == ExitStatus.OK
     compared, _ = clone.output()
     for told in (measured, compared):
         assert "0 regressions, 0 improvements; 2 of 3 unchanged, 1 accepted" in told
         assert "accepted: the bounds check" in told
     tolerances.unlink()
-    assert compare.main([str(path) for path in pair]) == ExitStatus.REGRESSION
+    assert compare.starter([str(path) for path in pair]) == ExitStatus.REGRESSION
 
 
 def test_what_has_moved_into_the_full_suite_is_not_asked_of_the_base(clone: GitRepository) -> None:

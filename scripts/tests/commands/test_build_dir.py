@@ -130,7 +130,9 @@ def test_an_interrupted_run_of_another_project_goes_on_by_its_journal(
 def test_no_commit_is_built_and_what_compares_two_builds_is_named(
     project: Project, option: str
 ) -> None:
-    with pytest.raises(UserError, match=f"{option} does not go with .* scripts/beside compares"):
+    with pytest.raises(
+        UserError, match=f"{option} does not go with .* scripts/warpgauge ab compares"
+    ):
         project.bench(option, "HEAD")
 
 

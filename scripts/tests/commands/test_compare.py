@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from builders import Json, failed, google, google_row, row, run, scaled, write
-from warpgauge.commands.compare import main
+from warpgauge.commands.compare import starter as main
 
 SCRIPT = Path(__file__).parents[2] / "compare.py"
 SAME = run([row("a/b"), row("a/c")])

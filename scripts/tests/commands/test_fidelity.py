@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/fidelity from end to end, over fake binaries that leave made-up traces."""
+"""warpgauge fidelity from end to end, over fake binaries that leave made-up traces."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/propose and scripts/history as a workflow's step starts them."""
+"""warpgauge ci propose and scripts/warpgauge ci history as a workflow's step starts them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMANDS = (("propose", "--gpu=nvidia-h200", *REPOSITORY), ("history", "add", *R
 
 def ended(argv: Sequence[str], **environment: str) -> tuple[int, str]:
     """The exit status, and what stands on standard error."""
-    command = [sys.executable, str(ROOT / "scripts" / argv[0]), *argv[1:]]
+    command = [sys.executable, str(ROOT / "scripts" / "warpgauge"), "ci", *argv]
     own = {key: value for key, value in os.environ.items() if key != "GH_TOKEN"}
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env={**own, **environment}

@@ -110,7 +110,7 @@ def test_a_closed_standard_output_is_no_fault(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_every_command_tells_of_a_full_disk_in_a_sentence(unbuffered: str) -> None:
-    command = [sys.executable, str(SCRIPTS / "baseline"), "show"]
+    command = [sys.executable, str(SCRIPTS / "warpgauge"), "baseline", "show"]
     environ = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

@@ -21,7 +21,7 @@ GIVEN = {
     "PROCESSES": "7",
     "FILTER": "-^x y",
 }
-HANDED_ON = ["--programs", "a b", "$(touch x)", "--out", "out", "--", "--processes=7"]
+HANDED_ON = ["ci", "gate", "--programs", "a b", "$(touch x)", "--out", "out", "--", "--processes=7"]
 
 
 def step() -> Step:
@@ -31,16 +31,16 @@ def step() -> Step:
 
 def arguments(tmp_path: Path, **environment: str) -> list[str]:
     """What the action's step gives to scripts/gate."""
-    fake = tmp_path / "gate"
+    fake = tmp_path / "warpgauge"
     fake.write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\nexit 3\n")
     fake.chmod(0o755)
     shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step().run]  # as GitHub's
-    told = {"PATH": os.environ["PATH"], "GATE": str(fake), **GIVEN, **environment}
+    told = {"PATH": os.environ["PATH"], "WARPGAUGE": str(fake), **GIVEN, **environment}
     done = subprocess.run(
         shell, capture_output=True, text=True, env=told, cwd=tmp_path, check=False
     )
     assert done.returncode == 3  # the gate's own
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["gate"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["warpgauge"]
     return done.stdout.splitlines()
 
 
@@ -56,7 +56,7 @@ def test_without_a_policy_none_is_named(tmp_path: Path, value: str) -> None:
 
 
 def test_the_gate_understands_it(tmp_path: Path) -> None:
-    options = gate.parse(arguments(tmp_path, POLICY="p.toml"))
+    options = gate.parse(arguments(tmp_path, POLICY="p.toml")[2:])
     assert options.programs == (Path("a b"), Path("$(touch x)"))
     assert options.further == ("--processes=7", "--filter=-^x y", "--policy=p.toml")
 
@@ -64,9 +64,10 @@ def test_the_gate_understands_it(tmp_path: Path) -> None:
 def test_it_calls_the_gate_that_it_came_with() -> None:
     told = step().env
     place = "${{ github.action_path }}"
-    assert told["GATE"].startswith(f"{place}/")
+    assert told["WARPGAUGE"].startswith(f"{place}/")
     here = workflows.GITHUB / "actions" / "gate"
-    assert (here / told["GATE"].removeprefix(f"{place}/")).resolve() == (ROOT / "scripts" / "gate")
+    named = here / told["WARPGAUGE"].removeprefix(f"{place}/")
+    assert named.resolve() == ROOT / "scripts" / "warpgauge"
 
 
 def test_every_input_reaches_the_step() -> None:

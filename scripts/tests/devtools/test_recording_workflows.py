@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""baseline.yml and nightly.yml hand over what scripts/propose and scripts/history take."""
+"""baseline.yml and nightly.yml hand over what `warpgauge ci propose` and `history` take."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_what_writes_is_hosted_and_runs_the_dispatched_commit(name: str, job: st
     prepare, work = [one for one in told["steps"] if "run" in one]
     # Packages are installed before the token is there.
     assert "env" not in prepare
-    assert prepare["run"] == f"{work['run'].split()[0]} --help"
+    assert prepare["run"] == "scripts/warpgauge ci prepare"
     assert work["env"]["GH_TOKEN"] == "${{ github.token }}"
     (checkout,) = [one for one in told["steps"] if "checkout" in one.get("uses", "")]
     assert "ref" not in checkout["with"]

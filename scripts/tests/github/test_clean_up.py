@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/gate --clean-up empties a job's folder and sets the clocks back, and nothing else."""
+"""warpgauge ci gate --clean-up empties a job's folder and sets the clocks back, no more."""
 
 from __future__ import annotations
 

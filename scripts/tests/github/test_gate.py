@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/gate leaves one folder, one summary and one true status, whatever its comparison does."""
+"""warpgauge ci gate leaves a folder, a summary and a true status, whatever its comparison does."""
 
 from __future__ import annotations
 
@@ -190,7 +190,13 @@ def test_two_folders_of_programs_are_measured_in_turns(fake: FakeGate) -> None:
     fake.told(1)
     status = fake.run("--programs", str(base), str(candidate), "--", "--processes=5", "--filter=")
     assert status is ExitStatus.REGRESSION
-    assert fake.called("beside") == [str(base), str(candidate), "--processes=5", "--filter="]
+    assert fake.called("warpgauge") == [
+        "ab",
+        str(base),
+        str(candidate),
+        "--processes=5",
+        "--filter=",
+    ]
     assert (fake.out / "comparison.json").exists()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/gate over the real scripts/bench, fake programs and a real git clone, from end to end."""
+"""warpgauge ci gate over the real scripts/bench, fake programs and a git clone, from end to end."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def listed(root: Path, document: object) -> Path:
 
 
 def matrix(root: Path, capsys: pytest.CaptureFixture[str], *argv: str) -> list[dict[str, Any]]:
-    """What scripts/gpus prints for $GITHUB_OUTPUT."""
+    """What scripts/warpgauge ci gpus prints for $GITHUB_OUTPUT."""
     assert gpus_command.main(argv, root) is ExitStatus.OK
     out = capsys.readouterr().out
     assert out.count("\n") == 1
@@ -166,7 +166,8 @@ def test_a_runner_that_has_the_gpu_or_none_at_all_goes_on(
 
 
 def test_a_hosted_runner_needs_nothing_but_python() -> None:
-    command = [sys.executable, "-S", "-E", str(environment.ROOT / "scripts" / "gpus")]
+    command = [sys.executable, "-S", "-E", str(environment.ROOT / "scripts" / "warpgauge")]
+    command += ["ci", "gpus"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("matrix={")
 

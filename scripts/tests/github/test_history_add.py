@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/history add: a night becomes a line on the branch of the history, and nothing else."""
+"""warpgauge ci history add: a night becomes a line on the history's branch, and nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILE = f"nvidia-test/2026-11-20-{RUN}.jsonl"
 
 
 class Nights(Project):
-    """scripts/history add in such a checkout."""
+    """scripts/warpgauge ci history add in such a checkout."""
 
     def add(self, run: int = RUN) -> ExitStatus:
         told = ["add", "--repository", NAME, "--run-id", str(run)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/propose: a recorded session becomes a pull request with its provenance."""
+"""warpgauge ci propose: a recorded session becomes a pull request with its provenance."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts/propose refuses: nothing of it reaches the repository, and one sentence says why."""
+"""What `ci propose` refuses: nothing of it reaches the repository, and one sentence says why."""
 
 from __future__ import annotations
 

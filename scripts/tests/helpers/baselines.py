@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A root with baselines, and scripts/baseline run in it on a day of its own."""
+"""A root with baselines, and scripts/warpgauge baseline run in it on a day of its own."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A repository whose scripts/bench and scripts/beside are fakes that do as they are told."""
+"""A repository whose scripts/bench and scripts/warpgauge ab are fakes that do as they are told."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FakeGate:
     def begin(self) -> None:
         scripts = self.root / "scripts"
         scripts.mkdir(parents=True)
-        for name in ("bench", "beside"):
+        for name in ("bench", "warpgauge"):
             (scripts / name).write_text(_PROGRAM)
         self.git("init", "--quiet", "--initial-branch=main")
         self.commits = [self.commit("one")]

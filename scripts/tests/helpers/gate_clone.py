@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clone whose scripts/bench is the real one over fake programs, as scripts/gate starts it."""
+"""A clone whose scripts/bench is the real one over fake programs, as the gate starts it."""
 
 from __future__ import annotations
 

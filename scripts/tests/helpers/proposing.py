@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/propose in the checkout of a hosted repository."""
+"""warpgauge ci propose in the checkout of a hosted repository."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BRANCH = f"baseline/nvidia-test-{RUN}-1"
 
 
 class Proposing(Project):
-    """scripts/propose in such a checkout."""
+    """scripts/warpgauge ci propose in such a checkout."""
 
     def session(self, document: object, number: int = 1, file: str = "run.json") -> None:
         self.upload(f"session-nvidia-test-{number}", document, file)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another project's programs in two folders, fakes all, and scripts/beside over them."""
+"""Another project's programs in two folders, fakes all, and scripts/warpgauge ab over them."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Call:
     """A command of ours with the options that a step gives it."""
 
     where: str
-    script: str  # as in "scripts/bench", or "scripts/history add"
+    script: str  # as in "scripts/bench", or "scripts/warpgauge ci history add"
     flags: frozenset[str]
 
     def __str__(self) -> str:
@@ -141,9 +141,9 @@ def _calls(step: Step) -> Iterator[Call]:
         if found is None:
             continue
         own, _, handed = command[found.end() :].partition(" -- ")
-        word = re.match(r"\"?\s+([a-z][a-z-]*)(?=\s|$)", own)
-        script = f"{found[1]} {word[1]}" if word else found[1]
+        words = re.match(r"\"?((?:\s+[a-z][a-z-]*(?=\s|$))*)", own)
+        script = " ".join([found[1], *(words[1].split() if words else ())])
         yield Call(step.where, script, frozenset(_FLAG.findall(own)))
         if handed:
-            other = "scripts/beside" if "--programs" in own else "scripts/bench"
+            other = "scripts/warpgauge ab" if "--programs" in own else "scripts/bench"
             yield Call(step.where, other, frozenset(_FLAG.findall(handed)))

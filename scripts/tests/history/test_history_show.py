@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/history show: what the history holds, read from the clone alone."""
+"""warpgauge ci history show: what the history holds, read from the clone alone."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of scripts/baseline limits, and that the project quotes it as it is printed."""
+"""The table of `warpgauge baseline limits`, and that the project quotes it as it is printed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from warpgauge.commands import baseline
 from warpgauge.system.errors import ExitStatus, UserError
 
 ROOT = Path(__file__).parents[3]
-QUOTED = re.compile(r"`scripts/baseline (limits [^`]+)`[^\n]*\n\n((?:\|[^\n]*\n)+)")
+QUOTED = re.compile(r"`scripts/warpgauge baseline (limits [^`]+)`[^\n]*\n\n((?:\|[^\n]*\n)+)")
 
 
 def _recorded(baselines: Baselines) -> None:

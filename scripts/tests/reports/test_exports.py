@@ -15,7 +15,7 @@ from builders import baseline, context, failed, row, run, scaled, write
 from clone import TIMES, Repository
 from comparisons import comparison, of_every_kind, verdict, with_text
 from warpgauge.commands import format_options
-from warpgauge.commands.compare import main
+from warpgauge.commands.compare import starter as main
 from warpgauge.commands.format_options import Formats
 from warpgauge.files.output_file import check_report
 from warpgauge.reports.exports import EXPORTS

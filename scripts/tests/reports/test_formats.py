@@ -13,7 +13,7 @@ import pytest
 from builders import row, run, scaled, write
 from clone import Repository
 from comparisons import comparison, of_every_kind, with_text
-from warpgauge.commands.compare import main
+from warpgauge.commands.compare import starter as main
 from warpgauge.commands.format_options import Formats
 from warpgauge.files.output_file import check_report
 from warpgauge.reports.formats import FORMATS, TERMINAL

@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from builders import row, run, scaled, write
 from comparisons import comparison, of_every_kind, verdict, with_text
 from hostile_text import HOSTILE
-from warpgauge.commands.compare import main
+from warpgauge.commands.compare import starter as main
 from warpgauge.commands.format_options import Formats
 from warpgauge.reports import intervals, json_input, json_output
 from warpgauge.system.errors import UserError
@@ -176,7 +176,7 @@ def test_it_replaces_no_picture_of_another_kind(
 def test_matplotlib_is_imported_for_a_picture_only(tmp_path: Path) -> None:
     base = write(tmp_path / "base.json", run([row("a/b")]))
     code = (
-        "import sys; from warpgauge.commands.compare import main; "
+        "import sys; from warpgauge.commands.compare import starter as main; "
         f"main([{str(base)!r}, {str(base)!r}, '--format=markdown']); "
         "sys.exit('matplotlib' in sys.modules)"
     )

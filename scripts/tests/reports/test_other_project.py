@@ -28,7 +28,7 @@ def test_the_policy_is_the_one_that_the_command_names() -> None:
     text = report.render(measured())
     assert "for a time, the file that --policy names says so, in this pull request" in text
     assert "baselines/" not in text
-    assert "scripts/beside old new --filter" in text
+    assert "scripts/warpgauge ab old new --filter" in text
 
 
 def test_how_they_were_measured_is_told_below_what_changed_and_is_no_note() -> None:

@@ -17,7 +17,7 @@ from builders import failed, noisy, row, run, scaled, write
 from comparisons import comparison, of_every_kind, verdict, with_text
 from github_page import CHROMIUM, HEIGHT, WIDTH, measured, page
 from hostile_text import ALIVE
-from warpgauge.commands.compare import main
+from warpgauge.commands.compare import starter as main
 from warpgauge.reports import intervals, json_input, json_output
 from warpgauge.reports.markdown.report import render
 from warpgauge.verdict.comparison import (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from builders import row, run, scaled, write
-from warpgauge.commands.compare import main
+from warpgauge.commands.compare import starter as main
 
 
 def drawn(tmp_path: Path, name: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from builders import STEADY, Json, baseline, failed, google, google_row, row, run, scaled, write
-from warpgauge.commands.compare import main
+from warpgauge.commands.compare import starter as main
 from warpgauge.records.load import load
 from warpgauge.verdict.comparison import Outcome, Verdict
 from warpgauge.verdict.judge import judge

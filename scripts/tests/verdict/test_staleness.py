@@ -38,7 +38,7 @@ def test_a_young_newest_session_needs_no_word() -> None:
 def test_an_old_newest_session_is_told_with_age_day_and_commit() -> None:
     assert staleness.note(record(days_ago(400), days_ago(100)), NOW) == (
         "The baseline's newest session is 100 days old (2026-08-12, commit 0123456789); refresh "
-        "it with scripts/baseline record."
+        "it with scripts/warpgauge baseline record."
     )
 
 

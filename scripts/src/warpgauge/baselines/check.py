@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/baseline check: whether the baselines can be relied on, and fit what is built."""
+"""warpgauge baseline check: whether the baselines can be relied on, and fit what is built."""
 
 from __future__ import annotations
 
@@ -121,10 +121,10 @@ def compared(names: Collection[str], built: Sequence[Binary], wanted: Sequence[B
     if gone:
         warnings.append(
             f"in the baseline and no longer in the build: {named(gone)}; if this is meant, "
-            "scripts/baseline prune --removed REGEX takes it out"
+            "scripts/warpgauge baseline prune --removed REGEX takes it out"
         )
     if new:
         further = " ".join(dict.fromkeys(word for binary in wanted for word in binary.arguments))
-        record = f"scripts/baseline record {further}".rstrip()
+        record = f"scripts/warpgauge baseline record {further}".rstrip()
         warnings.append(f"in the build and not in the baseline: {named(new)}; {record} adds it")
     return Suite(tuple(warnings), tuple(remarks))

@@ -41,8 +41,8 @@ _NOT_KEPT = OF_THE_MOMENT | {
 Times = Mapping[str, Sequence[float]]
 
 _REMEDY = {
-    Source.RUN: "scripts/baseline add-session makes it a session of one",
-    Source.GOOGLE_BENCHMARK: "measure with scripts/baseline record",
+    Source.RUN: "scripts/warpgauge baseline add-session makes it a session of one",
+    Source.GOOGLE_BENCHMARK: "measure with scripts/warpgauge baseline record",
 }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/baseline prune: what goes, what that leaves, and the files that say so."""
+"""warpgauge baseline prune: what goes, what that leaves, and the files that say so."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def chosen(baselines: Path, asked: str | None) -> list[Path]:
         there = folders(baselines)
         if not there:
             raise UserError(
-                f"{baselines} holds no baseline; measure one with scripts/baseline record"
+                f"{baselines} holds no baseline; measure one with scripts/warpgauge baseline record"
             )
         return there
     path = Path(asked)

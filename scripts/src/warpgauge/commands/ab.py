@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/beside: another project's Google Benchmark programs, two builds of them in turns."""
+"""warpgauge ab: another project's Google Benchmark programs, two builds of them in turns."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from warpgauge.verdict.comparison import IN_TURNS, Comparison
 from warpgauge.verdict.comparison_settings import Terms
 from warpgauge.verdict.context import PROGRAMS
 
-COMMAND = "scripts/beside"
+COMMAND = "scripts/warpgauge ab"
 
 
 @dataclass(frozen=True)

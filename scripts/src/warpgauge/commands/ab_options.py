@@ -14,8 +14,8 @@ from warpgauge.commands.bench_options import PROCESSES, Options
 from warpgauge.commands.bench_options import parse as of_bench
 from warpgauge.execution.plan import DEADLINE_S
 from warpgauge.records.benchmark_filter import matches, normal
+from warpgauge.records.sessions import FEWEST_ROUNDS
 from warpgauge.reports.formats import FORMATS
-from warpgauge.verdict.paired_tests import FEWEST_ROUNDS
 
 _DESCRIPTION = """\
 Tell what got slower or faster between two builds of another project's Google
@@ -66,7 +66,7 @@ def parse(argv: Sequence[str]) -> Asked:
 
 def _parser() -> Parser:
     parser = Parser(
-        prog="beside",
+        prog="warpgauge ab",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/baseline: record, add-session, show, limits, prune, check."""
+"""warpgauge baseline: record, add-session, show, limits, prune, check."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def parse(argv: Sequence[str]) -> Options:
 
 def _parser() -> Parser:
     parser = Parser(
-        prog="baseline",
+        prog="warpgauge baseline",
         description="Records, shows, prunes and checks baselines, the accepted times of a GPU.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

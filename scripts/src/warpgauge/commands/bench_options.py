@@ -153,7 +153,7 @@ def _check_build_dir(options: Options) -> None:
         option = "--against" if options.against else "--confirm-beside"
         raise UserError(
             f"{option} does not go with --build-dir, of which no other commit is built here: "
-            "scripts/beside compares two build folders"
+            "scripts/warpgauge ab compares two build folders"
         )
 
 
@@ -180,7 +180,7 @@ def _refuse(option: str, others: Mapping[str, object]) -> None:
 
 def _parser() -> Parser:
     parser = Parser(
-        prog="bench",
+        prog="warpgauge bench",
         description="Builds and runs the benchmarks in fresh processes, writes a run file, and "
         "compares it with the baseline of this GPU model. What differs is measured again beside "
         "the baseline's own commit.",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of scripts/compare.py. Third-party packages are imported inside `main` only."""
+"""warpgauge compare, and scripts/compare.py: packages are imported once the options are known."""
 
 from __future__ import annotations
 
@@ -35,18 +35,24 @@ exit status:
 scripts/README.md explains how a verdict is reached."""
 
 
-def main(argv: Sequence[str]) -> int:
-    """Compare as `argv` asks; returns the exit status."""
-    return entry_point.run("compare.py", lambda: _main(argv))
+def starter(argv: Sequence[str]) -> int:
+    """scripts/compare.py: the exit status of comparing as `argv` asks."""
+    return entry_point.run("compare.py", lambda: main(argv, environment.ROOT, "compare.py"))
 
 
-def _main(argv: Sequence[str]) -> int:
-    options = _parser().parse_args(argv)
+def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> int:
+    """Compare as `argv` asks; the exit status. Raises UserError."""
+    options = parse(argv, prog)
     environment.ensure(["numpy", "scipy", "rich", environment.TOML])
-    return _compare(options)
+    return _compare(options, root / "baselines")
 
 
-def _compare(options: argparse.Namespace) -> int:
+def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> argparse.Namespace:
+    """Raises UserError for bad usage."""
+    return _parser(prog).parse_args(argv)
+
+
+def _compare(options: argparse.Namespace, baselines: Path) -> int:
     from warpgauge.commands.format_options import Formats
     from warpgauge.records.benchmark_filter import require_match
     from warpgauge.records.load import load
@@ -57,7 +63,6 @@ def _compare(options: argparse.Namespace) -> int:
 
     pictures = [] if options.svg is None else [f"svg={options.svg}"]
     formats = Formats.parse([*options.format, *pictures], options.export)
-    baselines = environment.ROOT / "baselines"
     inputs = [path for path in (options.baseline, options.candidate) if path is not None]
     formats.check(baselines, inputs)
     if options.candidate is None:
@@ -112,9 +117,9 @@ def _show(comparison: Comparison, options: argparse.Namespace) -> None:
     streams.write(output.get())
 
 
-def _parser() -> Parser:
+def _parser(prog: str) -> Parser:
     parser = Parser(
-        prog="compare.py",
+        prog=prog,
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

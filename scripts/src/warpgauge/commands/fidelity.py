@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/fidelity: the engine's device times held against CUPTI's, benchmark by benchmark."""
+"""warpgauge fidelity: the engine's device times held against CUPTI's, benchmark by benchmark."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def parse(argv: Sequence[str]) -> Options:
 
 def _parser() -> Parser:
     parser = Parser(
-        prog="fidelity",
+        prog="warpgauge fidelity",
         description="Compares replay times with the device's busy time as CUPTI sees it, in a "
         "process of its own. CUPTI slows what it watches: a time is right if it agrees without "
         "CUPTI, or in the process with it.",

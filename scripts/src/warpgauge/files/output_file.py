@@ -32,11 +32,13 @@ def check_run_file(path: Path, baselines: Path, inputs: Sequence[Path]) -> None:
 
 
 def check_fidelity_file(path: Path, baselines: Path) -> None:
-    """Findings of scripts/fidelity may replace others, and go nowhere among the baselines."""
+    """Findings of `warpgauge fidelity` may replace others, and go nowhere among the baselines."""
     target = _check(path, [])
     _refuse_folder(path, target, baselines)
     if not _replaceable(path, target, _FIDELITY):
-        raise _refusal(path, "it is there and holds no findings of scripts/fidelity; name another")
+        raise _refusal(
+            path, "it is there and holds no findings of scripts/warpgauge fidelity; name another"
+        )
 
 
 def check_report(

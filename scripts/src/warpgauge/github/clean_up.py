@@ -18,7 +18,7 @@ from warpgauge.system import streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, plural
 
-TEMPORARY = "warpgauge-gate-"  # what scripts/gate calls its temporary folders
+TEMPORARY = "warpgauge-gate-"  # what scripts/warpgauge ci gate calls its temporary folders
 
 _RESETS = ("--reset-gpu-clocks", "--reset-memory-clocks")
 

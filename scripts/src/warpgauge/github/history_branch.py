@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/history add: the run files of a night become one commit on the branch of the history.
+"""warpgauge ci history add: the run files of a night become one commit on the history's branch.
 
 Each night of a GPU model is a file of its own: nothing that is there is read, and nothing replaced
 but what another attempt of the same run had added.
@@ -30,7 +30,7 @@ _README = """\
 # What each night measured
 
 `<gpu>/<day>-<run>.jsonl`: one line of JSON a night and GPU model, added by the workflow `nightly`.
-`scripts/history show` reads it, and so does whatever reads JSON lines:
+`scripts/warpgauge ci history show` reads it, and so does whatever reads JSON lines:
 `cat nvidia-h200/*.jsonl | jq -c '[.date, .commit, .seconds["gemm/cublas/f32/n:1024"]]'`.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/history show: how the times of a GPU model went, night by night.
+"""warpgauge ci history show: how the times of a GPU model went, night by night.
 
 A table of benchmarks, each with its newest night beside the median of those before; of a single
 benchmark the nights themselves, each with what may explain a step.

@@ -19,12 +19,12 @@ from warpgauge.measurement.paired import BASE, CANDIDATE, Side
 from warpgauge.measurement.two_stage import Looks
 from warpgauge.records import load
 from warpgauge.records.model import Record
+from warpgauge.records.sessions import FEWEST_ROUNDS
 from warpgauge.system import worktree
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.locks import alone
 from warpgauge.verdict.comparison import Comparison
-from warpgauge.verdict.paired_tests import FEWEST_ROUNDS
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,8 @@ def without(found: Comparison, gone: Collection[str], asked: str) -> Comparison:
     are = "benchmark of the baseline is" if len(names) == 1 else "benchmarks of the baseline are"
     note = (
         f"{len(names)} {are} gone from commit {inert(short(asked))}, too: {listed(names)}. "
-        f"scripts/baseline prune --removed takes {'it' if len(names) == 1 else 'them'} out of it."
+        "scripts/warpgauge baseline prune --removed takes "
+        f"{'it' if len(names) == 1 else 'them'} out of it."
     )
     return replace(
         found,

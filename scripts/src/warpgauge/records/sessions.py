@@ -12,6 +12,9 @@ from warpgauge.records.model import Record, Session
 # What two run files that were measured in alternation have in common.
 PAIR_KEY = "pair_id"
 
+# Fewer rounds tell nothing of how far the next would lie.
+FEWEST_ROUNDS = 2
+
 _UNDATED = datetime.min.replace(tzinfo=timezone.utc)
 
 

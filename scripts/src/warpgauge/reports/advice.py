@@ -76,7 +76,7 @@ def command(comparison: Comparison, one: Verdict) -> str:
     elif base is None and beside:
         bench += f" --confirm-beside {beside}"
     if (folders := _folders(comparison)) is not None:
-        bench = shlex.join(["scripts/beside", *folders])
+        bench = shlex.join(["scripts/warpgauge", "ab", *folders])
     if _is_of_full_suite(comparison, one.name):
         bench += f" --suite {FULL_SUITE}"
     if not is_harmless(one.name):

@@ -12,8 +12,6 @@ from typing import Generic, TypeVar
 from warpgauge.reports import annotations as github
 from warpgauge.reports import intervals, json_output, junit, sarif
 from warpgauge.reports.markdown import report as markdown
-from warpgauge.reports.terminal import report
-from warpgauge.reports.terminal import report as terminal
 from warpgauge.verdict.comparison import Comparison
 
 Content = TypeVar("Content", str, bytes)
@@ -29,10 +27,23 @@ class Format(Generic[Content]):
     own: re.Pattern[bytes]
 
 
+# What names the formats need not import rich: --help answers at once.
+def _plain(comparison: Comparison) -> str:
+    from warpgauge.reports.terminal import report
+
+    return report.plain(comparison)
+
+
+def _svg(comparison: Comparison) -> str:
+    from warpgauge.reports.terminal import report
+
+    return report.svg(comparison)
+
+
 # What a terminal shows; on standard output with the terminal's own width and colours.
 TERMINAL = Format(
     "terminal",
-    terminal.plain,
+    _plain,
     "comparison in plain text",
     re.compile(rb"\A(?:\d+ regressions?, \d+ improvements?; |Not compared\.)"),
 )
@@ -72,7 +83,7 @@ FORMATS: Mapping[str, Format[str]] = MappingProxyType(
                 "SARIF of a comparison",
                 re.compile(rb'"driver"\s*:\s*\{\s*"name"\s*:\s*"warpgauge"'),
             ),
-            Format("svg", report.svg, "SVG", re.compile(rb"<svg\b")),
+            Format("svg", _svg, "SVG", re.compile(rb"<svg\b")),
         )
     }
 )

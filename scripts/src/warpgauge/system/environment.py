@@ -19,7 +19,10 @@ from pathlib import Path
 from warpgauge.system import packages as system_packages
 from warpgauge.system.errors import UserError
 
-ROOT = Path(__file__).resolve().parents[4]
+_LOCK = "requirements.lock"
+_CLONE = Path(__file__).resolve().parents[4]
+# The clone that this lies in; where the package is installed, the project in the current folder.
+ROOT = _CLONE if (_CLONE / _LOCK).is_file() else Path.cwd()
 OLDEST_PYTHON = (3, 10)
 # What reads TOML: part of Python from 3.11 on.
 TOML = "tomllib" if sys.version_info >= (3, 11) else "tomli"
@@ -42,12 +45,17 @@ def ensure(packages: Sequence[str], root: Path = ROOT) -> None:
     missing = [name for name in packages if not _importable(name)]
     if not missing:
         return
+    if not (root / _LOCK).is_file():
+        raise UserError(
+            f"this Python does not have {', '.join(missing)}: install warpgauge with its "
+            "dependencies, or add them to this environment"
+        )
     venv = root / ".venv"
     if Path(sys.prefix).resolve() == venv.resolve():
         raise UserError(
             f"{venv} does not have {', '.join(missing)}: remove that folder and run this again"
         )
-    python = make(venv, root / "requirements.lock", missing)
+    python = make(venv, root / _LOCK, missing)
     sys.stdout.flush()
     os.execv(python, [str(python), *sys.argv])
 

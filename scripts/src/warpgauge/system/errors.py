@@ -11,7 +11,7 @@ class ExitStatus(IntEnum):
 
     OK = 0
     REGRESSION = 1
-    OUTSIDE = 1  # scripts/fidelity: a time that is not true
+    OUTSIDE = 1  # scripts/warpgauge fidelity: a time that is not true
     BAD_USAGE = 2
     NOT_MEASURED = 3
 

@@ -22,7 +22,7 @@ WIDENING_KEYS: Mapping[Clock, tuple[str, ...]] = MappingProxyType(
     }
 )
 
-# The folder of another project's programs (scripts/beside), which need not say how they were built.
+# The folder of another project's programs (`warpgauge ab`), which need not say how they were built.
 PROGRAMS = "programs"
 
 # The build folder of another project, and where its baselines lie (scripts/bench --build-dir).

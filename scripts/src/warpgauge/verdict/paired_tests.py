@@ -13,14 +13,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from warpgauge.records.sessions import FEWEST_ROUNDS
 from warpgauge.statistics.log_ratios import Estimates, Tests
 from warpgauge.statistics.samples import Groups
 from warpgauge.statistics.variance import Variances
 from warpgauge.verdict.comparison import Outcome, Verdict
 from warpgauge.verdict.pairing import Pairing
-
-# Fewer rounds tell nothing of how far the next would lie.
-FEWEST_ROUNDS = 2
 
 
 def split(pairings: Sequence[Pairing]) -> tuple[list[Pairing], list[Verdict]]:

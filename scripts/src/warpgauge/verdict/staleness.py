@@ -29,7 +29,7 @@ def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> str |
     if then is None:
         return (
             "The baseline does not say when it was measured; refresh it with "
-            "scripts/baseline record."
+            "scripts/warpgauge baseline record."
         )
     if is_future(newest, now):
         return (
@@ -40,7 +40,8 @@ def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> str |
         return None
     return (
         f"The baseline's newest session is {plural((now - then).days, 'day')} old "
-        f"({then:%Y-%m-%d}, commit {commit(newest)}); refresh it with scripts/baseline record."
+        f"({then:%Y-%m-%d}, commit {commit(newest)}); refresh it with "
+        "scripts/warpgauge baseline record."
     )
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/comment: posts what a run of the GPU workflow found on the pull request it is of."""
+"""warpgauge ci comment: posts what a run of the GPU workflow found on the pull request it is of."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,9 @@ class Options:
     repository: str
 
 
-def main(argv: Sequence[str], root: Path, environment: Mapping[str, str]) -> ExitStatus:
+def main(
+    argv: Sequence[str], root: Path, environment: Mapping[str, str] = os.environ
+) -> ExitStatus:
     """Raises UserError for whatever is not as it should be; then nothing was posted."""
     options = parse(argv)
     api = GitHub.of(environment)
@@ -53,7 +56,7 @@ def main(argv: Sequence[str], root: Path, environment: Mapping[str, str]) -> Exi
 def parse(argv: Sequence[str]) -> Options:
     """Raises UserError."""
     parser = Parser(
-        prog="comment",
+        prog="warpgauge ci comment",
         description="Posts what a run of .github/workflows/gpu.yml found as the one comment on its "
         "pull request; while the run goes on, marks the comment that is there as outdated. "
         f"{TOKEN} in the environment is the token, {API_URL} the API.",

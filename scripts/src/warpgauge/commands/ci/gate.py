@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/gate: one comparison on a GPU runner, and what a job on GitHub shows and keeps of it.
+"""warpgauge ci gate: one comparison on a GPU runner, and what a job on GitHub keeps of it.
 
-Standard library only: what it runs, scripts/bench or scripts/beside, brings the environment.
+Standard library only: what it runs, scripts/bench or scripts/warpgauge ab, brings the environment.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.git import short
 from warpgauge.system.text import quoted
 
-# What scripts/gate says itself, of the options that it hands on.
+# What scripts/warpgauge ci gate says itself, of the options that it hands on.
 _OURS = ("--out", "--confirm-beside", "--against")
 
 
@@ -35,7 +35,7 @@ class Options:
     base: str
     programs: tuple[Path, Path] | None
     gpu: str
-    further: tuple[str, ...]  # for scripts/bench, or scripts/beside
+    further: tuple[str, ...]  # for scripts/bench, or scripts/warpgauge ab
     clean_up: bool
 
 
@@ -68,9 +68,9 @@ def parse(argv: Sequence[str]) -> Options:
 
 def _parser() -> Parser:
     parser = Parser(
-        prog="gate",
+        prog="warpgauge ci gate",
         usage="%(prog)s --base REF --out FOLDER [--gpu SLUG] [-- OPTIONS of scripts/bench]\n"
-        "       %(prog)s --programs BASE CANDIDATE --out FOLDER [-- OPTIONS of scripts/beside]\n"
+        "       %(prog)s --programs BASE CANDIDATE --out FOLDER [-- OPTIONS of ab]\n"
         "       %(prog)s --clean-up",
         description="Measures what a pull request changed, on the GPU of this runner: against the "
         "baseline, and what differs from it beside the commit that the pull request began at. "
@@ -147,7 +147,7 @@ class Gate:
         for folder in options.programs:
             if not folder.is_dir():
                 raise UserError(f"{folder} is no folder: --programs takes two folders of programs")
-        return [*self._ours("beside"), *(str(one.absolute()) for one in options.programs)]
+        return [*self._ours("warpgauge"), "ab", *(str(one.absolute()) for one in options.programs)]
 
     def _ours(self, name: str) -> list[str]:
         return [sys.executable, str(self.root / "scripts" / name)]

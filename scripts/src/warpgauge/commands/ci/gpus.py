@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/gpus: the GPU models of .github/gpus.json as a matrix for a workflow.
+"""warpgauge ci gpus: the GPU models of .github/gpus.json as a matrix for a workflow.
 
 Standard library only: a hosted runner plans the jobs before anything is installed.
 """
@@ -16,16 +16,21 @@ from warpgauge.github import gpus
 from warpgauge.system.errors import ExitStatus
 
 
-def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    """scripts/gpus. Raises UserError."""
+def parse(argv: Sequence[str]) -> str:
+    """The slug of the model that is asked for, empty for all. Raises UserError for bad usage."""
     parser = Parser(
-        prog="gpus",
+        prog="warpgauge ci gpus",
         description="Prints the GPU models of .github/gpus.json as a line for $GITHUB_OUTPUT: "
         'matrix={"include": [...]}, with slug, name, labels and minutes of each.',
     )
     parser.add_argument("--only", metavar="SLUG", default="", help="this model; empty: all")
-    given = parser.parse_args(argv)
-    path = gpus.file_of(root)
-    wanted = (gpus.chosen(path, given.only),) if given.only else gpus.read(path)
+    slug: str = parser.parse_args(argv).only
+    return slug
+
+
+def main(argv: Sequence[str], root: Path) -> ExitStatus:
+    """Raises UserError for bad usage, and for a list that is wrong."""
+    slug, path = parse(argv), gpus.file_of(root)
+    wanted = (gpus.chosen(path, slug),) if slug else gpus.read(path)
     print(f"matrix={json.dumps({'include': [asdict(one) for one in wanted]})}")
     return ExitStatus.OK

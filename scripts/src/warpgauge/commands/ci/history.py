@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of scripts/history: add a night, show what there is."""
+"""The command line of scripts/warpgauge ci history: add a night, show what there is."""
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,10 +12,8 @@ from warpgauge.commands.arguments import Parser, positive
 from warpgauge.github import gpus, history_branch
 from warpgauge.github.api import GitHub
 from warpgauge.github.branch import Repository, require_repository
-from warpgauge.history import show
 from warpgauge.records.benchmark_filter import normal
 from warpgauge.system.errors import ExitStatus, UserError, of_system
-from warpgauge.system.layout import Output
 
 _REF = f"origin/{history_branch.BRANCH}"
 _NIGHTS = 30
@@ -39,7 +38,10 @@ def main(
 
 
 def _run(argv: Sequence[str], root: Path, environment: Mapping[str, str]) -> ExitStatus:
-    given = _parser().parse_args(argv)
+    given = parse(argv)
+    from warpgauge.history import show
+    from warpgauge.system.layout import Output
+
     console = Output(highlight=False)
     if given.command == "add":
         repository = Repository(GitHub.of(environment), require_repository(given.repository))
@@ -56,9 +58,10 @@ def _run(argv: Sequence[str], root: Path, environment: Mapping[str, str]) -> Exi
     return ExitStatus.OK
 
 
-def _parser() -> Parser:
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Raises UserError for bad usage."""
     parser = Parser(
-        prog="history",
+        prog="warpgauge ci history",
         description="Keeps what each night measured, on a branch of its own, and shows it.",
         epilog="Exit status: 0 done; 2 refused, and nothing was written; 3 nothing was measured.",
     )
@@ -74,4 +77,4 @@ def _parser() -> Parser:
     add("--nights", metavar="N", type=positive, default=_NIGHTS,
         help=f"the last so many; default {_NIGHTS}")  # fmt: skip
     add("--ref", metavar="REF", default=_REF, help=f"where the history is; default {_REF}")
-    return parser
+    return parser.parse_args(argv)

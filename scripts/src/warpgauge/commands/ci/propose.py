@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/propose: opens a pull request with the sessions that a run of baseline.yml recorded."""
+"""warpgauge ci propose: opens a pull request with what a run of baseline.yml recorded."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import tempfile
@@ -11,7 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from warpgauge.commands.arguments import Parser, positive
-from warpgauge.github import gpus, proposal, recorded_files
+from warpgauge.github import gpus, recorded_files
 from warpgauge.github.api import GitHub
 from warpgauge.github.branch import Repository, require_repository
 from warpgauge.github.fields import address, number
@@ -26,7 +27,7 @@ _SERVER_URL = "GITHUB_SERVER_URL"
 
 _DESCRIPTION = """\
 Take the run files that the GPU jobs of a run of baseline.yml uploaded, add them to the baseline
-as scripts/baseline add-session does, and open a pull request with the result."""
+as scripts/warpgauge baseline add-session does, and open a pull request with the result."""
 
 
 def main(
@@ -45,7 +46,9 @@ def main(
 def _run(
     argv: Sequence[str], root: Path, environment: Mapping[str, str], now: datetime
 ) -> ExitStatus:
-    given = _parser().parse_args(argv)
+    given = parse(argv)
+    from warpgauge.github import proposal
+
     repository = Repository(GitHub.of(environment), require_repository(given.repository))
     gpu = gpus.chosen(gpus.file_of(root), given.gpu)
     run = recorded_files.workflow_run(repository, given.run_id, WORKFLOW)
@@ -67,7 +70,8 @@ def _run(
     branch = f"baseline/{gpu.slug}-{run.id}-{run.attempt}"
     message = f"{title}\n\nMeasured at {run.commit}; {run_url}\n"
     repository.create_branch(branch, repository.commit(run.commit, proposed.texts, message))
-    print(f"opened: {_opened(repository, run, branch, title, body, proposed)}")
+    further = proposal.comments(proposed)
+    print(f"opened: {_opened(repository, run, branch, title, body, further)}")
     return ExitStatus.OK
 
 
@@ -77,14 +81,14 @@ def _opened(
     branch: str,
     title: str,
     body: str,
-    proposed: proposal.Proposal,
+    comments: Sequence[str],
 ) -> str:
     """The address of the pull request, with a comment for each further session."""
     base = f"/repos/{repository.name}"
     about = {"title": title, "head": branch, "base": run.branch, "body": body}
     try:
         pull = repository.github.post(f"{base}/pulls", about)
-        for text in proposal.comments(proposed):
+        for text in comments:
             comment = {"body": text}
             repository.github.post(f"{base}/issues/{number(pull, 'number')}/comments", comment)
     except UserError as fault:
@@ -109,9 +113,10 @@ def _require_checkout(root: Path, run: WorkflowRun) -> None:
         raise UserError(f"{root / 'baselines'} differs from its commit; commit or restore it")
 
 
-def _parser() -> Parser:
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Raises UserError for bad usage."""
     parser = Parser(
-        prog="propose",
+        prog="warpgauge ci propose",
         description=_DESCRIPTION,
         epilog="GH_TOKEN is the token, GITHUB_API_URL where its API is. Exit status: 0 opened; 2 "
         "refused, and nothing was posted; 3 nothing was recorded.",
@@ -121,4 +126,4 @@ def _parser() -> Parser:
     add("--run-id", metavar="N", type=positive, required=True, help=f"a run of {WORKFLOW}")
     add("--gpu", metavar="SLUG", required=True, help="of .github/gpus.json")
     add("--sessions", metavar="N", type=positive, default=1, help="so many were asked for")
-    return parser
+    return parser.parse_args(argv)

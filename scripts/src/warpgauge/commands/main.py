@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `warpgauge`: which commands there are, and what each needs before it is imported.
+
+Standard library only, and readable by Python 3.8: every command begins here, and too old a Python
+gets a sentence. A command's own modules are imported once the environment has their packages; to
+show its --help nothing is installed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Mapping, NamedTuple, Optional, Sequence, Tuple  # noqa: UP035 - for Python 3.8
+
+from warpgauge import __version__
+from warpgauge.system import entry_point, environment
+from warpgauge.system.errors import UserError
+
+_STATISTICS = ("numpy", "scipy", "rich", environment.TOML)
+
+
+class Command(NamedTuple):
+    """`module` of `warpgauge.commands` has main(argv, root); parse(argv) is there or in `options`.
+
+    `interrupted` says where an interrupt was, unless the interrupt does.
+    """
+
+    summary: str
+    module: str
+    packages: Tuple[str, ...] = ()  # noqa: UP006 - for Python 3.8
+    interrupted: str = ""
+    options: str = ""
+
+
+COMMANDS = {
+    "bench": Command(
+        "measure this GPU, and compare it with its baseline or with another commit",
+        "bench",
+        (*_STATISTICS, "pynvml"),
+        "before a run file was written",
+        "bench_options",
+    ),
+    # It makes the environment itself, once its command line is known to be good.
+    "compare": Command("compare two benchmark results", "compare"),
+    "ab": Command(
+        "compare two builds of Google Benchmark programs, in turns",
+        "ab",
+        (*_STATISTICS, "pynvml"),
+        "before the run files were written",
+        "ab_options",
+    ),
+    "baseline": Command(
+        "record, show, prune and check baselines",
+        "baseline",
+        _STATISTICS,
+        "before any baseline was changed",
+        "baseline_options",
+    ),
+    "fidelity": Command(
+        "hold device times against CUPTI's",
+        "fidelity",
+        _STATISTICS,
+        "before all was measured",
+        "fidelity_options",
+    ),
+}
+
+# What the workflows run, as in `warpgauge ci gate`.
+CI = {
+    "gate": Command("measure a pull request, and leave a folder to upload", "ci.gate"),
+    "comment": Command(
+        "post what a run of the GPU workflow found on its pull request",
+        "ci.comment",
+        (*_STATISTICS, "jsonschema"),
+        "before anything was posted",
+    ),
+    "propose": Command(
+        "open a pull request with a recorded baseline",
+        "ci.propose",
+        _STATISTICS,
+        "before a pull request was opened",
+    ),
+    "history": Command(
+        "add the nightly times to the history, and show them",
+        "ci.history",
+        _STATISTICS,
+        "before anything was added",
+    ),
+    "gpus": Command("print the GPU models that pull requests are measured on", "ci.gpus"),
+    "prepare": Command(
+        "make the Python environment that the other commands need, and nothing else",
+        "ci.prepare",
+        (*_STATISTICS, "jsonschema"),
+    ),
+}
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:  # noqa: UP045 - for Python 3.8
+    """Run the command that `argv` names; its exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    commands, prog = COMMANDS, "warpgauge"
+    if words[:1] == ["ci"]:
+        commands, prog = CI, "warpgauge ci"
+        words = words[1:]
+    name = words[0] if words else ""
+    if name in commands:
+        command = commands[name]
+        return entry_point.run(name, lambda: _run(command, words[1:]), command.interrupted)
+    return entry_point.run(prog, lambda: _without_a_command(prog, name, commands))
+
+
+def _run(command: Command, argv: Sequence[str]) -> int:
+    if _asks_for_help(argv):
+        options = importlib.import_module(f"warpgauge.commands.{command.options or command.module}")
+        options.parse(argv)  # which shows it and ends, unless the word is something's value
+    environment.ensure(command.packages)
+    module = importlib.import_module(f"warpgauge.commands.{command.module}")
+    return int(module.main(argv, environment.ROOT))
+
+
+def _asks_for_help(argv: Sequence[str]) -> bool:
+    own = argv[: argv.index("--")] if "--" in argv else argv
+    return "-h" in own or "--help" in own
+
+
+def _without_a_command(prog: str, word: str, commands: Mapping[str, Command]) -> int:
+    if word in ("-h", "--help"):
+        print(_usage(prog, commands))
+        return 0
+    if word == "--version":
+        print(f"warpgauge {__version__}")
+        return 0
+    known = ", ".join([*commands, *(["ci"] if commands is COMMANDS else [])])
+    what = f"{word!r} is no command" if word else "a command is missing"
+    raise UserError(f"{what}: it is one of {known}; --help tells what there is")
+
+
+def _usage(prog: str, commands: Mapping[str, Command]) -> str:
+    lines = [f"usage: {prog} COMMAND ...", "", "commands:"]
+    shown = {name: command.summary for name, command in commands.items()}
+    if commands is COMMANDS:
+        shown["ci"] = "what the workflows run: " + ", ".join(CI)
+    lines += [f"  {name:<10}{summary}" for name, summary in shown.items()]
+    lines += ["", f"`{prog} COMMAND --help` tells of one; `warpgauge --version` of this one."]
+    return "\n".join(lines)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `warpgauge`: each command is there, shows --help at once, fails in a sentence."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import warpgauge
+from warpgauge.commands.main import CI, COMMANDS, main
+from warpgauge.system.environment import ROOT
+
+SCRIPTS = ROOT / "scripts"
+ALL = [*((name,) for name in COMMANDS), *(("ci", name) for name in CI)]
+
+
+def run(*argv: str, launcher: str = "warpgauge") -> subprocess.CompletedProcess[str]:
+    """By a Python that has no package but its own library."""
+    command = [sys.executable, "-S", "-E", str(SCRIPTS / launcher), *argv]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("argv", [(), ("ci",), *ALL], ids=" ".join)
+def test_help_imports_no_package_of_others(argv: tuple[str, ...]) -> None:
+    done = run(*argv, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"usage: {' '.join(('warpgauge', *argv))} ")
+
+
+def test_the_starters_say_what_their_command_says() -> None:
+    assert run("--help", launcher="bench").stdout == run("bench", "--help").stdout
+    compared = run("--help", launcher="compare.py").stdout
+    assert compared.startswith("usage: compare.py ")
+
+
+def test_the_gate_and_the_gpus_need_no_package() -> None:
+    done = run("ci", "gate", "--base", "main", "--out", "/dev/null/no")
+    assert (done.returncode, "making .venv" in done.stderr) == (2, False)
+    assert run("ci", "gpus").stdout.startswith("matrix=")
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        ([], "warpgauge: a command is missing: it is one of bench, compare, ab, baseline,"),
+        (["gate"], "warpgauge: 'gate' is no command: it is one of bench, "),
+        (["ci"], "warpgauge ci: a command is missing: it is one of gate, comment, propose,"),
+        (["ci", "bench"], "warpgauge ci: 'bench' is no command: it is one of gate, "),
+    ],
+)
+def test_what_is_no_command_gets_a_sentence(
+    argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(argv) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(said)
+
+
+def test_the_version_is_that_of_the_engine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"warpgauge {warpgauge.__version__}\n"
+    assert f"project(warpgauge VERSION {warpgauge.__version__} " in (
+        (ROOT / "CMakeLists.txt").read_text()
+    )
+
+
+@pytest.mark.parametrize("path", ["warpgauge", "bench", "src/warpgauge/commands/main.py"])
+def test_too_old_a_python_can_read_what_every_command_begins_with(path: str) -> None:
+    ast.parse((SCRIPTS / path).read_text(), feature_version=(3, 8))
+
+
+def test_every_command_has_a_module() -> None:
+    folder = Path(warpgauge.__file__).parent / "commands"
+    for command in (*COMMANDS.values(), *CI.values()):
+        for module in filter(None, (command.module, command.options)):
+            assert (folder / f"{module.replace('.', '/')}.py").is_file()
