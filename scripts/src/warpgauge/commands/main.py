@@ -110,6 +110,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:  # noqa: UP045 - for Pyth
 
 
 def _run(command: Command, argv: Sequence[str]) -> int:
+    environment.ensure(())  # of packages nothing yet: whether this Python is too old
     if _asks_for_help(argv):
         options = importlib.import_module(f"warpgauge.commands.{command.options or command.module}")
         options.parse(argv)  # which shows it and ends, unless the word is something's value
