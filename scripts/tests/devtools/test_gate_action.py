@@ -30,7 +30,7 @@ def step() -> Step:
 
 
 def arguments(tmp_path: Path, **environment: str) -> list[str]:
-    """What the action's step gives to scripts/gate."""
+    """What the action's step gives to the gate."""
     fake = tmp_path / "warpgauge"
     fake.write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\nexit 3\n")
     fake.chmod(0o755)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of scripts/beside."""
+"""The command line of warpgauge ab."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of scripts/baseline."""
+"""The command line of warpgauge baseline."""
 
 from __future__ import annotations
 

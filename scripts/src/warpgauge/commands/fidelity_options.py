@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of scripts/fidelity."""
+"""The command line of warpgauge fidelity."""
 
 from __future__ import annotations
 
