@@ -127,7 +127,10 @@ def interrupted(*arguments: object, **options: object) -> None:
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        ((baseline_run.Screened, "measured"), "bench: interrupted before a run file was written"),
+        (
+            (baseline_run.BaselineRun, "measured"),
+            "bench: interrupted before a run file was written",
+        ),
         ((run_file, "write"), "bench: interrupted while run.json was written: it is whole, or"),
         ((one_gpu.Bench, "_concluded"), "bench: interrupted after run.json was written"),
     ],

@@ -13,8 +13,8 @@ from test_confirm_beside import JSON, beside, policy, told, verdicts
 import fake_binary
 from clone import HOST_TIMES, TIMES, GitRepository, recorded
 from warpgauge.execution import build
-from warpgauge.measurement.baseline_run import Screened
-from warpgauge.measurement.throttle_guard import Tired
+from warpgauge.measurement.baseline_run import BaselineRun
+from warpgauge.measurement.throttle_guard import PersistentThrottling
 from warpgauge.system.errors import ExitStatus, UserError
 
 BUSY = {"sync/busy": TIMES["sync/busy"]}
@@ -65,9 +65,9 @@ def test_what_is_new_is_no_pass_where_a_tired_gpu_ends_the_run(
     clone: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorded(clone)
-    measured = Screened.measured
-    tired = Tired("the GPU stays slow")
-    monkeypatch.setattr(Screened, "measured", lambda one: (measured(one)[0], tired))
+    measured = BaselineRun.measured
+    tired = PersistentThrottling("the GPU stays slow")
+    monkeypatch.setattr(BaselineRun, "measured", lambda one: (measured(one)[0], tired))
     clone.write({"host": HOST_TIMES, "sync": {**TIMES, "sync/new": 1000.0}})
     with pytest.raises(UserError):
         beside(clone, "HEAD", *JSON)

@@ -21,7 +21,7 @@ from warpgauge.measurement import two_stage
 from warpgauge.measurement.adaptive_rounds import MOST, next_look, unsettled
 from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 
 BENCHMARKS, BASELINE_PROCESSES = 36, 7
@@ -55,7 +55,7 @@ def spent(
 
     Their time is used after `most` rounds. Against a baseline (not `paired`) it is of this boot.
     """
-    source, terms = np.random.default_rng(seed), Terms(alpha=alpha)
+    source, terms = np.random.default_rng(seed), ComparisonSettings(alpha=alpha)
     slower = alarmed = rounds = 0.0
     for _ in range(runs):
         found, count = _run(source, sd, change, paired, clock, left, most, terms)
@@ -73,7 +73,7 @@ def _run(
     clock: Clock,
     left: Left,
     most: int,
-    terms: Terms,
+    terms: ComparisonSettings,
 ) -> tuple[Comparison, int]:
     base, candidate = (
         SECONDS * np.exp(source.normal(0.0, sd, (BENCHMARKS, MOST))) for _ in range(2)

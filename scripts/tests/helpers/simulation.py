@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.verdict.comparison import Comparison, Outcome
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 
 Array = NDArray[np.float64]
@@ -132,7 +132,7 @@ def judged(
     source = np.random.default_rng(1)
     for _ in range(SUITES):
         sides = suite(source, noise, setting, changes)
-        yield judge(*sides, Terms(minimum_effect=minimum_effect, alpha=alpha))
+        yield judge(*sides, ComparisonSettings(minimum_effect=minimum_effect, alpha=alpha))
 
 
 def changed(comparison: Comparison) -> int:

@@ -14,7 +14,7 @@ from warpgauge.execution import discovery
 from warpgauge.execution.plan import Lane, Plan
 from warpgauge.execution.turn_result import Outcome
 from warpgauge.measurement import merge, runner
-from warpgauge.measurement.throttle_guard import Tired
+from warpgauge.measurement.throttle_guard import PersistentThrottling
 
 TIMES = {"gemm/a": 1000.0, "gemm/b": 2000.0}
 
@@ -68,7 +68,7 @@ def test_a_neighbour_that_stays_is_left_alone_and_told(tmp_path: Path) -> None:
 
 
 def test_a_gpu_that_stays_slow_is_spared_the_remaining_rounds(tmp_path: Path) -> None:
-    with pytest.raises(Tired, match="the SM clock was lowered"):
+    with pytest.raises(PersistentThrottling, match="the SM clock was lowered"):
         run(tmp_path, {"all": {"throttled": 1.0}}, rounds=7)
     assert processes(tmp_path) == 6
 

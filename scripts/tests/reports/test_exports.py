@@ -21,7 +21,7 @@ from warpgauge.files.output_file import check_report
 from warpgauge.reports.exports import EXPORTS
 from warpgauge.reports.formats import FORMATS
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.verdict.override import Allowance
+from warpgauge.verdict.override import Override
 
 SAME = run([row("a/b"), row("a/c")])
 SLOWER = run([row("a/b", scaled(1.5)), row("a/c")])
@@ -207,7 +207,7 @@ def test_of_a_run_alone_times_that_are_no_result_are_left_out_and_skips_are_not_
     one = EXPORTS["openmetrics"]
     assert [verdict.name for verdict in one.kept(found)] == ["a/b"]
     assert one.left_out(found) == "'a/c': INVALID; 'a/e': ERROR"
-    allowed = format_options.unpaired_comparison(alone, {Allowance.THROTTLED})
+    allowed = format_options.unpaired_comparison(alone, {Override.THROTTLED})
     assert [verdict.name for verdict in one.kept(allowed)] == ["a/b", "a/c"]
 
 

@@ -30,7 +30,7 @@ from warpgauge.reports.terminal import report as terminal
 from warpgauge.system.errors import UserError
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison, Outcome
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 
 Json = dict[str, Any]
@@ -125,7 +125,7 @@ def test_what_failed_is_skipped_or_gone_comes_back(
 ) -> None:
     keys = {"pair_id": "p"} if paired else {}
     records = [loaded_once(side(rows, suite=suite, **keys)) for rows in (base, cand)]
-    assert_kept(judge(records[0], records[1], Terms(fail_on_resources=on_resources)))
+    assert_kept(judge(records[0], records[1], ComparisonSettings(fail_on_resources=on_resources)))
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +155,9 @@ def test_several_sessions_plain_files_and_accepted_changes_come_back(
         '[[expected]]\npattern = "^a/"\nslower_by_at_most_percent = 60\n'
         'reason = "known"\nexpires = 2030-01-01\n'
     )
-    accepted = judge(recorded, slower, Terms(policy=policy.load(file), today=date(2026, 11, 22)))
+    accepted = judge(
+        recorded, slower, ComparisonSettings(policy=policy.load(file), today=date(2026, 11, 22))
+    )
     assert accepted.verdicts[0].accepted
     assert_kept(accepted)
 

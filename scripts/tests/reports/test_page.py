@@ -27,7 +27,7 @@ from warpgauge.verdict.comparison import (
     Outcome,
     ResourceChange,
 )
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 
 ROOT = Path(__file__).parents[3]
@@ -126,7 +126,7 @@ def test_what_is_measured_by_the_rule_itself_looks_so(loaded: Loader) -> None:
     cand = [row(LONG[0], scaled(1.08), registers=40, limit_fraction=0.46),
             row(LONG[1], scaled(0.9), registers=32, limit_fraction=0.55),
             row(LONG[2], noisy(1, 0.2)), failed(LONG[3]), *base[5:]]  # fmt: skip
-    seen = looked_at(judge(loaded(run(base)), loaded(run(cand)), Terms()))
+    seen = looked_at(judge(loaded(run(base)), loaded(run(cand)), ComparisonSettings()))
     assert_at_a_glance(seen, LONG[0], "+8.0 %", "screened only", "none seen: registers unchanged")
     assert_at_a_glance(seen, LONG[2], "INCONCLUSIVE", "too noisy")
     assert_at_a_glance(seen, LONG[3], "ERROR", "out of device memory")

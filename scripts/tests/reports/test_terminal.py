@@ -19,7 +19,7 @@ from warpgauge.records.model import Record
 from warpgauge.reports.provenance import side
 from warpgauge.reports.terminal.report import plain, render
 from warpgauge.system.layout import wrapped_name
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 
 
@@ -28,7 +28,7 @@ def shown(
 ) -> str:
     stream = io.StringIO()
     render(
-        judge(base, cand, Terms(filter=filter)),
+        judge(base, cand, ComparisonSettings(filter=filter)),
         Console(file=stream, width=width),
         show_all=show_all,
     )

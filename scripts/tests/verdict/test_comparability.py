@@ -11,9 +11,9 @@ from conftest import Loader
 from builders import baseline, context, row, run, scaled
 from warpgauge.records.model import Clock, Session
 from warpgauge.verdict import context_notes
-from warpgauge.verdict.comparability import MINIMUM_EFFECT, Kin, kin, references
+from warpgauge.verdict.comparability import MINIMUM_EFFECT, Comparability, kin, references
 from warpgauge.verdict.context import WIDENING_KEYS
-from warpgauge.verdict.override import Allowance
+from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import pair
 from warpgauge.verdict.screening import screen
 
@@ -37,10 +37,10 @@ def other(**keys: str) -> Session:
 
 @pytest.mark.parametrize("clock", Clock)
 def test_boot_gpu_and_model_are_told_apart(clock: Clock) -> None:
-    assert kin(other(), HERE, clock) is Kin.SAME_BOOT
-    assert kin(other(boot_id="boot-2"), HERE, clock) is Kin.SAME_GPU
-    assert kin(other(gpu_uuid="GPU-2"), HERE, clock) is Kin.SIBLING
-    assert kin(other(gpu_name="NVIDIA Other"), HERE, clock) is Kin.OTHER_MODEL
+    assert kin(other(), HERE, clock) is Comparability.SAME_BOOT
+    assert kin(other(boot_id="boot-2"), HERE, clock) is Comparability.SAME_GPU
+    assert kin(other(gpu_uuid="GPU-2"), HERE, clock) is Comparability.SIBLING
+    assert kin(other(gpu_name="NVIDIA Other"), HERE, clock) is Comparability.OTHER_MODEL
 
 
 @pytest.mark.parametrize("clock", Clock)
@@ -50,36 +50,39 @@ def test_another_system_is_less_near_for_the_times_that_it_moves(
     clock: Clock, key: str, boot: str
 ) -> None:
     far = kin(other(**{key: "something else", "boot_id": boot}), HERE, clock)
-    assert (far is Kin.OTHER_SYSTEM) is (key in WIDENING_KEYS[clock])
+    assert (far is Comparability.OTHER_SYSTEM) is (key in WIDENING_KEYS[clock])
 
 
 def test_only_host_times_ask_for_the_same_host() -> None:
-    assert kin(other(cpu_model="EPYC"), HERE, Clock.DEVICE) is Kin.SAME_BOOT
-    assert kin(other(cpu_model="EPYC"), HERE, Clock.HOST) is Kin.OTHER_SYSTEM
+    assert kin(other(cpu_model="EPYC"), HERE, Clock.DEVICE) is Comparability.SAME_BOOT
+    assert kin(other(cpu_model="EPYC"), HERE, Clock.HOST) is Comparability.OTHER_SYSTEM
 
 
 @pytest.mark.parametrize("key", WIDENING_KEYS[Clock.HOST])
 def test_what_a_side_does_not_tell_widens_nothing(key: str) -> None:
     silent = Session("silent", {name: value for name, value in ABOUT.items() if name != key})
-    assert kin(silent, HERE, Clock.HOST) is Kin.SAME_BOOT
-    assert kin(HERE, silent, Clock.HOST) is Kin.SAME_BOOT
+    assert kin(silent, HERE, Clock.HOST) is Comparability.SAME_BOOT
+    assert kin(HERE, silent, Clock.HOST) is Comparability.SAME_BOOT
 
 
 def test_another_driver_brings_a_sibling_no_nearer() -> None:
-    assert kin(other(gpu_uuid="GPU-2", driver_version="590"), HERE, Clock.DEVICE) is Kin.SIBLING
+    assert (
+        kin(other(gpu_uuid="GPU-2", driver_version="590"), HERE, Clock.DEVICE)
+        is Comparability.SIBLING
+    )
 
 
 @pytest.mark.parametrize("clock", Clock)
 def test_the_less_near_the_more_must_change(clock: Clock) -> None:
-    known = [one for one in Kin if one is not Kin.UNKNOWN]
+    known = [one for one in Comparability if one is not Comparability.UNKNOWN]
     effects = [MINIMUM_EFFECT[clock, one] for one in known]
     assert effects == sorted(effects)
-    assert (clock, Kin.UNKNOWN) in MINIMUM_EFFECT
+    assert (clock, Comparability.UNKNOWN) in MINIMUM_EFFECT
 
 
 def test_this_gpu_under_another_driver_comes_before_its_siblings() -> None:
     own, sibling = other(driver_version="590"), other(gpu_uuid="GPU-2")
-    assert references([sibling, own], HERE, Clock.DEVICE) == ([own], Kin.OTHER_SYSTEM)
+    assert references([sibling, own], HERE, Clock.DEVICE) == ([own], Comparability.OTHER_SYSTEM)
 
 
 # The host's control is no benchmark.
@@ -93,7 +96,7 @@ MIXED = [
 def test_another_driver_is_noted_with_what_it_widens(loaded: Loader) -> None:
     base = loaded(run(MIXED, driver_version="580"))
     cand = loaded(run(MIXED, driver_version="590"))
-    device, host = (f"{100 * MINIMUM_EFFECT[one, Kin.OTHER_SYSTEM]:g} %" for one in Clock)
+    device, host = (f"{100 * MINIMUM_EFFECT[one, Comparability.OTHER_SYSTEM]:g} %" for one in Clock)
     assert context_notes.notes(pair(base, cand, list(cand.rows))[0]) == (
         f"Not the baseline's system (driver_version 580 → 590): for 1 benchmark of device time "
         f"only a change of {device} or more counts.",
@@ -109,7 +112,7 @@ def test_another_cpu_is_noted_for_host_times_only(loaded: Loader) -> None:
     assert "host time" in note
 
 
-def spread(loaded: Loader, allow: Collection[Allowance] = (), **keys: str) -> float:
+def spread(loaded: Loader, allow: Collection[Override] = (), **keys: str) -> float:
     """The standard error of a difference to what was measured elsewhere, under driver 580."""
     told = {"driver_version": "580", **keys}
     base, cand = loaded(run([row("a/b")], driver_version="580")), loaded(run([row("a/b")], **told))
@@ -125,7 +128,7 @@ def test_another_system_scatters_at_least_as_another_boot(loaded: Loader) -> Non
 
 def test_another_model_scatters_at_least_as_a_sibling(loaded: Loader) -> None:
     other = {"gpu_name": "NVIDIA Other", "gpu_uuid": "GPU-2"}
-    found = spread(loaded, {Allowance.GPU_MODEL}, **other)
+    found = spread(loaded, {Override.GPU_MODEL}, **other)
     assert found == spread(loaded, gpu_uuid="GPU-2")
     assert found > spread(loaded, boot_id="boot-2")
 
@@ -138,5 +141,5 @@ def test_where_one_session_has_the_same_system_nothing_is_noted(loaded: Loader) 
     }
     base = loaded(baseline([row("a/b", process_medians=medians)], about))
     pairings, _ = pair(base, loaded(run([row("a/b")], driver_version="590")), ["a/b"])
-    assert pairings[0].kin is Kin.SAME_BOOT
+    assert pairings[0].kin is Comparability.SAME_BOOT
     assert context_notes.notes(pairings) == ()

@@ -15,7 +15,7 @@ from warpgauge.verdict.comparability import kin
 from warpgauge.verdict.comparison import Outcome
 from warpgauge.verdict.context import TOLD_KEYS, WIDENING_KEYS, differences, refusal
 from warpgauge.verdict.judge import judge
-from warpgauge.verdict.override import Allowance
+from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import pair
 
 FINE = {"warpgauge_format": "run/1", "gpu_name": "NVIDIA Test", "build_type": "Release"}
@@ -68,8 +68,8 @@ def test_nothing_forbidden_is_ever_a_pass(
     (verdict,) = judge(one, two).verdicts
     assert verdict.outcome is Outcome.INVALID
     assert verdict.reason.rstrip(".").endswith("compares all the same")
-    assert refusal(one, two, frozenset(Allowance)) is None
-    assert len(pair(one, two, ["a/b"], frozenset(Allowance))[0]) == 1
+    assert refusal(one, two, frozenset(Override)) is None
+    assert len(pair(one, two, ["a/b"], frozenset(Override))[0]) == 1
 
 
 @settings(max_examples=100, deadline=None)

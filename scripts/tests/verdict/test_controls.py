@@ -9,7 +9,7 @@ from conftest import Loader
 from builders import Json, baseline, context, row, run
 from builders import scaled as times
 from warpgauge.verdict.comparison import Comparison, Outcome
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 
 HOST: Json = {"host_clock": 1.0}
@@ -108,7 +108,8 @@ def test_a_control_never_regresses(loaded: Loader) -> None:
     base = loaded(run([row("host/clock_read", (1.0,), **HOST)]))
     cand = loaded(run([row("host/clock_read", (3.0,), **HOST)]))
     assert (
-        outcomes(judge(base, cand, Terms(minimum_effect=0.01)))["host/clock_read"] is Outcome.PASS
+        outcomes(judge(base, cand, ComparisonSettings(minimum_effect=0.01)))["host/clock_read"]
+        is Outcome.PASS
     )
 
 

@@ -12,51 +12,51 @@ from conftest import Loader
 from builders import Json, baseline, context, google, google_row, row, run
 from warpgauge.records.model import Record
 from warpgauge.verdict import context_notes, override
-from warpgauge.verdict.comparability import Kin
+from warpgauge.verdict.comparability import Comparability
 from warpgauge.verdict.comparison import Outcome
 from warpgauge.verdict.context import refusal
-from warpgauge.verdict.override import Allowance
+from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import Pairing, pair
 
 ROWS = [row("a/b"), row("a/c")]
 HIGH, LOW = {"sm_clock_target_hz": "1980000000"}, {"sm_clock_target_hz": "1755000000"}
 
 # Sides that one allowance forbids, as a whole or row by row.
-WHOLE: dict[Allowance, tuple[Json, Json]] = {
-    Allowance.GPU_MODEL: (run(ROWS), run(ROWS, gpu_name="NVIDIA Other", gpu_uuid="GPU-2")),
-    Allowance.BUILD_TYPE: (run(ROWS), run(ROWS, build_type="Debug")),
-    Allowance.INJECTION: (run(ROWS, inject="a=1.05"), run(ROWS)),
+WHOLE: dict[Override, tuple[Json, Json]] = {
+    Override.GPU_MODEL: (run(ROWS), run(ROWS, gpu_name="NVIDIA Other", gpu_uuid="GPU-2")),
+    Override.BUILD_TYPE: (run(ROWS), run(ROWS, build_type="Debug")),
+    Override.INJECTION: (run(ROWS, inject="a=1.05"), run(ROWS)),
 }
-BY_ROW: dict[Allowance, tuple[Json, Json]] = {
-    Allowance.SM_CLOCK: (run(ROWS, **HIGH), run(ROWS, **LOW)),
-    Allowance.THROTTLED: (run(ROWS), run([row("a/b", throttled=7.0), row("a/c", throttled=7.0)])),
-    Allowance.OTHER_PROCESSES: (
+BY_ROW: dict[Override, tuple[Json, Json]] = {
+    Override.SM_CLOCK: (run(ROWS, **HIGH), run(ROWS, **LOW)),
+    Override.THROTTLED: (run(ROWS), run([row("a/b", throttled=7.0), row("a/c", throttled=7.0)])),
+    Override.OTHER_PROCESSES: (
         run([row("a/b", other_processes=1.0), row("a/c", other_processes=1.0)]),
         run(ROWS),
     ),
-    Allowance.L2_SET_ASIDE: (
+    Override.L2_SET_ASIDE: (
         run(ROWS),
         run([row("a/b", l2_set_aside=1.0), row("a/c", l2_set_aside=1.0)]),
     ),
-    Allowance.HOST_NODES: (
+    Override.HOST_NODES: (
         run([row("a/b", host_nodes=1.0), row("a/c", host_nodes=1.0)]),
         run(ROWS),
     ),
-    Allowance.BEYOND_CEILING: (
+    Override.BEYOND_CEILING: (
         run(ROWS),
         run([row("a/b", beyond_ceiling=1.1), row("a/c", beyond_ceiling=1.1)]),
     ),
-    Allowance.PARALLEL: (
+    Override.PARALLEL: (
         run([row("a/b", kernels=0.0), row("a/c", kernels=0.0)]),
         run([row("a/b", kernels=0.0), row("a/c", kernels=0.0)], gpus_at_once="2"),
     ),
-    Allowance.TIMING: (run(ROWS), run([row("a/b", host_clock=1.0), row("a/c", host_clock=1.0)])),
+    Override.TIMING: (run(ROWS), run([row("a/b", host_clock=1.0), row("a/c", host_clock=1.0)])),
 }
 ALL = {**WHOLE, **BY_ROW}
 
 
 def paired(
-    base: Record, cand: Record, allow: Collection[Allowance]
+    base: Record, cand: Record, allow: Collection[Override]
 ) -> tuple[list[Pairing], list[str]]:
     pairings, unpaired = pair(base, cand, list(cand.rows), allow)
     assert {verdict.outcome for verdict in unpaired} <= {Outcome.INVALID}
@@ -64,30 +64,30 @@ def paired(
 
 
 def test_every_allowance_is_tried_here() -> None:
-    assert set(ALL) == set(Allowance)
+    assert set(ALL) == set(Override)
 
 
 @pytest.mark.parametrize("one", WHOLE)
-def test_a_refusal_ends_with_what_allows_it(loaded: Loader, one: Allowance) -> None:
+def test_a_refusal_ends_with_what_allows_it(loaded: Loader, one: Override) -> None:
     base, cand = map(loaded, WHOLE[one])
     told = refusal(base, cand)
     assert told is not None
     assert told.endswith(f"; --allow {one.word} compares all the same.")
-    assert refusal(base, cand, frozenset(Allowance) - {one}) == told
+    assert refusal(base, cand, frozenset(Override) - {one}) == told
     assert refusal(base, cand, {one}) is None
 
 
 @pytest.mark.parametrize("one", BY_ROW)
-def test_a_row_that_is_invalid_says_what_allows_it(loaded: Loader, one: Allowance) -> None:
+def test_a_row_that_is_invalid_says_what_allows_it(loaded: Loader, one: Override) -> None:
     base, cand = map(loaded, BY_ROW[one])
-    pairings, reasons = paired(base, cand, frozenset(Allowance) - {one})
+    pairings, reasons = paired(base, cand, frozenset(Override) - {one})
     assert not pairings
     assert len(reasons) == len(ROWS)
     assert reasons[0].endswith(f"; --allow {one.word} compares all the same")
 
 
 @pytest.mark.parametrize("one", ALL)
-def test_what_is_allowed_is_compared_and_told(loaded: Loader, one: Allowance) -> None:
+def test_what_is_allowed_is_compared_and_told(loaded: Loader, one: Override) -> None:
     base, cand = map(loaded, ALL[one])
     pairings, reasons = paired(base, cand, {one})
     assert len(pairings) == len(ROWS)
@@ -96,27 +96,27 @@ def test_what_is_allowed_is_compared_and_told(loaded: Loader, one: Allowance) ->
     assert note.startswith(f"--allow {one.word}: compared although {one.although}: ")
 
 
-@pytest.mark.parametrize("one", Allowance)
-def test_an_exception_that_nothing_needed_is_told(loaded: Loader, one: Allowance) -> None:
+@pytest.mark.parametrize("one", Override)
+def test_an_exception_that_nothing_needed_is_told(loaded: Loader, one: Override) -> None:
     base, cand = loaded(run(ROWS)), loaded(run(ROWS))
     (note,) = context_notes.of_overrides(base, cand, list(cand.rows), {one})
     assert note == f"--allow {one.word}: it was not needed."
 
 
 def test_without_exceptions_there_is_nothing_to_tell(loaded: Loader) -> None:
-    base, cand = map(loaded, WHOLE[Allowance.GPU_MODEL])
+    base, cand = map(loaded, WHOLE[Override.GPU_MODEL])
     assert context_notes.of_overrides(base, cand, list(cand.rows), frozenset()) == ()
 
 
 def test_a_note_names_the_first_row_and_counts_the_others(loaded: Loader) -> None:
-    base, cand = map(loaded, BY_ROW[Allowance.THROTTLED])
-    (note,) = context_notes.of_overrides(base, cand, list(cand.rows), {Allowance.THROTTLED})
+    base, cand = map(loaded, BY_ROW[Override.THROTTLED])
+    (note,) = context_notes.of_overrides(base, cand, list(cand.rows), {Override.THROTTLED})
     assert note.endswith("the SM clock was lowered: a/b, and 1 more benchmark.")
 
 
 def test_a_row_that_another_fault_still_forbids_was_not_compared(loaded: Loader) -> None:
     bad = loaded(run([row("a/b", throttled=7.0, other_processes=2.0)]))
-    base, allow = loaded(run([row("a/b")])), {Allowance.THROTTLED}
+    base, allow = loaded(run([row("a/b")])), {Override.THROTTLED}
     pairings, (reason,) = paired(base, bad, allow)
     assert not pairings
     assert reason == (
@@ -138,7 +138,7 @@ def test_every_fault_of_a_whole_side_is_told_at_once(loaded: Loader) -> None:
 
 def test_a_disturbed_new_row_is_new_where_that_is_allowed(loaded: Loader) -> None:
     base, cand = loaded(run([row("a/b")])), loaded(run([row("a/b"), row("a/n", throttled=7.0)]))
-    _, (verdict,) = pair(base, cand, list(cand.rows), {Allowance.THROTTLED})
+    _, (verdict,) = pair(base, cand, list(cand.rows), {Override.THROTTLED})
     assert verdict.outcome is Outcome.NEW
 
 
@@ -154,7 +154,7 @@ def sessions(**clocks: str) -> Json:
 def test_sessions_that_nothing_forbids_come_before_what_is_allowed(loaded: Loader) -> None:
     base = loaded(sessions(Test="1980000000", Other="1755000000"))
     cand = loaded(run([row("a/b")], sm_clock_target_hz="1980000000"))
-    allow = {Allowance.GPU_MODEL, Allowance.SM_CLOCK}
+    allow = {Override.GPU_MODEL, Override.SM_CLOCK}
     (one,), _ = paired(base, cand, allow)
     assert [session.key for session in one.references] == ["Test"]
     notes = context_notes.of_overrides(base, cand, ["a/b"], allow)
@@ -172,22 +172,22 @@ def test_a_row_from_other_models_only_needs_its_own_exception(loaded: Loader) ->
     assert reason == (
         "the baseline has it from other GPU models only; --allow gpu-model compares all the same"
     )
-    (one,), _ = paired(base, cand, {Allowance.GPU_MODEL})
-    assert one.kin is Kin.OTHER_MODEL
+    (one,), _ = paired(base, cand, {Override.GPU_MODEL})
+    assert one.kin is Comparability.OTHER_MODEL
 
 
 def test_another_model_at_another_clock_needs_both_exceptions(loaded: Loader) -> None:
     base, cand = loaded(sessions(Other="1755000000")), loaded(run([row("a/b")], **HIGH))
-    _, (reason,) = paired(base, cand, {Allowance.GPU_MODEL})
+    _, (reason,) = paired(base, cand, {Override.GPU_MODEL})
     assert reason.endswith("; --allow sm-clock compares all the same")
-    (one,), _ = paired(base, cand, {Allowance.GPU_MODEL, Allowance.SM_CLOCK})
+    (one,), _ = paired(base, cand, {Override.GPU_MODEL, Override.SM_CLOCK})
     assert one.references
 
 
 def test_a_plain_file_stays_of_unknown_kin_whatever_is_allowed(loaded: Loader) -> None:
     plain = loaded(google([google_row("a/b", 1.0)], gpu_name="NVIDIA Other"))
-    (one,), _ = paired(loaded(run([row("a/b")])), plain, {Allowance.GPU_MODEL})
-    assert one.kin is Kin.UNKNOWN
+    (one,), _ = paired(loaded(run([row("a/b")])), plain, {Override.GPU_MODEL})
+    assert one.kin is Comparability.UNKNOWN
 
 
 def parsed(*arguments: str) -> object:
@@ -199,8 +199,8 @@ def parsed(*arguments: str) -> object:
 def test_the_command_line_takes_several_words() -> None:
     assert parsed() == []
     assert parsed("--allow", "gpu-model", "--allow", "timing") == [
-        Allowance.GPU_MODEL,
-        Allowance.TIMING,
+        Override.GPU_MODEL,
+        Override.TIMING,
     ]
 
 
@@ -212,7 +212,7 @@ def test_an_unknown_word_gives_one_sentence_with_the_known_ones(
         parsed("--allow", word)
     assert caught.value.code == 2
     told = capsys.readouterr().err.splitlines()[-1]
-    assert all(one.word in told for one in Allowance)
+    assert all(one.word in told for one in Override)
     assert "\x1b" not in told
 
 
@@ -220,4 +220,4 @@ def test_the_help_explains_every_word(capsys: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(SystemExit):
         parsed("--help")
     told = " ".join(capsys.readouterr().out.split())
-    assert all(one.word in told.replace("- ", "-") for one in Allowance)
+    assert all(one.word in told.replace("- ", "-") for one in Override)

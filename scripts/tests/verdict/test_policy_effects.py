@@ -17,7 +17,7 @@ from builders import row, run
 from warpgauge.records.model import Clock
 from warpgauge.system.errors import UserError
 from warpgauge.verdict.comparison import Change, Outcome, ResourceChange, Verdict
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.policy import Expected, MinimumEffect, Policy, Required
 from warpgauge.verdict.policy_effects import PolicyOutcome, apply
@@ -60,7 +60,7 @@ def test_a_pattern_that_would_take_years_is_refused(kind: str, loaded: Loader) -
         "required": Required(1, re.compile(endless), ""),
         "expected": expected(endless),
     }
-    terms = Terms(policy=policy(entries[kind]), today=TODAY)
+    terms = ComparisonSettings(policy=policy(entries[kind]), today=TODAY)
     side = loaded(run([row("a" * 40)]))
     with pytest.raises(UserError, match=f"policy.toml, {kind} entry 1: 'pattern' takes too long"):
         judge(side, side, terms)

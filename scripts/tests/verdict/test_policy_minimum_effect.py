@@ -17,7 +17,7 @@ from warpgauge.reports.markdown import report as markdown
 from warpgauge.reports.terminal import report as terminal
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import Comparison, Outcome
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.policy import MinimumEffect, Policy
 
@@ -39,7 +39,7 @@ def judged(
 ) -> Comparison:
     """A suite with one row that is slower by `factor`, and takes more registers."""
     effect = MinimumEffect(1, re.compile(pattern), fraction, "noise")
-    terms = Terms(
+    terms = ComparisonSettings(
         policy=Policy(Path("/x/baselines/policy.toml"), minimum_effects=(effect,)),
         today=date(2026, 11, 21),
         minimum_effect=asked,
@@ -97,7 +97,7 @@ def test_noise_is_no_change_that_is_held_back(loaded: Loader) -> None:
     effect = MinimumEffect(1, re.compile("a"), 0.25, "noise")
     policy = Policy(Path("/x/baselines/policy.toml"), minimum_effects=(effect,))
     base, cand = (loaded(run([row("a/b", noisy(seed, 0.03))])) for seed in (1, 2))
-    (one,) = judge(base, cand, Terms(policy=policy, today=date(2026, 11, 21))).verdicts
+    (one,) = judge(base, cand, ComparisonSettings(policy=policy, today=date(2026, 11, 21))).verdicts
     assert (one.outcome, one.accepted) == (Outcome.PASS, "")
 
 
@@ -109,7 +109,7 @@ def test_what_the_hosts_controls_explain_would_have_been_no_regression(loaded: L
         loaded(run([row(name, scaled(factor), host_clock=1.0) for name in names]))
         for factor in (1.0, 1.5)
     )
-    found = judge(base, cand, Terms(policy=policy, today=date(2026, 11, 21)))
+    found = judge(base, cand, ComparisonSettings(policy=policy, today=date(2026, 11, 21)))
     assert [(one.outcome, one.accepted) for one in found.verdicts] == [(Outcome.PASS, "")] * 2
 
 

@@ -14,7 +14,7 @@ from builders import Json, baseline, context, failed, google, google_row, row, r
 from warpgauge.reports.advice import next_step
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import Outcome
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.policy import Expected, Policy, Required
 
@@ -76,9 +76,11 @@ def test_a_skip_is_only_a_note_where_nobody_expects_a_time(
 
 def test_a_skip_that_was_not_asked_for_is_not_told(loaded: Loader) -> None:
     base, candidate = loaded(recorded("a/b")), loaded(run([STEADY, SKIP]))
-    told = judge(base, candidate, Terms(filter="a/b")).notes
+    told = judge(base, candidate, ComparisonSettings(filter="a/b")).notes
     assert not any("a/skip" in note for note in told)
-    assert any("a/skip" in note for note in judge(base, candidate, Terms(filter="a/")).notes)
+    assert any(
+        "a/skip" in note for note in judge(base, candidate, ComparisonSettings(filter="a/")).notes
+    )
 
 
 def test_no_advice_is_about_a_skip_that_counts_for_nothing(loaded: Loader) -> None:
@@ -93,7 +95,7 @@ def test_the_failure_to_see_again_is_one_that_the_machine_could_run(loaded: Load
     only = loaded(run([SKIP, row("a/c"), STEADY]))
     assert "--filter '^a/skip$'" in next_step(judge(base, only))
     # Nor one that the comparison leaves out.
-    assert "failure" not in next_step(judge(base, candidate, Terms(filter="a/b")))
+    assert "failure" not in next_step(judge(base, candidate, ComparisonSettings(filter="a/b")))
 
 
 def test_what_is_of_the_full_suite_is_seen_again_in_it(loaded: Loader) -> None:
@@ -138,7 +140,7 @@ def test_a_policy_asks_nothing_of_what_the_suite_left_out(
     loaded: Loader, pattern: str, suite: dict[str, str], missing: bool, unused: bool
 ) -> None:
     base = loaded(recorded("a/b", "a/skip", **FULL))
-    terms = Terms(policy=policy(pattern), today=date(2027, 1, 1))
+    terms = ComparisonSettings(policy=policy(pattern), today=date(2027, 1, 1))
     found = judge(base, loaded(run([STEADY], **suite)), terms)
     assert (found.exit_status is ExitStatus.NOT_MEASURED) is missing
     assert any("expected entry 1" in note for note in found.notes) is unused

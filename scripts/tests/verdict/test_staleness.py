@@ -13,7 +13,7 @@ import builders
 from warpgauge.records.load import load
 from warpgauge.records.model import Record, Session, Source
 from warpgauge.verdict import staleness
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=timezone.utc)
@@ -85,11 +85,11 @@ def test_a_comparison_with_an_old_baseline_says_so(tmp_path: Path) -> None:
     sessions = {"s": builders.context(date="2026-08-12T12:00:00+00:00")}
     old = load(builders.write(tmp_path / "old.json", builders.baseline(rows, sessions)))
     run = load(builders.write(tmp_path / "run.json", builders.run([builders.row("a")])))
-    notes = judge(old, run, Terms(today=NOW.date())).notes
+    notes = judge(old, run, ComparisonSettings(today=NOW.date())).notes
     assert "The baseline's newest session is 100 days old" in notes[-1]
     assert not any("newest session" in note for note in judge(old, run).notes)
-    assert judge(old, old, Terms(today=NOW.date())).notes == judge(old, old).notes
-    assert judge(run, run, Terms(today=NOW.date())).notes == judge(run, run).notes
+    assert judge(old, old, ComparisonSettings(today=NOW.date())).notes == judge(old, old).notes
+    assert judge(run, run, ComparisonSettings(today=NOW.date())).notes == judge(run, run).notes
 
 
 def test_what_was_measured_today_is_of_today_in_every_zone() -> None:

@@ -12,7 +12,7 @@ from builders import Json, baseline, context, failed, noisy, row, run
 from builders import scaled as times
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import Comparison, Outcome
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 
 OTHER_BOOT = {"boot_id": "boot-2"}
@@ -71,8 +71,8 @@ def test_siblings_differ_by_a_fixed_latency_too(loaded: Loader) -> None:
 
 def test_the_minimum_effect_can_be_given(loaded: Loader) -> None:
     base, cand = loaded(run([row("a/b")])), loaded(run([row("a/b", times(1.04))]))
-    assert outcome(judge(base, cand, Terms(minimum_effect=0.05))) is Outcome.PASS
-    assert outcome(judge(base, cand, Terms(minimum_effect=0.03))) is Outcome.REGRESSION
+    assert outcome(judge(base, cand, ComparisonSettings(minimum_effect=0.05))) is Outcome.PASS
+    assert outcome(judge(base, cand, ComparisonSettings(minimum_effect=0.03))) is Outcome.REGRESSION
 
 
 def test_a_large_change_within_the_noise_is_no_regression(loaded: Loader) -> None:
@@ -97,7 +97,7 @@ def test_what_could_hide_a_change_is_inconclusive_and_says_which(loaded: Loader)
     assert verdict.detectable is not None
     assert 0.50 < verdict.detectable < 2.0
     assert f"{100 * verdict.detectable:.0f} %" in verdict.reason
-    assert outcome(judge(*sides, Terms(minimum_effect=0.50))) is Outcome.PASS
+    assert outcome(judge(*sides, ComparisonSettings(minimum_effect=0.50))) is Outcome.PASS
 
 
 def test_a_change_is_told_with_times_and_interval(loaded: Loader) -> None:
@@ -248,7 +248,7 @@ def test_resources_fail_alone_where_that_is_asked_for(
 ) -> None:
     sides = loaded(run([row("a/b", **before)])), loaded(run([row("a/b", **after)]))
     assert outcome(judge(*sides)) is Outcome.PASS
-    gated = judge(*sides, Terms(fail_on_resources=True))
+    gated = judge(*sides, ComparisonSettings(fail_on_resources=True))
     assert outcome(gated) is (Outcome.REGRESSION if worse else Outcome.PASS)
     if worse:
         assert gated.verdicts[0].reason == "fails on its resources; by its time alone PASS"

@@ -11,7 +11,7 @@ from conftest import Loader
 from builders import Json, google, google_row, row, run, scaled
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.comparison import ContextDifference, Outcome
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 
 
@@ -84,7 +84,7 @@ MANY = [row("gemm/a"), row("gemm/b"), row("sync/c")]
 
 
 def outcomes(loaded: Loader, cand: Json, filter: str | None) -> dict[str, Outcome]:
-    comparison = judge(loaded(run(MANY)), loaded(cand), Terms(filter=filter))
+    comparison = judge(loaded(run(MANY)), loaded(cand), ComparisonSettings(filter=filter))
     return {verdict.name: verdict.outcome for verdict in comparison.verdicts}
 
 
@@ -111,12 +111,12 @@ def test_a_filter_that_python_reads_differently_loses_nothing_measured(loaded: L
 
 
 def test_what_was_not_asked_for_is_counted(loaded: Loader) -> None:
-    comparison = judge(loaded(run(MANY)), loaded(run(MANY)), Terms(filter="sync"))
+    comparison = judge(loaded(run(MANY)), loaded(run(MANY)), ComparisonSettings(filter="sync"))
     assert comparison.notes == ("2 benchmarks were not asked for (sync).",)
 
 
 def test_a_filter_without_a_match_compares_nothing(loaded: Loader) -> None:
-    comparison = judge(loaded(run(MANY)), loaded(run(MANY)), Terms(filter="nothing"))
+    comparison = judge(loaded(run(MANY)), loaded(run(MANY)), ComparisonSettings(filter="nothing"))
     assert comparison.exit_status is ExitStatus.NOT_MEASURED
     assert comparison.refusal is not None
     assert "filter nothing" in comparison.refusal
@@ -125,7 +125,7 @@ def test_a_filter_without_a_match_compares_nothing(loaded: Loader) -> None:
 @pytest.mark.parametrize("bad", ["(", "*", "-["])
 def test_a_filter_that_is_no_regular_expression_gives_a_sentence(loaded: Loader, bad: str) -> None:
     with pytest.raises(UserError, match="is no regular expression"):
-        judge(loaded(run(MANY)), loaded(run(MANY)), Terms(filter=bad))
+        judge(loaded(run(MANY)), loaded(run(MANY)), ComparisonSettings(filter=bad))
 
 
 def test_differences_of_the_context_are_told(loaded: Loader) -> None:

@@ -9,9 +9,9 @@ from conftest import Loader
 from builders import Json, baseline, context, failed, google, google_row, row, run, scaled
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
-from warpgauge.verdict.override import Allowance
+from warpgauge.verdict.override import Override
 
 SLOW: Json = {"throttled": 7.0, "sm_clock_hz": 1.62e9, "clock_event_reasons": 4.0}
 FOREIGN: Json = {"other_processes": 2.0}
@@ -71,8 +71,8 @@ def test_what_the_engine_saw_of_a_benchmark_is_told_and_can_be_allowed(
     assert verdict.reason.startswith(f"candidate: {reason}")
     assert verdict.reason.endswith(f"--allow {allow} compares all the same")
     assert verdict.counters == {}
-    (allowance,) = (one for one in Allowance if one.word == allow)
-    allowed = judge(base, cand, Terms(allow=frozenset([allowance])))
+    (allowance,) = (one for one in Override if one.word == allow)
+    allowed = judge(base, cand, ComparisonSettings(allow=frozenset([allowance])))
     assert only(allowed).outcome is Outcome.PASS
 
 

@@ -10,7 +10,7 @@ import math
 import statistics
 
 from warpgauge.records.model import Row
-from warpgauge.verdict.comparability import Kin, minimum_effect
+from warpgauge.verdict.comparability import Comparability, minimum_effect
 
 # A difference of less than three standard errors is missed more often than found.
 _STANDARD_ERRORS = 3.0
@@ -53,4 +53,4 @@ def smallest_visible(row: Row) -> float | None:
 def wanted(row: Row) -> float:
     """The row's minimum effect, where the candidate ran on a GPU that the baseline knows."""
     seconds = statistics.median(center(times) for times in row.process_medians.values())
-    return minimum_effect(row.clock, Kin.SAME_GPU, seconds)
+    return minimum_effect(row.clock, Comparability.SAME_GPU, seconds)

@@ -24,7 +24,7 @@ from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.execution.plain_program import PlainProgram
 from warpgauge.execution.program_folder import Programs
 from warpgauge.files import output_file
-from warpgauge.measurement.ab_run import Beside
+from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.measuring import Measuring, Suite
 from warpgauge.measurement.paired import Side
 from warpgauge.measurement.two_stage import Looks
@@ -39,7 +39,7 @@ from warpgauge.system.locks import Holder, alone, of_gpu
 from warpgauge.system.text import inert, typed
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import IN_TURNS, Comparison
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.context import PROGRAMS
 
 COMMAND = "scripts/warpgauge ab"
@@ -80,7 +80,7 @@ class _Invocation:
             known = {**machine_context.machine(), **gpu, **machine_context.gpu(uuid)}
             suite = Suite(candidate.binaries, Probe({}), known)
             measuring.note(f"Measuring {suite.size} in turns")
-            beside = Beside(measuring, suite, {})
+            beside = AbRun(measuring, suite, {})
             both = beside.compared(base, candidate, options.filter, paths.pair, show.judged)
             status = show.compared(self._noted(both))
             if both.stop is not None:
@@ -91,7 +91,7 @@ class _Invocation:
     def show(self) -> Conclusion:
         """How results are judged and shown, by no policy of this project. Raises UserError."""
         options = self.asked.options
-        terms = Terms(
+        terms = ComparisonSettings(
             fail_on_resources="resources" in options.fail_on,
             allow=options.allow,
             policy=policy.load(options.policy) if options.policy is not None else None,

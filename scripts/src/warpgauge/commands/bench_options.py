@@ -21,7 +21,7 @@ from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.reports.exports import EXPORTS
 from warpgauge.reports.formats import FORMATS
 from warpgauge.system.errors import UserError
-from warpgauge.verdict.override import Allowance
+from warpgauge.verdict.override import Override
 
 # Seven process medians a side let a t test see 0.3 % of device time; a quick look needs three, and
 # so does the first one of a budget: fewer may all be odd ones (`screening`).
@@ -56,7 +56,7 @@ class Options(MeasurementOptions):
     formats: Formats
     fail_on: tuple[str, ...]
     policy: Path | None
-    allow: frozenset[Allowance]
+    allow: frozenset[Override]
 
     @property
     def every_gpu(self) -> bool:

@@ -58,7 +58,7 @@ def _compare(options: argparse.Namespace, baselines: Path) -> int:
     from warpgauge.records.load import load
     from warpgauge.statistics.error_rates import ALPHA
     from warpgauge.verdict import policy
-    from warpgauge.verdict.comparison_settings import Terms
+    from warpgauge.verdict.comparison_settings import ComparisonSettings
     from warpgauge.verdict.judge import judge
 
     pictures = [] if options.svg is None else [f"svg={options.svg}"]
@@ -70,7 +70,7 @@ def _compare(options: argparse.Namespace, baselines: Path) -> int:
         return formats.deliver(again, lambda: _show(again, options))
     baseline, candidate = load(options.baseline), load(options.candidate)
     require_match(options.filter, baseline, candidate)
-    terms = Terms(
+    terms = ComparisonSettings(
         filter=options.filter,
         minimum_effect=options.min_effect,
         alpha=ALPHA if options.alpha is None else options.alpha,

@@ -18,7 +18,7 @@ from warpgauge.system import environment, streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, quoted
 from warpgauge.verdict.comparison import Comparison
-from warpgauge.verdict.override import Allowance
+from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import pair
 
 
@@ -157,7 +157,7 @@ class Formats:
         status = comparison.exit_status
         return ExitStatus.NOT_MEASURED if lacking and status is ExitStatus.OK else status
 
-    def export(self, run: Record, allow: Collection[Allowance]) -> ExitStatus:
+    def export(self, run: Record, allow: Collection[Override]) -> ExitStatus:
         """The exports alone of a run that there is nothing to compare with. As `deliver`."""
         alone = replace(self, files=(), shown=TERMINAL)
         return alone.deliver(unpaired_comparison(run, allow), lambda: None)
@@ -190,7 +190,7 @@ def _fault(step: Callable[[], None]) -> str:
     return ""
 
 
-def unpaired_comparison(run: Record, allow: Collection[Allowance] = frozenset()) -> Comparison:
+def unpaired_comparison(run: Record, allow: Collection[Override] = frozenset()) -> Comparison:
     """All that has a time which counts is NEW; the rest says why it has none.
 
     What the machine cannot run is nobody's fault, and no part of it.

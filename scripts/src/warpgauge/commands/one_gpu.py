@@ -22,8 +22,8 @@ from warpgauge.commands.run_paths import RunPaths, named_after
 from warpgauge.commands.show_results import Conclusion, without_baseline
 from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.measurement import confirm, merge, run_file
-from warpgauge.measurement.ab_run import Beside
-from warpgauge.measurement.baseline_run import Screened
+from warpgauge.measurement.ab_run import AbRun
+from warpgauge.measurement.baseline_run import BaselineRun
 from warpgauge.measurement.combination import measured_in_turns, unconfirmed
 from warpgauge.measurement.measuring import Built, Measuring, Suite
 from warpgauge.measurement.time_budget import Budget
@@ -39,7 +39,7 @@ from warpgauge.system.locks import alone, of_gpu
 from warpgauge.system.text import plural
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Bench:
             budget = Budget(options.budget_s) if options.budget_s is not None else None
             measuring = replace(measuring, journal=journal, watch=watch, budget=budget)
             measuring.wait_for_gpu()
-            sides = Beside(measuring, suite, built.source)
+            sides = AbRun(measuring, suite, built.source)
             with resume.goes_on(journal, measuring.warn, share.whole if share else None):
                 base = None if options.against else chosen or self._own_baseline(suite)
                 if commit and base is None:
@@ -140,7 +140,7 @@ class Bench:
         )
 
     def _by_itself(
-        self, beside: Beside, base: Record | None, paths: RunPaths, commit: str
+        self, beside: AbRun, base: Record | None, paths: RunPaths, commit: str
     ) -> ExitStatus:
         """This build, against a baseline where there is one, confirmed beside `commit` if given."""
         options, suite, measuring = self.options, beside.suite, beside.measuring
@@ -150,7 +150,7 @@ class Bench:
             self._require_recordable(suite, base)
         elif base is not None:
             measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
-        screened = Screened(beside, base, self.show.judged, paths.run)
+        screened = BaselineRun(beside, base, self.show.judged, paths.run)
         side, tired = screened.measured()
         if tired is not None and options.record:
             raise tired
@@ -176,7 +176,7 @@ class Bench:
     def show(self) -> Conclusion:
         """How results are judged and shown. Raises UserError for a policy that is wrong."""
         options = self.options
-        terms = Terms(
+        terms = ComparisonSettings(
             filter=options.filter or None,
             fail_on_resources="resources" in options.fail_on,
             allow=options.allow,
@@ -185,7 +185,7 @@ class Bench:
         )
         return Conclusion(self.results, terms, options.formats)
 
-    def _against(self, beside: Beside, commit: str, paths: RunPaths) -> ExitStatus:
+    def _against(self, beside: AbRun, commit: str, paths: RunPaths) -> ExitStatus:
         """Base and candidate in turns, and nothing else."""
         base, candidate = beside.base(commit), beside.candidate
         beside.measuring.note(f"Measuring {beside.suite.size} in turns with commit {short(commit)}")
@@ -206,7 +206,7 @@ class Bench:
         context: Report,
         rows: Sequence[merge.JsonRow],
         base: Record | None,
-        beside: Beside,
+        beside: AbRun,
         settled: Callable[[Comparison], Comparison],
     ) -> ExitStatus:
         """Write the run file and conclude from it; an interrupt says what became of the file."""
@@ -237,7 +237,7 @@ class Bench:
         self,
         base: Record | None,
         run: Record,
-        beside: Beside,
+        beside: AbRun,
         settled: Callable[[Comparison], Comparison],
     ) -> ExitStatus:
         """Judge, settle what needs it, and show the result; with --record keep it too."""

@@ -12,18 +12,18 @@ from warpgauge.baselines import store
 from warpgauge.commands.bench_options import PROCESSES
 from warpgauge.commands.show_results import Conclusion
 from warpgauge.measurement import self_check, self_check_report
-from warpgauge.measurement.ab_run import Beside
+from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.self_check import SelfCheck
 from warpgauge.records import load
 from warpgauge.records.model import Record
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.text import named
 from warpgauge.verdict.comparison import Comparison, Outcome
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 
 
 def run(
-    beside: Beside, base: Record | None, folder: Path, show: Conclusion, baselines: Path
+    beside: AbRun, base: Record | None, folder: Path, show: Conclusion, baselines: Path
 ) -> ExitStatus:
     """Measure and judge; the run files stay in `folder`.
 
@@ -109,7 +109,9 @@ def _context(check: SelfCheck) -> Mapping[str, str]:
     return session.context
 
 
-def _why_not_kept(context: Mapping[str, str], terms: Terms, failed: Sequence[str]) -> str:
+def _why_not_kept(
+    context: Mapping[str, str], terms: ComparisonSettings, failed: Sequence[str]
+) -> str:
     if failed:
         return f"there is no result of {named(failed)}"
     if context.get("filter") or terms.filter:

@@ -17,7 +17,7 @@ from warpgauge.reports.terminal import report
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict import judge
 from warpgauge.verdict.comparison import Comparison
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Conclusion:
     """Prints to one console; each method returns the exit status of what it showed."""
 
     console: Console
-    terms: Terms
+    terms: ComparisonSettings
     formats: Formats = field(default_factory=Formats)
 
     def judged(self, base: Record, run: Record) -> Comparison:

@@ -23,7 +23,7 @@ from warpgauge.system.git import short
 from warpgauge.system.text import cut, inert, plural
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 
 
@@ -73,7 +73,9 @@ def made(
 
 def _judged(before: Record, run: Record, name: str, root: Path, now: datetime) -> Comparison:
     """As scripts/compare.py does it, with the names that both sides have for a reader."""
-    terms = Terms(policy=policy.of(before, run, root / "baselines", None), today=now.date())
+    terms = ComparisonSettings(
+        policy=policy.of(before, run, root / "baselines", None), today=now.date()
+    )
     shown = replace(before, path=before.path.relative_to(root))
     return judge(shown, replace(run, path=Path(name, RUN_FILE)), terms)
 

@@ -28,7 +28,7 @@ from warpgauge.verdict.comparison import Comparison
 
 
 @dataclass(frozen=True)
-class Beside:
+class AbRun:
     """One candidate, to be held against a base. `source` is the candidate's commit and state."""
 
     measuring: Measuring

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from warpgauge.execution.turn_result import Outcome
 from warpgauge.measurement import merge, progress, run_file
-from warpgauge.measurement.ab_run import Beside
+from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.adaptive_rounds import Spending, unsettled
 from warpgauge.measurement.merge import JsonRow
 from warpgauge.measurement.paired import Side
-from warpgauge.measurement.throttle_guard import Tired
+from warpgauge.measurement.throttle_guard import PersistentThrottling
 from warpgauge.records import load
 from warpgauge.records.model import Record
 from warpgauge.records.partial_report import Report
@@ -21,15 +21,15 @@ from warpgauge.verdict.comparison import Comparison
 
 
 @dataclass(frozen=True)
-class Screened:
+class BaselineRun:
     """The candidate of `beside`; `judge` holds a run against a record."""
 
-    beside: Beside
+    beside: AbRun
     base: Record | None
     judge: Callable[[Record, Record], Comparison]
     out: Path  # the run file
 
-    def measured(self) -> tuple[Side, Tired | None]:
+    def measured(self) -> tuple[Side, PersistentThrottling | None]:
         """The candidate after all its rounds, or those before the GPU got tired."""
         measuring, one = self.beside.measuring, self.beside.candidate
         looked = self._changed if self.base is not None else None
@@ -38,7 +38,7 @@ class Screened:
         why = None
         try:
             outcomes.extend(measuring.run([one.lane()], first, looked))  # those before stay
-        except Tired as tired:
+        except PersistentThrottling as tired:
             why = tired
         if measuring.budget is not None:
             measuring.budget.minimum_is_measured()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from warpgauge.execution.selection import exactly
-from warpgauge.measurement.ab_run import Beside
+from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.adaptive_rounds import unsettled
 from warpgauge.measurement.combination import combined, flagged, unconfirmed
 from warpgauge.measurement.paired import Side
@@ -25,7 +25,7 @@ from warpgauge.verdict.context import same_model
 
 def confirmed(
     screened: Comparison,
-    beside: Beside,
+    beside: AbRun,
     files: tuple[Path, Path],
     judge: Callable[[Record, Record], Comparison],
     further: Callable[[Comparison], Comparison] = lambda screened: screened,
@@ -98,7 +98,7 @@ def _words(fault: UserError | OSError) -> str:
     return str(of_system(fault) if isinstance(fault, OSError) else fault)
 
 
-def _undecided(screened: Comparison, beside: Beside) -> set[str]:
+def _undecided(screened: Comparison, beside: AbRun) -> set[str]:
     """What is open and not flagged, where a budget has time for it."""
     measuring = beside.measuring
     budget, sure = measuring.budget, {one.name for one in flagged(screened)}

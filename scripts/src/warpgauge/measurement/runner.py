@@ -14,7 +14,7 @@ from warpgauge.execution.plan import Plan, Turn, command, order, sequence
 from warpgauge.execution.turn_result import Outcome, Running
 from warpgauge.files.document import failure_of
 from warpgauge.measurement.journal import Journal
-from warpgauge.measurement.throttle_guard import Fatigue
+from warpgauge.measurement.throttle_guard import ThrottleGuard
 from warpgauge.records.counters import is_disturbed
 from warpgauge.records.partial_report import Report
 
@@ -43,10 +43,11 @@ def one_by_one(plan: Plan, observer: Observer, journal: Journal | None = None) -
     """The same, each when the turns of its program have ended: an interrupt takes none back.
 
     A `journal` keeps them, and what it holds already is not run again, unless it was disturbed.
-    Raises UserError where it cannot, and Tired where the GPU stays slow and there is more to run.
+    Raises UserError where it cannot, and PersistentThrottling where the GPU stays slow and there is
+    more to run.
     """
     rounds = order(plan)
-    budget, fatigue = RepeatBudget(sum(map(len, rounds)) // 2), Fatigue()
+    budget, fatigue = RepeatBudget(sum(map(len, rounds)) // 2), ThrottleGuard()
     failed: dict[tuple[str, str], set[str]] = {}
     for turns in rounds:
         for _, group in groupby(turns, key=lambda turn: turn.binary.family):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.measurement import paired, run_file, two_stage
-from warpgauge.measurement.ab_run import Beside
+from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.paired import BASE, Side
 from warpgauge.measurement.two_stage import Looks
 from warpgauge.records import load
@@ -51,7 +51,7 @@ class SelfCheck:
     injected: Mapping[float, Comparison]
 
 
-def measure(beside: Beside, folder: Path, judge: Judge) -> Looks[SelfCheck]:
+def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
     """Both looks at everything; the run files of all sides are left in `folder`.
 
     Raises UserError.
@@ -106,7 +106,7 @@ def _undecided(found: SelfCheck) -> list[Verdict]:
     return [verdict for one in every for verdict in two_stage.undecided(one)]
 
 
-def _judged(beside: Beside, sides: Mapping[str, Side], folder: Path, judge: Judge) -> SelfCheck:
+def _judged(beside: AbRun, sides: Mapping[str, Side], folder: Path, judge: Judge) -> SelfCheck:
     """What the run files show that are written of the sides."""
     options = beside.measuring.options
     facts = {

@@ -21,17 +21,17 @@ _IN_A_ROW = 3
 _TOLD = (SM_CLOCK, "clock_event_reasons", "temperature_celsius")
 
 
-class Tired(UserError):
+class PersistentThrottling(UserError):
     """The run ends here; what was measured so far is kept."""
 
-    def after(self, shown: ExitStatus) -> Tired:
+    def after(self, shown: ExitStatus) -> PersistentThrottling:
         """The same when its results were shown, with this status: a regression stays one."""
         regressed = shown is ExitStatus.REGRESSION
-        return Tired(str(self), shown if regressed else self.status)
+        return PersistentThrottling(str(self), shown if regressed else self.status)
 
 
 @dataclass
-class Fatigue:
+class ThrottleGuard:
     """How the GPU did in the last programs."""
 
     _programs: int = 0  # slow ones in a row
@@ -54,10 +54,10 @@ class Fatigue:
             self._programs, self._slow = 0, []
 
     def require_rested(self) -> None:
-        """Raise Tired where the GPU stays slow."""
+        """Raise PersistentThrottling where the GPU stays slow."""
         if self._programs < _IN_A_ROW:
             return
-        raise Tired(
+        raise PersistentThrottling(
             f"the GPU stays slow: {_described(self._slow)} in {self._programs} programs one after "
             "the other, repetitions included; let it cool or lift the power limit",
             ExitStatus.NOT_MEASURED,

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from warpgauge.records.model import Clock, Source
 from warpgauge.system.text import percent, percent_number
 from warpgauge.verdict import detectable_effect
-from warpgauge.verdict.comparability import MINIMUM_EFFECT, SIBLING_LATENCY, Kin
+from warpgauge.verdict.comparability import MINIMUM_EFFECT, SIBLING_LATENCY, Comparability
 from warpgauge.verdict.comparison import Comparison, Evidence, Verdict
 
-_SIBLINGS = MINIMUM_EFFECT[Clock.DEVICE, Kin.SIBLING]
+_SIBLINGS = MINIMUM_EFFECT[Clock.DEVICE, Comparability.SIBLING]
 
 
 def sentences(comparison: Comparison) -> str:

@@ -11,7 +11,7 @@ from warpgauge.verdict import context
 from warpgauge.verdict.comparison import ContextDifference
 
 
-class Kin(IntEnum):
+class Comparability(IntEnum):
     """What two sessions share, nearest first."""
 
     SAME_BOOT = 0
@@ -26,30 +26,30 @@ class Kin(IntEnum):
 # the change that is to be found where noise allows it (a true 1 % measures less than 1 % every
 # other time), or what moves between two such sessions without a cause. Fractions, measured on
 # H200s.
-MINIMUM_EFFECT: dict[tuple[Clock, Kin], float] = {
+MINIMUM_EFFECT: dict[tuple[Clock, Comparability], float] = {
     # One GPU repeats to 0.01 to 0.3 % from process to process, over boots too.
-    (Clock.DEVICE, Kin.SAME_BOOT): 0.005,
-    (Clock.DEVICE, Kin.SAME_GPU): 0.005,
+    (Clock.DEVICE, Comparability.SAME_BOOT): 0.005,
+    (Clock.DEVICE, Comparability.SAME_GPU): 0.005,
     # Another driver or CUDA runtime moves times by itself, in what it adds to a kernel and where it
     # places memory. Assumed, not measured: the machines at hand have one of each.
-    (Clock.DEVICE, Kin.OTHER_SYSTEM): 0.01,
+    (Clock.DEVICE, Comparability.OTHER_SYSTEM): 0.01,
     # Six GPUs of one model differ by up to 2.3 %, each benchmark by its own amount; by 4.1 % in
     # products of tensor cores, whose clock follows their power. A typical pair differs by less.
-    (Clock.DEVICE, Kin.SIBLING): 0.03,
+    (Clock.DEVICE, Comparability.SIBLING): 0.03,
     # A host-side cost repeats to 0.4 to 1.6 % on an undisturbed machine.
-    (Clock.HOST, Kin.SAME_BOOT): 0.03,
+    (Clock.HOST, Comparability.SAME_BOOT): 0.03,
     # One boot of the machine moves pageable copies by up to 16 % against the next.
-    (Clock.HOST, Kin.SAME_GPU): 0.20,
-    (Clock.HOST, Kin.OTHER_SYSTEM): 0.20,
-    (Clock.HOST, Kin.SIBLING): 0.20,
+    (Clock.HOST, Comparability.SAME_GPU): 0.20,
+    (Clock.HOST, Comparability.OTHER_SYSTEM): 0.20,
+    (Clock.HOST, Comparability.SIBLING): 0.20,
     # Another GPU model, compared because --allow says so: assumed, for how far two models differ
     # without a cause nobody can tell. Host times are those of another machine.
-    (Clock.DEVICE, Kin.OTHER_MODEL): 0.10,
-    (Clock.HOST, Kin.OTHER_MODEL): 0.20,
+    (Clock.DEVICE, Comparability.OTHER_MODEL): 0.10,
+    (Clock.HOST, Comparability.OTHER_MODEL): 0.20,
     # A plain file is one process of unknown origin: repetitions within it prove nothing about the
     # next, and event-timed processes alone differ by 2 to 8 %.
-    (Clock.DEVICE, Kin.UNKNOWN): 0.10,
-    (Clock.HOST, Kin.UNKNOWN): 0.10,
+    (Clock.DEVICE, Comparability.UNKNOWN): 0.10,
+    (Clock.HOST, Comparability.UNKNOWN): 0.10,
 }
 
 
@@ -64,32 +64,35 @@ PAIRED_EFFECT = {Clock.DEVICE: 0.005, Clock.HOST: 0.025}
 SIBLING_LATENCY = 0.15e-6
 
 
-def minimum_effect(clock: Clock, nearness: Kin, seconds: float) -> float:
+def minimum_effect(clock: Clock, nearness: Comparability, seconds: float) -> float:
     """The minimum effect for a benchmark that takes `seconds`."""
     effect = MINIMUM_EFFECT[clock, nearness]
-    if clock is Clock.DEVICE and nearness is Kin.SIBLING:
+    if clock is Clock.DEVICE and nearness is Comparability.SIBLING:
         return max(effect, SIBLING_LATENCY / seconds)
     return effect
 
 
-def level(nearness: Kin) -> Kin:
+def level(nearness: Comparability) -> Comparability:
     """The kinship whose scatter a test takes: nobody has measured that of systems or models."""
-    return {Kin.OTHER_SYSTEM: Kin.SAME_GPU, Kin.OTHER_MODEL: Kin.SIBLING}.get(nearness, nearness)
+    return {
+        Comparability.OTHER_SYSTEM: Comparability.SAME_GPU,
+        Comparability.OTHER_MODEL: Comparability.SIBLING,
+    }.get(nearness, nearness)
 
 
-def kin(reference: Session, candidate: Session, clock: Clock) -> Kin:
+def kin(reference: Session, candidate: Session, clock: Clock) -> Comparability:
     """What two sessions share, for times of `clock`: on GPUs or on two machines without one."""
     if reference.gpu_name != candidate.gpu_name:
-        return Kin.OTHER_MODEL
+        return Comparability.OTHER_MODEL
     if reference.gpu_uuid != candidate.gpu_uuid:
-        return Kin.SIBLING
+        return Comparability.SIBLING
     boot = reference.boot_id is not None and reference.boot_id == candidate.boot_id
     if not boot and reference.gpu_uuid is None:
         # Without a GPU to tell machines apart, only the boot can say that this is the same one.
-        return Kin.SIBLING
+        return Comparability.SIBLING
     if widened(reference, candidate, clock):
-        return Kin.OTHER_SYSTEM
-    return Kin.SAME_BOOT if boot else Kin.SAME_GPU
+        return Comparability.OTHER_SYSTEM
+    return Comparability.SAME_BOOT if boot else Comparability.SAME_GPU
 
 
 def widened(reference: Session, candidate: Session, clock: Clock) -> tuple[ContextDifference, ...]:
@@ -99,8 +102,8 @@ def widened(reference: Session, candidate: Session, clock: Clock) -> tuple[Conte
 
 def references(
     sessions: Iterable[Session], candidate: Session, clock: Clock
-) -> tuple[list[Session], Kin]:
+) -> tuple[list[Session], Comparability]:
     """The sessions nearest to `candidate`, which is judged by them, and how near they are."""
     near = [(kin(session, candidate, clock), session) for session in sessions]
-    nearest = min((kinship for kinship, _ in near), default=Kin.UNKNOWN)
+    nearest = min((kinship for kinship, _ in near), default=Comparability.UNKNOWN)
     return [session for kinship, session in near if kinship is nearest], nearest

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import date
 
 from warpgauge.statistics.error_rates import ALPHA
-from warpgauge.verdict.override import Allowance
+from warpgauge.verdict.override import Override
 from warpgauge.verdict.policy import MinimumEffect, Policy
 
 
 @dataclass(frozen=True)
-class Terms:
+class ComparisonSettings:
     """The terms that two sides are judged on.
 
     `filter` is a regular expression as `Request` reads it. `minimum_effect` (a fraction) goes
@@ -26,7 +26,7 @@ class Terms:
     minimum_effect: float | None = None
     alpha: float = ALPHA
     fail_on_resources: bool = False
-    allow: frozenset[Allowance] = frozenset()
+    allow: frozenset[Override] = frozenset()
     policy: Policy | None = None
     today: date = date.min
 

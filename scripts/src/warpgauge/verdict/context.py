@@ -9,9 +9,9 @@ from types import MappingProxyType
 from warpgauge.records.model import Clock, Record, Session, Source
 from warpgauge.system.text import inert, quoted
 from warpgauge.verdict.comparison import ContextDifference
-from warpgauge.verdict.override import Allowance, Objection, reason, standing
+from warpgauge.verdict.override import Incompatibility, Override, reason, standing
 
-_NOTHING: frozenset[Allowance] = frozenset()
+_NOTHING: frozenset[Override] = frozenset()
 
 # What moves times by itself, so that two sessions of one GPU are less near when it differs.
 _SOFTWARE = ("driver_version", "cuda_driver_version", "runtime_version")
@@ -63,7 +63,7 @@ _SAME_CLOCK = 0.005
 
 
 def refusal(
-    baseline: Record, candidate: Record, allow: Collection[Allowance] = _NOTHING
+    baseline: Record, candidate: Record, allow: Collection[Override] = _NOTHING
 ) -> str | None:
     """Why nothing of these two may be compared, as a sentence, or None."""
     found = standing(objections(baseline, candidate), allow)
@@ -73,7 +73,7 @@ def refusal(
     return f"{told[0].upper()}{told[1:]}."
 
 
-def objections(baseline: Record, candidate: Record) -> tuple[Objection, ...]:
+def objections(baseline: Record, candidate: Record) -> tuple[Incompatibility, ...]:
     """What forbids every comparison of these two, allowed or not; one for each allowance."""
     found = (*_other_gpu(baseline, candidate), *_unfit(baseline, candidate))
     first = {one.allowance: one for one in reversed(found)}
@@ -81,7 +81,7 @@ def objections(baseline: Record, candidate: Record) -> tuple[Objection, ...]:
 
 
 def same_model(
-    baseline: Record, candidate: Session, allow: Collection[Allowance] = _NOTHING
+    baseline: Record, candidate: Session, allow: Collection[Override] = _NOTHING
 ) -> list[Session]:
     """The baseline's sessions on the candidate's GPU model; if none and allowed, all of them.
 
@@ -94,7 +94,7 @@ def same_model(
         or (session.gpu_name is None and baseline.source is Source.GOOGLE_BENCHMARK)
         or (candidate.gpu_name is None and "warpgauge_format" not in candidate.context)
     ]
-    if not same and Allowance.GPU_MODEL in allow:
+    if not same and Override.GPU_MODEL in allow:
         return list(baseline.sessions.values())
     return same
 
@@ -103,10 +103,10 @@ def same_clock(
     reference: Session,
     candidate: Session,
     clock: Clock,
-    allow: Collection[Allowance] = _NOTHING,
+    allow: Collection[Override] = _NOTHING,
 ) -> bool:
     """Whether times of `clock` were taken at one SM clock, or need not; a silent side was."""
-    if clock is not Clock.DEVICE or Allowance.SM_CLOCK in allow:
+    if clock is not Clock.DEVICE or Override.SM_CLOCK in allow:
         return True
     one, other = reference.sm_clock_target_hz, candidate.sm_clock_target_hz
     if one is None or other is None:
@@ -114,11 +114,11 @@ def same_clock(
     return abs(one - other) <= _SAME_CLOCK * max(one, other)
 
 
-def _other_gpu(baseline: Record, candidate: Record) -> list[Objection]:
+def _other_gpu(baseline: Record, candidate: Record) -> list[Incompatibility]:
     models = _listed({_gpu(one) for one in baseline.sessions.values()})
     return [
-        Objection(
-            Allowance.GPU_MODEL,
+        Incompatibility(
+            Override.GPU_MODEL,
             f"the candidate was measured on {_gpu(session)} and the baseline on {models}",
             ", and times of different GPU models say nothing about the code",
         )
@@ -127,7 +127,7 @@ def _other_gpu(baseline: Record, candidate: Record) -> list[Objection]:
     ]
 
 
-def _unfit(baseline: Record, candidate: Record) -> list[Objection]:
+def _unfit(baseline: Record, candidate: Record) -> list[Incompatibility]:
     found = []
     for side, record in (("baseline", baseline), ("candidate", candidate)):
         for session in record.sessions.values():
@@ -139,11 +139,11 @@ def _unfit(baseline: Record, candidate: Record) -> list[Objection]:
                 fact = f"the {side} is a build of type {quoted(build)}"
             else:
                 continue
-            found.append(Objection(Allowance.BUILD_TYPE, fact, ", and only Release counts"))
+            found.append(Incompatibility(Override.BUILD_TYPE, fact, ", and only Release counts"))
     for session in baseline.sessions.values():
         if work := session.context.get("inject"):
             fact = f"the baseline was measured with injected extra work ({inert(work)})"
-            found.append(Objection(Allowance.INJECTION, fact, "; record it again without"))
+            found.append(Incompatibility(Override.INJECTION, fact, "; record it again without"))
     return found
 
 

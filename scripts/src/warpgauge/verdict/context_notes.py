@@ -9,9 +9,9 @@ from warpgauge.records.model import Clock, Record
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.text import inert, percent, plural
 from warpgauge.verdict import context
-from warpgauge.verdict.comparability import MINIMUM_EFFECT, Kin, widened
+from warpgauge.verdict.comparability import MINIMUM_EFFECT, Comparability, widened
 from warpgauge.verdict.controls import is_control
-from warpgauge.verdict.override import Allowance
+from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import Pairing, waived
 
 
@@ -24,7 +24,7 @@ def _note(pairings: Sequence[Pairing], clock: Clock) -> str:
     met = [
         one
         for one in pairings
-        if one.kin is Kin.OTHER_SYSTEM
+        if one.kin is Comparability.OTHER_SYSTEM
         and one.candidate.clock is clock
         and not is_control(one.candidate)
     ]
@@ -35,7 +35,7 @@ def _note(pairings: Sequence[Pairing], clock: Clock) -> str:
         f"{one.key} {inert(one.baseline)} → {inert(one.candidate)}"
         for one in widened(newest, met[-1].session, clock)
     )
-    effect = percent(MINIMUM_EFFECT[clock, Kin.OTHER_SYSTEM], sign=False)
+    effect = percent(MINIMUM_EFFECT[clock, Comparability.OTHER_SYSTEM], sign=False)
     return (
         f"Not the baseline's system ({differences}): for {plural(len(met), 'benchmark')} of "
         f"{clock.value} time only a change of {effect} or more counts."
@@ -43,7 +43,7 @@ def _note(pairings: Sequence[Pairing], clock: Clock) -> str:
 
 
 def of_overrides(
-    baseline: Record, candidate: Record, names: Iterable[str], allow: Collection[Allowance]
+    baseline: Record, candidate: Record, names: Iterable[str], allow: Collection[Override]
 ) -> tuple[str, ...]:
     """The notes of `allow`, for a comparison of `names` that was not refused as a whole."""
     if not allow:
@@ -51,7 +51,7 @@ def of_overrides(
     whole = {one.allowance: one.fact for one in context.objections(baseline, candidate)}
     rows = waived(baseline, candidate, names, allow)
     notes = []
-    for one in Allowance:
+    for one in Override:
         if one not in allow:
             continue
         what = whole.get(one) or _named_rows(rows.get(one, ()))

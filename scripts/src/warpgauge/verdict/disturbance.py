@@ -18,7 +18,7 @@ from warpgauge.records.counters import (
 from warpgauge.records.model import Clock, Record, Row, Session
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.text import plural, quantity
-from warpgauge.verdict.override import Allowance, Objection
+from warpgauge.verdict.override import Incompatibility, Override
 
 # NVML's nvmlClocksEventReasons (nvml.h), those that lower the clock of a busy GPU. Hardware
 # slowdown is set beside what caused it, and says nothing more then.
@@ -52,25 +52,25 @@ def of(row: Row, sessions: Mapping[str, Session]) -> Disturbance | None:
     return Disturbance(" and ".join(faults), f"{', '.join(remedies)}{_THEN}")
 
 
-def objections(sides: Mapping[str, tuple[Record, Row | None]]) -> tuple[Objection, ...]:
+def objections(sides: Mapping[str, tuple[Record, Row | None]]) -> tuple[Incompatibility, ...]:
     """What forbids to compare one benchmark, each side named by its key in `sides`."""
     return tuple(
-        Objection(allowance, f"{side}: {one.fault}", f": {one.remedy}{_THEN}")
+        Incompatibility(allowance, f"{side}: {one.fault}", f": {one.remedy}{_THEN}")
         for side, (record, row) in sides.items()
         if row is not None
         for allowance, one in _all(row, record.sessions).items()
     )
 
 
-def _all(row: Row, sessions: Mapping[str, Session]) -> dict[Allowance, Disturbance]:
+def _all(row: Row, sessions: Mapping[str, Session]) -> dict[Override, Disturbance]:
     """Each disturbance by what --allow calls it; its remedy without the measuring again."""
-    found: dict[Allowance, Disturbance] = {}
+    found: dict[Override, Disturbance] = {}
     if row.error is not None:
         return found
     at_once = max((_gpus_at_once(sessions[key]) for key in row.process_medians), default=1)
     if at_once > 1 and _shares_the_host(row):
         fault = f"{at_once} GPUs were measured at once, which share CPU, host memory and bus"
-        found[Allowance.PARALLEL] = Disturbance(fault, "leave out --parallel")
+        found[Override.PARALLEL] = Disturbance(fault, "leave out --parallel")
     for counter, (allowance, fault_of, remedy) in _SEEN.items():
         if row.counters.get(counter, 0.0) > 0.0:
             found[allowance] = Disturbance(fault_of(row, sessions), remedy)
@@ -133,25 +133,25 @@ def _beyond_ceiling(row: Row, _: Mapping[str, Session]) -> str:
 _FaultOf = Callable[[Row, Mapping[str, Session]], str]
 
 # By the counter that tells of it, above 0.
-_SEEN: Mapping[str, tuple[Allowance, _FaultOf, str]] = {
-    THROTTLED: (Allowance.THROTTLED, _lowered, "let the GPU cool or lift the power limit"),
-    OTHER_PROCESSES: (Allowance.OTHER_PROCESSES, _others, "end what else uses the GPU"),
+_SEEN: Mapping[str, tuple[Override, _FaultOf, str]] = {
+    THROTTLED: (Override.THROTTLED, _lowered, "let the GPU cool or lift the power limit"),
+    OTHER_PROCESSES: (Override.OTHER_PROCESSES, _others, "end what else uses the GPU"),
     L2_SET_ASIDE: (
-        Allowance.L2_SET_ASIDE,
+        Override.L2_SET_ASIDE,
         _set_aside,
         "set cudaLimitPersistingL2CacheSize to 0 and use no access policy window",
     ),
     HOST_NODES: (
-        Allowance.HOST_NODES,
+        Override.HOST_NODES,
         _host_nodes,
         "take host functions out of what is captured, or let the host's clock time it",
     ),
     BEYOND_CEILING: (
-        Allowance.BEYOND_CEILING,
+        Override.BEYOND_CEILING,
         _beyond_ceiling,
         "correct the bytes and flops that it states, or the work that it leaves out",
     ),
 }
 
 # What --allow calls all that makes the times of a row, and its rates, no result.
-ALLOWANCES = frozenset((Allowance.PARALLEL, *(allowance for allowance, _, _ in _SEEN.values())))
+ALLOWANCES = frozenset((Override.PARALLEL, *(allowance for allowance, _, _ in _SEEN.values())))

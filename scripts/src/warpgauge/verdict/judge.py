@@ -26,15 +26,15 @@ from warpgauge.verdict import (
     staleness,
 )
 from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome, Verdict
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.controls import controls
 from warpgauge.verdict.pairing import Pairing, harmless_skips, pair
 from warpgauge.verdict.rules import Confirming, Screening
 
-_DEFAULT = Terms()
+_DEFAULT = ComparisonSettings()
 
 
-def judge(baseline: Record, candidate: Record, terms: Terms = _DEFAULT) -> Comparison:
+def judge(baseline: Record, candidate: Record, terms: ComparisonSettings = _DEFAULT) -> Comparison:
     """Compare two records. Raises UserError for a filter that is no regular expression."""
     request = Request(terms.filter, candidate, baseline)
     everything = list({**baseline.rows, **candidate.rows})
@@ -79,7 +79,9 @@ def judge(baseline: Record, candidate: Record, terms: Terms = _DEFAULT) -> Compa
     return _under_policy(comparison, terms, request)
 
 
-def _under_policy(comparison: Comparison, terms: Terms, request: Request) -> Comparison:
+def _under_policy(
+    comparison: Comparison, terms: ComparisonSettings, request: Request
+) -> Comparison:
     """With what the policy accepts and requires; a part of the suite need not have all of it."""
     if terms.policy is None or comparison.refusal is not None:
         return comparison

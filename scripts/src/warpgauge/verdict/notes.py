@@ -12,7 +12,7 @@ from warpgauge.records.counters import LEFT_OUT, RESOURCES_VARY
 from warpgauge.records.model import Clock, Record, Row, Source
 from warpgauge.system.text import inert, listed, percent, plural
 from warpgauge.verdict import detectable_effect
-from warpgauge.verdict.comparability import SIBLING_LATENCY, Kin
+from warpgauge.verdict.comparability import SIBLING_LATENCY, Comparability
 from warpgauge.verdict.comparison import Outcome, Verdict
 from warpgauge.verdict.controls import Controls
 from warpgauge.verdict.pairing import Pairing
@@ -115,7 +115,7 @@ def _siblings(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
     met = [
         (one, verdict.minimum_effect or 0.0)
         for one, verdict in judged
-        if one.kin is Kin.SIBLING
+        if one.kin is Comparability.SIBLING
         and one.candidate.clock is Clock.DEVICE
         and one.session.gpu_name is not None
     ]

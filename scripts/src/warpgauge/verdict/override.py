@@ -11,7 +11,7 @@ from enum import Enum
 from warpgauge.system.text import quoted
 
 
-class Allowance(Enum):
+class Override(Enum):
     """What forbids a comparison, as the word of --allow and as what is then so all the same."""
 
     word: str
@@ -36,7 +36,7 @@ class Allowance(Enum):
 
 def add_argument(parser: argparse.ArgumentParser) -> None:
     """Add --allow to a command; its value is a list of allowances, empty unless it is given."""
-    meanings = "; ".join(f"{one.word}: {one.although}" for one in Allowance)
+    meanings = "; ".join(f"{one.word}: {one.although}" for one in Override)
     parser.add_argument(
         "--allow",
         metavar="NAME",
@@ -47,40 +47,40 @@ def add_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def remedy(allowances: Iterable[Allowance]) -> str:
+def remedy(allowances: Iterable[Override]) -> str:
     """How to compare all the same, for the end of a reason; each word once, in their own order."""
     given = set(allowances)
-    options = " ".join(f"--allow {one.word}" for one in Allowance if one in given)
+    options = " ".join(f"--allow {one.word}" for one in Override if one in given)
     return f"{options} compares all the same"
 
 
-def _named(word: str) -> Allowance:
-    for one in Allowance:
+def _named(word: str) -> Override:
+    for one in Override:
         if one.word == word:
             return one
-    words = [one.word for one in Allowance]
+    words = [one.word for one in Override]
     raise argparse.ArgumentTypeError(
         f"{quoted(word)} is no exception; give {', '.join(words[:-1])} or {words[-1]}"
     )
 
 
 @dataclass(frozen=True)
-class Objection:
+class Incompatibility:
     """A clause that says what is wrong, how its reason goes on, and what --allow calls it."""
 
-    allowance: Allowance
+    allowance: Override
     fact: str
     rest: str = ""
 
 
 def standing(
-    objections: Iterable[Objection], allow: Collection[Allowance]
-) -> tuple[Objection, ...]:
+    objections: Iterable[Incompatibility], allow: Collection[Override]
+) -> tuple[Incompatibility, ...]:
     """Those that nobody allowed."""
     return tuple(one for one in objections if one.allowance not in allow)
 
 
-def reason(objections: Collection[Objection]) -> str:
+def reason(objections: Collection[Incompatibility]) -> str:
     """All of them in one line, which ends with how to compare all the same."""
     told = "; ".join(f"{one.fact}{one.rest}" for one in objections)
     return f"{told}; {remedy(one.allowance for one in objections)}"

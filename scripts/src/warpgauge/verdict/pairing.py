@@ -12,10 +12,10 @@ from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.records.sessions import are_paired, newest_last
 from warpgauge.system.text import inert, quantity
 from warpgauge.verdict import disturbance
-from warpgauge.verdict.comparability import Kin, references
+from warpgauge.verdict.comparability import Comparability, references
 from warpgauge.verdict.comparison import Outcome, Verdict
 from warpgauge.verdict.context import same_clock, same_model
-from warpgauge.verdict.override import Allowance, Objection, reason, standing
+from warpgauge.verdict.override import Incompatibility, Override, reason, standing
 
 # How the reason of a MISSING benchmark ends that simply is not there.
 GONE = ", but the candidate does not have it"
@@ -34,14 +34,14 @@ class Pairing:
     references: tuple[Session, ...]
     known: tuple[Session, ...]
     session: Session
-    kin: Kin
+    kin: Comparability
 
 
 def pair(
     baseline: Record,
     candidate: Record,
     names: Iterable[str],
-    allow: Collection[Allowance] = frozenset(),
+    allow: Collection[Override] = frozenset(),
 ) -> tuple[list[Pairing], list[Verdict]]:
     """Pairings of `names`, and verdicts of those that cannot be paired."""
     pairings: list[Pairing] = []
@@ -79,10 +79,10 @@ def harmless_skips(baseline: Record, candidate: Record) -> list[Row]:
 
 
 def waived(
-    baseline: Record, candidate: Record, names: Iterable[str], allow: Collection[Allowance]
-) -> dict[Allowance, list[str]]:
+    baseline: Record, candidate: Record, names: Iterable[str], allow: Collection[Override]
+) -> dict[Override, list[str]]:
     """The benchmarks that each of `allow` let `pair` compare, in the order of `names`."""
-    found: dict[Allowance, list[str]] = {}
+    found: dict[Override, list[str]] = {}
     matches = _Matches(baseline, candidate, allow)
     for name in names:
         base, cand = baseline.rows.get(name), candidate.rows.get(name)
@@ -95,7 +95,7 @@ def waived(
     return found
 
 
-def _invalid(row: Row, objections: Collection[Objection]) -> Verdict:
+def _invalid(row: Row, objections: Collection[Incompatibility]) -> Verdict:
     """Without the rates where they are no result either."""
     disturbed = any(one.allowance in disturbance.ALLOWANCES for one in objections)
     counters = {} if disturbed else row.counters
@@ -129,14 +129,14 @@ class _Met:
     references: tuple[Session, ...]
     known: tuple[Session, ...]
     session: Session
-    kin: Kin
-    objections: tuple[Objection, ...]
+    kin: Comparability
+    objections: tuple[Incompatibility, ...]
 
 
 class _Matches:
     """Finds the sessions to compare; rows of one file share few combinations, so it remembers."""
 
-    def __init__(self, baseline: Record, candidate: Record, allow: Collection[Allowance]) -> None:
+    def __init__(self, baseline: Record, candidate: Record, allow: Collection[Override]) -> None:
         self._plain = Source.GOOGLE_BENCHMARK in (baseline.source, candidate.source)
         self._newest = {s.key: i for i, s in enumerate(newest_last(candidate.sessions.values()))}
         self._baseline, self._candidate, self._allow = baseline, candidate, allow
@@ -146,7 +146,7 @@ class _Matches:
         }
         self._met: dict[tuple[tuple[str, ...], tuple[str, ...], Clock], _Met] = {}
 
-    def objections(self, base: Row | None, cand: Row) -> tuple[Objection, ...]:
+    def objections(self, base: Row | None, cand: Row) -> tuple[Incompatibility, ...]:
         """What forbids to compare these two rows, or to call the candidate's new; allowed or not.
 
         Sessions that nobody may compare have no SM clock to object to.
@@ -158,7 +158,7 @@ class _Matches:
         timing = []
         if base.clock is not cand.clock and not self._plain:
             fact = f"timed by the {cand.clock.value} clock, in the baseline by the "
-            timing.append(Objection(Allowance.TIMING, f"{fact}{base.clock.value} clock"))
+            timing.append(Incompatibility(Override.TIMING, f"{fact}{base.clock.value} clock"))
         return (*timing, *disturbed, *self.of(base, cand).objections)
 
     def new(self, row: Row) -> Verdict:
@@ -184,22 +184,22 @@ class _Matches:
         same = [one for one in everything if one.key in self._comparable[key]]
         if not same:
             fact = "the baseline has it from other GPU models only"
-            objections.append(Objection(Allowance.GPU_MODEL, fact))
-            same = everything if Allowance.GPU_MODEL in self._allow else []
+            objections.append(Incompatibility(Override.GPU_MODEL, fact))
+            same = everything if Override.GPU_MODEL in self._allow else []
         known = [one for one in same if same_clock(one, session, clock)]
         if same and not known:
             objections.append(_other_clock(same, session))
             known = [one for one in same if same_clock(one, session, clock, self._allow)]
         chosen, kinship = references(known, session, clock)
-        nearness = Kin.UNKNOWN if self._plain else kinship
+        nearness = Comparability.UNKNOWN if self._plain else kinship
         return _Met(tuple(chosen), tuple(known), session, nearness, tuple(objections))
 
 
-def _other_clock(references: Iterable[Session], session: Session) -> Objection:
+def _other_clock(references: Iterable[Session], session: Session) -> Incompatibility:
     targets = ({session.sm_clock_target_hz}, {one.sm_clock_target_hz for one in references})
     ours, theirs = map(_clocks, targets)
     fact = f"measured at an SM clock of {ours}, in the baseline of {theirs}"
-    return Objection(Allowance.SM_CLOCK, fact)
+    return Incompatibility(Override.SM_CLOCK, fact)
 
 
 def _clocks(targets: Iterable[float | None]) -> str:

@@ -10,9 +10,9 @@ import numpy as np
 from warpgauge.records.model import Clock
 from warpgauge.statistics.log_ratios import Array, benjamini_hochberg, holm
 from warpgauge.verdict import comparability
-from warpgauge.verdict.comparability import Kin
+from warpgauge.verdict.comparability import Comparability
 from warpgauge.verdict.comparison import Evidence
-from warpgauge.verdict.comparison_settings import Terms
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.controls import NO_CONTROLS, Controls, Movement
 from warpgauge.verdict.pairing import Pairing
 
@@ -24,7 +24,7 @@ _LOOKS = 2
 class Screening:
     """Against the sessions of a baseline: what was asked for, and what the host's controls say."""
 
-    terms: Terms
+    terms: ComparisonSettings
     moved: Controls = NO_CONTROLS
 
     evidence = Evidence.SCREENED
@@ -43,7 +43,7 @@ class Screening:
         nearness = one.kin
         if one.candidate.clock is Clock.HOST and not self.moved.of(one.candidate):
             # Nothing tells a disturbed machine from a quiet one: one boot counts as another.
-            nearness = max(one.kin, Kin.SAME_GPU)
+            nearness = max(one.kin, Comparability.SAME_GPU)
         return comparability.minimum_effect(one.candidate.clock, nearness, seconds)
 
     def explained(self, one: Pairing, log_ratio: float) -> Movement | None:

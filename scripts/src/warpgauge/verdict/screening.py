@@ -20,7 +20,7 @@ from warpgauge.records.model import Clock, Record
 from warpgauge.statistics import suite_scatter
 from warpgauge.statistics.log_ratios import Array, Estimates, Tests, combined_freedom
 from warpgauge.statistics.variance import SESSIONS_ALIKE, Variances
-from warpgauge.verdict.comparability import Kin, level
+from warpgauge.verdict.comparability import Comparability, level
 from warpgauge.verdict.pairing import Pairing
 from warpgauge.verdict.variance_components import Sessions, side_of
 
@@ -82,7 +82,11 @@ def screen(baseline: Record, candidate: Record, pairings: Sequence[Pairing]) -> 
     across_gpus = combined_freedom(_one_more(between[1], sessions.reference_gpus()), single, beyond)
     kins = [level(one.kin) for one in pairings]
     variance, freedom = combined_freedom(
-        _chosen(kins, {Kin.SAME_GPU: across_sessions, Kin.SIBLING: across_gpus}, within),
+        _chosen(
+            kins,
+            {Comparability.SAME_GPU: across_sessions, Comparability.SIBLING: across_gpus},
+            within,
+        ),
         sessions.repetitions(),
         (ours.repetition_variance, ours.repetition_freedom),
     )
@@ -150,7 +154,9 @@ def _one_more(level: Variances, count: Array) -> _Part:
     return level.value * (1.0 + 1.0 / count), level.freedom
 
 
-def _chosen(kins: Sequence[Kin], by_kin: Mapping[Kin, _Part], otherwise: _Part) -> _Part:
+def _chosen(
+    kins: Sequence[Comparability], by_kin: Mapping[Comparability, _Part], otherwise: _Part
+) -> _Part:
     """For each benchmark the part that belongs to its kinship."""
     masks = [np.array([kin is wanted for kin in kins], dtype=bool) for wanted in by_kin]
     variance, freedom = (
