@@ -17,7 +17,7 @@ import pytest
 import fake_binary
 from bench_process import BenchProcess, uuid
 from clone import HOST_TIMES, TIMES
-from warpgauge.commands import every_gpu
+from warpgauge.commands import bench
 from warpgauge.execution import discovery
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -102,9 +102,9 @@ def test_the_exit_status_is_the_worst_and_a_regression_is_the_worst(machine: Ben
     assert f"{ONE} NVIDIA Fake: nothing regressed" in found.out
     assert f"{TWO} NVIDIA Fake: something regressed" in found.out
     everything = list(ExitStatus)
-    assert every_gpu.worst(everything) is ExitStatus.REGRESSION
-    assert every_gpu.worst([ExitStatus.OK, ExitStatus.NOT_MEASURED]) is ExitStatus.NOT_MEASURED
-    assert every_gpu.worst([]) is ExitStatus.NOT_MEASURED
+    assert bench.worst_of(everything) is ExitStatus.REGRESSION
+    assert bench.worst_of([ExitStatus.OK, ExitStatus.NOT_MEASURED]) is ExitStatus.NOT_MEASURED
+    assert bench.worst_of([]) is ExitStatus.NOT_MEASURED
 
 
 @pytest.mark.parametrize("how", ["", "--parallel"])
@@ -264,7 +264,7 @@ def test_a_gpu_that_no_program_survives_is_told_and_not_measured(
         return discovery.Probe({"gpu_uuid": uuid(index)}) if index != 1 else crashed
 
     monkeypatch.setattr(discovery, "probe", probe)
-    gpus, faults = every_gpu._named(discovery.gpus([], machine.root))
+    gpus, faults = bench._named(discovery.gpus([], machine.root))
     assert list(gpus) == [uuid(0), uuid(2)]
     assert faults == ["device 1 is not measured: bench_sync was killed by SIGSEGV"]
 

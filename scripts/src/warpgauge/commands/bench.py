@@ -1,18 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/bench: build, measure in fresh processes, write the run file, compare, exit truly."""
+"""warpgauge bench: on one GPU, or with --device all on each as by itself, with one exit status."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
-from warpgauge.commands import every_gpu, resume
+from warpgauge.commands import resume
 from warpgauge.commands.bench_options import parse
-from warpgauge.commands.one_gpu import Bench, waiting
+from warpgauge.commands.one_gpu import Bench, Share, waiting
+from warpgauge.commands.run_paths import RunPaths, named_after
+from warpgauge.execution.discovery import Probe
+from warpgauge.measurement import journal
+from warpgauge.measurement.journal import Journal
+from warpgauge.measurement.measuring import Measuring
 from warpgauge.reports.formats import TERMINAL
+from warpgauge.system import streams, worker_processes
+from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, of_system
+from warpgauge.system.interrupts import name_of
 from warpgauge.system.layout import Output
 from warpgauge.system.locks import alone
+from warpgauge.system.text import inert, plural
+from warpgauge.system.worker_processes import Ended, Work
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
@@ -30,6 +44,161 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
         if options.self_check_of:
             return one.judge_self_check(options.self_check_of)
         with alone(one.work, waiting(options, "of this tree", notes)):
-            return every_gpu.measured(one) if options.every_gpu else one.run()
+            return on_every_gpu(one) if options.every_gpu else one.run()
     except OSError as fault:
         raise of_system(fault) from fault
+
+
+# From the one that decides over all others on.
+_WORST_FIRST = (
+    ExitStatus.REGRESSION,
+    ExitStatus.BAD_USAGE,
+    ExitStatus.NOT_MEASURED,
+    ExitStatus.OK,
+)
+_MEANINGS = {
+    ExitStatus.REGRESSION: "something regressed",
+    ExitStatus.BAD_USAGE: "could not be done",
+    ExitStatus.NOT_MEASURED: "not everything was measured or is comparable",
+    ExitStatus.OK: "nothing regressed, everything was measured",
+}
+_SHORT = len("GPU-01234567")  # of a UUID, where it stands before every line
+
+
+def on_every_gpu(one: Bench) -> ExitStatus:
+    """What `one` asks for, of each GPU. Raises UserError for what no GPU could do."""
+    options = one.options
+    paths = RunPaths(options.out) if options.out else named_after(one.work / "runs", datetime.now())
+    one.inputs()
+    with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
+        measuring = Measuring(options, one.root, Path(scratch), one.notes, one.faults)
+        with CommandLog(paths.log, one.argv, goes_on=one.before is not None).used():
+            built = measuring.built()
+            if one.before is None:
+                facts = {**resume.called(one.argv, options.seed, paths.run)}
+                facts["gpus"], facts["faults"] = _named(measuring.gpus(built))
+                there = journal.begin(paths.journal, facts)
+            else:
+                there, facts = one.before.journal, {**one.before.began}
+    gpus: Mapping[str, str] = facts["gpus"]
+    at_once = len(gpus) if options.parallel else 1
+    works: dict[str, Work] = {}
+    for uuid in gpus:
+        own = there.of(uuid)
+        share = Share(built, at_once, there.folder, own)
+        to = paths.of(uuid).run
+        its = replace(options, device=uuid, out=to, formats=options.formats.of(uuid))
+        RunPaths(to).check(its, one.baselines)
+        before = resume.begun(own, its)
+        argv = [word for word in one.argv if word != "--parallel"]
+        lone = replace(
+            one, options=its, argv=[*argv, f"--device={uuid}"], before=before, share=share
+        )
+        works[uuid] = lone.run
+    return _All(one, paths, there, gpus).run(works, facts["faults"])
+
+
+def _named(probes: Sequence[Probe]) -> tuple[dict[str, str], list[str]]:
+    """The model of each GPU by its UUID, and why others have none."""
+    contexts = [one.context for one in probes]
+    gpus = {one["gpu_uuid"]: one.get("gpu_name", "") for one in contexts if one.get("gpu_uuid")}
+    faults = [
+        f"device {index} is not measured: {inert('; '.join(one.faults) or 'it tells no UUID')}"
+        for index, one in enumerate(probes)
+        if not one.context.get("gpu_uuid")
+    ]
+    return gpus, faults
+
+
+@dataclass(frozen=True)
+class _All:
+    """The runs of all GPUs, and what is kept of them."""
+
+    one: Bench
+    paths: RunPaths
+    journal: Journal
+    gpus: Mapping[str, str]
+
+    def run(self, works: Mapping[str, Work], faults: Sequence[str]) -> ExitStatus:
+        """Run what is still to be run, and tell what became of all."""
+        statuses = {uuid: status for uuid in works if (status := self._kept(uuid)) is not None}
+        left = {uuid: work for uuid, work in works.items() if uuid not in statuses}
+        try:
+            for ended in self._ended(left):
+                statuses[ended.name] = self._concluded(ended)
+        except BaseException:
+            self._tell_of_resuming()
+            raise
+        self._summarize(statuses, faults)
+        if not self._tell_of_resuming():
+            self.journal.remove()
+        return worst_of([*statuses.values(), *([ExitStatus.NOT_MEASURED] if faults else [])])
+
+    def _ended(self, works: Mapping[str, Work]) -> Iterator[Ended]:
+        count = plural(len(self.gpus), "GPU")
+        if self.one.options.parallel:
+            self._note(f"Measuring {count} at once; host times and copies are INVALID then")
+            for ended in worker_processes.at_once(
+                works, lambda who, line: self._warn(f"{who[:_SHORT]}  {line}")
+            ):
+                self._rule(ended.name)
+                streams.write(ended.shown)
+                yield ended
+            return
+        self._note(f"Measuring {count}, one after the other")
+        for number, (uuid, work) in enumerate(works.items(), 1):
+            self._rule(uuid)
+            self._note(f"GPU {number} of {len(works)}: {uuid}")
+            yield from worker_processes.in_turn({uuid: work})
+
+    def _concluded(self, ended: Ended) -> ExitStatus:
+        """Its status, which is kept unless that run can go on."""
+        try:
+            status = ExitStatus(ended.status)
+        except ValueError:
+            told = f"was ended by {name_of(-ended.status)}" if ended.status < 0 else "was ended"
+            self._warn(f"{ended.name}: its scripts/bench {told}")
+            status = ExitStatus.NOT_MEASURED
+        if not self.journal.of(ended.name).is_dir():
+            self.journal.keep(["gpu", ended.name], {"status": int(status)})
+        return status
+
+    def _kept(self, uuid: str) -> ExitStatus | None:
+        told = self.journal.find(["gpu", uuid])
+        return None if told is None else ExitStatus(told["status"])
+
+    def _summarize(self, statuses: Mapping[str, ExitStatus], faults: Sequence[str]) -> None:
+        self._rule("all GPUs")
+        for uuid, status in statuses.items():
+            run = self.paths.of(uuid).run
+            where = os.path.relpath(run) if run.exists() else "no run file"
+            self._show(f"{uuid} {inert(self.gpus[uuid])}: {_MEANINGS[status]}; {where}")
+        for fault in faults:
+            self._show(fault)
+
+    def _tell_of_resuming(self) -> bool:
+        """Whether something of the run is kept that can go on."""
+        unfinished = any(self.journal.of(uuid).is_dir() for uuid in self.gpus)
+        if unfinished or 0 < self.journal.size < len(self.gpus):
+            self._warn(f"`{resume.command(self.journal.folder)}` goes on with what is missing.")
+            return True
+        return False
+
+    def _rule(self, title: str) -> None:
+        model = self.gpus.get(title, "")
+        self.one.results.rule(inert(f"{title} {model}".strip()), characters="=")
+
+    def _note(self, line: str) -> None:
+        self.one.notes.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def _warn(self, line: str) -> None:
+        """Of what --quiet does not silence; of what a run of one GPU says, that is all it says."""
+        self.one.faults.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def _show(self, line: str) -> None:
+        self.one.results.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def worst_of(statuses: Sequence[ExitStatus]) -> ExitStatus:
+    """A regression on any GPU is one; nothing that was not measured is a pass."""
+    return min(statuses, key=_WORST_FIRST.index, default=ExitStatus.NOT_MEASURED)

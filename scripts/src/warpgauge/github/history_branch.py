@@ -11,7 +11,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from warpgauge.github import gpus, recorded_files, untrusted_run
+from warpgauge.github import gpus, recorded_files
 from warpgauge.github.branch import Repository
 from warpgauge.github.recorded_files import WorkflowRun
 from warpgauge.history import entry
@@ -54,7 +54,7 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
             path = Path(scratch, f"{name}.json")
             path.write_bytes(content)
             what = f"the artifact {name}"
-            record = untrusted_run.read(path, what, models[slug], run.commit, root)
+            record = recorded_files.checked_record(path, what, models[slug], run.commit, root)
             night = entry.line(entry.of(record, run.started, run.commit, run.id))
             texts[f"{slug}/{run.day}-{run.id}{SUFFIX}"] = night
     measured = ", ".join(models[name.removeprefix(_ARTIFACT)].name for name in files)

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from warpgauge.baselines import store
-from warpgauge.github import untrusted_run
+from warpgauge.github import recorded_files
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pr_comment import LENGTH_LIMIT
 from warpgauge.github.recorded_files import RUN_FILE, WorkflowRun
@@ -61,7 +61,7 @@ def made(
     for name, content in files.items():
         path = scratch / f"{name}.json"
         path.write_bytes(content)
-        run = untrusted_run.read(path, f"the artifact {name}", gpu, commit, root)
+        run = recorded_files.checked_record(path, f"the artifact {name}", gpu, commit, root)
         recorded = store.record(path, baselines, now)
         written |= {one.relative_to(scratch) for one in recorded.files}
         told = tuple(line for line in recorded.lines() if not line.startswith("recorded: "))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run files that a workflow run's GPU jobs left as artifacts, and what GitHub says of the run.
+"""The run files that a workflow run's GPU jobs left as artifacts, and what each must be.
 
-Nothing that a GPU runner wrote is believed here: commit, branch, event and who started it come from
-GitHub, and of each artifact one file is read, in memory.
+They are from machines that nobody need trust. That one is a run file at all, and of a kind that may
+be recorded, `load` and `recordable` tell.
 """
 
 from __future__ import annotations
@@ -10,13 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from warpgauge.files import zip_file
 from warpgauge.github.api import GitHub, Json
 from warpgauge.github.branch import Repository
 from warpgauge.github.fields import at, number, text
+from warpgauge.github.gpus import Gpu
+from warpgauge.records.load import load
+from warpgauge.records.model import Record, Source
+from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import UserError
-from warpgauge.system.text import quoted
+from warpgauge.system.git import short
+from warpgauge.system.text import inert, plural, quoted
 
 RUN_FILE = "run.json"
 
@@ -103,3 +109,47 @@ def _matching(pattern: re.Pattern[str], answer: Json, *keys: str) -> str:
     if not pattern.fullmatch(value):
         raise UserError(f"GitHub's answer has {quoted(value)} as {'.'.join(keys)}; run this again")
     return value
+
+
+# A baseline repeats its context in every file: our own take 2,000 characters.
+_CONTEXT_LIMIT = 32 * 1024
+# What a person may be expected to look through in a pull request; the full suite has 400.
+_MOST_ROWS = 10_000
+
+_SUFFIXES = (".cu", ".cpp")
+
+
+def checked_record(path: Path, what: str, gpu: Gpu, commit: str, root: Path) -> Record:
+    """The record in `path`, which people know as `what`. Raises UserError of one sentence.
+
+    It must be measured on the model `gpu`, at `commit`, and hold families of `root`/benchmarks
+    only.
+    """
+    record = load(path)
+    if record.source is not Source.RUN:
+        raise _refused(what, f"it is a {record.source.value}, and no run file")
+    session = only_session(record)
+    name = session.gpu_name or ""
+    if name != gpu.name:
+        raise _refused(what, f"it was measured on {quoted(name)}, and {gpu.name} was asked for")
+    told = session.context.get("commit", "")
+    if told != commit:
+        raise _refused(
+            what, f"it measured commit {quoted(short(told))}, and {short(commit)} was asked for"
+        )
+    size = sum(len(key) + len(value) for key, value in session.context.items())
+    if size > _CONTEXT_LIMIT:
+        raise _refused(what, f"its context is longer than {_CONTEXT_LIMIT} characters")
+    if not record.rows:
+        raise _refused(what, "it holds no benchmark")
+    if len(record.rows) > _MOST_ROWS:
+        raise _refused(what, f"it holds more than {plural(_MOST_ROWS, 'benchmark')}")
+    known = {entry.stem for entry in (root / "benchmarks").iterdir() if entry.suffix in _SUFFIXES}
+    for row in record.rows.values():
+        if row.family not in known:
+            raise _refused(what, f"benchmarks/ has no family of {quoted(row.name)}")
+    return record
+
+
+def _refused(what: str, why: str) -> UserError:
+    return UserError(inert(f"{what} is refused: {why}; nothing was written"))
