@@ -29,7 +29,7 @@ from warpgauge.verdict.judge import judge
 
 @dataclass(frozen=True)
 class Added:
-    """One session, what `baseline.record` said of it, and the verdict; None without a baseline."""
+    """One session, what `store.record` said of it, and the verdict; None without a baseline."""
 
     name: str
     session: Session

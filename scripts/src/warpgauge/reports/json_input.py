@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison read back from its JSON (`report`): all of it that another format shows.
+"""A comparison read back from its JSON (`json_output`): all of it that another format shows.
 
 Whoever wrote the file may be a stranger. What its schema allows is read, the rest is one sentence.
 What follows from the verdicts (counts, headline, exit status) is made again, and not believed.

@@ -16,7 +16,7 @@ class ComparisonSettings:
     """The terms that two sides are judged on.
 
     `filter` is a regular expression as `Request` reads it. `minimum_effect` (a fraction) goes
-    before that of the `policy` and before the table in `kinship`. `alpha` is the chance that
+    before that of the `policy` and before that of `comparability`. `alpha` is the chance that
     unchanged code shows any false alarm. With `fail_on_resources` a benchmark that takes more
     regresses whatever its time. `allow` names what is compared although it is forbidden. `today`
     decides which of the policy's entries have expired, and whether a baseline is old.

@@ -2,8 +2,9 @@
 """The rule that turns two records into a verdict a benchmark. Pure; scripts/README.md explains it.
 
 The unit is the median of one process, on a log scale. A benchmark has changed when chance does not
-explain the difference (`screening`, or `pairs` where both sides ran in alternation), when it is as
-large as the minimum effect (`kinship`), and larger than the benchmark's own noise floor.
+explain the difference (`screening`, or `paired_tests` where both sides ran in alternation), when it
+is as large as the minimum effect (`comparability`), and larger than the benchmark's own noise
+floor.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Times vary on three levels: from process to process, from session to session of 
 one GPU of a model to the next. What the candidate and its references share cancels out; the level
 that they do not share decides how far apart they may lie: the candidate is one more draw from that
 level, and lies within Student's prediction interval. The levels' variances come from the baseline
-itself (`levels`), steadied by similar benchmarks (`variance`), and from what was measured elsewhere
-where it cannot tell.
+itself (`variance_components`), steadied by similar benchmarks (`variance`), and from what was
+measured elsewhere where it cannot tell.
 """
 
 from __future__ import annotations
