@@ -26,7 +26,8 @@ class Check:
     `tool` is the program (a name or a path), or the Python module when it begins with "python:",
     it cannot do without; `after` the check whose failure makes this one pointless; `closing`
     picks from the output the lines to be shown when all is done, and `skipped` the few words of the
-    verdict on what the check left out.
+    verdict on what the check left out. One that finds nothing to check fails unless it
+    `may_be_empty`.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Check:
     closing: Callable[[str], str] = lambda output: ""
     skipped: Callable[[str], str] = lambda output: ""
     at_once: int = 1
+    may_be_empty: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def _result(check: Check, before: dict[str, Result], allow_missing_tools: bool) 
             done = list(pool.map(lambda command: _run(command, check.folder), commands))
     except (OSError, ValueError) as fault:
         done = [(False, f"{fault}\n")]
-    good = bool(done) and all(ok for ok, _ in done)
+    good = bool(done or check.may_be_empty) and all(ok for ok, _ in done)
     output = "".join(text for ok, text in done if good or not ok)
     state = "ok" if good else "FAILED"
     return Result(check, state, output or "nothing to check", time.monotonic() - began)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/test: everything that proves the project sound, in one command."""
+"""scripts/test and scripts/lint: what proves the project sound, in two commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from devtools import check_runner, skips, workflow_checks
+from devtools import changed_sources, check_runner, skips, workflow_checks
 from devtools.check_runner import Check, Command
 from devtools.tools import CLANG_FORMAT, CLANG_TIDY
 from warpgauge.execution import build
@@ -22,51 +22,57 @@ CPP_FOLDERS = ("kernels", "fixtures", "benchmarks")
 CPP_SUFFIXES = (".cpp", ".hpp", ".cu", ".cuh")
 # More at once would make tests of deadlines miss them.
 _MOST_PYTESTS = 8
-# So many runs of pytest for each that runs at once: files take from a second to a minute.
-_SHARES = 4
+# What ccache must overlook to keep what is compiled with a precompiled header.
+_CCACHE = {"CCACHE_SLOPPINESS": "pch_defines,time_macros"}
 
 
-def main(argv: Sequence[str], root: Path) -> int:
+def test(argv: Sequence[str], root: Path) -> int:
     """Exit status 0 when nothing failed, else 1."""
-    parser = argparse.ArgumentParser(
-        prog="test", description="Builds and runs every test and every static check.",
-        allow_abbrev=False,
-    )  # fmt: skip
-    parser.add_argument("--no-cuda", action="store_true", help="build as if there were no nvcc")
+    given = _parser("test", "Builds the project and runs every test.").parse_args(argv)
+    packages.provide(packages.TEST, _say)
+    for key, value in _CCACHE.items():
+        os.environ.setdefault(key, value)
+    return _run(tests_of(root, given.no_cuda), given.allow_missing_tools)
+
+
+def tests_of(root: Path, no_cuda: bool) -> list[Check]:
+    folder, jobs = _folder(root, no_cuda), str(build.jobs())
+    ctest = ["ctest", "--test-dir", str(folder), "--output-on-failure", "--no-tests=error"]
+    ctest += ["--label-exclude", "^bench$", "-j", jobs]
+    pytest = [sys.executable, "-m", "pytest"]
+    workers = ["-n", str(min(build.jobs(), _MOST_PYTESTS)), "--dist", "worksteal"]
+
+    def skipped(output: str) -> str:
+        return skips.of_ctest(output, last_log(folder))
+
+    return [
+        _configure(root, folder, no_cuda),
+        Check("build", _one(["cmake", "--build", str(folder), "-j", jobs]), root, "cmake",
+              after="configure"),
+        Check("ctest", _one(ctest), root, "ctest", after="build", closing=ctest_summary,
+              skipped=skipped),
+        Check("pytest", _one([*pytest, *workers, "-m", "not timed"]), root / "scripts",
+              "python:xdist", closing=pytest_summary, skipped=skips.of_pytest),
+        Check("pytest timed", _one([*pytest, "-m", "timed"]), root / "scripts", "python:pytest",
+              closing=pytest_summary),
+    ]  # fmt: skip
+
+
+def lint(argv: Sequence[str], root: Path) -> int:
+    """Exit status 0 when nothing was found, else 1."""
+    parser = _parser("lint", "Runs every formatter, linter and type check.")
     parser.add_argument(
-        "--allow-missing-tools",
-        action="store_true",
-        help="skip a check whose tool is not installed, as on a machine without a network",
-    )
+        "--all", action="store_true",
+        help="clang-tidy on every source, not only on what differs from the default branch, or "
+        "else from the commit before, and what includes it",
+    )  # fmt: skip
     given = parser.parse_args(argv)
     packages.provide(packages.TEST, _say)
-    checks = [
-        *_cpp(root, given.no_cuda),
-        *workflow_checks.checks(root),
-        *_python(root / "scripts"),
-    ]
-    good = check_runner.run(checks, given.allow_missing_tools, _say)
-    return 0 if good else 1
+    return _run(lints_of(root, given.no_cuda, given.all), given.allow_missing_tools)
 
 
-def _cpp(root: Path, no_cuda: bool) -> list[Check]:
-    folder = root / "build" / ("ci-no-cuda" if no_cuda else "ci")
-    configure = build.configure_command("ci")
-    if no_cuda:
-        configure = ["cmake", "--preset", "ci", "-DWARPGAUGE_CUDA=OFF"]
-    elif shutil.which("nvidia-smi") is None and "CUDAARCHS" not in os.environ:
-        # What cannot run here is compiled for one architecture: each takes minutes on two cores.
-        configure = [*configure, "-DCMAKE_CUDA_ARCHITECTURES=90"]
-    jobs = str(build.jobs())
-    ctest = [
-        "ctest",
-        "--test-dir",
-        str(folder),
-        "--output-on-failure",
-        "--no-tests=error",
-        "--label-exclude",
-        "^bench$",
-    ]
+def lints_of(root: Path, no_cuda: bool, of_all: bool) -> list[Check]:
+    folder, scripts = _folder(root, no_cuda), root / "scripts"
     sources = sorted(
         str(path.relative_to(root))
         for part in CPP_FOLDERS
@@ -74,62 +80,59 @@ def _cpp(root: Path, no_cuda: bool) -> list[Check]:
         if path.suffix in CPP_SUFFIXES
     )
 
-    def skipped(output: str) -> str:
-        return skips.of_ctest(output, last_log(folder))
-
     def tidy() -> Sequence[Command]:
-        return [
-            [CLANG_TIDY, "--quiet", "-p", str(folder), source]
-            for source in host_sources(root, folder)
-        ]
+        every = host_sources(root, folder)
+        wanted = every if of_all else changed_sources.affected(root, every)
+        return [[CLANG_TIDY, "--quiet", "-p", str(folder), source] for source in wanted]
 
-    return [
-        Check("configure", _one([*configure, "-B", str(folder)]), root, "cmake"),
-        Check("build", _one(["cmake", "--build", str(folder), "-j", jobs]), root, "cmake",
-              after="configure"),
-        Check("ctest", _one(ctest), root, "ctest", after="build", closing=ctest_summary,
-              skipped=skipped),
-        Check("clang-format", _one([CLANG_FORMAT, "--dry-run", "-Werror", *sources]), root,
-              CLANG_FORMAT),
-        Check("clang-tidy", tidy, root, CLANG_TIDY, after="configure", at_once=int(jobs)),
-    ]  # fmt: skip
-
-
-def _python(scripts: Path) -> list[Check]:
     def module(*arguments: str) -> Callable[[], Sequence[Command]]:
         return _one([sys.executable, "-m", *arguments])
 
-    at_once, pytest = min(build.jobs(), _MOST_PYTESTS), [sys.executable, "-m", "pytest"]
-
-    def shares() -> Sequence[Command]:
-        """Each with a share of the files: many tests wait for processes more than they compute."""
-        files = sorted(
-            str(path.relative_to(scripts)) for path in scripts.glob("tests/**/test_*.py")
-        )
-        parts = [files[share :: _SHARES * at_once] for share in range(_SHARES * at_once)]
-        return [[*pytest, "-m", "not timed", *part] for part in parts if part]
-
     return [
+        _configure(root, folder, no_cuda),
+        Check("clang-format", _one([CLANG_FORMAT, "--dry-run", "-Werror", *sources]), root,
+              CLANG_FORMAT),
+        Check("clang-tidy", tidy, root, CLANG_TIDY, after="configure", at_once=build.jobs(),
+              may_be_empty=not of_all),
+        *workflow_checks.checks(root),
         Check("ruff", module("ruff", "check", "."), scripts, "python:ruff"),
         Check("ruff format", module("ruff", "format", "--check", "."), scripts, "python:ruff"),
         Check("mypy", module("mypy"), scripts, "python:mypy"),
-        Check(
-            "pytest",
-            shares,
-            scripts,
-            "python:pytest",
-            closing=pytest_summary,
-            skipped=skips.of_pytest,
-            at_once=at_once,
-        ),
-        Check(
-            "pytest timed",
-            _one([*pytest, "-m", "timed"]),
-            scripts,
-            "python:pytest",
-            closing=pytest_summary,
-        ),
-    ]
+    ]  # fmt: skip
+
+
+def _parser(prog: str, description: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=prog, description=description, allow_abbrev=False)
+    parser.add_argument("--no-cuda", action="store_true", help="build as if there were no nvcc")
+    parser.add_argument(
+        "--allow-missing-tools",
+        action="store_true",
+        help="skip a check whose tool is not installed, as on a machine without a network",
+    )
+    return parser
+
+
+def _folder(root: Path, no_cuda: bool) -> Path:
+    return root / "build" / ("ci-no-cuda" if no_cuda else "ci")
+
+
+def _configure(root: Path, folder: Path, no_cuda: bool) -> Check:
+    command = build.configure_command("ci")
+    if no_cuda:
+        command = ["cmake", "--preset", "ci", "-DWARPGAUGE_CUDA=OFF"]
+    elif shutil.which("nvidia-smi") is None and "CUDAARCHS" not in os.environ:
+        # What cannot run here is compiled for one architecture: each takes minutes on two cores.
+        command = [*command, "-DCMAKE_CUDA_ARCHITECTURES=90"]
+    # Always named to CMake, which would otherwise remember a ccache that is gone.
+    launcher = shutil.which("ccache") or ""
+    for language in ("CXX", "CUDA"):
+        variable = f"CMAKE_{language}_COMPILER_LAUNCHER"
+        command.append(f"-D{variable}={os.environ.get(variable, launcher)}")
+    return Check("configure", _one([*command, "-B", str(folder)]), root, "cmake")
+
+
+def _run(checks: Sequence[Check], allow_missing_tools: bool) -> int:
+    return 0 if check_runner.run(checks, allow_missing_tools, _say) else 1
 
 
 def _one(command: Command) -> Callable[[], Sequence[Command]]:

@@ -6,6 +6,13 @@ from __future__ import annotations
 import sysconfig
 from pathlib import Path
 
+# What scripts/test and scripts/lint import and run.
+PACKAGES = [
+    *("numpy", "scipy", "rich", "pytest", "xdist", "hypothesis", "jsonschema", "ruff", "mypy"),
+    *("clang_format", "clang_tidy", "check_jsonschema", "ruamel.yaml"),
+    *("prometheus_client", "cmarkgfm"),
+]
+
 _FOLDER = Path(sysconfig.get_path("scripts"))
 
 CLANG_FORMAT, CLANG_TIDY, ZIZMOR, CHECK_JSONSCHEMA, SHELLCHECK = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts/test checks of the workflows and of the shell in the tree; nothing is looked up."""
+"""What scripts/lint checks of the workflows and of the shell in the tree; nothing is looked up."""
 
 from __future__ import annotations
 

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/test runs everything, hides no failure, and ends on one line that says it all."""
+"""scripts/test and scripts/lint hide no failure, and end on one line that says it all."""
 
 from __future__ import annotations
 
 import json
 import sysconfig
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from devtools import check_runner, checks, skips
+from devtools import check_runner, checks
 from devtools.check_runner import Check, Result
 
 CTEST = """\
@@ -80,7 +81,7 @@ def test_a_missing_tool_is_a_failure_unless_it_is_allowed(tmp_path: Path) -> Non
 
 
 def test_the_linters_are_those_of_the_environment(tmp_path: Path) -> None:
-    tools = {one.name: one.tool for one in checks._cpp(tmp_path, no_cuda=True)}
+    tools = {one.name: one.tool for one in checks.lints_of(tmp_path, True, False)}
     for name in ("clang-format", "clang-tidy"):
         assert tools[name] == str(Path(sysconfig.get_path("scripts"), name))
 
@@ -92,8 +93,9 @@ def test_a_tool_that_the_environment_lacks_is_told_by_its_name(tmp_path: Path) -
     assert said[0].startswith("lint           skipped: clang-tidy is not installed")
 
 
-def test_a_check_that_finds_nothing_to_check_fails(tmp_path: Path) -> None:
+def test_a_check_that_finds_nothing_to_check_fails_unless_it_may(tmp_path: Path) -> None:
     assert not check_runner.run([Check("tidy", list, tmp_path, "sh")], False, print)
+    assert check_runner.run([Check("tidy", list, tmp_path, "sh", may_be_empty=True)], False, print)
 
 
 def test_the_closing_lines_are_the_runners_own() -> None:
@@ -104,23 +106,6 @@ def test_the_closing_lines_are_the_runners_own() -> None:
     assert checks.pytest_summary(PYTEST).splitlines()[1].startswith("SKIPPED")
     assert checks.pytest_summary("...\n=== 3 passed ===\n") == "=== 3 passed ==="
     assert checks.pytest_summary("crashed") == ""
-
-
-def test_each_test_file_is_in_one_share(tmp_path: Path) -> None:
-    (tmp_path / "tests").mkdir()
-    names = [f"tests/test_{letter}.py" for letter in "abc"]
-    for name in names:
-        (tmp_path / name).touch()
-    (pytest_,) = (one for one in checks._python(tmp_path) if one.name == "pytest")
-    commands = pytest_.commands()
-    assert sorted(name for command in commands for name in command[5:]) == names
-    assert all(len(command) > 5 for command in commands)  # none with nothing, which means all
-
-
-def test_what_every_share_said_last_is_shown_and_its_skips_counted() -> None:
-    both = "".join(f"$ pytest\n...\n=== {n} passed, {n} skipped in 1.00s ===\n" for n in (3, 4))
-    assert checks.pytest_summary(both).count("passed") == 2
-    assert skips.of_pytest(both) == "7 Python tests skipped"
 
 
 def test_only_our_own_host_sources_are_linted(tmp_path: Path) -> None:
@@ -138,7 +123,8 @@ def test_only_our_own_host_sources_are_linted(tmp_path: Path) -> None:
     assert checks.host_sources(tmp_path, build) == [str(tmp_path / "fixtures" / "a.cpp")]
 
 
-def test_bad_usage_exits_with_2() -> None:
+@pytest.mark.parametrize("command", [checks.test, checks.lint])
+def test_bad_usage_exits_with_2(command: Callable[[Sequence[str], Path], int]) -> None:
     with pytest.raises(SystemExit) as caught:
-        checks.main(["--no-such-option"], Path())
+        command(["--no-such-option"], Path())
     assert caught.value.code == 2

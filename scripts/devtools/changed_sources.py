@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which C++ sources a change concerns: those that it touches, and those that include one."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
+# What concerns every source.
+_SETTINGS = (".clang-tidy", "CMakeLists.txt", "requirements.lock")
+
+
+def affected(root: Path, sources: Sequence[str]) -> list[str]:
+    """Those of `sources` that differ from the default branch, or include what does.
+
+    Where nothing does, from the commit before. All of them where git cannot tell, and
+    where the settings of the check differ.
+    """
+    changed = _changed(root)
+    if changed is None or any(Path(name).name in _SETTINGS for name in changed):
+        return list(sources)
+    files = {root / name for name in changed}
+    return [source for source in sources if not files.isdisjoint(_with_headers(root, source))]
+
+
+def _changed(root: Path) -> list[str] | None:
+    """Paths from the top, files that git does not know included; None without a base."""
+    bases = (_git(root, "merge-base", "HEAD", ref) for ref in ("origin/HEAD", "main"))
+    base = next(filter(None, bases), None)
+    if base is None:
+        return None
+    changed = _differing(root, base)
+    if not changed and base == _git(root, "rev-parse", "HEAD"):
+        return _differing(root, "HEAD~1")
+    return changed
+
+
+def _differing(root: Path, base: str) -> list[str] | None:
+    tracked = _git(root, "diff", "--name-only", base)
+    untracked = _git(root, "ls-files", "--others", "--exclude-standard")
+    if tracked is None or untracked is None:
+        return None
+    return [*tracked.splitlines(), *untracked.splitlines()]
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    done = subprocess.run(
+        ["git", *arguments], cwd=root, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _with_headers(root: Path, source: str) -> set[Path]:
+    """`source` and every header of the project that it leads to."""
+    found: set[Path] = set()
+    open_files = [Path(source)]
+    while open_files:
+        file = open_files.pop()
+        if file in found:
+            continue
+        found.add(file)
+        for name in _INCLUDE.findall(file.read_text(encoding="utf-8")):
+            own = root / "fixtures" / name.removeprefix("warpgauge/")
+            places = (own if name.startswith("warpgauge/") else root / name, file.parent / name)
+            open_files += [place for place in places if place.is_file()][:1]
+    return found
