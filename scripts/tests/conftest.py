@@ -15,7 +15,7 @@ from baselines import Baselines
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
 from left_behind import untracked
 from two_folders import TwoFolders
-from warpgauge.execution import build, machine_context
+from warpgauge.execution import build, gpu_watch
 from warpgauge.measurement import measuring
 from warpgauge.records.load import load
 from warpgauge.records.model import Record
@@ -113,7 +113,7 @@ def folders(
 ) -> TwoFolders:
     """Those of another project's programs, on a machine without a GPU; the terminal is wide."""
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.delenv(machine_context.VISIBLE_DEVICES, raising=False)
-    monkeypatch.setattr(machine_context, "_gpus_by_uuid", dict)
+    monkeypatch.delenv(gpu_watch.VARIABLE, raising=False)
+    monkeypatch.setattr(gpu_watch, "all_gpus", dict)
     monkeypatch.chdir(tmp_path)
     return TwoFolders(tmp_path, capsys)

@@ -78,13 +78,6 @@ def test_a_benchmark_that_only_an_older_run_has_joins_at_the_end(tmp_path: Path)
     assert [key[:10] for key in record.rows["memcpy/first"].process_medians] == ["2026-11-01"]
 
 
-def test_a_replaced_session_is_told(tmp_path: Path) -> None:
-    (key,) = [added(tmp_path, run(ROWS, **day(1))).session.key]
-    told = added(tmp_path, run(ROWS, **day(1, date="2026-11-03T00:00:00+00:00")))
-    assert f"replaced: session {key}, of the same boot and GPU" in told.lines()
-    assert [key[:10] for key in load(tmp_path / "baselines" / FOLDER).sessions] == ["2026-11-03"]
-
-
 def test_a_session_that_gives_way_is_told_and_gpus_stay_many(tmp_path: Path) -> None:
     for number, gpu in enumerate("ABBCDEFG", start=1):
         added(tmp_path, run(ROWS, **day(number, gpu_uuid=gpu)))

@@ -70,14 +70,6 @@ def test_a_date_to_come_is_told_of_any_session(baselines: Baselines) -> None:
     warned(baselines, "newest session, 2026-11-26-", "session '2026-11-25-")
 
 
-def test_without_a_build_it_says_what_was_not_checked(baselines: Baselines) -> None:
-    baselines.session(19)
-    assert baselines.command("check") is ExitStatus.OK
-    shown = baselines.flat()
-    assert "nothing is built in build/release: whether each" in shown
-    assert shown.endswith(" no warnings, 1 remark (no fault, but worth knowing)")
-
-
 def test_a_benchmark_that_is_gone_or_new_is_warned_of(baselines: Baselines) -> None:
     baselines.session(19)
     built(baselines, *NAMES[1:], "gemm/new")
@@ -223,14 +215,6 @@ def test_a_scatter_that_hides_what_counts_is_told_and_no_fault(baselines: Baseli
     ) in baselines.flat()
 
 
-def test_the_hosts_controls_may_scatter(baselines: Baselines) -> None:
-    wide = noisy(1, 0.5)
-    told = told_by_a_run()
-    baselines.written("host", [row("host/a", process_medians={"s": wide}, host_clock=1.0)],
-                      {"s": told})  # fmt: skip
-    warned(baselines)
-
-
 def test_what_cannot_be_read_is_an_error_and_the_others_are_checked(baselines: Baselines) -> None:
     baselines.session(19)
     write(baselines.root / "baselines" / "broken" / "sync.json", {})
@@ -239,3 +223,11 @@ def test_what_cannot_be_read_is_an_error_and_the_others_are_checked(baselines: B
         baselines.command("check")
     assert caught.value.status is ExitStatus.BAD_USAGE
     assert "nvidia-test: NVIDIA Test" in baselines.flat()
+
+
+def test_the_hosts_controls_may_scatter(baselines: Baselines) -> None:
+    wide = noisy(1, 0.5)
+    told = told_by_a_run()
+    baselines.written("host", [row("host/a", process_medians={"s": wide}, host_clock=1.0)],
+                      {"s": told})  # fmt: skip
+    warned(baselines)

@@ -69,27 +69,6 @@ def test_a_baseline_file_of_another_name_is_reported(tmp_path: Path) -> None:
         recorded(tmp_path, run(ROWS, **day(2)))
 
 
-@pytest.mark.parametrize("fails", ["write", "rename"])
-def test_a_failure_while_writing_leaves_the_old_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
-) -> None:
-    recorded(tmp_path, run(ROWS, **day(1)))
-    before = contents(tmp_path)
-    calls = iter(range(10))
-
-    def full(*_: object) -> None:
-        if fails == "rename" or next(calls) == 1:
-            raise OSError(28, "No space left on device")
-
-    if fails == "write":
-        monkeypatch.setattr("os.fsync", full)
-    else:
-        monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(UserError, match="cannot be written"):
-        recorded(tmp_path, run(ROWS, **day(2)))
-    assert contents(tmp_path) == before
-
-
 def test_a_folder_that_cannot_be_made_gives_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "baselines").write_text("a file in the way")
     with pytest.raises(UserError, match="cannot be written"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from baselines import NAMES, NOW, Baselines
+from baselines import NOW, Baselines
 from builders import Json, failed, scaled, write
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -33,42 +33,10 @@ def test_each_session_is_a_line_with_age_and_origin(baselines: Baselines) -> Non
     assert len(lines) == 5
 
 
-def test_a_narrow_terminal_loses_nothing(
-    baselines: Baselines, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sessions(baselines)
-    monkeypatch.setenv("COLUMNS", "60")
-    baselines.command("show")
-    shown = baselines.output()
-    assert max(map(len, shown.splitlines())) <= 60
-    assert "commit 0123456789, GPU aaaaaaaa, boot boot-17" in " ".join(shown.split())
-
-
-def test_where_rows_find_no_room_older_sessions_go_and_that_is_said(
-    baselines: Baselines, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sessions(baselines)
-    monkeypatch.setenv("COLUMNS", "36")
-    baselines.command("show", "--rows")
-    shown = baselines.output()
-    rows = [line for line in shown.splitlines() if " µs" in line]
-    assert len(rows) == len(NAMES)
-    assert all("1.100 µs" in line and line.endswith(" %") for line in rows)
-    assert "no room here for 1 older session" in " ".join(shown.split())
-
-
 def test_an_old_baseline_is_warned_of(baselines: Baselines) -> None:
     baselines.session(1, date="2026-07-01T00:00:00+00:00")
     baselines.command("show")
     assert "warning: The baseline's newest session is 142 days old" in baselines.flat()
-
-
-def test_a_session_without_facts_shows_that_they_are_unknown(baselines: Baselines) -> None:
-    baselines.written("sync", [baselines.row("sync/a", s=[1.0] * 3)], {"s": {}})
-    baselines.command("show")
-    assert baselines.output().splitlines()[2].split() == (
-        "s undated unknown unknown unknown unknown 3 1".split()
-    )
 
 
 def test_rows_shows_every_time_and_both_spreads(baselines: Baselines) -> None:
@@ -90,18 +58,6 @@ def test_rows_that_a_session_lacks_or_that_failed_are_marked(baselines: Baseline
     assert "b – – ERROR" in lines
 
 
-def test_several_baselines_follow_each_other_and_one_can_be_named(baselines: Baselines) -> None:
-    sessions(baselines)
-    baselines.session(18, gpu_name="NVIDIA Other")
-    baselines.command("show")
-    assert baselines.output().count("rows by family") == 2
-    for name in ("NVIDIA Other", "nvidia-other", str(baselines.folder.parent / "nvidia-other")):
-        baselines.command("show", name)
-        shown = baselines.output()
-        assert shown.startswith("NVIDIA Other")
-        assert shown.count("rows by family") == 1
-
-
 def test_one_file_is_shown_alone(baselines: Baselines) -> None:
     sessions(baselines)
     baselines.command("show", str(baselines.folder / "sync.json"))
@@ -114,18 +70,6 @@ def test_foreign_text_comes_out_inert(baselines: Baselines) -> None:
     baselines.written("sync", [baselines.row("sync/\x1b[1m", **{key: scaled(1.0)})], {key: context})
     baselines.command("show", "--rows")
     assert "\x1b" not in baselines.output()
-
-
-def test_a_failed_row_is_counted_but_not_as_a_sessions(baselines: Baselines) -> None:
-    baselines.written("sync", [baselines.row("sync/a", s=[1.0]), failed("sync/b")], {"s": {}})
-    baselines.command("show")
-    assert "2 benchmarks" in baselines.output()
-
-
-def test_row_names_with_no_family_are_shown(baselines: Baselines) -> None:
-    baselines.written("alone", [baselines.row("alone", s=[1.0, 1.1])], {"s": {}})
-    assert baselines.command("show", "--rows") is ExitStatus.OK
-    assert "  alone  " in baselines.output()
 
 
 def test_a_broken_baseline_hides_no_other_one(baselines: Baselines) -> None:

@@ -12,9 +12,9 @@ from test_streams import ended, interrupted
 
 from two_folders import TIMES, TwoFolders
 from warpgauge.commands import ab, compare
-from warpgauge.execution import machine_context
+from warpgauge.execution import gpu_watch
 from warpgauge.measurement import run_file
-from warpgauge.system import environment, locks
+from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 
 SLOW = {**TIMES, "BM_copy/64": 6000.0}
@@ -87,9 +87,7 @@ def test_an_interrupt_leaves_no_run_file(
 def test_a_gpu_that_was_asked_for_is_all_that_the_programs_see(
     folders: TwoFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        machine_context, "_gpus_by_uuid", lambda: {"GPU-1": "H200", "GPU-2": "H200"}
-    )
+    monkeypatch.setattr(gpu_watch, "all_gpus", lambda: {"GPU-1": "H200", "GPU-2": "H200"})
     folders.both("a")
     assert folders.beside("--device=1", "--out=there.json") is ExitStatus.OK
     assert "on one GPU" not in folders.output()[0]  # nothing changed
@@ -97,28 +95,6 @@ def test_a_gpu_that_was_asked_for_is_all_that_the_programs_see(
     assert (context["gpu_uuid"], context["gpu_name"]) == ("GPU-2", "H200")
     *_, last = Path("there.log").read_text().splitlines()
     assert last.startswith("env CUDA_VISIBLE_DEVICES=GPU-2 ")
-
-
-def test_whoever_will_not_wait_is_told_who_measures(folders: TwoFolders) -> None:
-    folders.both("a")
-    with locks.alone(folders.root / "build"), pytest.raises(UserError) as fault:
-        folders.beside("--no-wait")
-    assert "another command that measures in this tree" in str(fault.value)
-    assert fault.value.status is ExitStatus.NOT_MEASURED
-
-
-def test_a_format_on_standard_output_stands_there_alone(folders: TwoFolders) -> None:
-    folders.both("a")
-    assert folders.beside("--format=json") is ExitStatus.OK
-    out, _ = folders.capsys.readouterr()
-    assert json.loads(out)["exit_status"] == 0
-
-
-def test_help_says_what_the_exit_status_means(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert ended("warpgauge", monkeypatch, "ab", "--help") == 0
-    assert "3  nothing regressed, but something was not measured" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -144,16 +120,3 @@ def test_a_folder_that_a_shell_may_misread_is_not_pasted_into_a_command(
     folders.make("candidate", "a", SLOW)
     assert ab.main(["ba$(se", "candidate", "--processes=3"], folders.root) == 1
     assert "scripts/warpgauge ab BASE_FOLDER candidate --filter" in folders.output()[0]
-
-
-def test_a_folder_is_told_as_it_is_called_from_here(folders: TwoFolders) -> None:
-    folders.make("base", "a")
-    folders.make("candidate", "a", SLOW)
-    full = [str(folders.root / side) for side in ("base", "candidate")]
-    assert ab.main([*full, "--processes=3"], folders.root) is ExitStatus.REGRESSION
-    assert "See it again with scripts/warpgauge ab base candidate --filter" in folders.output()[0]
-    elsewhere = folders.root / "base"
-    with pytest.MonkeyPatch.context() as patched:
-        patched.chdir(elsewhere)
-        assert ab.main([*full, "--processes=3"], folders.root) is ExitStatus.REGRESSION
-    assert f"scripts/warpgauge ab . {full[1]} --filter" in folders.output()[0]

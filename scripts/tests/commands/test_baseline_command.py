@@ -11,14 +11,11 @@ from pathlib import Path
 import pytest
 
 from baselines import NOW, Baselines
-from builders import google, google_row, write
 from clone import Repository
 from warpgauge.commands import baseline
-from warpgauge.records.load import load
 from warpgauge.system.errors import ExitStatus, UserError
 
 SCRIPTS = Path(__file__).parents[2]
-COMMANDS = ("record", "add-session", "show", "prune", "check")
 
 
 @pytest.fixture
@@ -35,15 +32,6 @@ def refused(there: Baselines, said: str, *argv: str) -> None:
     assert caught.value.status is ExitStatus.BAD_USAGE
     assert str(caught.value).isprintable()
     assert there.contents() == before
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_explains_itself(
-    name: str, baselines: Baselines, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit, match="0"):
-        baselines.command(name, "--help")
-    assert f"usage: warpgauge baseline {name}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -68,23 +56,6 @@ CHOOSING = (["show"], ["check"], ["prune", "--keep=1"])
 
 
 @pytest.mark.parametrize("argv", CHOOSING)
-def test_an_unknown_gpu_names_what_is_there(there: Baselines, argv: list[str]) -> None:
-    refused(there, "'NVIDIA H100' is neither a path nor a GPU", *argv, "NVIDIA H100")
-    refused(there, "there is nvidia-test", *argv, "NVIDIA H100")
-    for odd in ("", "///x///", "\x1b[31m", "n" * 5000, "\0"):
-        refused(there, "is neither a path nor a GPU", *argv, odd)
-
-
-@pytest.mark.parametrize("argv", CHOOSING)
-def test_without_any_baseline_it_says_how_to_make_one(
-    baselines: Baselines, argv: list[str]
-) -> None:
-    refused(
-        baselines, "holds no baseline; measure one with scripts/warpgauge baseline record", *argv
-    )
-
-
-@pytest.mark.parametrize("argv", CHOOSING)
 def test_a_run_file_is_no_baseline(there: Baselines, argv: list[str]) -> None:
     there.run_file(20).rename(there.folder / "run.json")
     refused(
@@ -92,24 +63,6 @@ def test_a_run_file_is_no_baseline(there: Baselines, argv: list[str]) -> None:
         "run.json is no baseline but a run file; scripts/warpgauge baseline add-session",
         *argv,
     )
-
-
-@pytest.mark.parametrize("argv", CHOOSING)
-def test_a_plain_file_is_no_baseline(there: Baselines, argv: list[str]) -> None:
-    write(there.folder / "plain.json", google([google_row("a", 1.0)]))
-    refused(there, "plain.json is no baseline but a Google Benchmark JSON", *argv)
-
-
-@pytest.mark.parametrize("argv", CHOOSING)
-def test_a_broken_file_is_told(there: Baselines, argv: list[str]) -> None:
-    (there.folder / "sync.json").write_text('{"context": ')
-    refused(there, "sync.json: breaks off in the middle", *argv)
-
-
-@pytest.mark.parametrize("argv", CHOOSING)
-def test_a_folder_without_a_file_is_told(there: Baselines, argv: list[str]) -> None:
-    (there.root / "empty").mkdir()
-    refused(there, "the folder holds no *.json file", *argv, str(there.root / "empty"))
 
 
 def test_a_folder_of_baselines_may_be_named(there: Baselines) -> None:
@@ -127,14 +80,6 @@ def test_a_run_of_a_day_to_come_is_not_added(there: Baselines) -> None:
     assert there.contents() == before
     # Less than a day ahead: a date without a zone may be.
     assert there.command("add-session", str(there.run_file(21))) is ExitStatus.OK
-
-
-def test_add_session_says_what_was_written(there: Baselines) -> None:
-    assert there.command("add-session", str(there.run_file(17))) is ExitStatus.OK
-    shown = there.output()
-    assert "recorded: baselines/nvidia-test/sync.json" in shown
-    assert "counters and labels stay those of session 2026-11-19-" in shown
-    assert there.days("sync") == ["17", "18", "19"]
 
 
 @pytest.mark.parametrize(
@@ -213,16 +158,6 @@ def test_a_fault_is_one_line_of_the_command_and_no_traceback() -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("baseline: 'no\\x1b[1m' is neither a path nor a GPU in ")
     assert done.stderr.count("\n") == 1
-
-
-def test_a_self_check_beside_the_baselines_is_none_of_them(there: Baselines) -> None:
-    write(there.root / "baselines" / "self-check-nvidia-test.json", {"context": {}})
-    (there.root / "baselines" / "policy.toml").write_text("")
-    for asked in ("baselines", "baselines/nvidia-test", "nvidia-test", "NVIDIA Test"):
-        assert there.command("show", asked) is ExitStatus.OK
-        assert "NVIDIA Test · baselines/nvidia-test · 2 sessions" in there.flat()
-    with pytest.raises(UserError, match=r"did you mean baselines/nvidia-test\?"):
-        load(Path("baselines"))
 
 
 def test_a_baseline_behind_a_link_stays_behind_it(there: Baselines) -> None:

@@ -39,7 +39,6 @@ def test_a_slower_candidate_is_a_regression(clone: GitRepository) -> None:
     again = f"scripts/bench --against {base[:10]} --filter '^sync/busy$'."
     assert out.endswith(f"See it again with {again}")  # and no word of a baseline
     assert "round 2 of 5, base and candidate: " in err
-    assert err.count("preview: 1 looks changed") == 2
     one, other = documents(clone)
     assert (one["context"]["commit"], one["context"]["dirty"]) == (base, "false")
     assert (other["context"]["commit"], other["context"]["dirty"]) == (head, "false")
@@ -65,35 +64,11 @@ def test_a_clean_tree_against_itself_needs_no_second_build(clone: GitRepository)
     assert "is this tree: both sides run the same programs" in clone.output()[1]
 
 
-def test_extra_work_is_the_candidates_alone(clone: GitRepository) -> None:
-    clone.bench("--against", "HEAD", "--quick", "--inject", "sync=1.05")
-    one, other = documents(clone)
-    assert "inject" not in one["context"]
-    assert other["context"]["inject"] == "sync=1.05"
-
-
 def test_what_one_side_lacks_is_missing_or_new(clone: GitRepository) -> None:
     clone.commit({"host": HOST_TIMES, "gemm": {"gemm/a": 1.0}})
     assert clone.bench("--against", "HEAD~1", "--quick") is ExitStatus.NOT_MEASURED
     out = clone.output()[0]
     assert "1 of 3 unchanged, 2 missing, 1 new" in out
-
-
-def test_a_filter_holds_for_both_sides(clone: GitRepository) -> None:
-    clone.commit({"host": HOST_TIMES, "sync": TIMES})
-    clone.write({"host": HOST_TIMES, "sync": SLOW})
-    status = clone.bench("--against", "HEAD", "--filter", "sync/idle|host", "--quick")
-    assert status is ExitStatus.OK
-    for document in documents(clone):
-        assert [row["name"] for row in document["benchmarks"]] == ["host/copy", "sync/idle"]
-        assert document["context"]["filter"] == "sync/idle|host"
-
-
-def test_a_filter_for_what_the_base_lacks_has_nothing_to_compare_with(clone: GitRepository) -> None:
-    clone.commit({"host": HOST_TIMES, "gemm": {"gemm/a": 1.0}})
-    with pytest.raises(UserError, match="has none of these benchmarks") as caught:
-        clone.bench("--against", "HEAD~1", "--filter", "gemm")
-    assert caught.value.status is ExitStatus.NOT_MEASURED
 
 
 def test_the_files_go_where_the_user_wants_them(clone: GitRepository) -> None:
@@ -133,13 +108,6 @@ def test_a_base_without_programs_is_one_sentence(clone: GitRepository) -> None:
     assert caught.value.status is ExitStatus.NOT_MEASURED
 
 
-def test_an_unknown_commit_is_told_before_anything_is_built(clone: GitRepository) -> None:
-    with pytest.raises(UserError, match="'gone' is no commit of this clone") as caught:
-        clone.bench("--against", "gone")
-    assert caught.value.status is ExitStatus.BAD_USAGE
-    assert not clone.built.exists()
-
-
 def test_without_building_the_base_must_have_been_built(clone: GitRepository) -> None:
     clone.commit({"host": HOST_TIMES, "sync": SLOW})
     clone.build(clone.root, "release", lambda line: None)
@@ -149,14 +117,6 @@ def test_without_building_the_base_must_have_been_built(clone: GitRepository) ->
     assert clone.bench("--against", "HEAD~1", "--processes=5", "--no-build") is (
         ExitStatus.REGRESSION
     )
-
-
-def test_without_a_gpu_the_host_alone_is_compared(clone: GitRepository) -> None:
-    clone.no_gpu = "the driver is too old"
-    clone.write({"host": HOST_TIMES, "sync": SLOW})
-    assert clone.bench("--against", "HEAD", "--quick") is ExitStatus.NOT_MEASURED
-    for document in documents(clone):
-        assert [row["name"] for row in document["benchmarks"]] == ["host/copy"]
 
 
 def test_an_interrupt_leaves_the_worktree_usable(
@@ -244,3 +204,10 @@ def test_what_the_candidate_has_in_no_suite_is_missing_beside_the_base(
     base, _ = documents(clone)
     assert "sync/c" in [one["name"] for one in base["benchmarks"]]
     assert "MISSING" in clone.output()[0]
+
+
+def test_an_unknown_commit_is_told_before_anything_is_built(clone: GitRepository) -> None:
+    with pytest.raises(UserError, match="'gone' is no commit of this clone") as caught:
+        clone.bench("--against", "gone")
+    assert caught.value.status is ExitStatus.BAD_USAGE
+    assert not clone.built.exists()

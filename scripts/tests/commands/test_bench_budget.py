@@ -16,7 +16,7 @@ from clone import HOST_TIMES, TIMES, GitRepository, Repository
 from warpgauge.commands import one_gpu
 from warpgauge.commands.bench_options import parse
 from warpgauge.commands.run_paths import RunPaths
-from warpgauge.measurement.time_budget import Budget
+from warpgauge.measurement.adaptive_rounds import Budget
 from warpgauge.system.errors import ExitStatus, UserError
 
 # A process takes a nanosecond more than the one before, which is much of this one: where both sides

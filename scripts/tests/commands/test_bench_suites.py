@@ -134,31 +134,3 @@ def test_what_is_gone_of_the_full_suite_is_not_to_be_measured_with_it(
     repository.binary("sync", {**TIMES, "sync/other": 1.0}, full_suite=["sync/other"])
     with pytest.raises(UserError, match=f"it lacks '{BIG}' of .*; measure all, or remove"):
         repository.bench("--record", "--suite=full")
-
-
-def test_a_family_of_the_full_suite_alone_is_no_fault_of_a_default_run(
-    repository: Repository,
-) -> None:
-    repository.binary("big", {"big/one": 1.0}, full_suite=["big/one"])
-    assert repository.bench("--record") is ExitStatus.OK
-    repository.binary("big", {"big/one": 1.0}, full_suite=["big/one"])
-    repository.rewind()
-    assert repository.bench("--no-confirm") is ExitStatus.OK
-    assert "cannot list" not in "".join(repository.output())
-
-
-def test_a_filter_for_benchmarks_of_the_full_suite_says_how_to_ask_for_them(
-    repository: Repository,
-) -> None:
-    _binaries(repository)
-    repository.binary("big", {"big/one": 1.0}, full_suite=["big/one"])
-    for regex in (BIG, "big/"):
-        with pytest.raises(
-            UserError, match=f"only benchmarks of the full suite match .*{regex}.*--suite full"
-        ):
-            repository.bench("--filter", regex)
-        out = repository.root / "full.json"
-        repository.bench("--quick", "--filter", regex, "--suite=full", "--out", str(out))
-        assert all(name.startswith(regex) for name in _rows(out))
-    with pytest.raises(UserError, match="did you mean 'sync'"):
-        repository.bench("--filter", "synk")

@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 
-import fake_binary
 from clone import TIMES, Repository
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -43,13 +41,6 @@ def add_second_session(path: Path) -> None:
     path.write_text(json.dumps(baseline))
 
 
-def test_without_nvcc_it_says_so(repository: Repository) -> None:
-    listed = [fake_binary.program("bench_host", device=False)]
-    fake_binary.write_manifest(repository.built, listed)
-    assert repository.bench("--quick") is ExitStatus.NOT_MEASURED
-    assert "not built, for want of nvcc" in repository.output()[1]
-
-
 def test_a_filter_that_leaves_only_gpu_benchmarks_needs_a_gpu(repository: Repository) -> None:
     repository.binary("sync", TIMES, no_gpu="the driver is too old")
     with pytest.raises(UserError, match="the driver is too old") as caught:
@@ -62,24 +53,6 @@ def test_nothing_is_recorded_without_a_gpu(repository: Repository) -> None:
     with pytest.raises(UserError, match="nothing to record: the driver is too old"):
         repository.bench("--record")
     assert not (repository.root / "baselines").exists()
-
-
-def test_a_baseline_of_one_session_is_shown_as_values(repository: Repository) -> None:
-    repository.record()
-    repository.output()
-    repository.binary("sync", TIMES, no_gpu="the driver is too old")
-    out = repository.root / "host.json"
-    assert repository.bench("--quick", "--out", str(out)) is ExitStatus.NOT_MEASURED
-    shown = repository.output()[0]
-    recorded = shown[shown.index("RECORDED on NVIDIA Fake, not measured here: the one recorded") :]
-    assert re.search(r"busy 5\.00\d µs", recorded)
-    assert "unchanged" not in recorded
-
-
-def test_a_folder_without_a_baseline_is_passed_over(repository: Repository) -> None:
-    (repository.root / "baselines" / "nvidia-empty").mkdir(parents=True)
-    repository.binary("sync", TIMES, no_gpu="the driver is too old")
-    assert repository.bench("--quick") is ExitStatus.NOT_MEASURED
 
 
 def test_extra_work_needs_a_benchmark_that_runs_here(repository: Repository) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import Json, failed, google, google_row, row, run, scaled, write
+from builders import Json, failed, row, run, scaled, write
 from warpgauge.commands.compare import starter as main
 
 SCRIPT = Path(__file__).parents[2] / "compare.py"
@@ -67,13 +67,6 @@ def test_the_exit_status_says_what_the_first_line_says(
     assert words in capsys.readouterr().out
 
 
-def test_three_times_slower_fails_as_a_command(tmp_path: Path) -> None:
-    sides = [write(tmp_path / f"{t}.json", google([google_row("f", t)])) for t in (1.0, 3.0)]
-    done = command(*sides)
-    assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout.startswith("1 regression, 0 improvements; 0 of 1 unchanged. Worst: f")
-
-
 def test_a_bad_file_is_one_sentence_and_status_2(base: Path, tmp_path: Path) -> None:
     path = candidate(tmp_path, run([row("a/b", real_time=float("nan"))]))
     done = command(base, path)
@@ -100,15 +93,13 @@ def test_a_bad_filter_is_status_2(base: Path, capsys: pytest.CaptureFixture[str]
     assert "is no regular expression" in capsys.readouterr().err
 
 
-def test_a_filter_that_matches_nothing_is_status_2_and_told_what_there_is(
+def test_a_filter_that_matches_nothing_is_status_2(
     base: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(base), str(base), "--filter=nosuch"]) == 2
     output = capsys.readouterr()
     assert output.out == ""
-    assert output.err == (
-        "compare.py: no benchmark of either side matches --filter 'nosuch': the only family is a\n"
-    )
+    assert output.err == ("compare.py: no benchmark of either side matches --filter 'nosuch'\n")
 
 
 def test_options_reach_the_rule(base: Path, tmp_path: Path) -> None:
@@ -118,21 +109,10 @@ def test_options_reach_the_rule(base: Path, tmp_path: Path) -> None:
     assert main([str(base), slower, "--alpha=1e-300"]) == 3  # nothing is ever that certain
 
 
-def test_help_explains_the_exit_status() -> None:
-    done = command("--help")
-    assert done.returncode == 0
-    assert "at least one benchmark regressed" in done.stdout
-
-
 def test_colour_is_given_and_withheld_as_asked(base: Path) -> None:
     assert "\x1b[" in command(base, base, "--color=always").stdout
     assert "\x1b[" not in command(base, base, "--color=auto").stdout
     assert "\x1b[" not in command(base, base, "--color=never", FORCE_COLOR="1").stdout
-
-
-def test_a_terminal_that_knows_ascii_only_still_gets_its_verdict(base: Path) -> None:
-    done = command(base, base, "--all", PYTHONIOENCODING="ascii")
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_reader_that_leaves_early_changes_nothing(base: Path, tmp_path: Path) -> None:

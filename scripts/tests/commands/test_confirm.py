@@ -9,7 +9,7 @@ import pytest
 from conftest import Loader
 
 import builders
-from clone import HOST_TIMES, SLOW, TIMES, GitRepository, Repository, recorded
+from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded
 from warpgauge.commands.run_paths import RunPaths
 from warpgauge.measurement import confirm
 from warpgauge.system.errors import ExitStatus, UserError
@@ -104,15 +104,6 @@ def test_a_base_without_the_benchmark_leaves_the_verdict_and_a_note(clone: GitRe
         ExitStatus.REGRESSION
     )
     assert f"commit {other[:10]} has none of these benchmarks" in clone.output()[0]
-
-
-def test_a_tree_without_git_says_why_nothing_was_confirmed(repository: Repository) -> None:
-    repository.record()
-    repository.binary("host", HOST_TIMES)
-    repository.binary("sync", SLOW)
-    out = repository.root / "slow.json"
-    assert repository.bench("--out", str(out)) is ExitStatus.REGRESSION
-    assert "is no git clone that another commit can be taken from" in repository.output()[0]
 
 
 def test_recording_confirms_nothing(clone: GitRepository) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded
 from warpgauge.commands.bench_options import parse
-from warpgauge.commands.run_paths import RunPaths
 from warpgauge.measurement import confirm
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.comparison import Comparison
@@ -58,17 +57,6 @@ def test_a_change_that_the_base_made_already_is_not_the_candidates(clone: GitRep
     assert f"and not from commit {base[:10]} as it runs here now" in out
 
 
-def test_only_what_was_flagged_is_measured_again(clone: GitRepository) -> None:
-    recorded(clone)
-    clone.write({"host": HOST_TIMES, "sync": SLOW})
-    beside(clone, "HEAD")
-    (run,) = [path for path in clone.runs() if "confirm" not in path.name]
-    for path in RunPaths(run).confirming:
-        rows = json.loads(path.read_text())["benchmarks"]
-        assert [row["name"] for row in rows] == ["sync/busy"]
-    assert len(clone.runs()) == 3
-
-
 def test_what_the_baseline_does_not_know_is_judged_beside_that_commit(clone: GitRepository) -> None:
     recorded(clone)
     clone.commit({"host": HOST_TIMES, "sync": {**TIMES, "sync/new": 1000.0}})
@@ -89,16 +77,6 @@ def test_what_is_new_to_that_commit_too_is_new_and_measured_once(clone: GitRepos
     assert "1 new" in out
     assert "flagged" not in out
     assert len(clone.runs()) == 1
-
-
-def test_what_is_new_to_both_does_not_stand_in_the_way_of_what_is_not(clone: GitRepository) -> None:
-    recorded(clone)
-    clone.write({"host": HOST_TIMES, "sync": {**SLOW, "sync/new": 1000.0}})
-    assert beside(clone, "HEAD") is ExitStatus.REGRESSION
-    out = clone.output()[0]
-    assert "1 of 3 benchmarks was flagged. Measured" in out
-    assert "1 slower." in out
-    assert "1 new" in out
 
 
 def test_an_expected_regression_is_accepted_once_and_not_of_each_change(
@@ -150,41 +128,10 @@ def test_without_a_baseline_everything_is_measured_in_turns(clone: GitRepository
     assert names[0].endswith("-base.json")
 
 
-def test_without_a_baseline_the_full_suite_is_not_asked_of_the_base(clone: GitRepository) -> None:
-    more = {**TIMES, "sync/big": 7000.0}
-    clone.commit({"host": HOST_TIMES, "sync": more})
-    (clone.root / "full_suite.json").write_text('["sync/big"]')
-    clone.commit({"host": HOST_TIMES, "sync": more})
-    assert beside(clone, "HEAD~1") is ExitStatus.OK
-
-
 def test_without_a_gpu_the_host_alone_is_compared_and_that_is_no_pass(clone: GitRepository) -> None:
     clone.no_gpu = "the driver is too old"
     assert beside(clone, "HEAD") is ExitStatus.NOT_MEASURED
     assert "baselines belong to a GPU model" not in clone.output()[0]
-
-
-def test_an_unknown_commit_is_told_before_anything_is_built(clone: GitRepository) -> None:
-    with pytest.raises(UserError, match="'gone' is no commit of this clone"):
-        beside(clone, "gone")
-    assert not clone.built.exists()
-
-
-def test_a_commit_that_does_not_build_leaves_the_baselines_verdict(clone: GitRepository) -> None:
-    recorded(clone)
-    broken = clone.commit({"sync": {}})
-    clone.commit({"host": HOST_TIMES, "sync": SLOW})
-    assert beside(clone, "HEAD~1") is ExitStatus.REGRESSION
-    said = f"Not measured again beside commit {broken[:10]}: commit {broken[:10]} does not build"
-    assert said in clone.output()[0]
-
-
-def test_a_file_of_the_pair_that_is_no_run_file_is_kept(clone: GitRepository) -> None:
-    kept = clone.root / "mine-confirm-base.json"
-    kept.write_text("my diary")
-    with pytest.raises(UserError, match="is no run file"):
-        beside(clone, "HEAD", "--out", str(clone.root / "mine.json"))
-    assert kept.read_text() == "my diary"
 
 
 @pytest.mark.parametrize(

@@ -84,16 +84,6 @@ def test_each_gpu_has_a_run_file_that_is_named_after_it(machine: BenchProcess) -
     assert not (machine.root / "run.json").exists()
 
 
-def test_one_gpu_is_measured_after_the_other(machine: BenchProcess) -> None:
-    machine.run("--device=all", "--quick", "--out=run.json")
-    ran = [
-        [float(line) for line in (machine.built / f"bench_sync.ran-{one}").read_text().split()]
-        for one in GPUS
-    ]
-    # The first process of each was the probe of all.
-    assert max(ran[0]) < min(ran[1][1:])
-
-
 def test_the_exit_status_is_the_worst_and_a_regression_is_the_worst(machine: BenchProcess) -> None:
     with_baseline(machine)
     programs(machine, slower={TWO: 1.5})
@@ -187,15 +177,6 @@ def test_in_parallel_all_run_at_once_and_what_the_host_times_is_invalid(
     assert allowed.status == OK, allowed.out
 
 
-def test_reports_are_written_for_each_gpu(machine: BenchProcess) -> None:
-    with_baseline(machine)
-    found = machine.run("--device=all", "--quick", "--format=json=report.json", "--format=markdown")
-    assert found.status == OK, found.err
-    assert found.out.count("<!-- warpgauge") == 2
-    for one in GPUS:
-        assert one in (machine.root / f"report-{one}.json").read_text()
-
-
 def test_each_gpu_is_recorded_as_a_session_of_its_own(machine: BenchProcess) -> None:
     found = machine.run("--device=all", "--record", "--processes=5")
     assert found.status == OK, found.err
@@ -264,16 +245,9 @@ def test_a_gpu_that_no_program_survives_is_told_and_not_measured(
         return discovery.Probe({"gpu_uuid": uuid(index)}) if index != 1 else crashed
 
     monkeypatch.setattr(discovery, "probe", probe)
-    gpus, faults = bench._named(discovery.gpus([], machine.root))
+    gpus, faults = bench.named_gpus(discovery.gpus([], machine.root))
     assert list(gpus) == [uuid(0), uuid(2)]
     assert faults == ["device 1 is not measured: bench_sync was killed by SIGSEGV"]
-
-
-def test_programs_that_never_live_are_not_tried_for_ever(
-    machine: BenchProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(discovery, "probe", lambda *_: discovery.Probe({}, faults=("a crash",)))
-    assert len(discovery.gpus([], machine.root)) == 2
 
 
 @pytest.mark.parametrize(

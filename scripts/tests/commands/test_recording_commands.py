@@ -41,10 +41,3 @@ def test_an_address_that_is_none_is_told_without_the_token(argv: Sequence[str]) 
     assert "GITHUB_API_URL" in told
     assert "ghs_secret" not in told
     assert told.count("\n") == 1
-
-
-@pytest.mark.parametrize("argv", [("propose",), ("history",), ("history", "add")])
-def test_what_is_left_out_is_told(argv: Sequence[str]) -> None:
-    status, told = ended(argv)
-    assert status == 2
-    assert "--help tells what there is" in told

@@ -14,7 +14,6 @@ import pytest
 
 from builders import row, run, scaled, write
 from clone import TIMES, Repository
-from devtools import checks
 from warpgauge.commands import bench, one_gpu
 from warpgauge.measurement import baseline_run, run_file
 from warpgauge.system import environment
@@ -45,17 +44,6 @@ def test_the_bench_shows_what_ascii_can(
     shown = ascii_only(monkeypatch)
     assert ended("bench", monkeypatch, "--quick") == 3
     assert b" ?s" in shown.getvalue()
-
-
-def test_the_tests_show_what_ascii_can(monkeypatch: pytest.MonkeyPatch) -> None:
-    def said(argv: list[str], root: Path) -> int:
-        print("5 µs · fine")
-        return 0
-
-    monkeypatch.setattr(checks, "main", said)
-    shown = ascii_only(monkeypatch)
-    assert ended("test", monkeypatch) == 0
-    assert shown.getvalue() == b"5 ?s ? fine\n"
 
 
 def test_a_reader_that_leaves_early_is_no_regression(

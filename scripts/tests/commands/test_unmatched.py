@@ -4,33 +4,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from test_confirm_beside import JSON, beside, policy, told, verdicts
 
-import fake_binary
 from clone import HOST_TIMES, TIMES, GitRepository, recorded
-from warpgauge.execution import build
 from warpgauge.measurement.baseline_run import BaselineRun
 from warpgauge.measurement.throttle_guard import PersistentThrottling
 from warpgauge.system.errors import ExitStatus, UserError
 
 BUSY = {"sync/busy": TIMES["sync/busy"]}
-
-
-@pytest.fixture
-def no_list_in_the_base(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A library of the base's sync program is gone."""
-
-    def built(root: Path, *rest: Any) -> None:  # noqa: ANN401
-        clone.build(root, *rest)
-        if root != clone.root:
-            folder = root / "build" / "release"
-            fake_binary.make(folder, "sync", listing_fault="libx.so: cannot open")
-
-    monkeypatch.setattr(build, "build", built)
 
 
 def test_what_is_new_is_no_pass_beside_a_commit_that_does_not_build(clone: GitRepository) -> None:
@@ -44,21 +27,6 @@ def test_what_is_new_is_no_pass_beside_a_commit_that_does_not_build(clone: GitRe
     why = f"commit {broken[:10]}: commit {broken[:10]} does not build here; what"
     assert new["reason"].startswith(f"new to the baseline, and not measured beside {why}")
     assert "0 of 3 benchmarks were flagged, 1 is new to it. Not measured" in document["notes"][0]
-
-
-@pytest.mark.parametrize("more", [{}, {"host/copy": 9000.0}])
-def test_what_is_new_is_no_pass_beside_a_program_that_cannot_list(
-    clone: GitRepository, no_list_in_the_base: None, more: dict[str, float]
-) -> None:
-    recorded(clone)
-    base = clone.commit({"host": HOST_TIMES, "sync": TIMES}, message="between")
-    clone.commit({"host": {**HOST_TIMES, **more}, "sync": {**TIMES, "sync/new": 1000.0}})
-    status = beside(clone, "HEAD~1", *JSON)
-    assert status is (ExitStatus.REGRESSION if more else ExitStatus.NOT_MEASURED)
-    new = verdicts(told(clone))["sync/new"]
-    assert new["outcome"] == "INVALID"
-    assert f"not measured beside commit {base[:10]}: " in new["reason"]
-    assert "cannot list its benchmarks: bench_sync exited with status 127" in new["reason"]
 
 
 def test_what_is_new_is_no_pass_where_a_tired_gpu_ends_the_run(
@@ -95,36 +63,6 @@ def test_what_the_candidate_alone_has_lost_is_missing(clone: GitRepository) -> N
     clone.commit({"host": HOST_TIMES, "sync": TIMES}, message="between")
     clone.commit({"host": HOST_TIMES, "sync": {"sync/busy": 9000.0}})
     assert beside(clone, "HEAD~1") is ExitStatus.REGRESSION
-    assert "1 missing" in clone.output()[0]
-
-
-def test_what_is_lost_and_what_is_slower_are_told_together(clone: GitRepository) -> None:
-    recorded(clone)
-    clone.commit({"host": HOST_TIMES, "sync": BUSY}, message="without idle")
-    clone.commit({"host": HOST_TIMES, "sync": {"sync/busy": 9000.0}})
-    assert beside(clone, "HEAD~1") is ExitStatus.REGRESSION
-    out = clone.output()[0]
-    assert "1 regression, 0 improvements; 1 of 2 unchanged. Worst: sync/busy" in out
-    assert "gone from commit" in out
-
-
-def test_what_is_missing_stays_so_where_the_base_does_not_build(clone: GitRepository) -> None:
-    recorded(clone)
-    broken = clone.commit({"sync": {}})
-    clone.commit({"host": HOST_TIMES, "sync": BUSY})
-    assert beside(clone, "HEAD~1") is ExitStatus.NOT_MEASURED
-    out = clone.output()[0]
-    assert "1 missing" in out
-    assert f"Whether commit {broken[:10]} has what is missing here is not known: commit" in out
-
-
-def test_what_is_missing_stays_so_where_the_base_cannot_list(
-    clone: GitRepository, no_list_in_the_base: None
-) -> None:
-    recorded(clone)
-    clone.commit({"host": HOST_TIMES, "sync": BUSY}, message="without idle")
-    clone.commit({"host": HOST_TIMES, "sync": BUSY}, message="innocent")
-    assert beside(clone, "HEAD~1") is ExitStatus.NOT_MEASURED
     assert "1 missing" in clone.output()[0]
 
 

@@ -22,7 +22,6 @@ PINNED = re.compile(r"uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
 TRIGGERS = {"push", "pull_request", "workflow_dispatch", "workflow_run", "schedule"}
 RIGHTS = {"actions", "checks", "contents", "pull-requests", "security-events", "statuses"}
 SECRET = re.compile(r"secrets\.|github\.token|GITHUB_TOKEN|GH_TOKEN")
-ALWAYS = re.compile(r"(?:\$\{\{ )?always\(\)(?: \}\})?")
 
 every_job = pytest.mark.parametrize("job", jobs(), ids=str)
 every_file = pytest.mark.parametrize("path", files(), ids=lambda path: path.relative_to(ROOT))
@@ -107,13 +106,6 @@ def test_a_gpu_job_shares_no_cache(job: Job) -> None:
     assert [step for step in job.steps if "cache" in step.get("with", {})] == []
     allowed = ("actions/checkout@", "actions/upload-artifact@")
     assert [one for one in uses if one and not one.startswith(allowed)] == []
-
-
-@gpu_jobs
-def test_a_gpu_job_cleans_up_whatever_happened(job: Job) -> None:
-    last = job.steps[-1]
-    assert last["run"] == "scripts/warpgauge ci gate --clean-up"
-    assert ALWAYS.fullmatch(last["if"])
 
 
 def test_a_pull_request_is_measured_at_the_commit_that_was_approved() -> None:

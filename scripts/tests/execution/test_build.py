@@ -34,18 +34,6 @@ def test_it_builds_the_preset_and_shows_its_steps(
     assert "$ cmake --build --preset release -j" in log
 
 
-def test_a_refusal_of_cmake_is_shown_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sentence = "warpgauge needs CUDA 12.5 or newer, found 11.8"
-    script = f'echo "-- noise"; echo "CMake Error at x:3:"; echo "  {sentence}"; exit 1'
-    fake_cmake(tmp_path, monkeypatch, script)
-    with pytest.raises(UserError, match="--preset release") as caught:
-        build.build(tmp_path, "release", print, print)
-    assert sentence in str(caught.value)
-    assert "noise" not in str(caught.value)
-
-
 def test_a_failed_compile_shows_from_its_first_failure_on() -> None:
     output = ["[1/3] a", "FAILED: b.o", "error: no", "[2/3] c"]
     assert build.telling(output) == output[1:]

@@ -10,7 +10,7 @@ import pytest
 
 import fake_binary
 from clone import HOST_TIMES, TIMES, GitRepository
-from warpgauge.execution import built_commit
+from warpgauge.execution import machine_context
 from warpgauge.system.errors import UserError
 
 SUITE = {"host": HOST_TIMES, "sync": TIMES}
@@ -73,12 +73,12 @@ def test_a_build_that_breaks_off_leaves_programs_of_no_known_commit(clone: GitRe
     clone.commit({"sync": {}})  # does not build
     with pytest.raises(UserError):
         clone.bench("--quick")
-    assert built_commit.known(clone.root) is None
+    assert machine_context.known(clone.root) is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"commit": 1, "dirty": ""}', '{"commit": ""}', "\xff"])
 def test_what_is_no_note_tells_nothing(clone: GitRepository, text: str) -> None:
-    built_commit.keep(clone.root, {"commit": "c", "dirty": "false"})
+    machine_context.keep(clone.root, {"commit": "c", "dirty": "false"})
     (path,) = (clone.root / "build" / "release").glob("built-from.json")
     path.write_bytes(text.encode("latin-1"))
-    assert built_commit.known(clone.root) is None
+    assert machine_context.known(clone.root) is None

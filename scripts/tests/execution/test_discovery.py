@@ -68,12 +68,6 @@ def test_the_probe_learns_the_gpu(tmp_path: Path) -> None:
     assert probe.context["gpu_name"] == "NVIDIA Fake"
 
 
-def test_the_probe_learns_why_there_is_no_gpu(tmp_path: Path) -> None:
-    fake_binary.make(tmp_path, "sync", no_gpu="the driver is older than CUDA 13.0")
-    probe = discovery.probe(discovery.find(tmp_path, tmp_path), (), tmp_path)
-    assert probe.no_gpu == "the driver is older than CUDA 13.0"
-
-
 def test_an_unknown_device_is_bad_usage(tmp_path: Path) -> None:
     fake_binary.make(tmp_path, "sync")
     with pytest.raises(UserError, match=r"^there is no device 7$"):

@@ -119,15 +119,6 @@ def test_a_benchmark_that_is_called_as_a_broken_program_is_told_apart(folders: T
     assert programs["b"].fault
 
 
-def test_names_that_programs_do_not_tell_apart_are_a_fault(folders: TwoFolders) -> None:
-    folders.make("base", "a", {"x": 1.0})
-    folders.make("base", "b", {"x": 1.0})
-    folders.make("base", "c", {"a/x": 1.0})
-    faults = {name: one.fault for name, one in found(folders).items()}
-    assert faults["b"] is None
-    assert "has the benchmark 'a/x', and c has it, too" in (faults["a"] or "")
-
-
 @pytest.mark.parametrize("argument", ["gone", "base/file"])
 def test_what_is_no_folder_is_one_sentence(folders: TwoFolders, argument: str) -> None:
     (folders.root / "base").mkdir()

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pynvml
 import pytest
 
-from warpgauge.execution import machine_context
+from warpgauge.execution import gpu_watch
 from warpgauge.system.errors import ExitStatus, UserError
 
 TWO = {"GPU-1": "H200", "GPU-2": "H200"}
@@ -17,9 +17,9 @@ TWO = {"GPU-1": "H200", "GPU-2": "H200"}
 def machine(
     monkeypatch: pytest.MonkeyPatch, gpus: dict[str, str], visible: str | None = None
 ) -> None:
-    monkeypatch.delenv(machine_context.VISIBLE_DEVICES, raising=False)
+    monkeypatch.delenv(gpu_watch.VARIABLE, raising=False)
     if visible is not None:
-        monkeypatch.setenv(machine_context.VISIBLE_DEVICES, visible)
+        monkeypatch.setenv(gpu_watch.VARIABLE, visible)
     handles = [SimpleNamespace(uuid=uuid, name=name) for uuid, name in gpus.items()]
     monkeypatch.setattr(pynvml, "nvmlInit", lambda: None)
     monkeypatch.setattr(pynvml, "nvmlShutdown", lambda: None)
@@ -32,7 +32,7 @@ def machine(
 @pytest.mark.parametrize("device", [1, "GPU-2"])
 def test_the_one_asked_for_is_chosen(monkeypatch: pytest.MonkeyPatch, device: int | str) -> None:
     machine(monkeypatch, TWO)
-    assert machine_context.visible_gpu(device) == {"gpu_uuid": "GPU-2", "gpu_name": "H200"}
+    assert gpu_watch.chosen(device) == {"gpu_uuid": "GPU-2", "gpu_name": "H200"}
 
 
 @pytest.mark.parametrize("device", [2, "GPU-3"])
@@ -41,13 +41,13 @@ def test_one_that_is_not_there_is_not_measured(
 ) -> None:
     machine(monkeypatch, TWO)
     with pytest.raises(UserError, match=r"there is no GPU .*: the driver shows 2 GPUs") as fault:
-        machine_context.visible_gpu(device)
+        gpu_watch.chosen(device)
     assert fault.value.status is ExitStatus.NOT_MEASURED
 
 
 def seen(monkeypatch: pytest.MonkeyPatch, gpus: dict[str, str], visible: str | None) -> str:
     machine(monkeypatch, gpus, visible)
-    return machine_context.visible_gpu(None).get("gpu_uuid", "")
+    return gpu_watch.chosen(None).get("gpu_uuid", "")
 
 
 def test_the_only_one_is_known_without_asking(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,6 +73,6 @@ def test_without_a_driver_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None
         raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
 
     monkeypatch.setattr(pynvml, "nvmlInit", fails)
-    assert machine_context.visible_gpu(None) == {}
+    assert gpu_watch.chosen(None) == {}
     with pytest.raises(UserError, match="the driver shows 0 GPUs"):
-        machine_context.visible_gpu(0)
+        gpu_watch.chosen(0)

@@ -5,19 +5,21 @@ from __future__ import annotations
 
 import stat
 import tracemalloc
+from zlib import crc32
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import archives
-from archives import archive, at_end, in_directory, in_header
+from archives import archive, in_directory, in_header
 from warpgauge.files.zip_file import ENTRIES_LIMIT, MissingEntry, entry
 from warpgauge.system.errors import ExitStatus, UserError
 
 NAME = "comparison.json"
 TEXT = b'{"warpgauge_format": "comparison/1"}' * 9
 GOOD = archive(("runs/a.json", b"{}"), (NAME, TEXT), ("log.txt", b"x" * 500))
+WANTED = archive((NAME, TEXT))
 LIMIT = 2**20
 
 
@@ -81,10 +83,6 @@ def test_a_name_that_leads_elsewhere_is_refused_wherever_it_is(name: str, words:
     assert words in refusal(whole)
 
 
-def test_a_name_in_another_encoding_is_refused() -> None:
-    assert "not UTF-8" in refusal(archives.packed([(b"\xff\xfe", b"", 0)]))
-
-
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFSOCK])
 def test_links_and_devices_are_refused(kind: int) -> None:
     whole = archive((archives.with_mode(NAME, kind | 0o777), b"/etc/passwd"))
@@ -115,21 +113,12 @@ def test_a_gigabyte_is_refused_without_its_memory_whatever_it_claims(size: int) 
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert "more than" in told if size > 100 else "another size" in told
+    assert "more than" in told if size > 100 else "damaged" in told
     assert peak < 8 * 2**20
 
 
 def test_a_bomb_within_the_limit_is_refused_by_its_ratio() -> None:
     assert "bomb" in refusal(archive((NAME, bytes(LIMIT))))
-
-
-def test_entries_that_lie_over_each_other_are_refused() -> None:
-    stream = archives.deflated(TEXT)
-    whole = archives.packed([(b"a", stream, len(TEXT)), (b"b", stream, len(TEXT))])
-    assert "beside it" in refusal(whole)  # one header has one name
-    overlapping = archives.packed([(NAME.encode(), b"", 0), (b"a", stream, len(TEXT))])
-    longer = in_header(in_directory(overlapping, 20, "<L", 40), 18, "<L", 40)
-    assert "over each other" in refusal(longer)
 
 
 def test_an_archive_inside_is_data_like_any_other() -> None:
@@ -139,54 +128,37 @@ def test_an_archive_inside_is_data_like_any_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("whole", "words"),
+    "whole",
     [
-        (b"", "no ZIP"),
-        (b"PK", "no ZIP"),
-        (b"x" * 1000, "no ZIP"),
-        (b"<html>" + GOOD, "no ZIP"),
-        (GOOD[:-1], "breaks off"),
-        (GOOD + b"x", "breaks off"),
-        (at_end(GOOD, 20, "<H", 5), "something behind"),
-        (at_end(GOOD, 4, "<H", 1), "several parts"),
-        (at_end(GOOD, 8, "<H", 1), "several parts"),
-        (at_end(at_end(GOOD, 8, "<H", 0xFFFF), 10, "<H", 0xFFFF), "ZIP64"),
-        (at_end(GOOD, 16, "<L", 0xFFFFFFFF), "ZIP64"),
-        (at_end(GOOD, 16, "<L", 5), "not where it says"),
-        (at_end(at_end(GOOD, 8, "<H", 2), 10, "<H", 2), "more than it says"),
-        (at_end(at_end(GOOD, 8, "<H", 4), 10, "<H", 4), "directory that"),
-        (in_directory(GOOD, 0, "<L", 7), "damaged"),
-        (in_directory(GOOD, 24, "<L", 0xFFFFFFFF), "ZIP64"),
-        (in_directory(GOOD, 34, "<H", 1), "ZIP64"),
-        (in_directory(GOOD, 8, "<H", 1), "encrypted"),
-        (in_directory(GOOD, 10, "<H", 12), "another way than DEFLATE"),
-        (in_directory(GOOD, 42, "<L", 0x7FFFFFFF), "behind its end"),
-        (in_directory(GOOD, 42, "<L", 1), "beside it"),
-        (in_header(GOOD, 6, "<H", 1), "beside it"),
-        (in_header(GOOD, 30, "<H", 0x7A7A), "beside it"),
-        (in_header(GOOD, 28, "<H", 0xFFFF), "over each other"),
+        *(b"", b"PK", b"x" * 1000, GOOD[:-1], GOOD[:-30], WANTED[9:]),
+        in_directory(GOOD, 0, "<L", 7),
+        in_directory(WANTED, 42, "<L", 0x7FFFFFFF),
+        in_directory(WANTED, 42, "<L", 1),
+        in_directory(WANTED, 8, "<H", 1),
+        in_header(WANTED, 30, "<H", 0x7A7A),
+        *(
+            archives.packed([(NAME.encode(), stream, size)], checksum=1)
+            for stream, size in [
+                (archives.deflated(TEXT), len(TEXT)),
+                (archives.deflated(TEXT), len(TEXT) - 1),
+                (archives.deflated(TEXT), len(TEXT) + 1),
+                (archives.deflated(TEXT)[:-4], len(TEXT)),
+                (b"\xff" * 9, 9),
+            ]
+        ),
     ],
 )
-def test_an_archive_that_contradicts_itself_is_refused(whole: bytes, words: str) -> None:
-    assert words in refusal(whole)
+def test_an_archive_that_is_damaged_or_encrypted_is_refused(whole: bytes) -> None:
+    assert "damaged" in refusal(whole)
 
 
-@pytest.mark.parametrize(
-    ("stream", "size", "words"),
-    [
-        (archives.deflated(TEXT), len(TEXT), "damaged"),  # by its checksum
-        (archives.deflated(TEXT), len(TEXT) - 1, "another size"),
-        (archives.deflated(TEXT), len(TEXT) + 1, "another size"),
-        (archives.deflated(TEXT)[:-4], len(TEXT), "another size"),
-        (archives.deflated(TEXT) + b"x", len(TEXT), "another size"),
-        (b"\xff" * 9, 9, "damaged"),
-        (b"", 0, "another size"),
-    ],
-)
-def test_a_content_that_is_not_what_was_said_is_refused(
-    stream: bytes, size: int, words: str
-) -> None:
-    assert words in refusal(archives.packed([(NAME.encode(), stream, size)], checksum=1))
+def test_a_content_shorter_than_it_says_is_refused() -> None:
+    short = archives.packed([(NAME.encode(), archives.deflated(TEXT), len(TEXT) + 1)], crc32(TEXT))
+    assert "another size" in refusal(short)
+
+
+def test_another_packing_is_refused() -> None:
+    assert "another way than DEFLATE" in refusal(in_directory(GOOD, 10, "<H", 12))
 
 
 @given(st.data())

@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from comparisons import comparison, of_every_kind, verdict, with_text
 from hosted_run import BRANCH, FORK, HEAD, HOME, RUN, RUN_URL, slower
 from hostile_text import RENDERER
 from warpgauge.github import comment
-from warpgauge.github.comment import Part
+from warpgauge.github.comment import LENGTH_LIMIT, Part, outdated
 from warpgauge.github.gpus import Gpu
-from warpgauge.github.pr_comment import LENGTH_LIMIT, outdated
 from warpgauge.github.pull_request import Run
 from warpgauge.reports.markdown.report import MARK
 from warpgauge.verdict.comparison import Comparison, Outcome
@@ -66,11 +63,6 @@ def test_of_several_gpus_all_verdicts_come_first() -> None:
     assert body.index("### NVIDIA H200") < body.index("### NVIDIA A100")
     assert "### NVIDIA B200" not in body
     assert body.count(MARK) == 1
-
-
-def test_a_second_attempt_is_told() -> None:
-    again = replace(THE_RUN, attempt=2)
-    assert f"[run]({RUN_URL}), attempt 2 ·" in comment.body(again, [part(slower())])
 
 
 @pytest.mark.parametrize("count", [1, 2, 16])

@@ -125,7 +125,7 @@ def test_a_number_in_the_comparison_is_no_part_of_it(hosted: HostedRun, key: str
         (archives.archive((NAME, GOOD), (NAME, GOOD)), "twice"),
         (archives.archive((NAME, archive_of(GOOD))), "is not UTF-8"),
         (archives.packed([(NAME.encode(), archives.gigabyte(), 2**30)]), "bytes, more than"),
-        (archives.packed([(NAME.encode(), archives.gigabyte(), 99)]), "another size"),
+        (archives.packed([(NAME.encode(), archives.gigabyte(), 99)]), "damaged"),
         (archives.archive((NAME, b" " * 2**24)), "as a bomb is"),
     ],
 )

@@ -48,24 +48,18 @@ def test_everything_that_is_left_lies_in_one_folder(fake: FakeGate) -> None:
     fake.run()
     left = {str(path.relative_to(fake.out)) for path in fake.out.rglob("*") if path.is_file()}
     assert left == {
-        *("comparison.json", "report.md", "junit.xml", "sarif.json"),
+        *("comparison.json", "report.md", "junit.xml"),
         *("intervals.svg", "intervals.png", "commands.log", "log.txt", "runs/run.json"),
     }
     assert fake.formats() == {
         "comparison.json": "json",
         "report.md": "markdown",
         "junit.xml": "junit",
-        "sarif.json": "sarif",
         "intervals.svg": "intervals",
         "intervals.png": "intervals",
         "annotations.txt": "github",
     }
     assert (fake.out / "log.txt").read_text() == "measuring\nthe end\n"
-
-
-def test_further_options_are_handed_on(fake: FakeGate) -> None:
-    fake.run("--base", "main", "--", "--quick", "--filter", "-gemm", "--", "x")
-    assert fake.called()[1:] == ["--quick", "--filter", "-gemm", "--", "x"]
 
 
 def test_what_it_runs_has_room_and_a_place_of_its_own_for_what_is_temporary(fake: FakeGate) -> None:
@@ -93,18 +87,6 @@ def test_the_status_is_the_comparisons_and_is_told_apart(
     out = fake.capsys.readouterr().out
     assert annotations + words in out
     assert summary.read_text() == "what a step before this said\n# the report\n"
-
-
-def test_the_summary_says_where_the_rest_is(fake: FakeGate, summary: Path) -> None:
-    gpus.file_of(fake.root).parent.mkdir()
-    own = gpus.file_of(Path(__file__).parents[3])
-    gpus.file_of(fake.root).write_text(own.read_text())
-    fake.told(3)
-    fake.run("--base", "main", "--gpu", "nvidia-h200")
-    assert summary.read_text().endswith("in the job's artifact `warpgauge-nvidia-h200`.\n")
-    assert "::error title=Not everything was measured on nvidia-h200::" in (
-        fake.capsys.readouterr().out
-    )
 
 
 @pytest.mark.parametrize(
@@ -226,11 +208,6 @@ def test_an_unknown_base_and_one_without_a_common_commit_are_told(fake: FakeGate
     assert not fake.out.exists()
 
 
-def test_a_commit_beside_itself_is_said(fake: FakeGate) -> None:
-    fake.run("--base", "HEAD")
-    assert "only what is uncommitted can differ" in fake.capsys.readouterr().out
-
-
 def test_a_runner_with_another_gpu_is_told_before_anything_is_measured(
     fake: FakeGate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,8 +231,6 @@ def test_a_runner_with_another_gpu_is_told_before_anything_is_measured(
         ["--base", "", "--out", "x"],
         ["--base", "main", "--programs", "a", "b", "--out", "x"],
         ["--programs", "a", "b", "--out", "x", "--gpu", "y"],
-        ["--clean-up", "--out", "x"],
-        ["--clean-up", "--", "--quick"],
         ["--base", "main", "--out", "x", "--", "--out=y"],
         ["--base", "main", "--out", "x", "--", "--against", "y"],
         ["--base", "main", "--out", "x", "--quick"],

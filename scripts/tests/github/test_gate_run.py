@@ -80,36 +80,6 @@ def test_an_innocent_change_passes(pull_request: GitRepository) -> None:
     assert "gate: No regression was found" in pull_request.capsys.readouterr().out
 
 
-def test_a_benchmark_that_is_gone_is_no_pass(pull_request: GitRepository) -> None:
-    pull_request.commit({"host": HOST_TIMES, "sync": {"sync/idle": 1000.0}})
-    status, out = run(pull_request)
-    assert status is ExitStatus.NOT_MEASURED
-    assert outcomes(comparison(out))["sync/busy"] == "MISSING"
-    assert "::error title=Not everything was measured::" in pull_request.capsys.readouterr().out
-
-
-def test_without_a_baseline_everything_is_measured_in_turns(pull_request: GitRepository) -> None:
-    pull_request.git("rm", "--quiet", "-r", "baselines")
-    pull_request.commit({"host": HOST_TIMES, "sync": SLOW})
-    status, out = run(pull_request)
-    assert status is ExitStatus.REGRESSION
-    assert {path.name for path in (out / "runs").iterdir()} == {"run.json", "run-base.json"}
-    assert {one["evidence"] for one in comparison(out)["verdicts"]} == {"paired"}
-
-
-def test_an_expected_regression_is_accepted_by_the_change_that_makes_it(
-    pull_request: GitRepository,
-) -> None:
-    (pull_request.root / "baselines" / "policy.toml").write_text(
-        '[[expected]]\npattern = "^sync/busy$"\nslower_by_at_most_percent = 100\n'
-        'reason = "the bounds check"\nexpires = 2999-01-31\n'
-    )
-    pull_request.commit({"host": HOST_TIMES, "sync": SLOW})
-    status, out = run(pull_request)
-    assert status is ExitStatus.OK
-    assert "the bounds check" in (out / "report.md").read_text()
-
-
 def test_a_head_that_does_not_build_is_told_in_one_line(pull_request: GitRepository) -> None:
     pull_request.commit({"sync": {}})
     status, out = run(pull_request)

@@ -95,14 +95,6 @@ def test_all_gpus_of_a_night_are_one_commit(project: Nights) -> None:
     assert project.files() == ["README.md", f"nvidia-other/2026-11-20-{RUN}.jsonl", FILE]
 
 
-def test_a_gpu_that_measured_nothing_is_told(
-    project: Nights, capsys: pytest.CaptureFixture[str]
-) -> None:
-    project.night(project.recorded())
-    project.add()
-    assert "not measured: NVIDIA Other" in capsys.readouterr().out
-
-
 def test_what_failed_or_was_disturbed_has_a_reason_in_place_of_a_time(project: Nights) -> None:
     rows = [row("memcpy/a"), failed("memcpy/b"), row("sync/c", throttled=1.0)]
     project.night(run(rows, commit=project.commit))
@@ -167,17 +159,6 @@ def test_a_time_that_no_benchmark_takes_is_refused(project: Nights, factor: floa
     told = project.refused()
     assert "'memcpy/a' takes 1e" in told
     assert "which no benchmark does" in told
-
-
-@pytest.mark.parametrize("factor", [1e-5, 1e11])
-def test_times_that_lie_as_far_apart_as_any_are_shown(
-    project: Nights, capsys: pytest.CaptureFixture[str], factor: float
-) -> None:
-    project.night(project.recorded(factor))
-    project.add()
-    git(project.root, "fetch", "--quiet", "origin", "history")
-    history.main(["show", "nvidia-test", "--ref=FETCH_HEAD"], project.root, {})
-    assert "memcpy/a" in capsys.readouterr().out
 
 
 def test_one_forged_file_keeps_all_out(project: Nights) -> None:

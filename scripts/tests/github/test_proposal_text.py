@@ -7,8 +7,8 @@ import pytest
 
 from comparisons import comparison, verdict
 from warpgauge.github import proposal as proposal_text
+from warpgauge.github.comment import LENGTH_LIMIT
 from warpgauge.github.gpus import Gpu
-from warpgauge.github.pr_comment import LENGTH_LIMIT
 from warpgauge.github.proposal import Added, Proposal
 from warpgauge.github.recorded_files import MOST_ARTIFACTS, WorkflowRun
 from warpgauge.records.model import Session

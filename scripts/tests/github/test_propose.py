@@ -49,17 +49,6 @@ def test_the_checkout_stays_as_it_was(project: Proposing) -> None:
     assert git(project.root, "status", "--porcelain") == ""
 
 
-def test_the_body_tells_where_the_times_come_from(project: Proposing) -> None:
-    told = {"gpu_uuid": "GPU-42", "driver_version": "580.1", "runtime_version": "13.0"}
-    project.session(project.recorded(**told))
-    project.propose()
-    body = project.body
-    for fact in ("GPU-42", "580.1", "13.0", project.commit[:10], "octocat"):
-        assert f"`{fact}`" in body
-    assert f"(https://gh/{NAME}/actions/runs/{RUN})" in body
-    assert "There was no baseline" in body
-
-
 def test_the_body_compares_with_the_baseline_before(project: Proposing) -> None:
     project.with_baseline()
     project.session(project.recorded(1.5))
@@ -101,12 +90,6 @@ def test_several_sessions_are_one_pull_request_with_a_report_each(project: Propo
     assert "were asked for" not in str(pull["body"])
 
 
-def test_a_session_that_was_not_recorded_is_told(project: Proposing) -> None:
-    project.session(project.recorded(), 2)
-    project.propose("--sessions=2")
-    assert "**2 were asked for**" in project.body
-
-
 def test_of_two_attempts_the_later_one_counts(project: Proposing) -> None:
     project.session(project.recorded(boot_id="first"))
     project.session(project.recorded(boot_id="second"))
@@ -114,13 +97,6 @@ def test_of_two_attempts_the_later_one_counts(project: Proposing) -> None:
     body = project.body
     assert "`second`" in body
     assert "`first`" not in body
-
-
-def test_a_session_of_the_same_boot_and_gpu_is_told_as_replaced(project: Proposing) -> None:
-    project.with_baseline()
-    project.session(project.recorded(boot_id="boot-0"))
-    project.propose()
-    assert "replaced: session" in project.body
 
 
 def test_hostile_text_in_the_context_stays_in_code_spans(project: Proposing) -> None:

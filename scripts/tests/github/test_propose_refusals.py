@@ -25,13 +25,6 @@ def test_nothing_recorded_is_status_3(project: Proposing) -> None:
     assert "recorded no session of NVIDIA Test" in project.refused(ExitStatus.NOT_MEASURED)
 
 
-def test_artifacts_of_other_names_are_not_even_fetched(project: Proposing) -> None:
-    for name in ("session-nvidia-test-1x", "session-nvidia-test-0", "session-nvidia-h200-1", "x"):
-        project.hosted.artifacts.append((name, b"no zip"))
-    project.refused(ExitStatus.NOT_MEASURED)
-    assert not any("/zip" in one for one in project.hosted.asked)
-
-
 @pytest.mark.parametrize(
     ("keys", "why"),
     [
@@ -95,11 +88,6 @@ def test_a_baseline_in_place_of_a_run_file_is_refused(project: Proposing) -> Non
 
 def test_an_archive_without_a_run_file_is_refused(project: Proposing) -> None:
     project.session(project.recorded(), file="../run.json")
-    assert "session-nvidia-test-1" in project.refused()
-
-
-def test_what_is_no_archive_is_refused(project: Proposing) -> None:
-    project.hosted.artifacts.append(("session-nvidia-test-1", b"PK no zip"))
     assert "session-nvidia-test-1" in project.refused()
 
 

@@ -10,8 +10,6 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 
-_END_BYTES = 22
-
 
 def archive(*members: tuple[str | zipfile.ZipInfo, bytes], method: int = 8) -> bytes:
     """As zipfile writes it."""
@@ -86,11 +84,6 @@ def gigabyte() -> bytes:
     packing = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     part = packing.compress(bytes(2**22)) + packing.flush(zlib.Z_FULL_FLUSH)
     return part * 2**8 + deflated(b"")
-
-
-def at_end(whole: bytes, offset: int, layout: str, value: int) -> bytes:
-    """With another number in the record at the end."""
-    return _changed(whole, len(whole) - _END_BYTES + offset, layout, value)
 
 
 def in_directory(whole: bytes, offset: int, layout: str, value: int) -> bytes:

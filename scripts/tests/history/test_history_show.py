@@ -102,37 +102,6 @@ def test_only_the_last_nights_count(history: History) -> None:
     assert rows[2][-1] == "+50.0 %"
 
 
-def test_where_there_is_little_room_the_time_and_its_change_stay(
-    history: History, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "40")
-    names = [f"a/{number}/as_long_as_names_are" for number in range(2)]
-    for day in (1, 2):
-        history.night(day, dict.fromkeys(names, day * 1e-6))
-    shown = history.show()
-    assert "nights " not in shown.splitlines()[1]
-    assert shown.count("2.000 µs") == shown.count("+100 %") == 2
-
-
-def test_a_single_night_has_one_date(history: History) -> None:
-    history.night(1, {"a/b": 1e-6, "c/d": 1e-6})
-    assert history.rows()[0] == ["NVIDIA Test · 1 night, 2026-11-01"]
-
-
-def test_a_benchmark_that_is_gone_shows_when_it_was_measured_last(history: History) -> None:
-    history.night(1, {"a/b": 1e-6, "c/d": 1e-6})
-    history.night(2, {"a/b": 1e-6})
-    assert ["c/d", "1", "2026-11-01", "1.000 µs", "–"] in history.rows()
-
-
-def test_each_gpu_has_its_own_nights(history: History) -> None:
-    history.night(1, {"a/b": 1e-6, "c/d": 1e-6})
-    with pytest.raises(UserError, match="holds no night of nvidia-other"):
-        history.show("nvidia-other")
-    with pytest.raises(UserError, match=r"gpus\.json has no GPU"):
-        history.show("nvidia-h200")
-
-
 def test_a_clone_without_the_branch_says_how_to_get_it(history: History) -> None:
     history.night(1, {"a/b": 1e-6})
     with pytest.raises(UserError, match="git fetch origin history gets the history"):

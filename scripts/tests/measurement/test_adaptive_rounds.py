@@ -12,9 +12,8 @@ from test_time_budget import GEMM, SYNC, Clock
 import builders
 from warpgauge.execution.plan import Lane
 from warpgauge.execution.turn_result import Outcome as Delivered
-from warpgauge.measurement.adaptive_rounds import MOST, Spending, next_look, unsettled
+from warpgauge.measurement.adaptive_rounds import MOST, Budget, Spending, next_look, unsettled
 from warpgauge.measurement.paired import Side
-from warpgauge.measurement.time_budget import Budget
 from warpgauge.records.model import Clock as Timing
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 

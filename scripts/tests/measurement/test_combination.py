@@ -76,14 +76,6 @@ def test_what_a_policy_accepts_in_the_pair_is_a_change_of_the_code(record: Recor
     assert second.startswith("Not by the code: 'b' differs")
 
 
-def test_the_hosts_controls_are_not_counted(record: Record) -> None:
-    screened = comparison(record, a=Outcome.REGRESSION, b=Outcome.PASS)
-    control = Verdict("host/clock", Outcome.PASS, Clock.HOST, counters={"host_clock": 1.0})
-    screened = replace(screened, verdicts=(*screened.verdicts, control))
-    (note, *_) = unconfirmed(screened, "no clone").notes
-    assert "1 of 2 benchmarks was flagged" in note
-
-
 def test_the_verdict_is_the_pairs_in_everything(record: Record) -> None:
     screened = comparison(record, a=Outcome.REGRESSION)
     told = Verdict("a", Outcome.REGRESSION, Clock.DEVICE, candidate_seconds=2.0, p=0.5)
@@ -134,11 +126,6 @@ def test_a_refused_pair_leaves_all_as_it_was(record: Record) -> None:
         "Screened against the baseline: 1 of 1 benchmark was flagged. Not measured again beside "
         "its commit: Both are Debug builds."
     )
-
-
-def test_without_flags_there_is_nothing_to_say(record: Record) -> None:
-    screened = comparison(record, a=Outcome.PASS)
-    assert unconfirmed(screened, "it is not in this clone") is screened
 
 
 def test_another_base_than_the_baselines_own_is_told(record: Record) -> None:

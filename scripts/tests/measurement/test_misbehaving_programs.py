@@ -112,14 +112,6 @@ def test_a_hang_is_ended_and_costs_its_own_row_once(folder: Path, fault: str, wh
     assert sum(outcome.seconds > 0.8 for outcome in run.outcomes) == 1
 
 
-def test_many_bad_benchmarks_cost_their_own_rows(folder: Path) -> None:
-    ill = {"gemm/a": "crash", "gemm/b": "broken context", "gemm/d": "killed"}
-    fake_binary.make(folder / "bin", "gemm", TIMES, ill=ill)
-    run = measured(folder)
-    assert run.errors.keys() == ill.keys()
-    run.require_right({"gemm/c"})
-
-
 @pytest.mark.parametrize("where", ["child", "child in its own session"])
 def test_a_child_that_stays_is_ended_and_told_and_costs_nothing(folder: Path, where: str) -> None:
     path = fake_binary.make(folder / "bin", "gemm", TIMES, ill={"gemm/b": where})
@@ -128,20 +120,6 @@ def test_a_child_that_stays_is_ended_and_told_and_costs_nothing(folder: Path, wh
     run.require_right(set(TIMES))
     assert run.remarks == ["bench_gemm left a process behind, which was ended"] * ROUNDS
     assert not runs(int(Path(f"{path}.child").read_text()))
-
-
-def test_a_child_of_a_hang_does_not_outlive_it(folder: Path) -> None:
-    ill = {"gemm/a": "child in its own session", "gemm/b": "hang"}
-    path = fake_binary.make(folder / "bin", "gemm", TIMES, ill=ill)
-    assert measured(folder, deadline_s=0.8).errors.keys() == {"gemm/b"}
-    assert not runs(int(Path(f"{path}.child").read_text()))
-
-
-def test_a_flood_of_output_costs_nothing(folder: Path) -> None:
-    fake_binary.make(folder / "bin", "gemm", TIMES, ill={"gemm/b": "flood"})
-    run = measured(folder)
-    assert run.errors == {}
-    run.require_right(set(TIMES))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -55,16 +54,6 @@ def test_plain_output_is_one_line_a_round_and_one_a_cause() -> None:
     ]
 
 
-def test_what_does_not_run_takes_no_time() -> None:
-    left = progress.TimeLeft(PLAN)
-    left.ended("a", 2.0)
-    left.ended("b", 6.0)
-    left.ended("b", 0.0, ran=False)
-    assert left.seconds() == pytest.approx(2.0)
-    left.ended("a", 0.0, ran=False)
-    assert (left.seconds(), left.processes) == (0, 0)
-
-
 def test_a_terminal_sees_what_runs() -> None:
     text = io.StringIO()
     console = Console(file=text, force_terminal=True, width=100)
@@ -82,51 +71,10 @@ def on_a_terminal(benchmark: str, width: int = 160) -> str:
     return text.getvalue()
 
 
-def test_a_terminal_sees_which_benchmark_runs() -> None:
-    assert "round 2 of 2, b: copy/bytes:4" in on_a_terminal("b/copy/bytes:4")
-
-
 def test_a_name_does_nothing_on_a_terminal_but_be_read() -> None:
     shown = on_a_terminal("b/[red]x[/red]\x1b[2J\n" + "y" * 500)
     assert "b: [red]x[/red]\\x1b[2J\\ny" in shown
     assert "y" * 100 not in shown
-
-
-def test_a_narrow_terminal_keeps_it_in_a_line() -> None:
-    lines = on_a_terminal("b/" + "z" * 60, width=40).splitlines()
-    assert all(line.count("z") < 40 for line in lines)
-
-
-def test_what_looks_changed_is_told_a_round_from_the_third_on() -> None:
-    text, seen = io.StringIO(), list[int]()
-
-    def look(outcomes: Sequence[Outcome]) -> int:
-        seen.append(len(outcomes))
-        return len(outcomes) - 3
-
-    plan = Plan((Lane((SMALL,)),), range(1, 6), 1, Path())
-    with progress.RunProgress(plan, Console(file=text, width=40), preview=look) as shown:
-        for number in plan.rounds:
-            shown.begins(Turn(number, LANE, SMALL))
-            shown.ended(outcome(SMALL))
-    assert seen == [3, 4]
-    told = [line.rpartition("left")[2] for line in text.getvalue().splitlines()]
-    assert told[3:5] == [
-        ", preview: 0 look changed",
-        ", preview: 1 looks changed",
-    ]
-    assert not any("changed" in line for line in told[:3])
-
-
-def test_the_rounds_of_a_second_look_tell_nothing_of_the_whole() -> None:
-    plan = Plan((LANE,), range(8, 15), 1, Path())
-
-    def look(outcomes: Sequence[Outcome]) -> int:
-        raise AssertionError
-
-    with progress.RunProgress(plan, Console(file=io.StringIO()), preview=look) as shown:
-        for number in plan.rounds:
-            shown.begins(Turn(number, LANE, SMALL))
 
 
 def test_faults_are_told_where_nothing_else_is() -> None:
@@ -138,55 +86,9 @@ def test_faults_are_told_where_nothing_else_is() -> None:
     assert text.getvalue() == "round 1: a/1: it broke\n"
 
 
-def test_a_build_is_one_plain_line_a_stage() -> None:
-    text = io.StringIO()
-    with progress.status(Console(file=text)) as say:
-        for line in ("configuring", "building, step 1 of 9", "building, step 2 of 9"):
-            say(line)
-    assert text.getvalue().splitlines() == ["configuring ...", "building ..."]
-
-
-def test_two_sides_are_named() -> None:
-    lanes = tuple(Lane((SMALL,), side=side) for side in ("base", "candidate"))
-    plan = Plan(lanes, range(8, 29), 1, Path())
-    crash = Outcome(SMALL, 8, {}, {"a/1": "bench_a was killed"}, 30.0, side="candidate")
-    text = io.StringIO()
-    with progress.RunProgress(plan, Console(file=text)) as shown:
-        shown.begins(Turn(8, lanes[0], SMALL))
-        shown.ended(crash)
-        shown.begins(Turn(8, lanes[1], SMALL))
-    assert text.getvalue().splitlines() == [
-        "round 8 of 28, base and candidate: 0:00 elapsed",
-        "round 8, candidate: a/1: bench_a was killed",
-        "measured in 0:00",
-    ]
-    terminal = io.StringIO()
-    with progress.RunProgress(plan, Console(file=terminal, force_terminal=True, width=100)) as seen:
-        seen.begins(Turn(9, lanes[1], SMALL))
-    assert "round 9 of 28, a candidate" in terminal.getvalue()
-
-
 def test_both_sides_tell_how_long_a_family_takes() -> None:
     lanes = tuple(Lane((SMALL,), side=side) for side in ("base", "candidate"))
     left = progress.TimeLeft(Plan(lanes, range(1, 3), 1, Path()))
     assert left.processes == 4
     left.ended("a", 2.0)
     assert left.seconds() == pytest.approx(3 * 2.0)
-
-
-def test_many_sides_are_counted() -> None:
-    lanes = tuple(Lane((SMALL,), side=f"slower-by-{n}-percent") for n in range(7))
-    text = io.StringIO()
-    with progress.RunProgress(Plan(lanes, range(1, 3), 1, Path()), Console(file=text)) as shown:
-        shown.begins(Turn(1, lanes[0], SMALL))
-    assert text.getvalue().startswith("round 1 of 2, 7 sides: 0:00 elapsed")
-
-
-def test_what_was_interrupted_was_not_measured() -> None:
-    text = io.StringIO()
-    with (
-        pytest.raises(KeyboardInterrupt),
-        progress.RunProgress(PLAN, Console(file=text)),
-    ):
-        raise KeyboardInterrupt
-    assert text.getvalue() == ""

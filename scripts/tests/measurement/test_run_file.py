@@ -46,13 +46,6 @@ def written(path: Path) -> Path:
     return path
 
 
-def test_each_row_is_one_line_of_valid_json(tmp_path: Path) -> None:
-    text = written(tmp_path / "run.json").read_text()
-    lines = [line for line in text.splitlines() if line.startswith('{"name"')]
-    assert [json.loads(line.rstrip(","))["name"] for line in lines] == ["a/x", "a/bad", "b/y"]
-    assert json.loads(text)["context"]["warpgauge_format"] == "run/1"
-
-
 def test_the_context_is_gathered_from_all_reports(tmp_path: Path) -> None:
     context = json.loads(written(tmp_path / "run.json").read_text())["context"]
     assert context["date"] == "2026-11-20T12:00:01+00:00"
@@ -77,12 +70,6 @@ def test_google_benchmarks_own_compare_reads_it(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "b/y" in done.stdout
-
-
-def test_the_default_path_is_named_by_the_time(tmp_path: Path) -> None:
-    path = named_after(tmp_path / "runs", datetime(2026, 11, 20, 9, 5, 7)).run
-    assert path == tmp_path / "runs" / "2026-11-20-090507.json"
-    assert path.parent.is_dir()
 
 
 def test_a_failed_write_leaves_the_old_file(

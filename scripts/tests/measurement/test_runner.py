@@ -209,14 +209,6 @@ def test_a_report_of_another_run_is_not_taken_for_ones_own(tmp_path: Path) -> No
     assert rows["gemm/two"]["process_medians"] == [2004.0]
 
 
-def test_a_binary_that_cannot_list_is_an_errored_row_of_its_family(tmp_path: Path) -> None:
-    fake_binary.make(tmp_path / "bin", "gemm", listing_fault="no libcublas")
-    fake_binary.make(tmp_path / "bin", "sync")
-    rows = merged(plan(tmp_path), runner.run(plan(tmp_path), Silent()))
-    assert list(rows) == ["gemm", "sync/one", "sync/two"]
-    assert errors(rows)["gemm"].endswith("status 127: no libcublas")
-
-
 @pytest.mark.parametrize("from_the_first_look", [True, False])
 def test_a_program_of_thousands_of_benchmarks_loses_one(
     tmp_path: Path, from_the_first_look: bool

@@ -11,7 +11,7 @@ import pytest
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.plan import Lane
 from warpgauge.execution.turn_result import Outcome
-from warpgauge.measurement.time_budget import Budget
+from warpgauge.measurement.adaptive_rounds import Budget
 
 GEMM = Binary(Path("bench_gemm"), ("gemm/a", "gemm/b", "gemm/c"))
 SYNC = Binary(Path("bench_sync"), ("sync/a",))

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from traces import AFTER_WORK, BEFORE_LEAD, BEFORE_WORK, KERNEL, WORK, Tape, tape
+from traces import AFTER_WORK, BEFORE_WORK, KERNEL, WORK, Tape, tape
 from warpgauge.measurement.fidelity.trace import Activity, TraceFault, Work, busy, regions, union_ns
 from warpgauge.system.errors import ExitStatus
 
@@ -120,14 +120,6 @@ def test_an_empty_region_is_no_work() -> None:
     for _ in range(7):
         made.region(4)
     assert busy(made.activities, work(4, 7)).nanoseconds == 1000.0
-
-
-def test_a_look_at_the_clock_is_no_region() -> None:
-    made = Tape()
-    made.look()
-    made.look()
-    made.add("kernel", BEFORE_LEAD, 100)
-    assert regions(made.activities) == []
 
 
 def test_a_kernel_of_the_same_name_elsewhere_is_work() -> None:

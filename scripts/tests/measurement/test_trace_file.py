@@ -21,12 +21,6 @@ def test_a_trace_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert list(trace.read_trace(path)) == WHOLE
 
 
-def test_an_empty_trace_is_read_too(tmp_path: Path) -> None:
-    path = tmp_path / "trace.json"
-    path.write_text(text([]))
-    assert trace.read_trace(path) == []
-
-
 @pytest.mark.parametrize(
     ("written", "fault"),
     [

@@ -56,13 +56,6 @@ def test_rates_and_waves_may_vary() -> None:
     assert RESOURCES_VARY not in combined([{"x": 1.0, "waves": 1.0}, {"x": 2.0, "waves": 2.0}])
 
 
-def test_what_is_not_known_disturbs_nothing() -> None:
-    assert not is_disturbed({})
-    assert not is_disturbed({THROTTLED: 0.0, OTHER_PROCESSES: 0.0})
-    assert is_disturbed({THROTTLED: 1.0})
-    assert is_disturbed({OTHER_PROCESSES: 1.0})
-
-
 def test_what_tells_of_the_moment_is_no_resource() -> None:
     assert not OF_THE_MOMENT & RESOURCES.keys()
 

@@ -49,12 +49,6 @@ def test_ten_of_a_kind_are_shown_and_the_last_counts_the_others() -> None:
     assert lines[-1] == "::error title=warpgauge::and 3 more: the log or another report lists them"
 
 
-def test_a_refusal_is_one_error() -> None:
-    rows = [verdict(f"a/{i}", Outcome.INVALID, reason="Other GPUs.") for i in range(20)]
-    text = render(comparison(rows, refusal="Other GPUs."))
-    assert text == "::error title=warpgauge::Not compared. Other GPUs.\n"
-
-
 @given(HOSTILE)
 @example("a,line=1::b\r\n::set-output name=x::y")
 @example("%0A::error::x")

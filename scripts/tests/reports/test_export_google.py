@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from builders import google, google_row, row, run, write
+from builders import row, run, write
 from comparisons import comparison, of_every_kind, verdict, with_text
 from warpgauge.commands import format_options
 from warpgauge.records.load import load
@@ -165,15 +165,6 @@ def test_a_run_tells_its_iterations_cpu_time_and_context(reader: str, tmp_path: 
     assert places == [("a/b", 0, 0), ("a/e", 0, 1), ("c/d", 1, 0)]
 
 
-def test_a_plain_files_repetitions_become_one_row(tmp_path: Path) -> None:
-    rows = [google_row("a", time, cpu_time=time / 2) for time in (1.0, 3.0, 2.0)]
-    found = alone(load(write(tmp_path / "plain.json", google(rows))))
-    (only,) = exported(found, "bencher")["benchmarks"]
-    assert (only["real_time"], only["cpu_time"], only["iterations"]) == (
-        pytest.approx(2.0), pytest.approx(1.0), 30,
-    )  # fmt: skip
-
-
 def test_a_debug_build_is_called_one(tmp_path: Path) -> None:
     path = write(tmp_path / "debug.json", run([row("a")], build_type="Debug"))
     context = exported(alone(load(path)), "github-action-benchmark")["context"]
@@ -186,23 +177,6 @@ def test_a_cpu_time_that_is_none_is_zero(tmp_path: Path, cpu: object, written: f
     found = alone(load(write(tmp_path / "run.json", run(rows))))
     (only,) = exported(found, "github-action-benchmark")["benchmarks"]
     assert (only["cpu_time"], only["iterations"]) == (written, 0)
-
-
-@each_reader
-def test_counters_without_a_finite_value_are_left_out(reader: str) -> None:
-    one = verdict("a", bytes_per_second=float("inf"), flops_per_second=2.0)
-    (only,) = exported(comparison([one]), reader)["benchmarks"]
-    assert "bytes_per_second" not in only
-    assert only["flops_per_second"] == 2.0
-
-
-def test_a_name_that_bencher_cannot_read_costs_nobody_else_anything() -> None:
-    longest = "é" * 512
-    found = comparison([verdict(longest), verdict(longest + "x"), verdict("a")])
-    names = [one["name"] for one in exported(found, "bencher")["benchmarks"]]
-    assert names == [longest, "a"]
-    assert "has more than the 1024 bytes that Bencher reads" in EXPORTS["bencher"].left_out(found)
-    assert len(exported(found, "github-action-benchmark")["benchmarks"]) == 3
 
 
 @pytest.mark.parametrize("seconds", [1e300, 1e-300, float("nan"), float("inf"), 0.0])

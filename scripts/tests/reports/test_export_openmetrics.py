@@ -18,7 +18,7 @@ from comparisons import comparison, of_every_kind, record, verdict, with_text
 from warpgauge.commands import format_options
 from warpgauge.records.load import load
 from warpgauge.reports.exports import EXPORTS
-from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.comparison import Comparison
 
 parse: Callable[[str], Iterable[Metric]] = text_string_to_metric_families
 SECONDS, VERDICT = "warpgauge_benchmark_seconds", "warpgauge_benchmark_verdict"
@@ -99,10 +99,3 @@ def test_any_name_is_read_as_it_is(text: str) -> None:
 def test_no_name_ends_its_label_its_line_or_the_file(text: str) -> None:
     found = parsed(comparison([verdict(f"a{text}b"), verdict("c")]))
     assert values(found[SECONDS]).keys() == {f"a{text}b", "c"}
-
-
-def test_what_has_no_time_is_left_out() -> None:
-    names = values(parsed(of_every_kind())[SECONDS])
-    outcomes = {one.name: one.outcome for one in of_every_kind().verdicts}
-    left = {outcomes[name] for name in outcomes if name not in names}
-    assert left == {Outcome.INVALID, Outcome.ERROR, Outcome.MISSING}

@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import json
-import os
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from conftest import Loader
 
-from builders import baseline, context, failed, row, run, scaled, write
-from clone import TIMES, Repository
+from builders import failed, row, run, scaled, write
+from clone import Repository
 from comparisons import comparison, of_every_kind, verdict, with_text
 from warpgauge.commands import format_options
 from warpgauge.commands.compare import starter as main
@@ -86,14 +84,6 @@ def test_where_no_benchmark_has_a_time_no_file_is_written(
     assert file.read_text() == ""
 
 
-def test_other_gpus_times_are_not_exported(
-    base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cand = write(tmp_path / "cand.json", run([row("a/b")], gpu_name="NVIDIA Other"))
-    assert main([str(base), str(cand), f"--export=openmetrics={tmp_path / 'out'}"]) == 3
-    assert "is not written: 2 benchmarks ('a/b', 'a/c'): INVALID" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
@@ -110,19 +100,6 @@ def test_what_contradicts_itself_is_one_sentence(asked: list[str], words: str) -
     with pytest.raises(UserError, match=words) as caught:
         Formats.parse(["json=y"], asked)
     assert caught.value.status is ExitStatus.BAD_USAGE
-
-
-def test_a_bad_place_is_told_before_judging(
-    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("warpgauge.verdict.judge.judge", None)
-    recorded = baseline([row("a/b", process_medians={"s": [1.0]})], {"s": context()})
-    accepted = write(tmp_path / "accepted.json", recorded)
-    for place in (base, accepted, tmp_path, tmp_path / "gone" / "x"):
-        before = place.read_bytes() if place.is_file() else b""
-        assert main([str(base), str(base), f"--export=bencher={place}"]) == 2
-        assert capsys.readouterr().err.startswith(f"compare.py: cannot write {place}: ")
-        assert not place.is_file() or place.read_bytes() == before
 
 
 @each_export
@@ -148,36 +125,6 @@ def test_no_name_passes_a_file_for_one_of_another_kind() -> None:
         assert b'"warpgauge_format"' not in text
 
 
-def test_a_fault_leaves_every_file_as_it_was(
-    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    asked = [f"--export=bencher={tmp_path / 'a'}", f"--format=json={tmp_path / 'b'}"]
-    assert main([str(base), str(base), *asked]) == 2
-    assert "cannot be written (No space left on device)" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["base.json"]
-
-
-def test_a_pipe_gets_an_export(base: Path, tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with ThreadPoolExecutor(1) as readers:
-        read = readers.submit(pipe.read_text)
-        assert main([str(base), str(base), f"--export=openmetrics={pipe}"]) == 0
-        assert read.result().endswith("# EOF\n")
-
-
-def test_the_bench_exports_a_comparison(repository: Repository) -> None:
-    repository.record()
-    file = repository.root / "metrics"
-    asked = [f"--export=openmetrics={file}", "--format=json", "--processes=5"]
-    assert repository.bench(*asked) is ExitStatus.OK
-    assert file.read_text().count('warpgauge_benchmark_verdict="PASS"} 1') == 3
-
-
 def test_the_bench_exports_a_run_without_a_baseline(repository: Repository) -> None:
     file = repository.root / "export.json"
     asked = [f"--export=bencher={file}", "--format=json=report.json"]
@@ -187,15 +134,6 @@ def test_the_bench_exports_a_run_without_a_baseline(repository: Repository) -> N
     assert "--export" not in err
     rows = json.loads(file.read_text())["benchmarks"]
     assert [one["name"] for one in rows] == ["host/copy", "sync/idle", "sync/busy"]
-
-
-def test_a_run_without_a_baseline_leaves_out_what_failed(repository: Repository) -> None:
-    repository.binary("sync", TIMES, ill={"sync/busy": "wrong"})
-    file = repository.root / "export.json"
-    assert repository.bench(f"--export=bencher={file}") is ExitStatus.NOT_MEASURED
-    assert f"--export bencher={file} leaves out 'sync/busy': ERROR" in repository.output()[1]
-    rows = json.loads(file.read_text())["benchmarks"]
-    assert [one["name"] for one in rows] == ["host/copy", "sync/idle"]
 
 
 def test_of_a_run_alone_times_that_are_no_result_are_left_out_and_skips_are_not_asked(
@@ -211,26 +149,6 @@ def test_of_a_run_alone_times_that_are_no_result_are_left_out_and_skips_are_not_
     assert [verdict.name for verdict in one.kept(allowed)] == ["a/b", "a/c"]
 
 
-def test_the_bench_refuses_an_export_among_the_baselines_or_over_its_run_file(
-    repository: Repository,
-) -> None:
-    file = repository.root / "run.json"
-    with pytest.raises(UserError, match=r"it would replace .*, which is compared"):
-        repository.bench(f"--out={file}", f"--export=bencher={file}")
-    (repository.root / "baselines").mkdir()
-    with pytest.raises(UserError, match="only --record writes"):
-        repository.bench(f"--export=openmetrics={repository.root / 'baselines' / 'x'}")
-    with pytest.raises(UserError, match="--self-check does not go with --export"):
-        repository.bench("--self-check", "--export=bencher=x")
-
-
 def test_each_gpu_of_several_exports_to_a_file_of_its_own() -> None:
     named = Formats.parse([], ["bencher=a/x.json"]).of("GPU-1")
     assert [path for _, path in named.exports.files] == [Path("a/x-GPU-1.json")]
-
-
-def test_the_help_names_every_export(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    told = " ".join(capsys.readouterr().out.replace("-\n", "-").split())
-    assert all(name in told.replace(" ", "") for name in EXPORTS)

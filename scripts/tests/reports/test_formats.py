@@ -113,12 +113,6 @@ def test_what_contradicts_itself_is_one_sentence(asked: list[str], words: str) -
     assert caught.value.status is ExitStatus.BAD_USAGE
 
 
-def test_a_picture_and_a_format_cannot_share_a_file(base: Path, tmp_path: Path) -> None:
-    file = tmp_path / "x"
-    assert main([str(base), str(base), f"--svg={file}", f"--format=json={file}"]) == 2
-    assert not file.exists()
-
-
 def test_a_bad_place_is_told_before_judging(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,13 +157,6 @@ def test_a_file_that_cannot_be_written_is_told_and_hides_no_regression(
     assert err.startswith(f"compare.py: {place} cannot be written (No space left on device)")
 
 
-def test_the_bench_writes_them_too(repository: Repository) -> None:
-    repository.record()
-    file = repository.root / "report.md"
-    assert repository.bench(f"--format=markdown={file}", "--processes=5") == ExitStatus.OK
-    assert file.read_text().startswith("**0 regressions, 0 improvements; 3 of 3 unchanged.**")
-
-
 def test_the_bench_leaves_standard_output_to_a_program(repository: Repository) -> None:
     repository.record()
     repository.output()
@@ -177,14 +164,6 @@ def test_the_bench_leaves_standard_output_to_a_program(repository: Repository) -
     out, err = repository.output()
     assert json.loads(out)["counts"]["PASS"] == 3
     assert "run file" in err
-
-
-def test_the_bench_says_when_there_was_nothing_to_write(repository: Repository) -> None:
-    file = repository.root / "report.md"
-    assert repository.bench(f"--format=markdown={file}") == ExitStatus.NOT_MEASURED
-    _, err = repository.output()
-    assert f"--format markdown={file} is not written: nothing is compared." in err
-    assert not file.exists()
 
 
 def test_the_bench_refuses_a_report_in_place_of_its_run_file(repository: Repository) -> None:

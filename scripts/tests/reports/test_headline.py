@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from comparisons import comparison, of_every_kind, verdict
-from warpgauge.reports.headline import headline, how_found
+from warpgauge.reports.headline import headline
 from warpgauge.reports.ranking import rank
-from warpgauge.verdict.comparison import Evidence, Outcome
+from warpgauge.verdict.comparison import Outcome
 
 SLOWER = Outcome.REGRESSION
 
@@ -37,15 +37,3 @@ def test_what_fails_on_its_resources_is_called_no_slower_than_it_is() -> None:
 def test_names_in_the_line_are_inert() -> None:
     found = str(headline(comparison([verdict("a\x1b[2J\n", SLOWER, 0.1)])))
     assert "a\\x1b[2J\\n (+10.0 %)" in found
-
-
-def test_how_changes_were_found_is_told_only_where_there_are_some() -> None:
-    paired = verdict("a", SLOWER, 0.1, evidence=Evidence.PAIRED)
-    screened = verdict("b", Outcome.IMPROVED, -0.1)
-    assert how_found(comparison([verdict("c", evidence=Evidence.PAIRED)])) == ""
-    assert how_found(comparison([paired])).startswith("Confirmed in alternating processes")
-    assert "not confirmed" in how_found(comparison([screened]))
-    assert how_found(comparison([paired, screened])) == (
-        "Of the changes 1 is confirmed in alternating processes of both builds on one GPU, "
-        "1 only found against the baseline."
-    )

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 
 from hypothesis import example, given
 
-from comparisons import comparison, of_every_kind, verdict, with_text
+from comparisons import comparison, of_every_kind, with_text
 from hostile_text import HOSTILE
 from warpgauge.reports.junit import render
 from warpgauge.verdict.comparison import Comparison, Outcome
@@ -47,14 +47,6 @@ def test_a_failure_says_what_and_why_as_attribute_and_as_text() -> None:
     assert failure.text == f"REGRESSION: {failure.get('message')}"
 
 
-def test_what_a_policy_accepts_passes_and_says_why() -> None:
-    case = parsed(of_every_kind()).find(".//testcase[@name='launch/empty']")
-    assert case is not None
-    (said,) = case
-    assert said.tag == "system-out"
-    assert (said.text or "").endswith("accepted: slower since the new driver")
-
-
 def test_a_refusal_is_an_error_even_where_no_benchmark_was_asked_for() -> None:
     root = parsed(comparison([], refusal="Nothing in common."))
     assert root.get("errors") == "1"
@@ -75,8 +67,3 @@ def test_foreign_text_is_text(text: str) -> None:
     assert root.get("tests") == str(len(Outcome) + 1)
     assert all(value.isprintable() for one in root.iter() for value in one.attrib.values())
     assert all((one.text or "").strip("\n ").isprintable() for one in root.iter())
-
-
-def test_a_pass_has_nothing_to_tell() -> None:
-    root = parsed(comparison([verdict("a/b"), verdict("a/c", Outcome.NEW)]))
-    assert [len(case) for case in root.iter("testcase")] == [0, 0]

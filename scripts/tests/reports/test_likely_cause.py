@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 
 from comparisons import comparison, record, verdict
-from warpgauge.records.model import Clock, Source
-from warpgauge.reports.likely_cause import likely_causes
-from warpgauge.reports.markdown.reproduce import again
-from warpgauge.reports.markdown.rows import confidence
+from warpgauge.records.model import Clock
+from warpgauge.reports.advice import again
+from warpgauge.reports.markdown.rows import confidence, likely_causes
 from warpgauge.system.errors import UserError
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import (
-    Change,
     Comparison,
     ContextDifference,
     Evidence,
@@ -94,13 +92,6 @@ def test_how_sure_says_how_it_was_found_and_by_what_chance(p: float, words: str)
     assert confidence(paired) == ["confirmed in turns", "14 rounds", words]
 
 
-def test_how_sure_is_exact_of_resources_and_nothing_of_nothing() -> None:
-    assert confidence(replace(slower(), by_time=Outcome.PASS)) == [
-        "exact: resources carry no noise"
-    ]
-    assert confidence(verdict("a", Outcome.ERROR)) == [""]
-
-
 def test_each_changed_row_has_a_command_and_the_worst_an_entry_of_a_policy(tmp_path: Path) -> None:
     rows = [verdict(f"a/b{n}", Outcome.REGRESSION, 0.101) for n in range(7)]
     text = again(comparison(rows), rows)
@@ -122,15 +113,3 @@ def test_a_name_that_means_more_than_itself_is_in_nothing_to_be_pasted(name: str
     rows = [verdict(name, Outcome.REGRESSION, 0.1)]
     assert again(comparison(rows), rows).startswith("```sh\nscripts/bench\n```\n")
     assert "toml" not in again(comparison(rows), rows)
-
-
-def test_what_no_policy_could_say_is_no_entry() -> None:
-    for change in (None, Change(20.0, 10.0, 30.0)):
-        rows = [replace(slower(), change=change)]
-        assert "toml" not in again(comparison(rows), rows)
-
-
-def test_what_is_faster_has_a_command_and_no_entry() -> None:
-    rows = [verdict("a/b", Outcome.IMPROVED, -0.1)]
-    found = comparison(rows, cand=record(source=Source.RUN))
-    assert again(found, rows) == "```sh\nscripts/bench --filter '^a/b$'\n```\n"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from comparisons import comparison, verdict
-from warpgauge.reports.interval_bar import interval_bar, plot
+from warpgauge.reports.interval_bar import plot
 from warpgauge.reports.markdown.report import render
 from warpgauge.verdict.comparison import Change, Evidence, Outcome, Verdict
 
@@ -29,19 +29,6 @@ def test_a_change_of_a_pair_that_lies_far_out_is_a_point(one: Verdict) -> None:
     assert "◀" not in bar
     assert "▶" not in bar
     assert "◀" not in plot([one])
-
-
-def test_rows_share_one_scale() -> None:
-    bars = plot([*FAR, drawn(0.02, 0.01, 0.03)]).splitlines()[2:6]
-    assert len({bar.index("│") for bar in bars if "│" in bar}) == 1
-    at = {bar.split()[0]: bar.index("●") for bar in bars}
-    assert at["−50.0"] < at["+2.0"] < at["+10.0"] < at["+383"]
-
-
-def test_near_changes_are_drawn_as_a_terminal_does() -> None:
-    one = drawn(0.02, 0.01, 0.03)
-    assert one.change is not None
-    assert interval_bar(one.change, 0.005, 20) in plot([one])
 
 
 def test_what_no_scale_holds_ends_in_an_arrow_and_the_legend_says_so() -> None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from comparisons import comparison, record, verdict
 from warpgauge.records.model import Clock, Row, Source
 from warpgauge.reports import json_input, json_output
+from warpgauge.reports.advice import again
 from warpgauge.reports.markdown import report as markdown
-from warpgauge.reports.markdown.reproduce import again
 from warpgauge.verdict.comparison import Comparison, Evidence, Outcome
 
 BESIDE = "b" * 40
@@ -51,12 +51,6 @@ def test_what_the_baseline_does_not_know_is_measured_beside_that_commit_alone() 
         assert commands(confirmed(known=False, clock=clock)) == [
             "scripts/bench --against bbbbbbbbbb --filter '^gemm/a$'"
         ]
-
-
-def test_what_was_screened_only_is_screened_again() -> None:
-    assert commands(confirmed(known=True, evidence=Evidence.SCREENED)) == [
-        "scripts/bench --filter '^gemm/a$'"
-    ]
 
 
 def test_a_pair_is_measured_beside_its_own_base() -> None:

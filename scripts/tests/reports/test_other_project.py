@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from comparisons import comparison, record, verdict
-from warpgauge.reports import sarif
 from warpgauge.reports.annotations import render
 from warpgauge.reports.markdown import report
 from warpgauge.verdict.comparison import IN_TURNS, Comparison, Evidence, Outcome
@@ -31,23 +29,8 @@ def test_the_policy_is_the_one_that_the_command_names() -> None:
     assert "scripts/warpgauge ab old new --filter" in text
 
 
-def test_how_they_were_measured_is_told_below_what_changed_and_is_no_note() -> None:
-    text = report.render(measured())
-    assert "**How it was measured:** Measured in turns, the programs in " in text
-    assert text.count("Measured in turns") == 1
-    assert "- else\n" in text
-
-
 def test_no_annotation_stands_at_a_file_of_this_project() -> None:
     line = render(measured()).splitlines()[0]
     assert line.startswith("::error title=REGRESSION%3A gemm/a::")
     ours = comparison(measured().verdicts)
     assert "file=benchmarks/gemm.cu,line=7," in render(ours)
-
-
-def test_no_result_of_code_scanning_stands_at_a_file_of_this_project() -> None:
-    for outcome in (Outcome.REGRESSION, Outcome.MISSING):
-        [run] = json.loads(sarif.render(measured(outcome=outcome)))["runs"]
-        assert run["results"][0]["locations"] == [
-            {"logicalLocations": [{"fullyQualifiedName": "gemm/a", "kind": "function"}]}
-        ]

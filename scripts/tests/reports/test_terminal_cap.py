@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
 
 from comparisons import comparison, verdict
-from warpgauge.reports.terminal.report import plain, render
+from warpgauge.reports.terminal.report import plain
 from warpgauge.system.text import percent
 from warpgauge.verdict.comparison import Comparison, Outcome
 
@@ -49,9 +47,3 @@ def test_a_cap_of_one_outcome_hides_no_other() -> None:
     text = plain(replace(many, verdicts=(*many.verdicts, *others)))
     assert "  faster " in text
     assert "  gone " in text
-
-
-def test_with_all_everything_is_listed() -> None:
-    stream = io.StringIO()
-    render(regressions(1, 400), Console(file=stream, width=120), show_all=True)
-    assert sum(line.endswith("REGRESSION") for line in stream.getvalue().splitlines()) == 200

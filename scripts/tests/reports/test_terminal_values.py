@@ -40,11 +40,3 @@ def test_values_alone_show_time_rate_and_spread(loaded: Loader) -> None:
     ]
     assert text.splitlines()[line_of(text, "idle")].endswith("\N{EN DASH}")
     assert text.splitlines()[line_of(text, "[x]") + 1].strip() == "boom"
-
-
-def test_values_alone_keep_time_and_spread_where_it_is_narrow(loaded: Loader) -> None:
-    measured = loaded(run([row("memcpy/h2d_pageable/bytes:4096", bytes_per_second=4.287e12)]))
-    lines = values(measured, 40).splitlines()
-    heading = next(line for line in lines if line.startswith("benchmark"))
-    assert heading.split() == ["benchmark", "time", "spread"]
-    assert any("1.000 µs" in line and line.endswith(" %") for line in lines)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from warpgauge.statistics.samples import independent
+from warpgauge.statistics.variance import independent
 
 BENCHMARKS = 40
 

@@ -136,14 +136,6 @@ def test_the_version_of_the_compiler_decides(
     assert not found.present()
 
 
-def test_a_library_outside_usr_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not packages._header("benchmark/none.h")()
-    (tmp_path / "include" / "benchmark").mkdir(parents=True)
-    (tmp_path / "include" / "benchmark" / "none.h").touch()
-    monkeypatch.setenv("CMAKE_PREFIX_PATH", f"/nowhere:{tmp_path}")
-    assert packages._header("benchmark/none.h")()
-
-
 def test_the_linters_are_not_the_distributions() -> None:
     assert not [one for one in packages.TEST if one.package.startswith("clang")]
     assert "libbenchmark-tools" in {one.package for one in packages.TEST}

@@ -51,13 +51,6 @@ def test_what_was_built_of_a_commit_is_there_the_next_time(clone: GitRepository)
     assert (folder / "build" / "made").exists()
 
 
-def test_any_name_of_a_commit_is_one(clone: GitRepository) -> None:
-    old, new = commits(clone, 2)
-    clone.git("tag", "--annotate", "v1", "--message", "the first", old)
-    named = {ref: worktree.commit_of(clone.root, ref) for ref in ("v1", "main", old[:8], "HEAD")}
-    assert named == {"v1": old, "main": new, old[:8]: old, "HEAD": new}
-
-
 @pytest.mark.parametrize("ref", ["gone", "--upload-pack=x", "f" * 40, "HEAD~9", "HEAD:suite.json"])
 def test_what_names_no_commit_is_one_sentence(clone: GitRepository, ref: str) -> None:
     with pytest.raises(UserError, match="is no commit of this clone; git fetch it") as caught:

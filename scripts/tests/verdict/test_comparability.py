@@ -93,18 +93,6 @@ MIXED = [
 ]
 
 
-def test_another_driver_is_noted_with_what_it_widens(loaded: Loader) -> None:
-    base = loaded(run(MIXED, driver_version="580"))
-    cand = loaded(run(MIXED, driver_version="590"))
-    device, host = (f"{100 * MINIMUM_EFFECT[one, Comparability.OTHER_SYSTEM]:g} %" for one in Clock)
-    assert context_notes.notes(pair(base, cand, list(cand.rows))[0]) == (
-        f"Not the baseline's system (driver_version 580 → 590): for 1 benchmark of device time "
-        f"only a change of {device} or more counts.",
-        f"Not the baseline's system (driver_version 580 → 590): for 1 benchmark of host time "
-        f"only a change of {host} or more counts.",
-    )
-
-
 def test_another_cpu_is_noted_for_host_times_only(loaded: Loader) -> None:
     base, cand = (loaded(run(MIXED, cpu_model=cpu)) for cpu in ("Xeon", "EPYC"))
     (note,) = context_notes.notes(pair(base, cand, list(cand.rows))[0])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from conftest import Loader
 
-from builders import Json, baseline, context, row, run
+from builders import Json, row, run
 from builders import scaled as times
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.comparison_settings import ComparisonSettings
@@ -50,36 +50,6 @@ def test_a_host_side_change_must_exceed_what_the_controls_moved(
     comparison = compared(loaded, factor, tuple(times(1.2)))
     assert outcomes(comparison)["launch/x"] is outcome
     assert any("host/clock_read moved by 20 %" in note for note in comparison.notes)
-
-
-@pytest.mark.parametrize(
-    ("where", "told"),
-    [
-        ({}, "host/x moved by 42 % (its"),
-        ({"boot_id": "2"}, "host/x moved by 42 % against the baseline, of another boot (its"),
-        (
-            {"boot_id": "2", "gpu_uuid": "GPU-2"},
-            "host/x moved by 42 % against the baseline, of another machine (its",
-        ),
-    ],
-)
-def test_the_note_says_on_which_host_the_other_side_was(
-    loaded: Loader, where: dict[str, str], told: str
-) -> None:
-    base = loaded(run([row("host/x", **HOST)]))
-    cand = loaded(run([row("host/x", times(1.42), **HOST)], **where))
-    assert any(told in note for note in judge(base, cand).notes)
-
-
-def test_of_several_sessions_the_note_names_the_one_that_a_control_moved_from(
-    loaded: Loader,
-) -> None:
-    sessions = {f"s{n}": context(gpu_uuid=f"GPU-s{n}", boot_id=f"s{n}") for n in (1, 2)}
-    medians = {"s1": times(1.0), "s2": times(0.5)}
-    base = loaded(baseline([row("host/x", process_medians=medians, **HOST)], sessions))
-    notes = judge(base, loaded(run([row("host/x", **HOST)]))).notes
-    (note,) = (one for one in notes if "host/x moved" in one)
-    assert "host/x moved by 100 % against session s2, of another machine (its" in note
 
 
 def test_one_bad_process_of_a_control_hides_nothing(loaded: Loader) -> None:

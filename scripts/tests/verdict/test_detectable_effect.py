@@ -46,15 +46,6 @@ def test_each_clock_has_its_own_figures() -> None:
     )
 
 
-def test_one_size_for_all_is_said_once() -> None:
-    said = "A change of 2 % would be found in all 3 benchmarks."
-    assert sentence(verdicts(0.02, 0.02, 0.0201)) == said
-
-
-def test_of_a_single_benchmark_there_is_one_size() -> None:
-    assert sentence(verdicts(0.02)) == "A change of 2 % would be found nine times in ten."
-
-
 def test_what_hides_everything_has_no_size() -> None:
     said = sentence(verdicts(0.02, 0.03, 0.04, 300.0, 200.0))
     assert said == (

@@ -20,8 +20,6 @@ from warpgauge.verdict.judge import judge
 
 Document = Callable[[Sequence[Json]], Json]
 
-OUTCOMES_OF_NO_TIME = (Outcome.ERROR, Outcome.MISSING, Outcome.INVALID)
-
 
 def as_baseline(rows: Sequence[Json]) -> Json:
     told = []

@@ -108,12 +108,6 @@ def test_without_exceptions_there_is_nothing_to_tell(loaded: Loader) -> None:
     assert context_notes.of_overrides(base, cand, list(cand.rows), frozenset()) == ()
 
 
-def test_a_note_names_the_first_row_and_counts_the_others(loaded: Loader) -> None:
-    base, cand = map(loaded, BY_ROW[Override.THROTTLED])
-    (note,) = context_notes.of_overrides(base, cand, list(cand.rows), {Override.THROTTLED})
-    assert note.endswith("the SM clock was lowered: a/b, and 1 more benchmark.")
-
-
 def test_a_row_that_another_fault_still_forbids_was_not_compared(loaded: Loader) -> None:
     bad = loaded(run([row("a/b", throttled=7.0, other_processes=2.0)]))
     base, allow = loaded(run([row("a/b")])), {Override.THROTTLED}
@@ -214,10 +208,3 @@ def test_an_unknown_word_gives_one_sentence_with_the_known_ones(
     told = capsys.readouterr().err.splitlines()[-1]
     assert all(one.word in told for one in Override)
     assert "\x1b" not in told
-
-
-def test_the_help_explains_every_word(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        parsed("--help")
-    told = " ".join(capsys.readouterr().out.split())
-    assert all(one.word in told.replace("- ", "-") for one in Override)

@@ -11,10 +11,7 @@ import pytest
 from conftest import Loader
 
 from builders import noisy, row, run, scaled
-from warpgauge.reports import annotations as github
-from warpgauge.reports import json_output, junit, sarif
 from warpgauge.reports.markdown import report as markdown
-from warpgauge.reports.terminal import report as terminal
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.comparison_settings import ComparisonSettings
@@ -57,17 +54,6 @@ def test_a_change_that_it_holds_back_passes_and_says_why(loaded: Loader) -> None
     assert (same.outcome, same.accepted) == (Outcome.PASS, "")
     assert found.notes[0] == NOTE
     assert found.exit_status is ExitStatus.OK
-
-
-def test_every_format_tells_it(loaded: Loader) -> None:
-    found = judged(loaded)
-    assert "1 of 2 unchanged, 1 accepted" in terminal.plain(found)
-    assert f"accepted: {WHY}" in " ".join(terminal.plain(found).split())
-    for shown in (junit.render(found), github.render(found).replace("%25", "%")):
-        assert f"accepted: {WHY}" in shown
-    for shown in (markdown.render(found), json_output.render(found), sarif.render(found)):
-        assert "would be a regression without it" in shown
-    assert "minimum effect of 25 %" in markdown.render(found).replace("\N{NO-BREAK SPACE}", " ")
 
 
 @pytest.mark.parametrize(

@@ -72,14 +72,6 @@ def test_only_a_baseline_grows_stale() -> None:
     assert staleness.note(run, NOW) is None
 
 
-@pytest.mark.parametrize(
-    ("hours", "said"),
-    [(0, "today"), (-13, "1 day ago"), (-72, "3 days ago"), (72, "in 3 days"), (13, "in 1 day")],
-)
-def test_an_age_is_told_in_days_of_the_calendar(hours: int, said: str) -> None:
-    assert staleness.age(NOW + timedelta(hours=hours), NOW) == said
-
-
 def test_a_comparison_with_an_old_baseline_says_so(tmp_path: Path) -> None:
     rows = [builders.row("a", process_medians={"s": list(builders.STEADY)})]
     sessions = {"s": builders.context(date="2026-08-12T12:00:00+00:00")}

@@ -157,13 +157,6 @@ def test_sessions_of_this_gpu_go_before_its_siblings(loaded: Loader) -> None:
     assert not any("siblings" in note for note in comparison.notes)
 
 
-def test_with_siblings_only_the_notes_say_so(loaded: Loader) -> None:
-    base = loaded(run([row("a/b")], **OTHER_GPU))
-    (note,) = judge(base, loaded(run([row("a/b")]))).notes
-    assert "1 session of its siblings" in note
-    assert "a change of device time of 15 % or of 150 ns" in note
-
-
 def test_a_vanished_benchmark_is_missing_and_a_new_one_new(loaded: Loader) -> None:
     comparison = judge(loaded(run([row("a/b"), row("a/c")])), loaded(run([row("a/b"), row("a/d")])))
     assert outcome(comparison, "a/c") is Outcome.MISSING

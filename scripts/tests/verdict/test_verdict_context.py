@@ -134,14 +134,3 @@ def test_differences_of_the_context_are_told(loaded: Loader) -> None:
     comparison = judge(base, cand)
     assert comparison.differences == (ContextDifference("driver_version", "580", "590"),)
     assert comparison.exit_status is ExitStatus.OK
-
-
-def test_a_long_kernel_name_is_cut_around_its_first_difference(loaded: Loader) -> None:
-    name = "cub::CUB_300001_SM_{}::detail::transform::transform_kernel<policy<true>, float*>"
-    base = loaded(run([row("a/b", label=name.format(900))]))
-    cand = loaded(run([row("a/b", scaled(2.0), label=name.format(750))]))
-    (verdict,) = judge(base, cand).verdicts
-    assert verdict.causes == (
-        "kernel cub::CUB_300001_SM_900::detail::transform::transf… → "
-        "cub::CUB_300001_SM_750::detail::transform::transf…",
-    )

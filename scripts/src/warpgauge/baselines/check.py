@@ -5,24 +5,28 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from rich.console import Console
 
-from warpgauge.baselines.files import Folder, open_readable
-from warpgauge.baselines.findings import findings, remarks
+from warpgauge.baselines import spread
+from warpgauge.baselines.files import FamilyFile, Folder, open_readable
+from warpgauge.baselines.recordable import FEWEST_PROCESSES
+from warpgauge.baselines.store import slug
 from warpgauge.execution import discovery
 from warpgauge.execution.discovery import Binary
 from warpgauge.records import counters
-from warpgauge.records.model import FULL_SUITE
-from warpgauge.records.sessions import newest_last
+from warpgauge.records.model import FULL_SUITE, Record, Row, Session
+from warpgauge.records.sessions import newest_last, session_hash
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import print_text
-from warpgauge.system.text import inert, named, plural
+from warpgauge.system.text import inert, named, percent, plural, quoted
 from warpgauge.verdict import staleness
+from warpgauge.verdict.controls import is_control
 
 
 @dataclass(frozen=True)
@@ -128,3 +132,141 @@ def compared(names: Collection[str], built: Sequence[Binary], wanted: Sequence[B
         record = f"scripts/warpgauge baseline record {further}".rstrip()
         warnings.append(f"in the build and not in the baseline: {named(new)}; {record} adds it")
     return Suite(tuple(warnings), tuple(remarks))
+
+
+def findings(folder: Folder, now: datetime, stale_days: float) -> list[str]:
+    """Everything that a user of this baseline must know, the weightiest first."""
+    record = folder.whole
+    stale = staleness.note(record, now, stale_days)
+    return [
+        *([stale] if stale else []),
+        *_dates(record, now),
+        *_sessions(record),
+        *_gpus(folder),
+        *_files(folder.files),
+        *_rows(record),
+    ]
+
+
+def _dates(record: Record, now: datetime) -> Iterator[str]:
+    """Dates that the note on the newest session does not speak of."""
+    *older, _ = newest_last(record.sessions.values())
+    for session in older:
+        if staleness.measured(session) is None:
+            yield f"session {quoted(session.key)} does not say when it was measured"
+        elif staleness.is_future(session, now):
+            yield (
+                f"session {quoted(session.key)} is of a day to come "
+                f"({staleness.told(session, now)}): a clock is wrong"
+            )
+
+
+def _sessions(record: Record) -> Iterator[str]:
+    for session in newest_last(record.sessions.values()):
+        for fault in _unfit(session, record.rows):
+            yield inert(f"session {session.key} {fault}; record it again, or prune it")
+    seen: dict[str, str] = {}
+    for session in record.sessions.values():
+        identity = session_hash(session.context)
+        if session.gpu_uuid and session.boot_id and identity in seen:
+            yield inert(f"sessions {seen[identity]} and {session.key} are of one boot of one GPU")
+        seen[identity] = session.key
+
+
+def _unfit(session: Session, rows: Mapping[str, Row]) -> Iterator[str]:
+    """Why a session would not be recorded today."""
+    context = session.context
+    if context.get("build_type") != "Release":
+        yield f"is of a build of type {quoted(context.get('build_type', 'unknown'))}, not Release"
+    if context.get("inject"):
+        yield f"was measured with injected extra work ({quoted(context['inject'])})"
+    if context.get("filter"):
+        yield f"was measured in part only ({quoted(context['filter'])})"
+    if context.get("dirty") != "false":
+        yield "was measured with uncommitted changes, or does not say that there were none"
+    few = [
+        n
+        for n, r in rows.items()
+        if 0 < len(r.process_medians.get(session.key, ())) < FEWEST_PROCESSES
+    ]
+    if few:
+        yield f"has fewer than {FEWEST_PROCESSES} processes of {named(few)}"
+
+
+def _gpus(folder: Folder) -> Iterator[str]:
+    models = folder.gpu_names
+    told = Counter(
+        session.gpu_name or "" for file in folder.files for session in file.record.sessions.values()
+    )
+    usual = max(told, key=told.__getitem__)
+    for file in folder.files:
+        if file.gpu_name and usual and file.gpu_name != usual:
+            yield inert(
+                f"{file.path.name} says that it is of {quoted(file.gpu_name)}, its sessions and "
+                f"the other files of {quoted(usual)}: correct its 'context', or record it again"
+            )
+    if len(models) > 1:
+        yield f"holds several GPU models: {', '.join(map(quoted, models))}"
+    elif not models:
+        yield "no session names its GPU"
+    elif folder.path.is_dir() and folder.path.resolve().name != slug(models[0]):
+        yield (
+            f"the folder is not the one of {quoted(models[0])}: scripts/bench looks for it in "
+            f"{slug(models[0])}"
+        )
+
+
+def _files(files: Sequence[FamilyFile]) -> Iterator[str]:
+    """Names that are no family, and what the files of one folder contradict each other in."""
+    for file in files:
+        families = {row.family for row in file.record.rows.values()}
+        if families != {file.path.stem}:
+            held = ", ".join(quoted(family) for family in sorted(families))
+            yield inert(f"{file.path.name} holds the family {held}: name it after its family")
+    everything = {key: one for file in files for key, one in file.record.sessions.items()}
+    ordered = [session.key for session in newest_last(everything.values())]
+    for file in files:
+        own = file.record.sessions
+        # A family may have begun later than the others, and has then all that follow.
+        since = min(ordered.index(key) for key in own)
+        lacks = [key for key in ordered[since:] if key not in own]
+        if lacks:
+            yield inert(f"{file.path.name} lacks the session {', '.join(lacks)} of the other files")
+    for key in ordered:
+        told = [file.record.sessions[key].context for file in files if key in file.record.sessions]
+        names = sorted({name for context in told for name in context})
+        differing = [n for n in names if len({c[n] for c in told if n in c}) > 1]
+        if differing:
+            yield inert(f"the files do not agree on the {', '.join(differing)} of session {key}")
+
+
+def _rows(record: Record) -> Iterator[str]:
+    failed = [name for name, row in record.rows.items() if row.error is not None]
+    if failed:
+        yield f"holds no time of what failed: {named(failed)}"
+    newest = newest_last(record.sessions.values())[-1].key
+    rows = record.rows.items()
+    old = [n for n, row in rows if row.error is None and newest not in row.process_medians]
+    if old:
+        yield inert(f"the newest session, {newest}, has no time of {named(old)}")
+
+
+def remarks(record: Record) -> Iterator[str]:
+    """Rows whose minimum effect drowns in their own scatter: no fault, but worth knowing.
+
+    A control judges nobody.
+    """
+    blind: dict[str, tuple[float, float]] = {}
+    for name, row in record.rows.items():
+        if row.error is not None or is_control(row):
+            continue
+        seen, wanted = spread.smallest_visible(row), spread.wanted(row)
+        if seen is not None and seen > wanted:
+            blind[name] = (seen, wanted)
+    if blind:
+        worst_first = sorted(blind, key=lambda name: blind[name][1] / blind[name][0])
+        visible, minimum = (percent(one, sign=False) for one in blind[worst_first[0]])
+        yield (
+            f"too much scatter between processes to see the change that should count: "
+            f"{named(worst_first)}, with {visible} at worst where {minimum} should count"
+        )

@@ -18,7 +18,7 @@ from warpgauge.commands import ab_options
 from warpgauge.commands.ab_options import Asked
 from warpgauge.commands.run_paths import RunPaths, named_after
 from warpgauge.commands.show_results import Conclusion
-from warpgauge.execution import machine_context, program_folder, selection
+from warpgauge.execution import gpu_watch, machine_context, program_folder, selection
 from warpgauge.execution.discovery import Probe
 from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.execution.plain_program import PlainProgram
@@ -58,7 +58,7 @@ class _Invocation:
     def run(self) -> ExitStatus:
         """The whole way; everything that can be refused is refused before the minutes of it."""
         options, show, paths = self.asked.options, self.show, self._paths()
-        gpu = machine_context.visible_gpu(options.device)
+        gpu = gpu_watch.chosen(options.device)
         uuid = gpu.get("gpu_uuid", "")
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
             measuring = Measuring(
@@ -113,7 +113,7 @@ class _Invocation:
     def _sides(self, measuring: Measuring) -> tuple[Side, Side]:
         """Base and candidate, with what is asked for. Raises UserError where a side has nothing."""
         filter, visible = self.asked.options.filter, measuring.options.device
-        environment = {machine_context.VISIBLE_DEVICES: str(visible)} if visible is not None else {}
+        environment = {gpu_watch.VARIABLE: str(visible)} if visible is not None else {}
         found = program_folder.both(self.asked.folders, measuring.scratch, environment)
         asked = [programs.asked(filter) for programs in found]
         if not any(asked):

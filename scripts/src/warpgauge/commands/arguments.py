@@ -94,18 +94,9 @@ def add_comparison_options(
     parser: argparse.ArgumentParser, usual_policy: str = _USUAL_POLICY
 ) -> None:
     """Add --fail-on, --policy and --allow."""
-    parser.add_argument(
-        "--fail-on",
-        choices=("resources",),
-        action="append",
-        default=[],
-        help="fail on more than times: resources (registers, spills, occupancy, kernels, memory, "
-        "another kernel)",
-    )
-    parser.add_argument(
-        "--policy",
-        type=Path,
-        metavar="FILE",
-        help=f"tolerances; default: {usual_policy}",
-    )
+    add = parser.add_argument
+    add("--fail-on", choices=("resources",), action="append", default=[], help="fail on more than "
+        "times: resources (registers, spills, occupancy, kernels, memory, another kernel)",
+    )  # fmt: skip
+    add("--policy", type=Path, metavar="FILE", help=f"tolerances; default: {usual_policy}")
     override.add_argument(parser)

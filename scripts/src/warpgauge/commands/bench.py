@@ -76,7 +76,7 @@ def on_every_gpu(one: Bench) -> ExitStatus:
             built = measuring.built()
             if one.before is None:
                 facts = {**resume.called(one.argv, options.seed, paths.run)}
-                facts["gpus"], facts["faults"] = _named(measuring.gpus(built))
+                facts["gpus"], facts["faults"] = named_gpus(measuring.gpus(built))
                 there = journal.begin(paths.journal, facts)
             else:
                 there, facts = one.before.journal, {**one.before.began}
@@ -98,7 +98,7 @@ def on_every_gpu(one: Bench) -> ExitStatus:
     return _All(one, paths, there, gpus).run(works, facts["faults"])
 
 
-def _named(probes: Sequence[Probe]) -> tuple[dict[str, str], list[str]]:
+def named_gpus(probes: Sequence[Probe]) -> tuple[dict[str, str], list[str]]:
     """The model of each GPU by its UUID, and why others have none."""
     contexts = [one.context for one in probes]
     gpus = {one["gpu_uuid"]: one.get("gpu_name", "") for one in contexts if one.get("gpu_uuid")}

@@ -34,7 +34,7 @@ _BASELINES = Path("baselines")
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 # Formats of which two cannot follow each other in one stream.
-_ONE_DOCUMENT = frozenset(("json", "junit", "sarif", "svg"))
+_ONE_DOCUMENT = frozenset(("json", "junit", "svg"))
 
 # What the benchmarks accept as a factor of --inject, beside 1 itself.
 SMALLEST_FACTOR, LARGEST_FACTOR = 1.001, 100.0

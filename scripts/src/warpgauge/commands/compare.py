@@ -124,49 +124,27 @@ def _parser(prog: str) -> Parser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("baseline", type=Path, metavar="BASELINE", help="the accepted times")
-    parser.add_argument(
-        "candidate", type=Path, nargs="?", metavar="CANDIDATE", help="the times to judge"
-    )
-    parser.add_argument(
-        "--filter",
-        metavar="REGEX",
-        help="only benchmarks whose name matches; a leading '-' negates (--filter=-REGEX)",
-    )
-    parser.add_argument(
-        "--min-effect",
-        metavar="PERCENT",
-        type=_percent,
-        help="smallest change that counts; default: by clock and origin, 0.5 to 20",
-    )
-    parser.add_argument(
-        "--alpha",
-        metavar="P",
-        type=_probability,
-        help="chance that unchanged code shows any false alarm; default: 0.01",
-    )
+    add = parser.add_argument
+    # fmt: off
+    add("baseline", type=Path, metavar="BASELINE", help="the accepted times")
+    add("candidate", type=Path, nargs="?", metavar="CANDIDATE", help="the times to judge")
+    add("--filter", metavar="REGEX",
+        help="only benchmarks whose name matches; a leading '-' negates (--filter=-REGEX)")
+    add("--min-effect", metavar="PERCENT", type=_percent,
+        help="smallest change that counts; default: by clock and origin, 0.5 to 20")
+    add("--alpha", metavar="P", type=_probability,
+        help="chance that unchanged code shows any false alarm; default: 0.01")
     arguments.add_comparison_options(parser)
-    parser.add_argument(
-        "--all", action="store_true", help="list every benchmark, unchanged ones too"
-    )
-    parser.add_argument(
-        "--format",
-        metavar="NAME[=FILE]",
-        action="append",
-        default=[],
-        help="terminal (default), markdown, json, junit, github, sarif or svg, to standard output "
-        "or to FILE; intervals to FILE.svg or FILE.png; may be given several times",
-    )
-    parser.add_argument(
-        "--export",
-        metavar="NAME=FILE",
-        action="append",
-        default=[],
+    add("--all", action="store_true", help="list every benchmark, unchanged ones too")
+    add("--format", metavar="NAME[=FILE]", action="append", default=[],
+        help="terminal (default), markdown, json, junit, github or svg, to standard output "
+        "or to FILE; intervals to FILE.svg or FILE.png; may be given several times")
+    add("--export", metavar="NAME=FILE", action="append", default=[],
         help="write the candidate's times for another tool: github-action-benchmark, bencher or "
-        "openmetrics; may be given several times",
-    )
-    parser.add_argument("--svg", type=Path, metavar="FILE", help="the same as --format svg=FILE")
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto")
+        "openmetrics; may be given several times")
+    add("--svg", type=Path, metavar="FILE", help="the same as --format svg=FILE")
+    add("--color", choices=("auto", "always", "never"), default="auto")
+    # fmt: on
     return parser
 
 

@@ -56,6 +56,8 @@ class Exports:
 
     def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
         """Raises UserError for a file that cannot or must not be written; see `output_file`."""
+        if any(one.name == "openmetrics" for one, _ in self.files):
+            environment.ensure(["prometheus_client"])
         for one, path in self.files:
             check_report(path, baselines, inputs, one.own, one.kind)
 

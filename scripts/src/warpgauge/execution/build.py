@@ -20,15 +20,10 @@ NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\]")
 
 # Entries of CMake's cache that decide which code the compilers make.
 CACHED = re.compile(r"^([A-Z_]+):[A-Z]+=(.*)$", re.MULTILINE)
-DECISIVE = (
-    "CMAKE_CUDA_ARCHITECTURES",
-    "CMAKE_CUDA_FLAGS",
-    "CMAKE_CUDA_FLAGS_RELEASE",
-    "CMAKE_CUDA_HOST_COMPILER",
-    "CMAKE_CXX_COMPILER",
-    "CMAKE_CXX_FLAGS",
-    "CMAKE_CXX_FLAGS_RELEASE",
-    "CMAKE_PREFIX_PATH",
+DECISIVE = tuple(
+    f"CMAKE_{name}"
+    for name in "CUDA_ARCHITECTURES CUDA_FLAGS CUDA_FLAGS_RELEASE CUDA_HOST_COMPILER "
+    "CXX_COMPILER CXX_FLAGS CXX_FLAGS_RELEASE PREFIX_PATH".split()
 )
 
 

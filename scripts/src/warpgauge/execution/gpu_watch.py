@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the processes of a run from meeting others on the GPU, a killed one's remains included."""
+"""Keeps the processes of a run from meeting others on the GPU, a killed one's remains included.
+
+And tells which GPU another project's programs see, as the driver (NVML) knows it.
+"""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pynvml
 
+from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.process import Ending
-from warpgauge.system.text import inert
+from warpgauge.system.text import inert, plural
 
 _PATIENCE_S = 60.0
 
@@ -111,3 +116,58 @@ def _name_of(pid: int) -> str:
         return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
     except OSError:
         return ""
+
+
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+
+
+def chosen(device: int | str | None) -> Mapping[str, str]:
+    """UUID and name of `device`, an index as nvidia-smi counts or a UUID, under a context's keys.
+
+    Without one that of the only GPU that programs see; nothing where there is none, or a choice.
+    Raises UserError for a device that is not there.
+    """
+    gpus = all_gpus()
+    if device is None:
+        seen = _seen(gpus)
+        return _told(seen[0], gpus) if len(seen) == 1 else {}
+    if isinstance(device, int) and device < len(gpus):
+        return _told(list(gpus)[device], gpus)
+    if isinstance(device, str) and device in gpus:
+        return _told(device, gpus)
+    there = f"the driver shows {plural(len(gpus), 'GPU')}"
+    raise UserError(f"there is no GPU {inert(str(device))} here: {there}", ExitStatus.NOT_MEASURED)
+
+
+def _told(uuid: str, gpus: Mapping[str, str]) -> Mapping[str, str]:
+    return {"gpu_uuid": uuid, "gpu_name": gpus[uuid]}
+
+
+def _seen(gpus: Mapping[str, str]) -> list[str]:
+    """Which of them CUDA shows here, as far as it can be told."""
+    visible = os.environ.get(VARIABLE)
+    if visible is None:
+        return list(gpus)
+    # An index is CUDA's own, whose order is the driver's only among GPUs of one model.
+    alike = len(set(gpus.values())) == 1
+    by_index = {str(index): uuid for index, uuid in enumerate(gpus) if alike}
+    words = [word.strip() for word in visible.split(",")]
+    return [by_index.get(word, word) for word in words if by_index.get(word, word) in gpus]
+
+
+def all_gpus() -> dict[str, str]:
+    """The model of each GPU by its UUID, in the driver's order; none where there is no driver."""
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return {}
+    try:
+        handles = map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))
+        return {
+            str(pynvml.nvmlDeviceGetUUID(one)): str(pynvml.nvmlDeviceGetName(one))
+            for one in handles
+        }
+    except pynvml.NVMLError:
+        return {}
+    finally:
+        pynvml.nvmlShutdown()

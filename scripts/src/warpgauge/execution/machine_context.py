@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the binaries do not know of themselves: the commit, machine, GPU and its settings."""
+"""What the binaries do not know of themselves: the commit, the machine, the GPU's settings.
+
+Whatever cannot be found out is left out; not knowing never fails a run. The commit is noted beside
+the programs after each build, and --no-build reads it: the tree may be at another one by then.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from warpgauge.execution import manifest
+from warpgauge.files.atomic import replace_all
 from warpgauge.system import git
-from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.text import inert, plural
+from warpgauge.system.errors import UserError
+from warpgauge.system.git import short
+from warpgauge.system.text import inert
 
 # nvidia-smi's name for a setting that the binaries may not report, and its key in the context.
 GPU_SETTINGS = {
@@ -110,58 +118,59 @@ def _cpu_model() -> str:
     return platform.machine()
 
 
-VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
+_FILE = "built-from.json"
+_KEYS = ("commit", "dirty")
 
 
-def visible_gpu(device: int | str | None) -> Mapping[str, str]:
-    """UUID and name of `device`, an index as nvidia-smi counts or a UUID, under a context's keys.
-
-    Without one that of the only GPU that programs see; nothing where there is none, or a choice.
-    Raises UserError for a device that is not there.
-    """
-    gpus = _gpus_by_uuid()
-    if device is None:
-        seen = _seen_by_cuda(gpus)
-        return _facts_of(seen[0], gpus) if len(seen) == 1 else {}
-    if isinstance(device, int) and device < len(gpus):
-        return _facts_of(list(gpus)[device], gpus)
-    if isinstance(device, str) and device in gpus:
-        return _facts_of(device, gpus)
-    there = f"the driver shows {plural(len(gpus), 'GPU')}"
-    raise UserError(f"there is no GPU {inert(str(device))} here: {there}", ExitStatus.NOT_MEASURED)
+def forget(root: Path) -> None:
+    """Before a build: one that breaks off leaves programs of two commits."""
+    _path(root).unlink(missing_ok=True)
 
 
-def _facts_of(uuid: str, gpus: Mapping[str, str]) -> Mapping[str, str]:
-    return {"gpu_uuid": uuid, "gpu_name": gpus[uuid]}
+def keep(root: Path, source: Mapping[str, str]) -> None:
+    """After a build of `source`, as `machine_context.source` tells it. Raises UserError."""
+    replace_all({_path(root): json.dumps({key: source[key] for key in _KEYS}) + "\n"})
 
 
-def _seen_by_cuda(gpus: Mapping[str, str]) -> list[str]:
-    """Which of them CUDA shows here, as far as it can be told."""
-    visible = os.environ.get(VISIBLE_DEVICES)
-    if visible is None:
-        return list(gpus)
-    # An index is CUDA's own, whose order is the driver's only among GPUs of one model.
-    alike = len(set(gpus.values())) == 1
-    by_index = {str(index): uuid for index, uuid in enumerate(gpus) if alike}
-    words = [word.strip() for word in visible.split(",")]
-    return [by_index.get(word, word) for word in words if by_index.get(word, word) in gpus]
-
-
-def _gpus_by_uuid() -> dict[str, str]:
-    """The model of each GPU by its UUID, in the driver's order; none where there is no driver."""
-    import pynvml  # only here: what else is asked of the machine goes without it
-
+def known(root: Path) -> dict[str, str] | None:
+    """What was kept; None where nothing was, or somebody built a program since."""
+    path = _path(root)
     try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return {}
-    try:
-        handles = map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))
-        return {
-            str(pynvml.nvmlDeviceGetUUID(one)): str(pynvml.nvmlDeviceGetName(one))
-            for one in handles
-        }
-    except pynvml.NVMLError:
-        return {}
-    finally:
-        pynvml.nvmlShutdown()
+        told = json.loads(path.read_text(encoding="utf-8"))
+        since = path.stat().st_mtime_ns
+        programs = manifest.read(_folder(root)).programs
+        newer = any(one.path.stat().st_mtime_ns > since for one in programs)
+    except (OSError, ValueError):
+        return None
+    if newer or not isinstance(told, dict) or not all(isinstance(told.get(k), str) for k in _KEYS):
+        return None
+    return {key: told[key] for key in _KEYS}
+
+
+def note(programs: Mapping[str, str] | None, tree: Mapping[str, str]) -> str:
+    """What a user of --no-build must know; empty where the programs are this tree's."""
+    if programs is None:
+        return (
+            "--no-build: nothing tells which commit the programs were built from; this tree's is "
+            "taken to be it. Without --no-build they are built anew."
+        )
+    if programs == tree:
+        return ""
+    return (
+        f"--no-build: the programs were built from {_said(programs)}, and this tree is at "
+        f"{_said(tree)}. What is measured goes by the programs; without --no-build they are built "
+        "anew."
+    )
+
+
+def _said(source: Mapping[str, str]) -> str:
+    commit = f"commit {inert(short(source['commit']))}" if source["commit"] else "an unknown commit"
+    return commit + (" with changes" if source["dirty"] == "true" else "")
+
+
+def _folder(root: Path) -> Path:
+    return root / "build" / "release"
+
+
+def _path(root: Path) -> Path:
+    return _folder(root) / _FILE

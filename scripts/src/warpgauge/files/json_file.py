@@ -24,14 +24,6 @@ VALUES_LIMIT = 1_250_000
 _SMALLER = "give a result file, or a folder of smaller ones"
 RESULT_FILE = "give a run file, a baseline or Google Benchmark's JSON"
 
-# The first bytes of what gets saved under the wrong name.
-_COMPRESSED = (
-    (b"\x1f\x8b", "gzip"),
-    (b"PK\x03\x04", "zip"),
-    (b"BZh", "bzip2"),
-    (b"\xfd7zXZ\x00", "xz"),
-    (b"\x28\xb5\x2f\xfd", "zstd"),
-)
 # UTF-32 first: one of its marks begins as one of UTF-16's does.
 _ENCODED = (
     (b"\xff\xfe\x00\x00", "UTF-32"),
@@ -49,33 +41,32 @@ Repeated = tuple[Object, str]
 
 def text_of(place: Place) -> str:
     """The characters of a regular file. Raises UserError."""
+    size = f"{SIZE_LIMIT_BYTES // 2**20} MiB"
+    too_large = place.error(f"is larger than {size}", _SMALLER)
+    return _decoded(place, bytes_of(place, SIZE_LIMIT_BYTES, too_large, "give a result file"))
+
+
+def bytes_of(place: Place, limit: int, too_large: UserError, remedy: str) -> bytes:
+    """What a regular file of at most `limit` bytes holds; `remedy` is where it is none."""
     try:
         status = place.path.stat()
         if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
-            raise place.error("is no regular file", "give a result file")
-        if status.st_size > SIZE_LIMIT_BYTES:
-            raise _too_large(place)
+            raise place.error("is no regular file", remedy)
+        if status.st_size > limit:
+            raise too_large
         with place.path.open("rb") as stream:
-            raw = stream.read(SIZE_LIMIT_BYTES + 1)
+            raw = stream.read(limit + 1)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise place.error(f"cannot be read ({reason})", "check the path") from None
     except ValueError:  # a NUL in the path
         raise place.error("is no path", "check the path") from None
-    if len(raw) > SIZE_LIMIT_BYTES:  # it grew, or does not know its size, as in /proc
-        raise _too_large(place)
-    return _decoded(place, raw)
-
-
-def _too_large(place: Place) -> UserError:
-    size = f"{SIZE_LIMIT_BYTES // 2**20} MiB"
-    return place.error(f"is larger than {size}", _SMALLER)
+    if len(raw) > limit:  # it grew, or does not know its size, as in /proc
+        raise too_large
+    return raw
 
 
 def _decoded(place: Place, raw: bytes) -> str:
-    for mark, packing in _COMPRESSED:
-        if raw.startswith(mark):
-            raise place.error(f"is compressed ({packing})", "unpack it first")
     for mark, encoding in _ENCODED:
         if raw.startswith(mark):
             raise place.error(f"is {encoding} text, not UTF-8", "save it as UTF-8")

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import sys
 from pathlib import Path
 from typing import cast
 
 from warpgauge.files.document import Place
+from warpgauge.files.json_file import bytes_of
 from warpgauge.system.text import cut
 
 if sys.version_info >= (3, 11):
@@ -36,18 +35,8 @@ def read(path: Path) -> dict[str, object]:
 
 
 def _text(place: Place) -> str:
-    try:
-        if not stat.S_ISREG(place.path.stat().st_mode):  # a pipe would be waited for
-            raise place.error("is no regular file", "put a TOML file there or remove it")
-        with place.path.open("rb") as stream:
-            raw = stream.read(SIZE_LIMIT_BYTES + 1)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise place.error(f"cannot be read ({reason})", "check the path") from None
-    except ValueError:  # a NUL in the path
-        raise place.error("is no path", "check the path") from None
-    if len(raw) > SIZE_LIMIT_BYTES:
-        raise place.error("is larger than 1 MiB", "put a TOML file there")
+    too_large = place.error("is larger than 1 MiB", "put a TOML file there")
+    raw = bytes_of(place, SIZE_LIMIT_BYTES, too_large, "put a TOML file there or remove it")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from warpgauge.baselines import store
 from warpgauge.github import recorded_files
+from warpgauge.github.comment import LENGTH_LIMIT
 from warpgauge.github.gpus import Gpu
-from warpgauge.github.pr_comment import LENGTH_LIMIT
 from warpgauge.github.recorded_files import RUN_FILE, WorkflowRun
 from warpgauge.records.load import load
 from warpgauge.records.model import Record, Session

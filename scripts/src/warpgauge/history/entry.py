@@ -21,17 +21,9 @@ from warpgauge.verdict import disturbance
 FORMAT = "history/1"
 
 # What may explain a step in the times, and what tells one machine from another.
-FACTS = (
-    "gpu_name",
-    "gpu_uuid",
-    "boot_id",
-    "driver_version",
-    "runtime_version",
-    "cublas_version",
-    "nvcc_version",
-    "kernel_release",
-    "cpu_model",
-    "power_limit_watts",
+FACTS = tuple(
+    "gpu_name gpu_uuid boot_id driver_version runtime_version cublas_version nvcc_version "
+    "kernel_release cpu_model power_limit_watts".split()
 )
 
 _DIGITS = 7  # a hundred times below what any benchmark repeats to

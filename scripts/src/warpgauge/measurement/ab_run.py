@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.execution import build, discovery, selection
 from warpgauge.execution.discovery import Binary
-from warpgauge.execution.plan import Lane
-from warpgauge.execution.turn_result import Outcome
-from warpgauge.measurement import paired, progress, run_file, two_stage
+from warpgauge.measurement import paired, run_file, two_stage
 from warpgauge.measurement.adaptive_rounds import Spending
 from warpgauge.measurement.measuring import Measuring, Suite
 from warpgauge.measurement.paired import BASE, CANDIDATE, Side
@@ -118,33 +116,22 @@ class AbRun:
             "pair_id": paired.new_id(),
         }
 
-        def keep_and_judge(
-            sides: Mapping[str, Side], files: tuple[Path, Path] = files
-        ) -> Comparison:
+        def keep_and_judge(sides: Mapping[str, Side]) -> Comparison:
             documents = paired.documents(sides[BASE], sides[CANDIDATE], facts, self.suite.known)
             run_file.write_all(dict(zip(files, documents, strict=True)))
             one, other = (load.load(path) for path in files)
             return judge(one, other)
 
-        def changed(outcomes: Sequence[Outcome]) -> int | None:
-            scratch = self.measuring.scratch
-            paths = scratch / "preview-base.json", scratch / "preview.json"
-            sides = paired.with_outcomes({BASE: base, CANDIDATE: candidate}, outcomes)
-            return progress.changed_so_far(lambda: keep_and_judge(sides, paths))
-
-        def run(lanes: Sequence[Lane], rounds: range) -> Iterator[Outcome]:
-            return self.measuring.run(lanes, rounds, changed)
-
         sides, note = {BASE: base, CANDIDATE: candidate}, self.measuring.note
         first = max(options.processes, FEWEST_ROUNDS)
         if (budget := self.measuring.budget) is not None:
-            both = Spending(budget, run, keep_and_judge, note).pair(sides, first)
+            both = Spending(budget, self.measuring.run, keep_and_judge, note).pair(sides, first)
         else:
             both = two_stage.take(
                 sides,
                 first,
                 second_look=options.second_look,
-                run=run,
+                run=self.measuring.run,
                 judge=keep_and_judge,
                 left=two_stage.undecided,
                 say=note,

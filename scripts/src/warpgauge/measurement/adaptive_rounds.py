@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More rounds for what is still open, until a given time is used or nothing is.
+"""More rounds for what is still open, until a given time (`Budget`) is used or nothing is.
 
 Looking again and again, and stopping as soon as a benchmark looks changed, would sooner or later
 call any benchmark changed. So no look but the last pronounces a change, and how long a benchmark is
@@ -20,14 +20,14 @@ the first, at the minimum of rounds, does pronounce changes. The last one is the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from warpgauge.execution.plan import Lane
 from warpgauge.execution.turn_result import Outcome as Delivered
 from warpgauge.measurement import two_stage
 from warpgauge.measurement.paired import Run, Side, measure
-from warpgauge.measurement.time_budget import Budget
 from warpgauge.measurement.two_stage import Looks
 from warpgauge.system import interrupts
 from warpgauge.system.text import duration, plural
@@ -128,3 +128,63 @@ def next_look(rounds: int) -> int:
 def _rounds(sides: Mapping[str, Side]) -> int:
     numbers = (outcome.round for side in sides.values() for outcome in side.outcomes)
     return max(numbers, default=0)
+
+
+@dataclass
+class Budget:
+    """Seconds of measuring: builds, and waiting for others, are no part of it."""
+
+    seconds: float
+    clock: Callable[[], float] = time.monotonic
+    spent: float = 0.0
+    _minimum: float = 0.0  # spent when the last minimum of rounds was measured
+    # By family: what its last process took, and how many benchmarks it had.
+    _took: dict[str, tuple[float, int]] = field(default_factory=dict)
+
+    @property
+    def left(self) -> float:
+        return self.seconds - self.spent
+
+    def minimum_is_measured(self) -> None:
+        """It is measured whatever time it takes."""
+        self._minimum = self.spent
+
+    @property
+    def too_short(self) -> bool:
+        """Whether even the minimum did not fit."""
+        return self._minimum > self.seconds
+
+    @property
+    def told(self) -> str:
+        """What became of it, in a sentence."""
+        given = f"the budget of {duration(self.seconds)}"
+        if not self.too_short:
+            return f"Measuring took {duration(self.spent)} of {given}."
+        over = duration(self._minimum - self.seconds)
+        took = duration(self._minimum)
+        return f"Even the minimum of rounds took {took}: {over} longer than {given}."
+
+    def timed(self, outcomes: Iterable[Delivered]) -> Iterator[Delivered]:
+        """`outcomes` as they come, whose time is spent.
+
+        Those of a run that goes on come out of its journal at once, and took what they took.
+        """
+        before, began, told = self.spent, self.clock(), 0.0
+        for outcome in outcomes:
+            told += outcome.seconds
+            self.spent = before + max(self.clock() - began, told)
+            if outcome.binary.names:
+                self._took[outcome.binary.family] = outcome.seconds, len(outcome.binary.names)
+            yield outcome
+
+    def needed(self, lanes: Sequence[Lane]) -> float:
+        """Seconds of a round of these, by what each family's last process took.
+
+        A process of fewer benchmarks takes less; its start counts as one more benchmark.
+        """
+        seconds = 0.0
+        for lane in lanes:
+            for binary in lane.binaries:
+                took, benchmarks = self._took.get(binary.family, (0.0, 1))
+                seconds += took * (1 + len(binary.names)) / (1 + benchmarks)
+        return seconds

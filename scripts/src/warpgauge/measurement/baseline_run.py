@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.execution.turn_result import Outcome
-from warpgauge.measurement import merge, progress, run_file
+from warpgauge.measurement import merge, run_file
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.adaptive_rounds import Spending, unsettled
 from warpgauge.measurement.merge import JsonRow
@@ -32,12 +32,11 @@ class BaselineRun:
     def measured(self) -> tuple[Side, PersistentThrottling | None]:
         """The candidate after all its rounds, or those before the GPU got tired."""
         measuring, one = self.beside.measuring, self.beside.candidate
-        looked = self._changed if self.base is not None else None
         first = range(1, measuring.options.processes + 1)
         outcomes: list[Outcome] = []
         why = None
         try:
-            outcomes.extend(measuring.run([one.lane()], first, looked))  # those before stay
+            outcomes.extend(measuring.run([one.lane()], first))  # those before stay
         except PersistentThrottling as tired:
             why = tired
         if measuring.budget is not None:
@@ -71,14 +70,3 @@ class BaselineRun:
         }
         context = run_file.context(side.binaries, side.outcomes, facts, known)
         return context, merge.rows(side.binaries, side.outcomes)
-
-    def _changed(self, outcomes: Sequence[Outcome]) -> int | None:
-        base, side = self.base, replace(self.beside.candidate, outcomes=tuple(outcomes))
-        assert base is not None
-        path = self.beside.measuring.scratch / "preview.json"
-
-        def judged() -> Comparison:
-            run_file.write(path, *self.document(side))
-            return self.judge(base, load.load(path))
-
-        return progress.changed_so_far(judged)

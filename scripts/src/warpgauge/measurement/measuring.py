@@ -11,16 +11,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from warpgauge.execution import build, built_commit, discovery, machine_context, manifest, selection
+from warpgauge.execution import build, discovery, machine_context, manifest, selection
 from warpgauge.execution.discovery import Binary, Probe
 from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.execution.plan import Lane, Plan, command
 from warpgauge.execution.turn_result import Outcome
 from warpgauge.measurement import progress, runner
+from warpgauge.measurement.adaptive_rounds import Budget
 from warpgauge.measurement.journal import Journal
 from warpgauge.measurement.options import MeasurementOptions
-from warpgauge.measurement.progress import Preview
-from warpgauge.measurement.time_budget import Budget
 from warpgauge.records.counters import GPUS_AT_ONCE
 from warpgauge.system import packages
 from warpgauge.system.errors import ExitStatus, UserError
@@ -77,7 +76,7 @@ class Measuring:
             machine_context.require_committed(tree)
         if self.options.build:
             packages.provide(packages.BUILD, self.note)
-            built_commit.forget(self.root)
+            machine_context.forget(self.root)
         folder = self.programs(self.root)
         if machine_context.source(self.root) != tree:  # somebody edits while it builds
             tree |= {"dirty": "true"}
@@ -110,10 +109,10 @@ class Measuring:
     def _source_of_programs(self, tree: dict[str, str]) -> dict[str, str]:
         """That of the tree, unless other programs are there and --no-build runs them."""
         if self.options.build:
-            built_commit.keep(self.root, tree)
+            machine_context.keep(self.root, tree)
             return tree
-        programs = built_commit.known(self.root)
-        if note := built_commit.note(programs, tree):
+        programs = machine_context.known(self.root)
+        if note := machine_context.note(programs, tree):
             self.warn(note)
         return programs or tree
 
@@ -168,9 +167,7 @@ class Measuring:
         device = self.options.device
         return {"CUDA_VISIBLE_DEVICES": device} if isinstance(device, str) else {}
 
-    def run(
-        self, lanes: Sequence[Lane], rounds: range, preview: Preview | None = None
-    ) -> Iterator[Outcome]:
+    def run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[Outcome]:
         """The lanes' processes of `rounds`, one by one, shown as they go."""
         plan = Plan(
             lanes=tuple(lanes),
@@ -190,7 +187,7 @@ class Measuring:
                 if binary.fault:
                     side = f"{lane.side}: " if lane.side else ""
                     self.warn(f"{side}{binary.path.name}: {binary.fault}")
-        with progress.RunProgress(plan, self.notes, self.faults, preview) as observer:
+        with progress.RunProgress(plan, self.notes, self.faults) as observer:
             outcomes = runner.one_by_one(plan, observer, self.journal)
             yield from self.budget.timed(outcomes) if self.budget else outcomes
 

@@ -70,13 +70,9 @@ def measure(
     lanes = [
         (side if names is None else side.only(names)).lane(name) for name, side in sides.items()
     ]
-    return with_outcomes(sides, list(run(lanes, rounds)))
-
-
-def with_outcomes(sides: Mapping[str, Side], outcomes: Sequence[Outcome]) -> dict[str, Side]:
-    """Each side with those that are its own added to what it had before."""
+    found = list(run(lanes, rounds))
     return {
-        name: replace(side, outcomes=side.outcomes + tuple(o for o in outcomes if o.side == name))
+        name: replace(side, outcomes=side.outcomes + tuple(o for o in found if o.side == name))
         for name, side in sides.items()
     }
 

@@ -14,10 +14,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
 from warpgauge.execution.plan import Plan, Turn
-from warpgauge.execution.turn_result import Outcome as Delivered
-from warpgauge.system.errors import UserError
+from warpgauge.execution.turn_result import Outcome
 from warpgauge.system.text import cut, inert, plural
-from warpgauge.verdict.comparison import Comparison, Outcome
 
 _LONGEST_NAME = 60  # characters of a benchmark on a terminal
 
@@ -87,19 +85,11 @@ class RunProgress:
     Faults go to `faults`, where that is another console: one may be silent, and not the other.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        console: Console,
-        faults: Console | None = None,
-        preview: Preview | None = None,
-    ) -> None:
-        self._first = plan.rounds[0]
+    def __init__(self, plan: Plan, console: Console, faults: Console | None = None) -> None:
         self._last = plan.rounds[-1]
         self._of_sides = _of_sides([lane.side for lane in plan.lanes if lane.side])
         self._round = 0
         self._console, self._faults = console, faults or console
-        self._preview, self._outcomes, self._changed = preview, list[Delivered](), ""
         self._turn = ""
         self._began = time.monotonic()
         self._left = TimeLeft(plan)
@@ -132,11 +122,10 @@ class RunProgress:
     def begins(self, turn: Turn) -> None:
         where = f"round {turn.round} of {self._last}"
         if turn.round != self._round:
-            self._look()
             self._round = turn.round
             if not self._console.is_terminal:
                 elapsed = f"{clock(time.monotonic() - self._began)} elapsed"
-                told = ", ".join(filter(None, (elapsed, self._left_text(), self._changed)))
+                told = ", ".join(filter(None, (elapsed, self._left_text())))
                 self._line(f"{where}{self._of_sides}: {told}")
         self._turn = f"{where}, {turn.binary.family} {turn.lane.side}".rstrip()
         self._update(self._turn)
@@ -146,25 +135,17 @@ class RunProgress:
         name = benchmark.partition("/")[2] or benchmark
         self._update(f"{self._turn}: {cut(inert(name), _LONGEST_NAME)}")
 
-    def ended(self, outcome: Delivered) -> None:
+    def ended(self, outcome: Outcome) -> None:
         ran = bool(outcome.binary.names)
         self._left.ended(outcome.binary.family, outcome.seconds, ran=ran)
-        self._outcomes.append(outcome)
         self._bar.update(self._task, advance=1)
         self._update(self._turn)
         side = f", {outcome.side}" if outcome.side else ""
         for told in (*_grouped(outcome.faults), *outcome.remarks):
             _line(self._faults, f"round {outcome.round}{side}: {told}")
 
-    def _look(self) -> None:
-        """What looks changed after the rounds so far; later rounds of some only tell less."""
-        rounds = self._round - self._first + 1
-        if self._preview is not None and self._first == 1 and rounds >= FEWEST_ROUNDS:
-            self._changed = in_words(self._preview(self._outcomes))
-
     def _update(self, description: str) -> None:
-        left = ", ".join(filter(None, (self._left_text(), self._changed)))
-        self._bar.update(self._task, description=description, left=left)
+        self._bar.update(self._task, description=description, left=self._left_text())
 
     def _left_text(self) -> str:
         seconds = self._left.seconds()
@@ -205,25 +186,3 @@ def clock(seconds: float) -> str:
     """Minutes and seconds, as in 1:05."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}:{rest:02d}"
-
-
-# Of what whole rounds delivered; None where that cannot be judged.
-Preview = Callable[[Sequence[Delivered]], int | None]
-
-# Fewer show too little of how far processes scatter to be worth a word.
-FEWEST_ROUNDS = 3
-
-
-def changed_so_far(judge: Callable[[], Comparison]) -> int | None:
-    """How many `judge` calls changed. What it cannot judge now the end of the run will tell."""
-    try:
-        return judge().count(Outcome.REGRESSION, Outcome.IMPROVED)
-    except UserError:
-        return None
-
-
-def in_words(count: int | None) -> str:
-    """``preview: 2 look changed``; nothing where there is none."""
-    if count is None:
-        return ""
-    return f"preview: {count} {'looks' if count == 1 else 'look'} changed"

@@ -63,37 +63,17 @@ FULL_SUITE = "full_suite"
 # baseline does not keep it.
 OF_THE_MOMENT = frozenset(
     (
-        "power_watts",
-        "temperature_celsius",
-        "clock_event_reasons",
-        "memory_used_bytes",
-        "discarded",
-        OTHER_PROCESSES,
-        LEFT_OUT,
-        SOURCE_LINE,
+        *"power_watts temperature_celsius clock_event_reasons memory_used_bytes discarded".split(),
+        *(OTHER_PROCESSES, LEFT_OUT, SOURCE_LINE),
     )
 )
 
 # Every counter that a row of warpgauge's own may have.
 KNOWN = frozenset(
     (
-        *RESOURCES,
-        *OF_THE_MOMENT,
-        HOST_CLOCK,
-        THROTTLED,
-        *FLAWS,
-        RESOURCES_VARY,
-        FULL_SUITE,
-        "bytes_per_second",
-        "flops_per_second",
-        "limit_fraction",
-        "operations",
-        "samples",
-        "spread",
-        "waves",
-        SM_CLOCK,
-        "working_sm_clock_hz",
-        "core_clock_hz",
+        *(*RESOURCES, *OF_THE_MOMENT, HOST_CLOCK, THROTTLED, *FLAWS, RESOURCES_VARY, FULL_SUITE),
+        *"bytes_per_second flops_per_second limit_fraction operations samples spread waves".split(),
+        *(SM_CLOCK, "working_sm_clock_hz", "core_clock_hz"),
     )
 )
 

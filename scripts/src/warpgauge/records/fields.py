@@ -19,28 +19,11 @@ TIMED_BY, _HOST = "timed_by", "host"
 # Google Benchmark's own numbers in a row; every other number is a counter.
 _NOT_COUNTERS = frozenset(
     (
-        "name",
-        "run_name",
-        "run_type",
-        "time_unit",
-        "label",
-        "family_index",
-        "per_family_instance_index",
-        "repetitions",
-        "repetition_index",
-        "threads",
-        "iterations",
-        "real_time",
-        "cpu_time",
+        *"name run_name run_type time_unit label family_index per_family_instance_index".split(),
+        *"repetitions repetition_index threads iterations real_time cpu_time".split(),
         # And what is no number at all.
-        "aggregate_name",
-        "aggregate_unit",
-        "error_occurred",
-        "error_message",
-        "skipped",
-        "skip_message",
-        "big_o",
-        TIMED_BY,
+        *"aggregate_name aggregate_unit error_occurred error_message skipped".split(),
+        *("skip_message", "big_o", TIMED_BY),
     )
 )
 

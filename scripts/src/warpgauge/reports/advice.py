@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one thing to do after a comparison."""
+"""The one thing to do after a comparison; how changed rows are seen again, or one is accepted."""
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
+from collections.abc import Sequence
 
 from warpgauge.records import counters
 from warpgauge.records.model import FULL_SUITE, Clock, Source
 from warpgauge.records.sessions import are_paired, newest_last
+from warpgauge.reports import provenance
 from warpgauge.reports.headline import worst
+from warpgauge.reports.markdown.text import prose
 from warpgauge.system.git import is_full, short
 from warpgauge.verdict.comparison import Comparison, Evidence, Outcome, Verdict
 from warpgauge.verdict.context import BASELINES, BUILD_DIR, PROGRAMS
 from warpgauge.verdict.controls import FAMILY as CONTROLS
+from warpgauge.verdict.policy_entry import LARGEST_PERCENT
 
 # A name that fits on a line, too.
 _HARMLESS = re.compile(r"[A-Za-z0-9_/:,=-]{1,200}")
@@ -140,3 +145,40 @@ def _base(comparison: Comparison) -> str | None:
         return None
     commit = newest_last(comparison.baseline.sessions.values())[-1].context.get("commit", "")
     return short(commit) if is_full(commit) else ""
+
+
+# A command each; whoever has more to see again runs the whole suite.
+_COMMANDS = 5
+
+_MOST_PERCENT = LARGEST_PERCENT - 1
+
+
+def again(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
+    """A command for each of the first of `ranked`, and what to write where a change is meant."""
+    commands = dict.fromkeys(command(comparison, one) for one in ranked[:_COMMANDS])
+    block = "\n".join(commands)
+    text = f"```sh\n{block}\n```\n"
+    slower = [one for one in ranked if one.outcome is Outcome.REGRESSION]
+    if not slower:
+        return text
+    recorded = accept(comparison)
+    text += f"\n{prose(recorded)}\n" if recorded else ""
+    where = "the file that --policy names"
+    if not provenance.is_other_project(comparison):
+        where = "`baselines/policy.toml`"
+    return text + _entry(slower[0], where)
+
+
+def _entry(worst: Verdict, where: str) -> str:
+    """What a policy, `where` it lies, says of a change that is known, to be filled in."""
+    change, name = worst.change, worst.name
+    if change is None or not is_harmless(name) or not 0.0 < 100.0 * change.high < _MOST_PERCENT:
+        return ""
+    percent = math.ceil(100.0 * change.high)
+    gated = "resources = true\n" if worst.by_time is not None else ""
+    return (
+        f"\nIf it is known and accepted for a time, {where} says so, "
+        "in this pull request:\n\n"
+        f'```toml\n[[expected]]\npattern = "^{name}$"\nslower_by_at_most_percent = {percent}\n'
+        f'reason = "..."\nexpires = ...  # a date: 2027-01-31\n{gated}```\n'
+    )

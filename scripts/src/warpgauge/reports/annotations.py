@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from warpgauge.reports.headline import headline, sentence
+from warpgauge.reports.provenance import place
 from warpgauge.reports.ranking import rank
-from warpgauge.reports.source_location import place
 from warpgauge.reports.workflow_commands import command
 from warpgauge.system.environment import ROOT
 from warpgauge.system.text import inert

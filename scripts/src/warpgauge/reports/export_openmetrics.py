@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 from warpgauge.records.counters import rates_of
 from warpgauge.records.sessions import newest_last
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
 
 _PREFIX = "warpgauge_benchmark_"
 # By the end of its name, which ends in the unit: that, and what it tells.
@@ -30,45 +35,45 @@ _LABELS = {
 
 def render(comparison: Comparison) -> str:
     """The exposition, whole. Every verdict has the candidate's time."""
+    from prometheus_client.openmetrics import exposition
+
+    write: Callable[[object], bytes] = exposition.generate_latest
+    metrics = list(_metrics(comparison))
+    return write(SimpleNamespace(collect=lambda: metrics)).decode()
+
+
+def _metrics(comparison: Comparison) -> Iterator[Metric]:
+    """Those that have a value."""
+    from prometheus_client import Metric
+
     session = newest_last(comparison.candidate.sessions.values())[-1]
     run = {key: session.context.get(name, "") for key, name in _LABELS.items()}
-    labels = {verdict.name: _labels(verdict, run) for verdict in comparison.verdicts}
-    return "".join(f"{line}\n" for line in (*_lines(comparison, labels), "# EOF"))
-
-
-def _lines(comparison: Comparison, labels: Mapping[str, str]) -> Iterator[str]:
-    values = {one.name: _values(one) for one in comparison.verdicts}
+    told = [(_labels(one, run), _values(one), one) for one in comparison.verdicts]
     for gauge, (unit, words) in _GAUGES.items():
-        told = {name: known[gauge] for name, known in values.items() if gauge in known}
-        if told:
-            yield from _head(f"{_PREFIX}{gauge}", "gauge", unit, words)
-        for name, value in told.items():
-            yield f"{_PREFIX}{gauge}{{{labels[name]}}} {value!r}"
+        metric = Metric(f"{_PREFIX}{gauge}", words, "gauge", unit)
+        for labels, values, _ in told:
+            if gauge in values:
+                metric.add_sample(metric.name, labels, values[gauge])
+        if metric.samples:
+            yield metric
     if comparison.refusal is None:
-        verdict = f"{_PREFIX}verdict"
-        yield from _head(verdict, "stateset", "", "What a comparison says of the time.")
-        for one in comparison.verdicts:
+        metric = Metric(f"{_PREFIX}verdict", "What a comparison says of the time.", "stateset")
+        for labels, _, one in told:
             for state in _STATES:
-                own = f'{verdict}="{state.value}"'
-                yield f"{verdict}{{{labels[one.name]},{own}}} {int(one.outcome is state)}"
-
-
-def _head(name: str, kind: str, unit: str, words: str) -> Iterator[str]:
-    yield f"# TYPE {name} {kind}"
-    if unit:
-        yield f"# UNIT {name} {unit}"
-    yield f"# HELP {name} {words}"
+                own = {**labels, metric.name: state.value}
+                metric.add_sample(metric.name, own, float(one.outcome is state))
+        yield metric
 
 
 def _values(verdict: Verdict) -> dict[str, float]:
     return {"seconds": float(verdict.candidate_seconds or 0.0), **rates_of(verdict.counters)}
 
 
-def _labels(verdict: Verdict, run: Mapping[str, str]) -> str:
+def _labels(verdict: Verdict, run: Mapping[str, str]) -> dict[str, str]:
     own = {"benchmark": verdict.name, "family": verdict.family, "clock": verdict.clock.value}
     told = {**own, **run}
-    return ",".join(f'{key}="{_escaped(value)}"' for key, value in told.items() if value)
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return {
+        key: value.encode(errors="backslashreplace").decode()
+        for key, value in told.items()
+        if value
+    }

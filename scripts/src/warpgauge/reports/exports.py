@@ -90,7 +90,7 @@ EXPORTS: Mapping[str, Export] = MappingProxyType(
                 export_openmetrics.render,
                 _unfit,
                 "OpenMetrics text of warpgauge",
-                re.compile(rb"\A# TYPE warpgauge_"),
+                re.compile(rb"\A# (?:HELP|TYPE) warpgauge_"),
             ),
         )
     }

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from warpgauge.reports import annotations as github
-from warpgauge.reports import intervals, json_output, junit, sarif
+from warpgauge.reports import intervals, json_output, junit
 from warpgauge.reports.markdown import report as markdown
 from warpgauge.verdict.comparison import Comparison
 
@@ -76,12 +76,6 @@ FORMATS: Mapping[str, Format[str]] = MappingProxyType(
                 github.render,
                 "list of GitHub annotations",
                 re.compile(rb"\A::(?:error|warning|notice) "),
-            ),
-            Format(
-                "sarif",
-                sarif.render,
-                "SARIF of a comparison",
-                re.compile(rb'"driver"\s*:\s*\{\s*"name"\s*:\s*"warpgauge"'),
             ),
             Format("svg", _svg, "SVG", re.compile(rb"<svg\b")),
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from enum import Enum
 
 from warpgauge.records.model import Record, Row
@@ -55,10 +56,7 @@ def document(comparison: Comparison) -> Json:
             {**_verdict(verdict), "rows": _rows(comparison, verdict.name)}
             for verdict in comparison.verdicts
         ],
-        "differences": [
-            {"key": one.key, "baseline": one.baseline, "candidate": one.candidate}
-            for one in comparison.differences
-        ],
+        "differences": _plain(comparison.differences),
         "notes": list(comparison.notes),
     }
 
@@ -74,46 +72,32 @@ def _side(record: Record) -> Json:
     }
 
 
+# What is told of a verdict, in this order.
+_TOLD = (
+    *"name family outcome by_time clock evidence baseline_seconds candidate_seconds change".split(),
+    *"p minimum_effect noise_floor detectable processes reason accepted resources".split(),
+    *"counters baseline_counters".split(),
+)
+
+
 def _verdict(verdict: Verdict) -> Json:
-    change, processes = verdict.change, verdict.processes
-    return {
-        "name": verdict.name,
-        "family": verdict.family,
-        "outcome": verdict.outcome.value,
-        "by_time": None if verdict.by_time is None else verdict.by_time.value,
-        "clock": verdict.clock.value,
-        "evidence": verdict.evidence.value,
-        "baseline_seconds": _number(verdict.baseline_seconds),
-        "candidate_seconds": _number(verdict.candidate_seconds),
-        "change": None
-        if change is None
-        else {
-            "ratio": _number(change.ratio),
-            "low": _number(change.low),
-            "high": _number(change.high),
-        },
-        "p": _number(verdict.p),
-        "minimum_effect": _number(verdict.minimum_effect),
-        "noise_floor": _number(verdict.noise_floor),
-        "detectable": _number(verdict.detectable),
-        "processes": None
-        if processes is None
-        else {"baseline": processes[0], "candidate": processes[1]},
-        "reason": verdict.reason,
-        "accepted": verdict.accepted,
-        "resources": [
-            {
-                "key": one.key,
-                "words": one.words,
-                "before": one.before,
-                "after": one.after,
-                "worse": one.worse,
-            }
-            for one in verdict.resources
-        ],
-        "counters": _counters(verdict.counters),
-        "baseline_counters": _counters(verdict.baseline_counters),
-    }
+    told = {key: _plain(getattr(verdict, key)) for key in _TOLD}
+    if verdict.processes is not None:
+        told["processes"] = dict(zip(("baseline", "candidate"), verdict.processes, strict=True))
+    return told
+
+
+def _plain(value: object) -> object:
+    """As JSON has it: a dataclass is an object, an enumeration its value."""
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return _number(value) if isinstance(value, float) else value
 
 
 def _rows(comparison: Comparison, name: str) -> Json:
@@ -130,10 +114,6 @@ def state(row: Row | None) -> State:
     if row.error is None:
         return State.MEASURED
     return State.SKIPPED if row.skipped else State.FAILED
-
-
-def _counters(counters: Mapping[str, float]) -> Json:
-    return {name: _number(value) for name, value in counters.items()}
 
 
 def _number(value: float | None) -> float | None:

@@ -31,26 +31,10 @@ BUILD_DIR, BASELINES = "build_dir", "baselines"
 # What may explain a change, in the order it is shown in.
 TOLD_KEYS = (
     PROGRAMS,
-    "driver_version",
-    "cuda_driver_version",
-    "runtime_version",
-    "cublas_version",
-    "nvcc_version",
-    "host_compiler",
-    "flags",
-    "library_version",
-    "library_build_type",
-    "cpu_model",
-    "kernel_release",
-    "num_cpus",
-    "cpu_scaling_enabled",
-    "ecc",
-    "power_limit_watts",
-    "sm_clock_target_hz",
-    "max_sm_clock_hz",
-    "processes",
-    "commit",
-    "dirty",
+    *"driver_version cuda_driver_version runtime_version cublas_version nvcc_version".split(),
+    *"host_compiler flags library_version library_build_type cpu_model kernel_release".split(),
+    *"num_cpus cpu_scaling_enabled ecc power_limit_watts sm_clock_target_hz".split(),
+    *"max_sm_clock_hz processes commit dirty".split(),
 )
 
 # Numbers that binaries and nvidia-smi write with different digits, and the key of such a number in

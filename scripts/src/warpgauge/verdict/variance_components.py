@@ -11,8 +11,8 @@ import numpy as np
 
 from warpgauge.records.model import Record, Source
 from warpgauge.statistics.log_ratios import Array
-from warpgauge.statistics.samples import Groups, Index, independent, sums_by
-from warpgauge.statistics.variance import Variances
+from warpgauge.statistics.samples import Groups, Index, sums_by
+from warpgauge.statistics.variance import Variances, independent
 from warpgauge.verdict.pairing import Pairing
 
 # The median of n normal values scatters sqrt(pi/2) times as much as their mean.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.commands.arguments import Parser, positive
-from warpgauge.github import artifact, comment, gpus, pr_comment, pull_request
+from warpgauge.github import artifact, comment, gpus, pull_request
 from warpgauge.github.api import API_URL, TOKEN, GitHub
 from warpgauge.github.artifact import Artifact
 from warpgauge.github.comment import Part
@@ -43,12 +43,12 @@ def main(
         body = comment.body(run, parts)
         # Reading takes a while, in which somebody may have pushed.
         number = _pull_request(api, run)
-        print(f"posted: {pr_comment.put(api, run.repository, number, body)}")
+        print(f"posted: {comment.put(api, run.repository, number, body)}")
         return ExitStatus.OK
     if run.complete:
         print(f"run {run.id} ended without a job for any GPU")
     why = comment.to_be_measured(run)
-    marked = pr_comment.mark_outdated(api, run.repository, number, why)
+    marked = comment.mark_outdated(api, run.repository, number, why)
     print(f"marked as outdated: {marked}" if marked else "no comment to mark as outdated yet")
     return ExitStatus.OK
 

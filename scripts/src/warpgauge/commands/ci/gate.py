@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.commands.arguments import Parser
-from warpgauge.github import clean_up, gpus
+from warpgauge.github import gpus
 from warpgauge.github.job_report import Job
 from warpgauge.reports.workflow_commands import commands_stopped
 from warpgauge.system import git, streams, tee, worktree
@@ -36,21 +36,17 @@ class Options:
     programs: tuple[Path, Path] | None
     gpu: str
     further: tuple[str, ...]  # for scripts/bench, or scripts/warpgauge ab
-    clean_up: bool
 
 
 def parse(argv: Sequence[str]) -> Options:
     """Raises UserError for bad usage, and for what contradicts itself."""
     end = list(argv).index("--") if "--" in argv else len(argv)
     given, further = _parser().parse_args(argv[:end]), tuple(argv[end + 1 :])
-    ways = [given.base is not None, given.programs is not None, given.clean_up]
-    if sum(ways) != 1:
-        raise UserError("name one of --base REF, --programs BASE CANDIDATE and --clean-up")
+    if (given.base is None) == (given.programs is None):
+        raise UserError("name one of --base REF and --programs BASE CANDIDATE")
     if given.base == "":
         raise UserError("--base names no commit: a branch, tag or commit belongs there")
-    if given.clean_up and (given.out or given.gpu or further):
-        raise UserError("--clean-up goes with nothing else: leave the rest out")
-    if not given.clean_up and given.out is None:
+    if given.out is None:
         raise UserError("--out FOLDER is missing: it gets the reports, the run files and the log")
     if given.programs is not None and given.gpu:
         raise UserError("--programs does not go with --gpu: leave one of the two out")
@@ -61,17 +57,14 @@ def parse(argv: Sequence[str]) -> Options:
                 f"{name} behind -- does not go with what this says itself: leave it out"
             )
     programs = tuple(given.programs) if given.programs is not None else None
-    return Options(
-        given.out or Path(), given.base or "", programs, given.gpu, further, given.clean_up
-    )
+    return Options(given.out, given.base or "", programs, given.gpu, further)
 
 
 def _parser() -> Parser:
     parser = Parser(
         prog="warpgauge ci gate",
         usage="%(prog)s --base REF --out FOLDER [--gpu SLUG] [-- OPTIONS of scripts/bench]\n"
-        "       %(prog)s --programs BASE CANDIDATE --out FOLDER [-- OPTIONS of ab]\n"
-        "       %(prog)s --clean-up",
+        "       %(prog)s --programs BASE CANDIDATE --out FOLDER [-- OPTIONS of ab]",
         description="Measures what a pull request changed, on the GPU of this runner: against the "
         "baseline, and what differs from it beside the commit that the pull request began at. "
         "Leaves reports, run files and the log in FOLDER, annotates the job, writes its summary.",
@@ -87,8 +80,6 @@ def _parser() -> Parser:
     add("--out", metavar="FOLDER", type=Path, help="for what is left; new, or empty")
     add("--gpu", metavar="SLUG", default="", help="refuse (exit 3) where the runner does not have "
         "this GPU of .github/gpus.json; empty: take what is there")  # fmt: skip
-    add("--clean-up", action="store_true", help="at the end of a job: set the GPU's clocks back, "
-        "and remove all that lies in the job's folder")  # fmt: skip
     return parser
 
 
@@ -97,7 +88,6 @@ FILES = {
     "json": "comparison.json",
     "markdown": "report.md",
     "junit": "junit.xml",
-    "sarif": "sarif.json",
 }
 PICTURES = ("intervals.svg", "intervals.png")
 LOG, COMMANDS, RUNS = "log.txt", "commands.log", "runs"
@@ -122,7 +112,7 @@ class Gate:
         _require_empty(out)
         run = out / RUNS / "run.json"
         run.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=clean_up.TEMPORARY) as own:
+        with tempfile.TemporaryDirectory(prefix="warpgauge-gate-") as own:
             annotations = Path(own) / "annotations.txt"
             command += [*options.further, f"--out={run}", *_formats(out, annotations)]
             environment = {
@@ -157,8 +147,6 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     """Raises UserError for what the user can mend."""
     options = parse(argv)
     try:
-        if options.clean_up:
-            return clean_up.runner(root)
         return Gate(options, root).run()
     except OSError as fault:
         raise of_system(fault) from fault

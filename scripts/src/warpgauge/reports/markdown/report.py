@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from warpgauge.records.model import Source, by_family
 from warpgauge.reports import ranking
-from warpgauge.reports.advice import next_step
+from warpgauge.reports.advice import again, next_step
 from warpgauge.reports.decision_text import sentences
 from warpgauge.reports.headline import headline, how_found, size, worst
 from warpgauge.reports.interval_bar import plot
 from warpgauge.reports.markdown import rows as markdown_rows
-from warpgauge.reports.markdown.fit import Fitted, Section, fit
-from warpgauge.reports.markdown.reproduce import again
 from warpgauge.reports.markdown.rows import Column
 from warpgauge.reports.markdown.text import code, prose, summary, table_head, table_row, unbroken
 from warpgauge.reports.provenance import differences_beside, gpu_name, side
@@ -200,3 +199,56 @@ def _counted(count: int, noun: str) -> str:
     """``1 benchmark not measured``, ``2,000 benchmarks not measured``."""
     first, *rest = noun.split(" ") if noun.startswith(("benchmark", "difference")) else [noun]
     return " ".join([f"{count:,}", first if count == 1 else f"{first}s", *rest])
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows between a head and a foot, in the order in which they matter.
+
+    `weight` is how much: the sections with the least number are filled first. `lines` makes the
+    `count` rows one by one, so that none is made in vain; `noun` is what one of them is.
+    """
+
+    noun: str
+    weight: int
+    head: str
+    count: int
+    lines: Iterable[str]
+    foot: str = "\n"
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The texts of the sections, empty where nothing fits, and how many rows of what are not in."""
+
+    texts: tuple[str, ...]
+    left_out: dict[str, int]
+
+
+def fit(sections: Sequence[Section], room: int) -> Fitted:
+    """As many rows as `room` characters hold; after the first that does not fit, none."""
+    texts = [""] * len(sections)
+    left_out: dict[str, int] = {}
+    for index in sorted(range(len(sections)), key=lambda index: sections[index].weight):
+        one = sections[index]
+        text, shown = ("", 0) if left_out else _filled(one, room)
+        room -= len(text)
+        texts[index] = text
+        if shown < one.count:
+            left_out[one.noun] = left_out.get(one.noun, 0) + one.count - shown
+    return Fitted(tuple(texts), left_out)
+
+
+def _filled(section: Section, room: int) -> tuple[str, int]:
+    """The section's text within `room`, and how many rows it holds; without rows no text."""
+    room -= len(section.head) + len(section.foot)
+    rows: list[str] = []
+    for line in section.lines:
+        room -= len(line) + 1
+        if room < 0:
+            break
+        rows.append(line)
+    if not rows:
+        return "", 0
+    body = "\n".join(rows)
+    return f"{section.head}{body}\n{section.foot}", len(rows)
