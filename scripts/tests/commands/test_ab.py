@@ -21,7 +21,7 @@ def test_a_slower_program_is_a_regression_confirmed_in_turns(folders: TwoFolders
     assert "Measured in turns, the programs in base and those in candidate: 3 rounds." in out
     assert "programs base → candidate" in out
     assert out.endswith(
-        "See it again with scripts/warpgauge ab base candidate --filter '^BM_copy/64$'."
+        "See it again with scripts/warpgauge ab base candidate --filter '^BM_copy/64$'"
     )
     assert "Measuring 2 benchmarks in turns" in err
     one, other = folders.documents()

@@ -14,7 +14,7 @@ from two_folders import TIMES, TwoFolders
 from warpgauge.commands import ab, compare
 from warpgauge.execution import gpu_watch
 from warpgauge.measurement import run_file
-from warpgauge.system import environment
+from warpgauge.system import environment, locks
 from warpgauge.system.errors import ExitStatus, UserError
 
 SLOW = {**TIMES, "BM_copy/64": 6000.0}
@@ -95,6 +95,12 @@ def test_a_gpu_that_was_asked_for_is_all_that_the_programs_see(
     assert (context["gpu_uuid"], context["gpu_name"]) == ("GPU-2", "H200")
     *_, last = Path("there.log").read_text().splitlines()
     assert last.startswith("env CUDA_VISIBLE_DEVICES=GPU-2 ")
+
+
+def test_a_build_of_this_tree_is_not_waited_for(folders: TwoFolders) -> None:
+    folders.both("a")
+    with locks.alone(folders.root / "build"):
+        assert folders.beside("--no-wait") is ExitStatus.OK
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
+from warpgauge.commands import ab_options, bench_options
 from warpgauge.commands.arguments import Parser
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -34,3 +38,34 @@ def test_what_the_user_typed_comes_out_inert() -> None:
     with pytest.raises(UserError) as caught:
         Parser(prog="x").parse_args(["\x1b[31m\nred"])
     assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("word", ["--out=--", "-x=--"])
+def test_two_dashes_are_no_value(word: str) -> None:
+    parser = Parser(prog="x")
+    parser.add_argument("--out", "-x")
+    with pytest.raises(UserError, match=f"argument {word[:-3]}: '--' is not a value"):
+        parser.parse_args([word])
+
+
+def test_an_argument_with_a_nul_is_refused() -> None:
+    parser = Parser(prog="x")
+    parser.add_argument("path", type=Path)
+    with pytest.raises(UserError, match=r"'a\\x00b' holds a NUL") as caught:
+        parser.parse_args(["a\0b"])
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("name", ["", "/", "."])
+@pytest.mark.parametrize(
+    "parse",
+    [
+        lambda out: bench_options.parse([f"--out={out}"]),
+        lambda out: ab_options.parse([f"--out={out}", "a", "b"]),
+        lambda out: bench_options.parse([f"--format=json={out}"]),
+        lambda out: bench_options.parse([f"--export=bencher={out}"]),
+    ],
+)
+def test_a_file_to_be_written_has_a_name(parse: Callable[[str], object], name: str) -> None:
+    with pytest.raises(UserError, match=r"names no file|is not NAME"):
+        parse(name)

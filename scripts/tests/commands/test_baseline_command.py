@@ -12,6 +12,7 @@ import pytest
 
 from baselines import NOW, Baselines
 from clone import Repository
+from warpgauge.baselines.store import Recorded
 from warpgauge.commands import baseline
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -179,3 +180,27 @@ def test_a_linked_family_that_goes_leaves_its_file(there: Baselines) -> None:
     there.command("prune", "--removed", "sync/c")
     assert kept.exists()
     assert not link.is_symlink()
+
+
+def test_an_interrupt_behind_the_last_file_says_that_all_were_changed(
+    there: Baselines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(recorded: object) -> list[str]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Recorded, "lines", interrupted)
+    before = there.contents()
+    with pytest.raises(KeyboardInterrupt, match="after all files were changed"):
+        there.command("add-session", str(there.run_file(20)))
+    assert there.contents() != before
+
+
+def test_a_baseline_that_a_kill_left_half_changed_is_read_as_it_was(there: Baselines) -> None:
+    old = there.contents()
+    beside = there.folder / ".warpgauge-killed.undo"
+    for kind in ("old", "new", "absent"):
+        (beside / kind).mkdir(parents=True)
+    (there.folder / "sync.json").replace(beside / "old" / "sync.json")
+    (there.folder / "sync.json").write_text("new, and not whole")
+    assert there.command("show") is ExitStatus.OK
+    assert there.contents() == old

@@ -36,7 +36,7 @@ def test_a_slower_candidate_is_a_regression(clone: GitRepository) -> None:
     assert f"Base: commit {base[:10]}, in" in err
     assert f"Measuring 3 benchmarks in turns with commit {base[:10]}" in err
     assert f"Measured in turns with commit {base[:10]}: 5 rounds." in out
-    again = f"scripts/bench --against {base[:10]} --filter '^sync/busy$'."
+    again = f"scripts/bench --against {base[:10]} --filter '^sync/busy$'"
     assert out.endswith(f"See it again with {again}")  # and no word of a baseline
     assert "round 2 of 5, base and candidate: " in err
     one, other = documents(clone)

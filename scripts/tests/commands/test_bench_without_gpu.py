@@ -29,6 +29,16 @@ def test_without_a_gpu_it_measures_the_host_and_shows_what_was_recorded(
     assert [row["name"] for row in json.loads(out.read_text())["benchmarks"]] == ["host/copy"]
 
 
+def test_a_report_of_a_run_without_a_gpu_says_so(repository: Repository) -> None:
+    repository.record()
+    (folder,) = repository.root.glob("baselines/*/")
+    repository.binary("sync", TIMES, no_gpu="no CUDA-capable device is detected")
+    report = repository.root / "report.md"
+    argv = ("--quick", "--no-confirm", "--baseline", str(folder), f"--format=markdown={report}")
+    assert repository.bench(*argv) is ExitStatus.NOT_MEASURED
+    assert "No GPU was measured: no CUDA-capable device is detected." in report.read_text()
+
+
 def add_second_session(path: Path) -> None:
     """The same session again, of another boot."""
     baseline = json.loads(path.read_text())

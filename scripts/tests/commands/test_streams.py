@@ -43,7 +43,7 @@ def test_the_bench_shows_what_ascii_can(
     monkeypatch.setattr(environment, "ROOT", repository.root)
     shown = ascii_only(monkeypatch)
     assert ended("bench", monkeypatch, "--quick") == 3
-    assert b" ?s" in shown.getvalue()
+    assert b" us" in shown.getvalue()
 
 
 def test_a_reader_that_leaves_early_is_no_regression(

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 import fake_binary
-from warpgauge.execution import discovery, manifest
+from warpgauge.execution import discovery, manifest, plain_program
 from warpgauge.records.model import FULL_SUITE
 from warpgauge.system.errors import UserError
 
@@ -43,6 +44,14 @@ def test_a_listed_program_that_is_gone_is_a_fault(tmp_path: Path) -> None:
     (found,) = discovery.find(tmp_path, tmp_path)
     assert found.fault is not None
     assert "No such file" in found.fault
+
+
+def test_a_name_with_a_space_keeps_its_family_shuffled(tmp_path: Path) -> None:
+    times = {"gemm/a": 1.0, "gemm/b c": 1.0, "gemm/d": 1.0}
+    fake_binary.make(tmp_path, "gemm", times, shuffles=True)
+    (found,) = discovery.find(tmp_path, tmp_path)
+    assert found.names == tuple(times)
+    assert found.shuffles
 
 
 def test_a_filter_drops_binaries_without_a_match(tmp_path: Path) -> None:
@@ -132,3 +141,35 @@ def test_two_programs_with_a_benchmark_of_one_name_are_both_at_fault(tmp_path: P
     assert copy.fault == "has the benchmark 'sync/b', and bench_sync has it, too: rename one"
     assert sync.fault == "has the benchmark 'sync/b', and bench_copy has it, too: rename one"
     assert host.fault is None
+
+
+def lists(path: Path, script: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_program_of_more_names_than_a_run_file_holds_is_refused_at_once(tmp_path: Path) -> None:
+    """Its names are not looked at one by one, nor is it asked for them again."""
+    asked = tmp_path / "asked"
+    path = lists(tmp_path / "bench_x", f"echo x >>{asked}; seq -f 'x/n:%.0f' 300000")
+    quiet = lists(tmp_path / "plain", "[ $# = 1 ] && seq -f 'x/n:%.0f' 300000")
+    said = "lists 300,000 benchmarks, more than 30,000: divide it"
+    assert discovery.listed(path, tmp_path).fault == said
+    assert asked.read_text() == "x\n"
+    assert plain_program.listed(quiet, tmp_path, {}).fault == said
+
+
+def test_what_is_not_listed_in_time_has_a_fault_and_the_others_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for family in ("a", "b", "c"):
+        fake_binary.make(tmp_path, family)
+    now = iter((0.0, 1.0, 299.0, 301.0))
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(
+        discovery, "listed", lambda path, scratch, suite: discovery.Binary(path, (path.name,))
+    )
+    a, b, c = discovery.find(tmp_path, tmp_path)
+    assert (a.names, b.names) == (("bench_a",), ("bench_b",))
+    assert c.fault == "was not asked for its benchmarks: listing those of others took 300 s"

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Callable
+import signal
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from warpgauge.files.atomic import replace_all
+from warpgauge.files.undo import settle
 from warpgauge.system.errors import UserError
 
 rename, fsync = Path.replace, os.fsync
@@ -36,7 +40,36 @@ def paths(tmp_path: Path) -> list[Path]:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    return {path.name: path.read_text() for path in folder.iterdir()}
+    return {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
+
+
+def everything(folder: Path) -> dict[str, str]:
+    """The same, and nothing else lies there."""
+    assert [path for path in folder.iterdir() if path.is_dir()] == []
+    return contents(folder)
+
+
+def killed_at(step: int, texts: Mapping[Path, str | None]) -> bool:
+    """Change files in a process that is killed before its so manieth call of the system.
+
+    Whether it was.
+    """
+    if pid := os.fork():
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+    left = step
+
+    def before(event: str, arguments: object) -> None:
+        nonlocal left
+        if event in ("open", "os.mkdir", "os.rename", "os.link", "os.remove", "os.rmdir"):
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    try:
+        sys.addaudithook(before)
+        replace_all(texts)
+    finally:
+        os._exit(0)
 
 
 @pytest.mark.parametrize("turn", [1, 2, 3])
@@ -71,17 +104,20 @@ def test_what_cannot_be_put_back_is_told_and_kept(
     with pytest.raises(UserError, match="a could not be put back, what it held is in") as caught:
         replace_all(dict.fromkeys(paths, "fresh"))
     assert "nothing was changed" not in str(caught.value)
-    (kept,) = paths[0].parent.glob(".a.*.old")
+    (kept,) = paths[0].parent.glob(".warpgauge-*/old/a")
     assert kept.read_text() == "old a"
     assert str(kept) in str(caught.value)
-    assert contents(paths[0].parent) == {"a": "fresh", "b": "old b", kept.name: "old a"}
+    assert contents(paths[0].parent) == {"a": "fresh", "b": "old b"}
+    monkeypatch.undo()
+    settle(paths[0].parent)
+    assert everything(paths[0].parent) == {"a": "old a", "b": "old b"}
 
 
 def test_an_interrupt_between_two_renames_undoes_the_first(
     paths: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(path: Path, target: Path) -> Path:
-        if path.name.startswith(".b."):
+        if path.name == "b":
             raise KeyboardInterrupt
         return rename(path, target)
 
@@ -124,8 +160,9 @@ def test_a_deletion_that_cannot_be_undone_is_told_and_its_content_kept(
     monkeypatch.setattr(Path, "replace", failing(rename, {2, 3}))
     with pytest.raises(UserError, match="a could not be put back, what it held is in"):
         replace_all({paths[1]: None, paths[2]: "fresh"})
-    (kept,) = paths[0].parent.glob(".a.*.old")
-    assert contents(paths[0].parent) == {"b": "old b", kept.name: "old a"}
+    (kept,) = paths[0].parent.glob(".warpgauge-*/old/a")
+    assert contents(paths[0].parent) == {"b": "old b"}
+    assert kept.read_text() == "old a"
 
 
 def test_a_file_that_is_not_there_cannot_be_deleted(paths: list[Path]) -> None:
@@ -136,4 +173,89 @@ def test_a_file_that_is_not_there_cannot_be_deleted(paths: list[Path]) -> None:
 
 def test_nothing_is_left_beside(paths: list[Path]) -> None:
     replace_all(dict.fromkeys(paths, "fresh"))
-    assert contents(paths[0].parent) == {"new": "fresh", "a": "fresh", "b": "fresh"}
+    assert everything(paths[0].parent) == {"new": "fresh", "a": "fresh", "b": "fresh"}
+
+
+def test_a_kill_at_any_moment_leaves_all_old_or_all_new_and_no_litter(tmp_path: Path) -> None:
+    texts: dict[str, str | None] = {"new": "fresh", "a": "fresh", "b": "fresh", "gone": None}
+    old = {"a": "old a", "b": "old b", "gone": "old gone"}
+    fresh = dict.fromkeys(("new", "a", "b"), "fresh")
+    seen = []
+    for step in range(1, 200):
+        folder = tmp_path / str(step)
+        folder.mkdir()
+        for name, text in old.items():
+            (folder / name).write_text(text)
+        killed = killed_at(step, {folder / name: text for name, text in texts.items()})
+        settle(folder)
+        found = everything(folder)
+        assert found in (old, fresh), step
+        seen.append(found)
+        if not killed:
+            break
+    assert seen[0] == old
+    assert seen[-1] == fresh
+    assert seen == sorted(seen, key=lambda one: one == fresh)
+    assert len(seen) > 20
+
+
+def test_who_changes_next_sweeps_what_a_kill_left(paths: list[Path]) -> None:
+    folder = paths[0].parent
+    assert killed_at(12, dict.fromkeys(paths, "never"))
+    assert len(list(folder.glob(".warpgauge-*"))) == 1
+    replace_all({folder / "other": "fresh"})
+    assert everything(folder) == {"a": "old a", "b": "old b", "other": "fresh"}
+
+
+def test_what_another_process_prepares_is_left_alone(paths: list[Path]) -> None:
+    folder = paths[0].parent
+    inside: list[Path] = []
+    usual = os.fsync
+
+    def meanwhile(descriptor: int) -> None:
+        if not inside:
+            inside.extend(folder.glob(".warpgauge-*"))
+            settle(folder)
+        usual(descriptor)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", meanwhile)
+        replace_all(dict.fromkeys(paths, "fresh"))
+    assert len(inside) == 1
+    assert everything(folder) == {"new": "fresh", "a": "fresh", "b": "fresh"}
+
+
+def test_an_interrupt_among_the_renames_takes_effect_behind_the_last(
+    paths: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(path: Path, target: Path) -> Path:
+        signal.raise_signal(signal.SIGINT)
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt, match="after all of it"):
+        replace_all(dict.fromkeys(paths, "fresh"), changed="after all of it")
+    assert everything(paths[0].parent) == {"new": "fresh", "a": "fresh", "b": "fresh"}
+
+
+def test_only_what_a_change_left_is_swept(paths: list[Path]) -> None:
+    folder = paths[0].parent
+    (folder / ".warpgauge-cache").mkdir()
+    (folder / ".warpgauge-cache" / "old").write_text("somebody's")
+    (folder / ".warpgauge-link.undo").symlink_to(".warpgauge-cache")
+    (folder / ".warpgauge-file.new").write_text("somebody's")
+    settle(folder)
+    assert (folder / ".warpgauge-cache" / "old").read_text() == "somebody's"
+    assert (folder / ".warpgauge-link.undo").is_symlink()
+    assert (folder / ".warpgauge-file.new").exists()
+
+
+def test_a_file_system_without_locks_changes_files_all_the_same(
+    paths: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unsupported(*arguments: object) -> None:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+    replace_all(dict.fromkeys(paths, "fresh"))
+    assert everything(paths[0].parent) == {"new": "fresh", "a": "fresh", "b": "fresh"}

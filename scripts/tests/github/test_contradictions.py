@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import simulation
 from comparisons import verdict
-from warpgauge.github.artifact import contradicts_itself
+from warpgauge.reports.json_input import contradicts_itself
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.verdict.comparison import Change, Outcome, Verdict
 from warpgauge.verdict.judge import judge

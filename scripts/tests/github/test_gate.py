@@ -22,6 +22,7 @@ def fake(
 ) -> FakeGate:
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(gpus, "require_any", lambda: None)
     made = FakeGate(tmp_path / "clone", capsys)
     made.begin()
     return made
@@ -220,6 +221,22 @@ def test_a_runner_with_another_gpu_is_told_before_anything_is_measured(
     with pytest.raises(UserError, match="no NVIDIA H200"):
         fake.run("--base", "main", "--gpu", "nvidia-h200")
     assert not fake.out.exists()
+
+
+def test_a_runner_without_a_gpu_is_told_before_the_build_and_where_the_reader_looks(
+    fake: FakeGate, summary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none() -> None:
+        raise UserError("this runner has no GPU", ExitStatus.NOT_MEASURED)
+
+    monkeypatch.setattr(gpus, "require_any", none)
+    with pytest.raises(UserError, match="this runner has no GPU") as caught:
+        fake.run()
+    assert caught.value.status is ExitStatus.NOT_MEASURED
+    assert not fake.out.exists()
+    said = "::error title=Nothing was compared::this runner has no GPU\n"
+    assert fake.capsys.readouterr().out.endswith(said)
+    assert summary.read_text().endswith("**Nothing was compared:** this runner has no GPU\n")
 
 
 @pytest.mark.parametrize(

@@ -187,3 +187,19 @@ def test_of_a_machine_of_several_gpus_only_the_runners_own_counts(
         gpus.require_here(gpu())
     query = ("--query-gpu=name", "--format=csv,noheader")
     assert asked == [("--id=GPU-0123", *query), query, query]
+
+
+def test_a_runner_without_a_driver_has_no_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = tmp_path / "nvidiactl"
+    monkeypatch.setattr(gpus, "_DEVICES", (str(device),))
+    nvidia_smi(monkeypatch, None)
+    with pytest.raises(UserError, match="this runner has no GPU, and nothing was built") as caught:
+        gpus.require_any()
+    assert caught.value.status is ExitStatus.NOT_MEASURED
+    device.touch()
+    gpus.require_any()
+    device.unlink()
+    nvidia_smi(monkeypatch, "NVIDIA L4\n")
+    gpus.require_any()

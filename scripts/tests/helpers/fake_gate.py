@@ -130,5 +130,7 @@ from pathlib import Path
 sys.path[:0] = [sys.argv[1]]
 from warpgauge.system import entry_point as command
 from warpgauge.commands.ci import gate
+from warpgauge.github import gpus
+gpus.require_any = lambda: None
 sys.exit(command.run("gate", lambda: gate.main(sys.argv[3:], Path(sys.argv[2]))))
 """

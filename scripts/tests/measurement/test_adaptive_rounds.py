@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
@@ -144,6 +145,25 @@ def test_an_interrupt_leaves_what_the_look_before_found(loaded: Loader) -> None:
     assert both.stop is not None
     assert both.stop.args == ("in a further look: the run files hold 5 rounds",)
     assert bench.said[-1] == "Interrupted: the first 5 rounds count."
+
+
+def test_an_interrupt_while_a_look_is_judged_tells_the_rounds_that_it_was_of(
+    loaded: Loader,
+) -> None:
+    """The run files hold them by then."""
+    bench = Bench(loaded, 1000.0, [is_open("gemm/b")])
+    usual = bench.judge
+
+    def judge(sides: Mapping[str, Side]) -> Comparison:
+        if bench.rounds[-1][0] > 5:
+            signal.raise_signal(signal.SIGINT)
+        return usual(sides)
+
+    bench.judge = judge  # type: ignore[method-assign]
+    both = bench.spending.pair({"base": SIDE, "candidate": SIDE}, 3)
+    assert both.stop is not None
+    assert both.stop.args == ("in a further look: the run files hold 8 rounds",)
+    assert bench.said[-1] == "Interrupted: the first 8 rounds count."
 
 
 def test_looks_lie_the_further_apart_the_more_rounds_there_are() -> None:

@@ -36,6 +36,8 @@ class Kept:
     def ended(self, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
 
+    def repeated(self, outcome: Outcome) -> None: ...
+
 
 @dataclass
 class Run:

@@ -37,6 +37,8 @@ class Watched:
 
     def ended(self, outcome: Outcome) -> None: ...
 
+    def repeated(self, outcome: Outcome) -> None: ...
+
     def __call__(self, lanes: Sequence[Lane], rounds: range) -> list[Outcome]:
         plan = Plan(tuple(lanes), rounds, 1, self._folder / "runs")
         self.commands += [command(plan, lane, binary) for lane in lanes for binary in lane.binaries]

@@ -50,6 +50,38 @@ def test_a_disturbed_process_is_run_once_more(tmp_path: Path, counter: str) -> N
         assert "processes_left_out" not in row
 
 
+def test_what_fails_in_its_repetition_is_not_run_again_and_its_remarks_are_told(
+    tmp_path: Path,
+) -> None:
+    """Of process 1 all is disturbed; 2 repeats it and breaks down."""
+    fake_binary.make(
+        tmp_path / "bin",
+        "gemm",
+        TIMES,
+        counters={"1": {"throttled": 1.0}},
+        faults={"2": "crash"},
+    )
+    binaries = tuple(discovery.find(tmp_path / "bin", tmp_path))
+    plan = Plan((Lane(binaries),), range(1, 4), 1, tmp_path / "runs")
+    told: list[Outcome] = []
+    observer = Silent()
+    observer.repeated = told.append  # type: ignore[assignment, method-assign]
+    outcomes = runner.run(plan, observer)
+    assert [one.binary.names for one in outcomes] == [tuple(TIMES), ("gemm/a",), ("gemm/a",)]
+    assert errors(rows(plan, outcomes)).keys() == {"gemm/b"}
+    assert [one.faults.keys() for one in told] == [{"gemm/b"}]
+
+
+def test_a_remark_on_a_repetition_stays(tmp_path: Path) -> None:
+    fake_binary.make(
+        tmp_path / "bin", "gemm", TIMES, counters={"1": {"throttled": 1.0}}, faults={"2": "child"}
+    )
+    binaries = tuple(discovery.find(tmp_path / "bin", tmp_path))
+    plan = Plan((Lane(binaries),), range(1, 3), 1, tmp_path / "runs")
+    outcome, _ = runner.run(plan, Silent())
+    assert outcome.remarks == ("bench_gemm left a process behind, which was ended",)
+
+
 def test_all_sides_of_a_pair_are_run_again_together(tmp_path: Path) -> None:
     plan, outcomes, settled = run(tmp_path, {"1": {"throttled": 1.0}}, rounds=3, sides=2)
     assert len(settled) == 1

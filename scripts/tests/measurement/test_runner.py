@@ -32,6 +32,8 @@ class Silent:
     def ended(self, outcome: Outcome) -> None:
         assert outcome.seconds >= 0
 
+    def repeated(self, outcome: Outcome) -> None: ...
+
 
 def plan(folder: Path, *, processes: int = 2, seed: int = 1) -> Plan:
     binaries = tuple(discovery.find(folder / "bin", folder))

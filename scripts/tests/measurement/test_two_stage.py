@@ -111,6 +111,23 @@ def test_an_interrupted_second_look_says_that_the_first_is_kept(loaded: Loader) 
     assert both.found.count(Outcome.INCONCLUSIVE) == 1
 
 
+def test_an_interrupt_while_the_second_look_is_judged_says_that_it_counts(loaded: Loader) -> None:
+    bench = Bench(loaded, ["gemm/a"], [])
+    usual = bench.judge
+
+    def judge(sides: Mapping[str, Side]) -> Comparison:
+        if len(bench.ran) > 1:
+            signal.raise_signal(signal.SIGINT)
+        return usual(sides)
+
+    bench.judge = judge  # type: ignore[method-assign]
+    both = bench.compare()
+    assert both.stop is not None
+    assert both.stop.args == ("after the second look: the run files hold it",)
+    assert both.told == "7 rounds, and 14 in a second look at 1 undecided benchmark"
+    assert both.found.count(Outcome.INCONCLUSIVE) == 0
+
+
 def test_an_interrupted_first_look_is_no_look(loaded: Loader) -> None:
     """What it measured is in the journal."""
     bench = Bench(loaded)

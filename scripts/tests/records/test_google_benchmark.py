@@ -20,6 +20,12 @@ def aggregate(name: str, kind: str, time: float, **keys: object) -> Json:
     return google_row(f"{name}_{kind}", time, **told, **keys)
 
 
+def test_runs_without_a_number_are_repetitions(loaded: Loader) -> None:
+    """As in Google Benchmark's own tools/gbench/Inputs/test3_run0.json."""
+    rows = [google_row("medium", time) for time in (8.0, 9.0)]
+    assert times_ns(loaded({"benchmarks": rows}), "medium") == pytest.approx([8.0, 9.0])
+
+
 def test_aggregates_are_not_mistaken_for_benchmarks(loaded: Loader) -> None:
     rows = [google_row("f", 5.0), aggregate("f", "mean", 9.0), aggregate("f", "cv", 0.1)]
     rows[-1]["aggregate_unit"] = "percentage"

@@ -229,9 +229,13 @@ ROWS = {
         "row 2 ('f_mean'): this benchmark is in the file twice",
     ),
     "google, long run name": (google([google_row("n", 1.0, run_name="r" * 5000)]), "'run_name' is"),
-    "google, twice without a number": (
-        {"benchmarks": [google_row("a", 1.0)] * 2},
-        "row 2 ('a'): this benchmark is in the file twice",
+    "nvbench": (
+        {
+            "meta": {"argv": ["copy.bench"], "version": {"json": {"major": 1}, "nvbench": {}}},
+            "devices": [{"id": 0, "name": "NVIDIA H100"}],
+            "benchmarks": [{"name": "copy", "index": 0, "axes": [], "states": []}],
+        },
+        "result.json: is nvbench's JSON, which warpgauge does not read; compare it with nvbench's",
     ),
 }
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 
@@ -101,6 +102,13 @@ def test_what_is_no_file_or_too_large_is_none(
     path.write_text(text())
     monkeypatch.setattr(partial_report, "_LARGEST", len(text()) - 1)
     assert partial_report.read(path) == ({}, False)
+
+
+@pytest.mark.parametrize("time", [True, "1.0", None, 0, -1.0, math.nan, math.inf])
+def test_what_is_no_time_makes_no_measurement(time: object) -> None:
+    fault = partial_report.fault_of({"name": "a", "real_time": time, "time_unit": "ns"})
+    assert fault is not None
+    assert "which is no measurement" in fault.message
 
 
 def test_a_counter_that_is_called_as_the_time_is_makes_an_error_and_no_time(

@@ -12,11 +12,12 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from builders import failed, google, google_row, row, run, scaled
-from comparisons import with_text
+from comparisons import comparison, verdict, with_text
 from hostile_text import HOSTILE
 from warpgauge.records.model import Record
 from warpgauge.reports.terminal.report import plain, render
 from warpgauge.system.layout import wrapped_name
+from warpgauge.verdict.comparison import Outcome
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 
@@ -31,6 +32,11 @@ def shown(
         show_all=show_all,
     )
     return stream.getvalue()
+
+
+def wrapped(lines: list[str]) -> list[str]:
+    """All but the commands, which are to be pasted."""
+    return [line for line in lines if not line.startswith("  scripts/")]
 
 
 @pytest.fixture
@@ -101,7 +107,7 @@ def test_where_it_is_narrow_columns_go_and_no_row_is_broken(
     rows = [line for line in lines if "REGRESSION" in line]
     for line, size in zip(rows, ("+130 %", "+20.0 %"), strict=True):
         assert size in line
-    assert max(map(cell_len, lines)) <= width
+    assert max(map(cell_len, wrapped(lines))) <= width
 
 
 def test_a_command_to_paste_never_holds_a_foreign_name(loaded: Loader) -> None:
@@ -112,11 +118,27 @@ def test_a_command_to_paste_never_holds_a_foreign_name(loaded: Loader) -> None:
 
 
 def test_the_next_run_of_a_host_time_brings_its_controls(loaded: Loader) -> None:
-    for clock, filter in ((1.0, "--filter '^a/b:1$|^host/'."), (0.0, "--filter '^a/b:1$'.")):
+    for clock, filter in ((1.0, "--filter '^a/b:1$|^host/'\n"), (0.0, "--filter '^a/b:1$'\n")):
         base, cand = (
             loaded(run([row("a/b:1", scaled(factor), host_clock=clock)])) for factor in (1, 3)
         )
-        assert f"See it again with scripts/bench {filter}" in shown(base, cand, 200)
+        assert f"See it again with\n  scripts/bench {filter}" in shown(base, cand, 200)
+
+
+@pytest.mark.parametrize("width", [20, 60, 200])
+def test_a_command_can_be_pasted_whatever_the_width(loaded: Loader, width: int) -> None:
+    name = "gemm/" + "/".join(f"size:{number}" for number in range(12))
+    base, cand = (loaded(run([row(name, scaled(factor))])) for factor in (1, 2))
+    lines = shown(base, cand, width).splitlines()
+    assert f"  scripts/bench --filter '^{name}$'" in lines
+    assert "  scripts/bench --record" in lines
+
+
+def test_what_moved_is_not_called_unchanged() -> None:
+    ratios = (-0.001, 0.001, -0.041, 0.189)
+    found = [verdict(f"a/{ratio}", Outcome.PASS, ratio) for ratio in ratios]
+    moved = "2 moved by less than counts (−4.1 … +18.9 %)"
+    assert f"a · 2 unchanged (−0.10 … +0.10 %) · {moved}" in plain(comparison(found))
 
 
 def test_the_hosts_controls_are_told_and_not_counted(loaded: Loader) -> None:
@@ -127,7 +149,7 @@ def test_the_hosts_controls_are_told_and_not_counted(loaded: Loader) -> None:
     assert "\nhost · 2 controls, not judged (0.00 %)\n" in text
     assert shown(side, side, show_all=True).count("  control\n") == 2
     alone = loaded(run(host))
-    assert "0 of 0 unchanged, 2 controls of the host." in shown(alone, alone)
+    assert shown(alone, alone).startswith("Not compared. Only the host's controls were measured")
 
 
 def test_a_plain_file_may_call_a_benchmark_as_the_hosts_controls_are(loaded: Loader) -> None:
@@ -138,7 +160,7 @@ def test_a_plain_file_may_call_a_benchmark_as_the_hosts_controls_are(loaded: Loa
 def test_a_failure_is_to_be_seen_again(loaded: Loader) -> None:
     base = loaded(run([row("a/b"), row("a/c")]))
     text = shown(base, loaded(run([failed("a/b"), row("a/c")])), 200)
-    assert "See the failure again with scripts/bench --filter '^a/b$'." in text
+    assert "See the failure again with\n  scripts/bench --filter '^a/b$'\n" in text
 
 
 def test_a_refused_comparison_is_one_sentence_and_no_table(loaded: Loader) -> None:

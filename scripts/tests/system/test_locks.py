@@ -145,7 +145,17 @@ def test_a_bench_waits_for_another_on_its_gpu(repository: Repository) -> None:
     with pytest.raises(UserError, match=r"on this GPU \(pid \d+\) is running") as no:
         repository.bench("--quick", "--no-wait")
     assert no.value.status is ExitStatus.NOT_MEASURED
-    threading.Timer(0.5, ends.set).start()
+    threading.Timer(3.0, ends.set).start()  # it asks the programs first
     repository.bench("--quick")
     assert ends.is_set()
     assert "Waiting for another scripts/bench on this GPU (pid " in repository.output()[1]
+
+
+def test_a_bench_waits_for_who_measures_in_its_tree_when_it_has_built(
+    repository: Repository,
+) -> None:
+    with (
+        alone(repository.root / "build" / "runs"),
+        pytest.raises(UserError, match=r"another scripts/bench of this tree \(pid \d+\)"),
+    ):
+        repository.bench("--quick", "--no-wait")

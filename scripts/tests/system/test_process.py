@@ -14,7 +14,8 @@ from typing import NoReturn
 import pytest
 
 from running import runs
-from warpgauge.system import process, process_tree
+from warpgauge.system import process, process_tree, tee
+from warpgauge.system.errors import ExitStatus, UserError
 
 
 def python(code: str) -> list[str]:
@@ -168,13 +169,21 @@ def test_an_endless_flood_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert ending.how == "yes wrote more than 1 MiB of output and was ended"
 
 
-def test_a_program_does_not_outlive_a_runner_that_is_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "run",
+    [
+        "process.run(words, 60, pathlib.Path(folder))",
+        "tee.run(words, pathlib.Path(folder, 'log'), {})",
+    ],
+)
+def test_a_program_does_not_outlive_a_runner_that_is_killed(tmp_path: Path, run: str) -> None:
     pid_file = tmp_path / "pid"
     code = (
         "import pathlib, sys; sys.path.insert(0, sys.argv[1])\n"
-        "from warpgauge.system import process\n"
-        f"process.run(['/bin/sh', '-c', 'echo $$ >{pid_file}; exec sleep 60'], 60, "
-        f"pathlib.Path('{tmp_path}'))"
+        "from warpgauge.system import process, tee\n"
+        f"words = ['/bin/sh', '-c', 'echo $$ >{pid_file}; exec sleep 60']\n"
+        f"folder = {str(tmp_path)!r}\n"
+        f"{run}"
     )
     scripts = str(Path(process.__file__).parents[2])
     runner = subprocess.Popen([sys.executable, "-c", code, scripts])
@@ -186,3 +195,28 @@ def test_a_program_does_not_outlive_a_runner_that_is_killed(tmp_path: Path) -> N
     while runs(int(pid_file.read_text())) and time.monotonic() < until:
         time.sleep(0.01)
     assert not runs(int(pid_file.read_text()))
+
+
+def test_nothing_of_ours_runs_between_fork_and_exec(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside threads it could wait for ever for a lock that one of them held."""
+    usual, calls = subprocess.Popen, []
+
+    def popen(*arguments: object, **options: object) -> object:
+        calls.append(options.get("preexec_fn"))
+        return usual(*arguments, **options)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    assert process.run(["true"], 5.0, tmp_path).status == 0
+    assert tee.run(["true"], tmp_path / "log", {}) == 0
+    assert len(calls) >= 2
+    assert set(calls) == {None}
+
+
+def test_a_log_whose_disk_is_full_ends_what_is_logged_and_is_no_verdict(tmp_path: Path) -> None:
+    begin = time.monotonic()
+    with pytest.raises(UserError, match="No space left on device") as caught:
+        tee.run(["sh", "-c", "echo x; exec sleep 20"], Path("/dev/full"), {})
+    assert caught.value.status is ExitStatus.BAD_USAGE
+    assert time.monotonic() - begin < 15

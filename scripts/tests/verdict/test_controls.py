@@ -8,6 +8,7 @@ from conftest import Loader
 
 from builders import Json, row, run
 from builders import scaled as times
+from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
@@ -103,3 +104,13 @@ def test_copies_are_held_against_copies_and_calls_against_calls(loaded: Loader) 
     found = outcomes(judge(loaded(base), loaded(cand)))
     assert found["launch/x"] is Outcome.REGRESSION
     assert found["memcpy/x"] is Outcome.INCONCLUSIVE
+
+
+def test_controls_alone_are_no_pass_however_far_they_moved(loaded: Loader) -> None:
+    sides = ([row("host/a", times(by), host_clock=1.0), row("a/b")] for by in (1, 9))
+    base, cand = (loaded(run(rows)) for rows in sides)
+    found = judge(base, cand, ComparisonSettings(filter="^host/"))
+    assert found.exit_status is ExitStatus.NOT_MEASURED
+    assert found.refusal is not None
+    assert found.refusal.startswith("Only the host's controls were measured on both sides")
+    assert judge(base, cand).exit_status is ExitStatus.OK

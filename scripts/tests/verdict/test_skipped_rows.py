@@ -13,12 +13,18 @@ from conftest import Loader
 from builders import Json, baseline, context, failed, google, google_row, row, run, scaled
 from warpgauge.reports.advice import next_step
 from warpgauge.system.errors import ExitStatus
-from warpgauge.verdict.comparison import Outcome
+from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.policy import Expected, Policy, Required
 
 SKIP = {**failed("a/skip", "needs another GPU"), "skipped": 1.0}
+
+
+def steps(found: Comparison) -> str:
+    return " ".join(map(str, next_step(found)))
+
+
 SAYS_SKIPPED = failed("a/skip", "skipped: needs another GPU")
 STEADY = row("a/b")
 IN_TURNS = {"pair_id": "1"}
@@ -85,17 +91,17 @@ def test_a_skip_that_was_not_asked_for_is_not_told(loaded: Loader) -> None:
 
 def test_no_advice_is_about_a_skip_that_counts_for_nothing(loaded: Loader) -> None:
     base, candidate = loaded(recorded("a/b")), loaded(run([SKIP, STEADY]))
-    assert "failure" not in next_step(judge(base, candidate))
+    assert "failure" not in steps(judge(base, candidate))
 
 
 def test_the_failure_to_see_again_is_one_that_the_machine_could_run(loaded: Loader) -> None:
     base = loaded(recorded("a/b", "a/c", "a/skip"))
     candidate = loaded(run([SKIP, failed("a/c"), STEADY]))
-    assert "--filter '^a/c$'" in next_step(judge(base, candidate))
+    assert "--filter '^a/c$'" in steps(judge(base, candidate))
     only = loaded(run([SKIP, row("a/c"), STEADY]))
-    assert "--filter '^a/skip$'" in next_step(judge(base, only))
+    assert "--filter '^a/skip$'" in steps(judge(base, only))
     # Nor one that the comparison leaves out.
-    assert "failure" not in next_step(judge(base, candidate, ComparisonSettings(filter="a/b")))
+    assert "failure" not in steps(judge(base, candidate, ComparisonSettings(filter="a/b")))
 
 
 def test_what_is_of_the_full_suite_is_seen_again_in_it(loaded: Loader) -> None:
@@ -103,17 +109,17 @@ def test_what_is_of_the_full_suite_is_seen_again_in_it(loaded: Loader) -> None:
         loaded(run([STEADY, row("a/big", scaled(factor), **FULL)], suite="full"))
         for factor in (1, 2)
     )
-    assert "scripts/bench --suite full --filter '^a/big$'." in next_step(judge(base, candidate))
+    assert "scripts/bench --suite full --filter '^a/big$'." in steps(judge(base, candidate))
     base, candidate = (loaded(run([row("a/b", scaled(factor))], suite="full")) for factor in (1, 2))
-    assert "scripts/bench --filter '^a/b$'." in next_step(judge(base, candidate))
+    assert "scripts/bench --filter '^a/b$'." in steps(judge(base, candidate))
 
 
 def test_a_failure_of_the_full_suite_is_seen_again_in_it_whoever_tells(loaded: Loader) -> None:
     candidate = loaded(run([STEADY, failed("a/skip")], suite="full"))
     for base in (recorded("a/b", "a/skip", **FULL), recorded("a/b")):
-        step = next_step(judge(loaded(base), candidate))
+        step = steps(judge(loaded(base), candidate))
         assert "scripts/bench --suite full --filter '^a/skip$'." in step
-    step = next_step(judge(loaded(recorded("a/b", "a/skip")), candidate))
+    step = steps(judge(loaded(recorded("a/b", "a/skip")), candidate))
     assert "scripts/bench --filter '^a/skip$'." in step
 
 

@@ -22,6 +22,7 @@ from warpgauge.files.document import Document, Object, read, rows_of
 from warpgauge.records.load import holds_results, load, load_document
 from warpgauge.records.model import Record, Row, Session, Source
 from warpgauge.records.sessions import newest_last, session_hash, session_key
+from warpgauge.system import interrupts
 from warpgauge.system.errors import UserError
 from warpgauge.system.locks import alone
 from warpgauge.system.text import inert, quoted
@@ -117,7 +118,9 @@ def _added(document: Document, run: Record, session: Session, at: Path) -> Recor
         at / f"{family}.json": family_text(gpu_name, _told(old, family, kept, session), rows)
         for family, rows in families.items()
     }
-    replace_all({path.resolve(): text for path, text in texts.items()})  # a link stays a link
+    # A link stays a link.
+    resolved = {path.resolve(): text for path, text in texts.items()}
+    replace_all(resolved, changed=interrupts.CHANGED)
     return Recorded(tuple(texts), session, kept[-1], tuple(replaced), tuple(dropped), skipped)
 
 

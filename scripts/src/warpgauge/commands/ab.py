@@ -16,7 +16,7 @@ from rich.console import Console
 
 from warpgauge.commands import ab_options
 from warpgauge.commands.ab_options import Asked
-from warpgauge.commands.run_paths import RunPaths, named_after
+from warpgauge.commands.run_paths import MEASURING, RunPaths, named_after
 from warpgauge.commands.show_results import Conclusion
 from warpgauge.execution import gpu_watch, machine_context, program_folder, selection
 from warpgauge.execution.discovery import Probe
@@ -102,7 +102,7 @@ class _Invocation:
     def _paths(self) -> RunPaths:
         """Raises UserError for what must not be written."""
         options, baselines = self.asked.options, self.root / "baselines"
-        runs = self.root / "build" / "runs"
+        runs = self.root / MEASURING
         paths = RunPaths(options.out) if options.out else named_after(runs, datetime.now())
         for path in paths.pair:
             output_file.check_run_file(path, baselines, [])
@@ -171,7 +171,8 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     shown = Output(stderr=asked.options.formats.shown is not TERMINAL)
     one = _Invocation(asked, root, shown, Output(stderr=True), argv)
     try:
-        with alone(root / "build", lambda pid: one.waits("in this tree", pid)):
+        # A build of this tree is nothing to it: only who measures is waited for.
+        with alone(root / MEASURING, lambda pid: one.waits("in this tree", pid)):
             return one.run()
     except OSError as fault:
         raise of_system(fault) from fault

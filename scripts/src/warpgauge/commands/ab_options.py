@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.commands import arguments
-from warpgauge.commands.arguments import Parser, index, positive, seconds
+from warpgauge.commands.arguments import Parser, file, index, positive, seconds
 from warpgauge.commands.bench_options import PROCESSES, Options
 from warpgauge.commands.bench_options import parse as of_bench
 from warpgauge.execution.plan import DEADLINE_S
@@ -80,7 +80,7 @@ def _parser() -> Parser:
         f"{FEWEST_ROUNDS} at least")
     add("--filter", metavar="REGEX", default="",
         help="only benchmarks whose name matches; a leading '-' negates (--filter=-REGEX)")
-    add("--out", metavar="FILE", type=Path, help="the candidate's run file, and FILE with -base "
+    add("--out", metavar="FILE", type=file, help="the candidate's run file, and FILE with -base "
         "before its suffix the base's; default build/runs/<time>.json")
     add("--device", metavar="GPU", type=_gpu, help="all that the programs see, by its UUID or by "
         "its index (nvidia-smi -L); default: what they see by themselves")

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
 from warpgauge.verdict import override
+
+# An option whose value argparse takes for the end of all options.
+_EMPTY_END = re.compile(r"--?[a-z][a-z-]*=--")
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -23,6 +29,18 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **keywords: Any) -> None:  # noqa: ANN401 - argparse's own, handed on
         super().__init__(**{"allow_abbrev": False, **keywords})
+
+    def parse_args(  # type: ignore[override] # for we use no namespace of our own
+        self, args: Iterable[str] | None = None, namespace: None = None
+    ) -> argparse.Namespace:
+        """Without what argparse makes a traceback of, and no file can be called."""
+        words = sys.argv[1:] if args is None else [*args]
+        for word in words:
+            if "\0" in word:
+                self.error(f"{word!r} holds a NUL")
+            if _EMPTY_END.fullmatch(word):
+                self.error(f"argument {word[:-3]}: '--' is not a value")
+        return super().parse_args(words, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Raises UserError, exit status 2."""
@@ -59,6 +77,13 @@ def duration(text: str) -> float:
     if not 1.0 <= value < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")
     return value
+
+
+def file(text: str) -> Path:
+    """One to be written, which has a name."""
+    if not Path(text).name:
+        raise argparse.ArgumentTypeError(f"{text!r} names no file")
+    return Path(text)
 
 
 def folder(text: str) -> Path:

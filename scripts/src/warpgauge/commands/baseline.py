@@ -25,6 +25,7 @@ from warpgauge.commands.baseline_options import (
 )
 from warpgauge.files.atomic import replace_all
 from warpgauge.reports.markdown import limits
+from warpgauge.system import interrupts
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output
 from warpgauge.system.locks import alone
@@ -44,7 +45,9 @@ def _run(options: Options, root: Path, now: datetime) -> ExitStatus:
     if isinstance(options, RecordNow):
         return bench.main(["--record", *options.bench_arguments], root)
     if isinstance(options, AddSession):
-        _print(console, store.record(options.run_file, baselines, now).lines())
+        recorded = store.record(options.run_file, baselines, now)
+        with interrupts.telling(interrupts.CHANGED):
+            _print(console, recorded.lines())
         return ExitStatus.OK
     folders = chosen(baselines, options.asked)
     if isinstance(options, Check):
@@ -97,9 +100,11 @@ def _prune_held(options: Prune, folders: Sequence[Path], now: datetime, console:
     else:
         # A link stays a link, unless it is what goes.
         replace_all(
-            {path if text is None else path.resolve(): text for path, text in texts.items()}
+            {path if text is None else path.resolve(): text for path, text in texts.items()},
+            changed=interrupts.CHANGED,
         )
-        _print(console, (f"pruned: {os.path.relpath(path)}" for path in texts))
+        with interrupts.telling(interrupts.CHANGED):
+            _print(console, (f"pruned: {os.path.relpath(path)}" for path in texts))
 
 
 def _print(console: Output, lines: Iterable[str]) -> None:

@@ -68,7 +68,7 @@ _SHORT = len("GPU-01234567")  # of a UUID, where it stands before every line
 def on_every_gpu(one: Bench) -> ExitStatus:
     """What `one` asks for, of each GPU. Raises UserError for what no GPU could do."""
     options = one.options
-    paths = RunPaths(options.out) if options.out else named_after(one.work / "runs", datetime.now())
+    paths = RunPaths(options.out) if options.out else named_after(one.runs, datetime.now())
     one.inputs()
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
         measuring = Measuring(options, one.root, Path(scratch), one.notes, one.faults)
@@ -95,7 +95,8 @@ def on_every_gpu(one: Bench) -> ExitStatus:
             one, options=its, argv=[*argv, f"--device={uuid}"], before=before, share=share
         )
         works[uuid] = lone.run
-    return _All(one, paths, there, gpus).run(works, facts["faults"])
+    with alone(one.runs, waiting(options, "of this tree", one.notes)):
+        return _All(one, paths, there, gpus).run(works, facts["faults"])
 
 
 def named_gpus(probes: Sequence[Probe]) -> tuple[dict[str, str], list[str]]:

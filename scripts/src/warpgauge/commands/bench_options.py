@@ -12,7 +12,7 @@ from pathlib import Path
 
 from warpgauge.baselines.recordable import FEWEST_PROCESSES
 from warpgauge.commands import arguments
-from warpgauge.commands.arguments import Parser, duration, folder, index, positive, seconds
+from warpgauge.commands.arguments import Parser, duration, file, folder, index, positive, seconds
 from warpgauge.commands.format_options import Formats
 from warpgauge.execution.plan import DEADLINE_S
 from warpgauge.measurement.options import MeasurementOptions
@@ -202,7 +202,7 @@ def _parser() -> Parser:
         "that are measured in turns need 2")  # fmt: skip
     add("--budget", metavar="TIME", type=duration, help="of measuring, as in 60s or 5m: "
         f"{QUICK_PROCESSES} processes of everything, then more of what is still open")  # fmt: skip
-    add("--out", metavar="FILE", type=Path, help="run file; default build/runs/<time>.json")
+    add("--out", metavar="FILE", type=file, help="run file; default build/runs/<time>.json")
     add("--baseline", metavar="PATH", type=Path, help="default baselines/<this GPU model>")
     add("--build-dir", metavar="DIR", type=folder, help="measure the programs of another "
         "project's build folder as they are, by their manifest; run files go to DIR/runs, and "

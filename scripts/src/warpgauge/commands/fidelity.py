@@ -44,6 +44,8 @@ class _Silent:
 
     def ended(self, outcome: Outcome) -> None: ...
 
+    def repeated(self, outcome: Outcome) -> None: ...
+
 
 @dataclass(frozen=True)
 class Fidelity:

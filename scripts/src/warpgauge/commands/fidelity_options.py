@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.commands.arguments import Parser, index, positive
+from warpgauge.commands.arguments import Parser, file, index, positive
 from warpgauge.commands.bench_options import QUICK_PROCESSES
 from warpgauge.records.benchmark_filter import normal, require_portable
 from warpgauge.system.errors import UserError
@@ -63,6 +63,6 @@ def _parser() -> Parser:
     add("--processes", metavar="N", type=positive, default=QUICK_PROCESSES,
         help=f"without CUPTI, beside the one with it; default {QUICK_PROCESSES}")  # fmt: skip
     add("--device", metavar="N", type=index, help="index of the GPU; default 0")
-    add("--out", metavar="FILE", type=Path, help="writes the findings as JSON, too")
+    add("--out", metavar="FILE", type=file, help="writes the findings as JSON, too")
     add("--no-build", action="store_true", help="run what build/release holds")
     return parser

@@ -34,7 +34,7 @@ class Exports:
         files: dict[Path, tuple[Export, Path]] = {}
         for text in asked:
             name, _, file = text.partition("=")
-            if name not in EXPORTS or not file:
+            if name not in EXPORTS or not Path(file).name:
                 known = ", ".join(EXPORTS)
                 raise UserError(f"--export {quoted(text)} is not NAME=FILE with a NAME of {known}")
             path = Path(file)
@@ -94,7 +94,7 @@ class Formats:
         files: dict[Path, tuple[AnyFormat, Path]] = {}
         for text in asked:
             name, equals, file = text.partition("=")
-            if (name not in FORMATS and name != INTERVALS) or (equals and not file):
+            if (name not in FORMATS and name != INTERVALS) or (equals and not Path(file).name):
                 known = ", ".join((*FORMATS, INTERVALS))
                 raise UserError(
                     f"--format {quoted(text)} is not NAME or NAME=FILE with a NAME of {known}"

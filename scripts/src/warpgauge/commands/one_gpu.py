@@ -18,8 +18,8 @@ from warpgauge.baselines import recordable, store
 from warpgauge.commands import resume, self_check
 from warpgauge.commands.bench_options import Options
 from warpgauge.commands.resume import Interrupted
-from warpgauge.commands.run_paths import RunPaths, named_after
-from warpgauge.commands.show_results import Conclusion, without_baseline
+from warpgauge.commands.run_paths import MEASURING, RunPaths, named_after
+from warpgauge.commands.show_results import Conclusion, without_baseline, without_gpu
 from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.measurement import confirm, merge, run_file
 from warpgauge.measurement.ab_run import AbRun
@@ -69,11 +69,7 @@ class Bench:
         """The whole way; everything that can be refused is refused before the minutes of it."""
         options, share = self.options, self.share
         chosen, commit = self.inputs()
-        paths = (
-            RunPaths(options.out)
-            if options.out
-            else named_after(self.work / "runs", datetime.now())
-        )
+        paths = RunPaths(options.out) if options.out else named_after(self.runs, datetime.now())
         paths.check(options, self.baselines)
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
             at_once = share.at_once if share else 1
@@ -85,6 +81,8 @@ class Bench:
             held.enter_context(log.used())
             built = share.built if share else measuring.built()
             suite = measuring.suite(built.programs)
+            if share is None:
+                held.enter_context(alone(self.runs, waiting(options, "of this tree", self.notes)))
             if uuid := suite.known.get("gpu_uuid", ""):
                 held.enter_context(alone(of_gpu(uuid), waiting(options, "on this GPU", self.notes)))
             facts = resume.facts(self.argv, options.seed, paths.run, suite, built.source)
@@ -119,6 +117,11 @@ class Bench:
         """What one command at a time uses, and where its runs are kept."""
         named = self.options.build_dir
         return self.root / "build" if named is None else named.resolve()
+
+    @property
+    def runs(self) -> Path:
+        """Where runs are kept; held by who measures."""
+        return self.work / MEASURING.name
 
     def inputs(self) -> tuple[Record | None, str]:
         """The baseline and the commit that are named; None, "" where none is. Raises UserError."""
@@ -190,7 +193,7 @@ class Bench:
         base, candidate = beside.base(commit), beside.candidate
         beside.measuring.note(f"Measuring {beside.suite.size} in turns with commit {short(commit)}")
         both = beside.compared(base, candidate, self.options.filter, paths.pair, self.show.judged)
-        found = measured_in_turns(both, commit)
+        found = without_gpu(measured_in_turns(both, commit), beside.suite.probe)
         if self.options.confirm_beside and not beside.suite.probe.no_gpu:
             found = replace(found, notes=(without_baseline(beside.suite.probe), *found.notes))
         status = self.show.compared(found)
@@ -245,7 +248,7 @@ class Bench:
         if base is None:
             status = show.values(run)
         else:
-            status = show.compared(settled(show.judged(base, run)))
+            status = show.compared(without_gpu(settled(show.judged(base, run)), probe))
         if self.options.record:
             for line in store.record(run.path, self.baselines).lines():
                 self.results.print(line, markup=False, highlight=False, soft_wrap=True)

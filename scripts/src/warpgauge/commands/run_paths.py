@@ -12,6 +12,9 @@ from warpgauge.files import output_file
 from warpgauge.measurement.journal import SUFFIX
 from warpgauge.system import command_log
 
+# In a tree: where runs are kept, and what who measures there holds.
+MEASURING = Path("build", "runs")
+
 
 @dataclass(frozen=True)
 class RunPaths:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -15,6 +15,7 @@ from warpgauge.records import load
 from warpgauge.records.model import Record
 from warpgauge.reports.terminal import report
 from warpgauge.system.errors import ExitStatus
+from warpgauge.system.text import inert
 from warpgauge.verdict import judge
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.comparison_settings import ComparisonSettings
@@ -55,6 +56,13 @@ class Conclusion:
                 report.render(judge.judge(*pair, self.terms), self.console)
             else:
                 report.render_values(whole, self.console)
+
+
+def without_gpu(found: Comparison, probe: Probe) -> Comparison:
+    """`found` with a word on what is missing from it, where no GPU was measured."""
+    if not probe.no_gpu:
+        return found
+    return replace(found, notes=(f"No GPU was measured: {inert(probe.no_gpu)}.", *found.notes))
 
 
 def without_baseline(probe: Probe) -> str:

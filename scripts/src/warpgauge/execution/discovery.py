@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,10 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import quoted
 
 LISTING_DEADLINE_S = 60.0
+# Of all programs of a folder together: what is not asked by then is not waited for.
+_LISTING_TOTAL_S = 300.0
+# Of a program: a run file with the rows of more could not be read again (`json_file`).
+MOST_NAMES = 30_000
 # What no command can be given, and what stands for bytes that are no text.
 _NO_TEXT = re.compile("[\\0\N{REPLACEMENT CHARACTER}]")
 _FULL = f"--suite={FULL_SUITE}"
@@ -75,8 +80,16 @@ def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]
             f"{build / manifest.FILE} names no benchmark program: build first (scripts/bench "
             "does, without --no-build and --build-dir)"
         )
-    found = [(one, listed(one.path, scratch, suite)) for one in programs]
-    return told_apart([replace(binary, needs_gpu=one.needs_gpu) for one, binary in found])
+    until = time.monotonic() + _LISTING_TOTAL_S
+    found = []
+    for one in programs:
+        if time.monotonic() < until:
+            binary = listed(one.path, scratch, suite)
+        else:
+            spent = f"listing those of others took {_LISTING_TOTAL_S:g} s"
+            binary = Binary(one.path, (), f"was not asked for its benchmarks: {spent}")
+        found.append(replace(binary, needs_gpu=one.needs_gpu))
+    return told_apart(found)
 
 
 def told_apart(binaries: Sequence[AnyBinary]) -> list[AnyBinary]:
@@ -108,7 +121,8 @@ def select(binaries: Sequence[Binary], regex: str, scratch: Path) -> list[Binary
     for binary in binaries:
         if binary.fault is None:
             ending = _list(binary.path, scratch, *binary.arguments, f"--benchmark_filter={regex}")
-            names = tuple(n for n in ending.stdout.splitlines() if n in binary.names)
+            known = frozenset(binary.names)
+            names = tuple(n for n in _names(ending) if n in known)
             if ending.status in (0, BAD_USAGE) and not names:
                 continue
             fault = None if ending.status == 0 else f"cannot list: {ending.description}"
@@ -128,7 +142,8 @@ def left_out(binaries: Sequence[Binary], scratch: Path, regex: str = "") -> list
         if binary.fault is None and not binary.arguments:
             everything = _list(binary.path, scratch, _FULL, *filter)
             if everything.status == 0:
-                found += [n for n in everything.stdout.splitlines() if n not in binary.names]
+                known = frozenset(binary.names)
+                found += [n for n in _names(everything) if n not in known]
     return found
 
 
@@ -203,18 +218,25 @@ def listed(path: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> Binary:
     ending = _list(path, scratch, *arguments)
     if arguments and ending.status == BAD_USAGE:
         arguments, ending = (), _list(path, scratch)
-    names = tuple(line for line in ending.stdout.splitlines() if line.strip())
+    names = _names(ending)
     if not names and ending.status in (0, BAD_USAGE) and left_out([Binary(path, ())], scratch):
         return Binary(path, ())
     if ending.status:
         return Binary(path, (), f"cannot list its benchmarks: {ending.description}")
     if not names:
         return Binary(path, (), "lists no benchmark")
+    if len(names) > MOST_NAMES:
+        return Binary(path, (), too_many(names))
     for name in names:
         if _NO_TEXT.search(name) or not is_name(name):
             return Binary(path, (), f"cannot list its benchmarks: {quoted(name)} is no name")
     found = Binary(path, names, arguments=arguments)
     return replace(found, shuffles=_shuffles(found, scratch))
+
+
+def too_many(names: Sequence[str]) -> str:
+    """The fault of a program that lists more than MOST_NAMES."""
+    return f"lists {len(names):,} benchmarks, more than {MOST_NAMES:,}: divide it"
 
 
 def _shuffles(binary: Binary, scratch: Path) -> bool:
@@ -223,7 +245,12 @@ def _shuffles(binary: Binary, scratch: Path) -> bool:
     if len(names) < 2:
         return False
     ending = _list(binary.path, scratch, *binary.arguments, "--shuffle=0")
-    return ending.status == 0 and tuple(ending.stdout.split()) == shuffled(names, 0)
+    return ending.status == 0 and _names(ending) == shuffled(names, 0)
+
+
+def _names(ending: process.Ending) -> tuple[str, ...]:
+    """What a program lists, a line a name: a name may hold spaces."""
+    return tuple(line for line in ending.stdout.splitlines() if line.strip())
 
 
 def _list(path: Path, scratch: Path, *arguments: str) -> process.Ending:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warpgauge.execution.discovery import LISTING_DEADLINE_S, Binary
+from warpgauge.execution.discovery import LISTING_DEADLINE_S, MOST_NAMES, Binary, too_many
 from warpgauge.records.counters import SM_CLOCK
 from warpgauge.records.fields import is_name, with_host_time
 from warpgauge.records.partial_report import Report, is_run
@@ -66,6 +66,8 @@ def listed(path: Path, scratch: Path, environment: Mapping[str, str]) -> PlainPr
 def _fault(path: Path, names: Sequence[str]) -> str | None:
     if not names:
         return "lists no benchmark, as if it were no Google Benchmark program: move it elsewhere"
+    if len(names) > MOST_NAMES:
+        return too_many(names)
     for name in names:
         if not name.isprintable() or not is_name(f"{path.name}/{name}"):
             return f"cannot list its benchmarks: {quoted(inert(name))} is no name"

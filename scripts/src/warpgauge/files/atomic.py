@@ -10,39 +10,54 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
+from warpgauge.files.undo import Work, beside, settle
+from warpgauge.system import interrupts
 from warpgauge.system.errors import UserError
 
 
-def replace_all(contents: Mapping[Path, str | bytes | None]) -> None:
+def replace_all(contents: Mapping[Path, str | bytes | None], *, changed: str = "") -> None:
     """Write every file beside its place, then rename all; on failure all are what they were.
 
     A file whose content is None is deleted, as part of the same. Text becomes UTF-8. Folders are
-    made as needed. Raises UserError, which says so when a file was changed after all.
+    made as needed. Raises UserError, which says so when a file was changed after all. An interrupt
+    takes effect before the first file is changed, or behind the last, and then says `changed`.
+
+    What a kill leaves half done is undone when somebody changes or reads that folder next.
     """
-    changes: list[_Change] = [
-        _Deletion(path) if content is None else _Replacement(path, content)
-        for path, content in contents.items()
-    ]
-    at = _Change(Path())
-    try:
-        for at in changes:
-            at.prepare()
-        for at in changes:
-            at.commit()
-    except BaseException as fault:
-        changed = [one for one in changes if not one.put_back()]
-        if not isinstance(fault, OSError):  # Ctrl-C, most likely
-            raise
-        outcome = "; ".join(
-            f"{one.path} could not be put back, what it held is in {one.old}" for one in changed
-        )
-        raise UserError(
-            f"{at.path} cannot be {at.done} ({_why(fault)}); {outcome or 'nothing was changed'}"
-        ) from None
-    finally:
-        for one in changes:
-            one.clean()
-    for folder in {one.path.parent for one in changes}:
+    at: _Change | None = None
+    changes: list[_Change] = []
+    done = False
+    with contextlib.ExitStack() as held:
+        try:
+            folders = list(dict.fromkeys(path.parent for path in contents))
+            for folder in folders:
+                folder.mkdir(parents=True, exist_ok=True)
+                settle(folder)
+            works = {folder: held.enter_context(beside(folder)) for folder in folders}
+            for path, content in contents.items():
+                work = works[path.parent]
+                at = _Deletion(path, work) if content is None else _Replacement(path, work, content)
+                changes.append(at)
+                at.prepare()
+            with interrupts.postponed():
+                for work in works.values():
+                    work.begin()
+                for at in changes:
+                    at.commit()
+                for work in works.values():
+                    work.end()
+                done = True
+        except KeyboardInterrupt as stop:
+            if not done:
+                _put_back(changes)
+            raise (interrupts.told(stop, changed) if done and changed else stop) from None
+        except BaseException as fault:
+            outcome = _put_back(changes)
+            if not isinstance(fault, OSError):
+                raise
+            what = f"{at.path} cannot be {at.done}" if at else f"{fault.filename} cannot be written"
+            raise UserError(f"{what} ({_why(fault)}); {outcome or 'nothing was changed'}") from None
+    for folder in works:
         _sync(folder)
 
 
@@ -74,14 +89,31 @@ def write_stream(path: Path, content: str | bytes) -> None:
         raise UserError(f"{path} cannot be written ({_why(fault)})") from None
 
 
+def _put_back(changes: list[_Change]) -> str:
+    """Undo what was changed; which files could not be put back, in words."""
+    changed = [one for one in changes if not one.put_back()]
+    for work in {one.work for one in changes}:
+        work.stuck = any(one.work is work for one in changed)
+        if not work.stuck and work.begun:
+            with contextlib.suppress(OSError):
+                work.end()
+    return "; ".join(
+        f"{one.path} could not be put back, what it held is in {one.old}" for one in changed
+    )
+
+
 class _Change:
     """What becomes of one file, in two steps, and how that is undone."""
 
     done = "changed"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, work: Work) -> None:
         self.path = path
-        self.old = path.parent / f".{path.name}.{os.getpid()}.old"
+        self.work = work
+
+    @property
+    def old(self) -> Path:
+        return self.work.of("old", self.path.name)
 
     def prepare(self) -> None:
         """All that can fail without the file's being touched."""
@@ -93,15 +125,11 @@ class _Change:
         """Undo the change if there was one; whether the file is what it was."""
         return True
 
-    def clean(self) -> None:
-        """Remove what lies beside the file, unless it is the only one that holds the content."""
-
 
 class _Deletion(_Change):
     """The file is renamed, and removed under that name when all files are changed."""
 
     done = "deleted"
-    _stuck = False
 
     def commit(self) -> None:
         self.path.replace(self.old)
@@ -112,13 +140,8 @@ class _Deletion(_Change):
         try:
             self.old.replace(self.path)
         except OSError:
-            self._stuck = os.path.lexists(self.old)
-        return not self._stuck
-
-    def clean(self) -> None:
-        if not self._stuck:
-            with contextlib.suppress(OSError):
-                self.old.unlink(missing_ok=True)
+            return not os.path.lexists(self.old)
+        return True
 
 
 class _Replacement(_Change):
@@ -126,22 +149,24 @@ class _Replacement(_Change):
 
     done = "written"
 
-    def __init__(self, path: Path, content: str | bytes) -> None:
-        super().__init__(path)
-        self.new = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    def __init__(self, path: Path, work: Work, content: str | bytes) -> None:
+        super().__init__(path, work)
         self._content = content
         self._prepared = False
-        self._stuck = False
+
+    @property
+    def new(self) -> Path:
+        return self.work.of("new", self.path.name)
 
     def prepare(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.new.open("wb") as stream:
             stream.write(_bytes(self._content))
             stream.flush()
             os.fsync(stream.fileno())
         if os.path.lexists(self.path):
-            self.old.unlink(missing_ok=True)
             _duplicate(self.path, self.old)
+        else:
+            self.work.of("absent", self.path.name).touch()
         self._prepared = True
 
     def commit(self) -> None:
@@ -156,13 +181,8 @@ class _Replacement(_Change):
             else:
                 self.path.unlink()
         except OSError:
-            self._stuck = True
-        return not self._stuck
-
-    def clean(self) -> None:
-        for beside in (self.new,) if self._stuck else (self.new, self.old):
-            with contextlib.suppress(OSError):
-                beside.unlink(missing_ok=True)
+            return False
+        return True
 
 
 def _bytes(content: str | bytes) -> bytes:

@@ -24,6 +24,8 @@ _LABEL = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SELF_HOSTED = "self-hosted"
 _MOST = 16  # of models, and of labels of one
 _SHORTEST, _LONGEST = 5, 360  # minutes
+# What a driver makes: of Linux, and of Windows for its Linux (WSL).
+_DEVICES = ("/dev/nvidiactl", "/dev/dxg")
 _REMEDY = "see .github/gpus.schema.json"
 
 
@@ -66,6 +68,20 @@ def chosen(path: Path, slug: str) -> Gpu:
             return one
     there = ", ".join(one.slug for one in listed)
     raise UserError(f"{path} has no GPU {typed(slug)}: it has {there}")
+
+
+def require_any() -> None:
+    """Raise UserError where this runner surely has no GPU: it is told before a build."""
+    listed = nvidia_smi(*this_runners(), "--query-gpu=name", "--format=csv,noheader")
+    if listed is not None and listed.returncode == 0 and listed.stdout.strip():
+        return
+    if any(Path(one).exists() for one in _DEVICES):
+        return  # nvidia-smi alone is missing, or cannot tell
+    raise UserError(
+        "this runner has no GPU, and nothing was built: no driver shows one. Take a runner that "
+        "has one; scripts/bench measures what needs none",
+        ExitStatus.NOT_MEASURED,
+    )
 
 
 def require_here(gpu: Gpu) -> None:

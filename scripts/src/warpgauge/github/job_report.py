@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.reports.markdown.text import code
+from warpgauge.reports.markdown.text import code, prose
 from warpgauge.reports.workflow_commands import command
 from warpgauge.system import streams
 from warpgauge.system.errors import ExitStatus
@@ -22,6 +22,7 @@ _SIGNALS = 128  # a shell's status of what a signal ended lies above
 # What a comparison ends with.
 _TRUE = (ExitStatus.OK, ExitStatus.REGRESSION, ExitStatus.NOT_MEASURED)
 
+_NOTHING = "Nothing was compared"
 _REGRESSED = (
     "Something got slower, and was confirmed where it could be: the annotations, the job's summary "
     "and report.md name it (exit status 1)."
@@ -47,29 +48,25 @@ class Job:
         words, compared = cut(last_words, _LONGEST_WORDS), self.comparison.exists()
         if compared:
             streams.write(_text(self.annotations))
-            self._summarise(_text(self.report) + self._artifact)
+            _summarise(_text(self.report) + self._artifact)
             if status in _TRUE:
                 return self._told(ExitStatus(status))
-        title = "Not finished" if compared else "Nothing was compared"
+        title = "Not finished" if compared else _NOTHING
         why = f"the comparison {_how(status)}"
-        self._say("error", title, f"{why}{f': {words}' if words else ''}")
-        self._summarise(f"**{title}:** {why}{f': {code(words)}' if words else ''}\n")
+        _say("error", title, f"{why}{f': {words}' if words else ''}", self.gpu)
+        _summarise(f"**{title}:** {why}{f': {code(words)}' if words else ''}\n")
         # No report is no pass; what could not be written about a regression hides none.
         passed = status == ExitStatus.OK or status not in _TRUE
         return ExitStatus.BAD_USAGE if passed else ExitStatus(status)
 
     def _told(self, status: ExitStatus) -> ExitStatus:
         if status is ExitStatus.REGRESSION:
-            self._say("error", "Regression", _REGRESSED)
+            _say("error", "Regression", _REGRESSED, self.gpu)
         elif status is ExitStatus.NOT_MEASURED:
-            self._say("error", "Not everything was measured", _NOT_MEASURED)
+            _say("error", "Not everything was measured", _NOT_MEASURED, self.gpu)
         else:
             streams.write(f"gate: {_PASSED}\n")
         return status
-
-    def _say(self, kind: str, title: str, message: str) -> None:
-        where = f" on {self.gpu}" if self.gpu else ""
-        streams.write(f"{command(kind, {'title': f'{title}{where}'}, message)}\n")
 
     @property
     def _artifact(self) -> str:
@@ -78,16 +75,29 @@ class Job:
         name = f"`warpgauge-{self.gpu}`"
         return f"\nInterval plot, run files and log of this are in the job's artifact {name}.\n"
 
-    def _summarise(self, text: str) -> None:
-        """What cannot be written there stands in the log all the same."""
-        path = os.environ.get("GITHUB_STEP_SUMMARY")
-        if not path:
-            return
-        try:
-            with Path(path).open("a", encoding="utf-8") as summary:
-                summary.write(cut(text, _LONGEST))
-        except OSError as fault:
-            self._say("warning", "No summary", f"it cannot be written ({fault.strerror or fault})")
+
+def refused(why: str, gpu: str) -> None:
+    """Show, where a job's reader looks, why not even a comparison was begun."""
+    words = cut(why, _LONGEST_WORDS)
+    _say("error", _NOTHING, words, gpu)
+    _summarise(f"**{_NOTHING}:** {prose(words)}\n")
+
+
+def _say(kind: str, title: str, message: str, gpu: str = "") -> None:
+    where = f" on {gpu}" if gpu else ""
+    streams.write(f"{command(kind, {'title': f'{title}{where}'}, message)}\n")
+
+
+def _summarise(text: str) -> None:
+    """What cannot be written there stands in the log all the same."""
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        return
+    try:
+        with Path(path).open("a", encoding="utf-8") as summary:
+            summary.write(cut(text, _LONGEST))
+    except OSError as fault:
+        _say("warning", "No summary", f"it cannot be written ({fault.strerror or fault})")
 
 
 def _how(status: int) -> str:

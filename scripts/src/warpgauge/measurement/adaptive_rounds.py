@@ -77,14 +77,15 @@ class Spending:
             rounds = range(last + 1, until + 1)
             try:
                 sides = measure(sides, left, rounds, self._whole_rounds)
-                found = self.judge(sides)
+                before = last
+                with interrupts.postponed():  # what is judged is what the run files hold
+                    found, last = self.judge(sides), _rounds(sides)
             except KeyboardInterrupt as stop:
                 self.say(f"Interrupted: the first {plural(last, 'round')} count.")
                 when = f"in a further look: the run files hold {plural(last, 'round')}"
                 return Looks(found, f"{told}, interrupted", interrupts.told(stop, when))
-            if _rounds(sides) == last:  # of what no program lists
+            if last == before:  # of what no program lists
                 break
-            last = _rounds(sides)
             left = [one.name for one in unsettled(found) if one.name in left]
         if last > first:
             told += f", and up to {last} for {plural(len(names), 'open benchmark')}"

@@ -140,6 +140,10 @@ class RunProgress:
         self._left.ended(outcome.binary.family, outcome.seconds, ran=ran)
         self._bar.update(self._task, advance=1)
         self._update(self._turn)
+        self.repeated(outcome)
+
+    def repeated(self, outcome: Outcome) -> None:
+        """Tells what was bad in it, and counts no turn."""
         side = f", {outcome.side}" if outcome.side else ""
         for told in (*_grouped(outcome.faults), *outcome.remarks):
             _line(self._faults, f"round {outcome.round}{side}: {told}")

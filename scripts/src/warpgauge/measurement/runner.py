@@ -28,6 +28,8 @@ class Observer(Protocol):
 
     def ended(self, outcome: Outcome) -> None: ...
 
+    def repeated(self, outcome: Outcome) -> None: ...
+
 
 def run(plan: Plan, observer: Observer, journal: Journal | None = None) -> list[Outcome]:
     """One outcome for each turn; its JSON is on disk before the next turn begins.
@@ -62,6 +64,8 @@ def one_by_one(plan: Plan, observer: Observer, journal: Journal | None = None) -
                 observer.ended(outcome)
                 outcomes.append(outcome)
             best = _undisturbed(plan, together, outcomes, budget, journal, observer)
+            for outcome in best:
+                failed[outcome.side, outcome.binary.family].update(outcome.failures)
             yield from best
             fatigue.look(outcome.report for outcome in best)
 
@@ -83,10 +87,16 @@ def _undisturbed(
     for turn, outcome in zip(turns, outcomes, strict=True):
         asked = tuple(name for name in outcome.binary.names if name in names)
         again = outcome_of(plan, turn, asked, journal, observer.runs, attempt=2)
-        report = with_repeated(outcome.report, again.report, asked)
-        faults = {**outcome.faults, **again.faults}
-        seconds = outcome.seconds + again.seconds
-        better.append(replace(outcome, report=report, faults=faults, seconds=seconds))
+        observer.repeated(again)
+        better.append(
+            replace(
+                outcome,
+                report=with_repeated(outcome.report, again.report, asked),
+                faults={**outcome.faults, **again.faults},
+                seconds=outcome.seconds + again.seconds,
+                remarks=(*outcome.remarks, *again.remarks),
+            )
+        )
     left = disturbed(outcome.report for outcome in better)
     budget.spend(len(turns), helped=len(left) < len(names))
     return better

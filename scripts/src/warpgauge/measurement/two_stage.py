@@ -26,7 +26,7 @@ Found = TypeVar("Found")
 class Looks(Generic[Found]):
     """What was found, and in how many looks: ``7 rounds``.
 
-    `stop` is the interrupt that ended the second, to be raised when all of that is shown.
+    `stop` is the interrupt that came in or after the second, to be raised when that is shown.
     """
 
     found: Found
@@ -68,12 +68,13 @@ def take(
         say("Interrupted in the second look: the first one counts.")
         told = interrupts.told(stop, "in the second look: the run files hold the first")
         return Looks(found, f"{rounds}, and no second look at {many}", told)
+    late = None
     try:
-        found = judge(again)
-    except KeyboardInterrupt as late:
-        held = "after the second look: the run files hold it, or the first"
-        raise interrupts.told(late, held) from None
-    return Looks(found, f"{rounds}, and {last} in a second look at {many}")
+        with interrupts.postponed():  # what is judged is what the run files hold
+            found = judge(again)
+    except KeyboardInterrupt as stop:
+        late = interrupts.told(stop, "after the second look: the run files hold it")
+    return Looks(found, f"{rounds}, and {last} in a second look at {many}", late)
 
 
 def rounds_needed(open_: Iterable[Verdict], first: int, most: int = MOST) -> int:

@@ -87,7 +87,7 @@ class _Benchmark:
     unusable: list[str] = field(default_factory=list)  # aggregates that are no typical time
     label: str = ""
     failure: Failure | None = None
-    repetitions: set[object] = field(default_factory=set)  # None: a row without a number
+    repetitions: set[int] = field(default_factory=set)  # their numbers, of those that have one
     iterations: int = 0
     cpu: list[float] = field(default_factory=list)  # seconds of an iteration
 
@@ -147,10 +147,7 @@ def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place
         benchmark.aggregates[aggregate] = (time, counters_of(row))
         return
     repetition = row.get("repetition_index")
-    if not isinstance(repetition, int):
-        repetition = None
-    # Versions that say what a row is number its repetitions, too; older ones do neither.
-    if "run_type" in row or repetition is not None:
+    if type(repetition) is int:  # what has no number is one more repetition
         if repetition in benchmark.repetitions:
             raise _twice(place)
         benchmark.repetitions.add(repetition)
@@ -164,7 +161,7 @@ def _spread(row: Object, place: Place) -> tuple[float, int]:
     told, count = row.get("real_time"), row.get("repetitions")
     alike = told == 0 and not isinstance(told, bool)
     stddev = 0.0 if alike else seconds(told, unit_of(row, place), "real_time", place)
-    return stddev, count if isinstance(count, int) else 1
+    return stddev, count if type(count) is int else 1
 
 
 def _twice(place: Place) -> UserError:

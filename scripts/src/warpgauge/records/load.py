@@ -10,7 +10,9 @@ from pathlib import Path
 from statistics import median
 
 from warpgauge.files.document import Document, Object, as_object, failure_of, kind, read, rows_of
+from warpgauge.files.json_file import RESULT_FILE
 from warpgauge.files.location import Place
+from warpgauge.files.undo import settle
 from warpgauge.records.counters import HOST_CLOCK, KNOWN
 from warpgauge.records.fields import (
     context_strings,
@@ -57,6 +59,7 @@ def json_files(path: Path) -> list[Path]:
     try:
         if not path.is_dir():
             return [path]
+        settle(path)
         entries = sorted(path.iterdir())
         files = [entry for entry in entries if _is_result(entry)]
         folders = [entry for entry in entries if holds_results(entry)]
@@ -86,6 +89,7 @@ def load_document(document: Document) -> Record:
     """The record in a parsed file, by the format that its context names."""
     version = context_strings(document.top, document.place).get("warpgauge_format")
     if version is None:
+        _refuse_nvbench(document)
         return load_google_benchmark(document)
     if version not in (RUN_FORMAT, BASELINE_FORMAT):
         raise document.place.error(
@@ -94,6 +98,17 @@ def load_document(document: Document) -> Record:
             "update the older of the two",
         )
     return _run(document) if version == RUN_FORMAT else _baseline(document)
+
+
+def _refuse_nvbench(document: Document) -> None:
+    """Its rows are benchmarks of many states, and would be called damaged ones of ours."""
+    meta = document.top.get("meta")
+    version = meta.get("version") if isinstance(meta, dict) else None
+    if isinstance(version, dict) and "nvbench" in version:
+        raise document.place.error(
+            "is nvbench's JSON, which warpgauge does not read",
+            f"compare it with nvbench's nvbench_compare.py, or {RESULT_FILE}",
+        )
 
 
 def _run(document: Document) -> Record:

@@ -8,7 +8,7 @@ import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from warpgauge.files.document import TIME_UNITS, Failure, Object, failure_of
 from warpgauge.records.fields import CONTEXT_LIMIT, is_name
@@ -121,7 +121,8 @@ def fault_of(row: Object) -> Failure | None:
     if (failure := failure_of(row)) is not None:
         return failure
     time, unit = row.get("real_time"), row.get("time_unit", "ns")
-    if not (isinstance(time, int | float) and 0.0 < time < _BEYOND_TIME):
+    is_number = isinstance(time, int | float) and not isinstance(time, bool)
+    if not (is_number and 0.0 < cast(float, time) < _BEYOND_TIME):
         return Failure(f"its time is {cut(repr(time), _LONGEST_FAULT)}, which is no measurement")
     if not (isinstance(unit, str) and unit in TIME_UNITS):
         return Failure(f"its time unit is {cut(repr(unit), _LONGEST_FAULT)}")

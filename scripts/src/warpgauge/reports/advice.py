@@ -7,6 +7,7 @@ import math
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from warpgauge.records import counters
 from warpgauge.records.model import FULL_SUITE, Clock, Source
@@ -25,26 +26,39 @@ _HARMLESS = re.compile(r"[A-Za-z0-9_/:,=-]{1,200}")
 _HARMLESS_FOLDER = re.compile(r"(?!-)[A-Za-z0-9_./,@+=: -]{1,200}")
 
 
-def next_step(comparison: Comparison) -> str:
+@dataclass(frozen=True)
+class Step:
+    """What to do: `words`, and behind them the `command` that does it, to be pasted as it is."""
+
+    words: str
+    command: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.words} {self.command}." if self.command else self.words
+
+
+def next_step(comparison: Comparison) -> tuple[Step, ...]:
     """What to do now, if anything; nothing about what was recorded long ago."""
     source, slowest = comparison.candidate.source, worst(comparison)
     if source is Source.BASELINE:
-        return ""
+        return ()
     ours, in_turns = source is Source.RUN, _base(comparison) is not None
     if slowest is not None and not ours:
-        return "Measure both sides again in fresh processes before you believe it."
+        return (Step("Measure both sides again in fresh processes before you believe it."),)
     if slowest is not None:
-        return f"See it again with {command(comparison, slowest)}. {accept(comparison)}".rstrip()
+        return (Step("See it again with", command(comparison, slowest)), *accept(comparison))
     failed = _first_failed(comparison)
     if ours and failed is not None and comparison.refusal is None:
-        return f"See the failure again with {command(comparison, failed)}."
+        return (Step("See the failure again with", command(comparison, failed)),)
     if comparison.refusal is None and comparison.count(Outcome.MISSING) and not in_turns:
-        return "Restore what is missing, or remove it from the baseline in the same commit."
+        words = "Restore what is missing, or remove it from the baseline in the same commit."
+        return (Step(words),)
     if comparison.count(Outcome.INCONCLUSIVE) and ours:
-        return "Measure the inconclusive ones again on a quieter machine or in more processes."
+        words = "Measure the inconclusive ones again on a quieter machine or in more processes."
+        return (Step(words),)
     if comparison.count(Outcome.IMPROVED) and ours and not in_turns:
-        return f"Keep the gain: {_bench(comparison)} --record makes it the time to hold."
-    return ""
+        return (Step("Keep the gain as the time to hold with", f"{_bench(comparison)} --record"),)
+    return ()
 
 
 def _first_failed(comparison: Comparison) -> Verdict | None:
@@ -58,12 +72,12 @@ def _first_failed(comparison: Comparison) -> Verdict | None:
     return min(failed, key=lambda one: rows[one.name].skipped, default=None)
 
 
-def accept(comparison: Comparison) -> str:
+def accept(comparison: Comparison) -> tuple[Step, ...]:
     """What to do where a change is meant; a pair has no baseline to put it in."""
     if _base(comparison) is not None:
-        return ""
-    bench = _bench(comparison)
-    return f"If the change is meant, commit it, and accept its times with {bench} --record."
+        return ()
+    words = "If the change is meant, commit it, and accept its times with"
+    return (Step(words, f"{_bench(comparison)} --record"),)
 
 
 def command(comparison: Comparison, one: Verdict) -> str:
@@ -161,7 +175,7 @@ def again(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
     slower = [one for one in ranked if one.outcome is Outcome.REGRESSION]
     if not slower:
         return text
-    recorded = accept(comparison)
+    recorded = " ".join(map(str, accept(comparison)))
     text += f"\n{prose(recorded)}\n" if recorded else ""
     where = "the file that --policy names"
     if not provenance.is_other_project(comparison):

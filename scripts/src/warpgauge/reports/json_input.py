@@ -2,7 +2,8 @@
 """A comparison read back from its JSON (`json_output`): all of it that another format shows.
 
 Whoever wrote the file may be a stranger. What its schema allows is read, the rest is one sentence.
-What follows from the verdicts (counts, headline, exit status) is made again, and not believed.
+What follows from the verdicts (counts, headline, exit status) is made again, and a file whose own
+contradicts that is refused.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from warpgauge.files.document import Failure
 from warpgauge.files.json_file import parsed
 from warpgauge.files.location import Place
 from warpgauge.records.model import Clock, Record, Row, Session, Source
+from warpgauge.reports import json_output
 from warpgauge.reports.json_output import State
 from warpgauge.system.text import cut, quoted
 from warpgauge.verdict.comparison import (
@@ -28,6 +30,7 @@ from warpgauge.verdict.comparison import (
     ResourceChange,
     Verdict,
 )
+from warpgauge.verdict.controls import is_control
 
 _SCHEMA = Path(__file__).with_name("comparison.schema.json")
 _PLACE = Place(Path("comparison.json"))
@@ -61,7 +64,36 @@ def load(text: str, place: Place = _PLACE) -> Comparison:
         told = f"{_path(fault.absolute_path)}: {fault.message}"
         raise place.error(f"is no comparison ({cut(told, _LONGEST_FAULT)})", _REMEDY)
     assert isinstance(document, dict)  # says the schema
-    return read(document, place)
+    comparison = read(document, place)
+    _require_consistent(document, comparison, place)
+    return comparison
+
+
+def _require_consistent(document: Json, comparison: Comparison, place: Place) -> None:
+    """Refuse what says two things: who changed one of them may have meant either."""
+    again = json_output.document(comparison)
+    for key in ("counts", "exit_status"):
+        if document[key] != again[key]:
+            raise place.error(f"its {key!r} contradicts its verdicts", _REMEDY)
+    for verdict in comparison.verdicts:
+        if contradicts_itself(verdict, comparison.alpha):
+            fault = f"{quoted(verdict.name)} is {verdict.outcome.value}, and slower by its numbers"
+            raise place.error(fault, _REMEDY)
+
+
+def contradicts_itself(verdict: Verdict, alpha: float) -> bool:
+    """Whether a pass is slower by the rule of `outcomes`, wherever in its interval the truth lies.
+
+    A control passes whatever it did, and what a policy accepts is shown as accepted.
+    """
+    if verdict.outcome not in (Outcome.PASS, Outcome.IMPROVED) or verdict.accepted:
+        return False
+    numbers = (verdict.change, verdict.p, verdict.minimum_effect, verdict.noise_floor)
+    change, p, minimum_effect, noise_floor = numbers
+    if change is None or p is None or minimum_effect is None or noise_floor is None:
+        return False
+    slower = min(change.ratio, change.low) > max(minimum_effect, noise_floor)
+    return slower and p < alpha and not is_control(verdict)
 
 
 def read(document: Json, place: Place = _PLACE) -> Comparison:

@@ -14,6 +14,9 @@ _ORDER = {outcome: rank for rank, outcome in enumerate(Outcome)}
 
 CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
 
+# A larger change is not called none, whatever noise or policy keeps it from counting.
+_STILL = 0.03
+
 
 def rank(verdict: Verdict) -> tuple[int, bool, float]:
     """A sort key: changed rows by the size of the change, others in the order of the file.
@@ -42,12 +45,24 @@ class Fold:
 
     @property
     def counts(self) -> list[tuple[str, str]]:
-        """``("38 unchanged", "(−0.15 … +0.13 %)")``; the host's controls are not judged."""
+        """``("38 unchanged", "(−0.15 … +0.13 %)")``; the host's controls are not judged.
+
+        Nor is what moved called unchanged for moving by less than counts.
+        """
         controls = [one for one in self.members if is_control(one)]
         others = [one for one in self.members if not is_control(one)]
+        still, moved = ([one for one in others if _moved(one) is so] for so in (False, True))
         unjudged = f"{plural(len(controls), 'control')}, not judged"
-        told = [(f"{len(others)} unchanged", others), (unjudged, controls)]
+        told = [
+            (f"{len(still)} unchanged", still),
+            (f"{len(moved)} moved by less than counts", moved),
+            (unjudged, controls),
+        ]
         return [(words, _width(members)) for words, members in told if members]
+
+
+def _moved(verdict: Verdict) -> bool:
+    return verdict.change is not None and abs(verdict.change.ratio) > _STILL
 
 
 def folds(verdict: Verdict) -> bool:

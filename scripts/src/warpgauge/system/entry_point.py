@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable
 
 from warpgauge.system import interrupts, streams
-from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.interrupts import Request
 from warpgauge.system.text import inert
 
@@ -25,11 +25,12 @@ def run(name: str, work: Callable[[], int], interrupted: str = "") -> int:
     streams.forgive()
     interrupts.exit_in_order()
     try:
-        return int(work())
-    except UserError as fault:
-        told = "\n".join(inert(line) for line in str(fault).split("\n"))
+        return _printed(int(work()))
+    except (UserError, OSError) as fault:
+        refusal = of_system(fault) if isinstance(fault, OSError) else fault
+        told = "\n".join(inert(line) for line in str(refusal).split("\n"))
         print(f"{name}: {told}", file=sys.stderr)
-        return int(fault.status)
+        return int(refusal.status)
     except KeyboardInterrupt as stop:
         by = f" by {signal.Signals(stop.number).name}" if isinstance(stop, Request) else ""
         when = f" {stop.args[0] if stop.args else interrupted}".rstrip()
@@ -41,3 +42,16 @@ def run(name: str, work: Callable[[], int], interrupted: str = "") -> int:
         return int(ExitStatus.BAD_USAGE)
     finally:
         streams.finish()
+
+
+def _printed(status: int) -> int:
+    """`status`, if what was printed is out. Raises UserError, which hides no regression."""
+    try:
+        streams.flush()
+    except OSError as fault:
+        regressed = status == ExitStatus.REGRESSION
+        raise UserError(
+            f"standard output cannot be written ({fault.strerror or fault})",
+            ExitStatus.REGRESSION if regressed else ExitStatus.BAD_USAGE,
+        ) from None
+    return status

@@ -37,6 +37,19 @@ def told(stop: KeyboardInterrupt, when: str) -> KeyboardInterrupt:
     return Request(stop.number, when) if isinstance(stop, Request) else KeyboardInterrupt(when)
 
 
+# Of an interrupt behind a change of several files.
+CHANGED = "after all files were changed"
+
+
+@contextlib.contextmanager
+def telling(when: str) -> Iterator[None]:
+    """What an interrupt in here says of where that was."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        raise told(stop, when) from None
+
+
 def status(stop: KeyboardInterrupt) -> int:
     """The exit status: as if the signal itself had ended the command."""
     return 128 + (stop.number if isinstance(stop, Request) else int(signal.SIGINT))

@@ -27,8 +27,6 @@ _LOOK_S = 0.5
 _MOST_OUTPUT = 1 << 30  # bytes; more is a loop that would fill the disk
 _KEPT_OUTPUT = 1 << 24  # bytes, the last ones: 100,000 names of benchmarks
 
-_MARK = "WARPGAUGE_PROCESS"
-
 
 @dataclass(frozen=True)
 class Ending:
@@ -87,10 +85,7 @@ def run(
     It is ended after `deadline_s`; where a file is `watched`, after the file has not changed its
     size for so long, and `grown` is told of each change. Whatever it started is ended with it, or
     when it ended by itself; so it is when this function is left by an exception (Ctrl-C), which the
-    child does not see by itself.
-
-
-    It does not outlive us either, though what it started may: nobody is left to look for that.
+    child does not see by itself. Nor does it outlive us, or what it started with its environment.
 
     Its output is in two files of `folder`, for as long as it runs: it may be large. The log of the
     commands says what it was run for in the words of `told`.
@@ -116,8 +111,12 @@ def _run(
 ) -> Ending:
     mark = secrets.token_hex(16)
     process_tree.adopt()
-    older, began = process_tree.pids(), time.monotonic()
-    with files[0].open("w+b") as out, files[1].open("w+b") as err:
+    with (
+        process_tree.ended_with_us(mark),
+        files[0].open("w+b") as out,
+        files[1].open("w+b") as err,
+    ):
+        older, began = process_tree.pids(), time.monotonic()
         family: Offspring | None = None
         try:
             with interrupts.postponed():  # or one would leave a process that nobody knows
@@ -128,8 +127,7 @@ def _run(
                         stdout=out,
                         stderr=err,
                         start_new_session=True,
-                        env={**_environment(), **environment, _MARK: mark},
-                        preexec_fn=process_tree.end_with(os.getpid()),
+                        env={**_environment(), **environment, process_tree.MARK: mark},
                     )
                 except OSError as fault:
                     words = fault.strerror or str(fault)

@@ -7,8 +7,9 @@ import contextlib
 import ctypes
 import os
 import signal
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,9 @@ _LOOK_S = 0.02
 
 _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # prctl(2)
+
+# The variable by which a process and what it starts are known.
+MARK = "WARPGAUGE_PROCESS"
 
 _NOT_RUNNING = (b"Z", b"X")  # ended, only not yet waited for
 
@@ -84,6 +88,40 @@ def end_with(parent: int) -> Callable[[], None]:
             os._exit(1)
 
     return ask
+
+
+# Waits for a line; without one whoever was to write it is gone, and what carries the mark is ended.
+# Three times, for one may be about to begin.
+_WATCH = """
+read -r _ && exit
+for _ in 1 2 3; do
+  for one in /proc/[0-9]*; do
+    grep -qsF -e "$1" "$one/environ" && kill -KILL "${one#/proc/}"
+  done
+  sleep 0.1
+done
+"""
+
+
+@contextlib.contextmanager
+def ended_with_us(mark: str) -> Iterator[None]:
+    """What is started in here with `mark` in its environment is killed should we be.
+
+    By a shell: to ask the system for it, a child would have to run code of ours between fork and
+    exec, which may hang where there are threads.
+    """
+    watch = subprocess.Popen(
+        ["/bin/sh", "-c", _WATCH, "sh", mark],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env={"PATH": os.defpath},
+    )
+    try:
+        yield
+    finally:
+        watch.communicate(b"\n")
 
 
 def adopt() -> None:

@@ -1,29 +1,92 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standard output and error that show what they can, whatever the terminal's encoding.
+"""Standard output and error that show what they can, whatever they lead to.
 
 Standard library only, and readable by Python 3.8 (every command begins with it).
 """
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import io
 import os
 import sys
+from pathlib import Path
+from typing import TextIO
+
+# The error handler of encodings that lack a character: the sign of a number is not lost with it.
+PLAIN = "warpgauge-plain"
+_IN_ASCII = {
+    "\N{MINUS SIGN}": "-",
+    "\N{EN DASH}": "-",
+    "\N{HORIZONTAL ELLIPSIS}": "...",
+    "\N{RIGHTWARDS ARROW}": "->",
+    "\N{LESS-THAN OR EQUAL TO}": "<=",
+    "\N{GREATER-THAN OR EQUAL TO}": ">=",
+    "\N{MULTIPLICATION SIGN}": "x",
+    "\N{MICRO SIGN}": "u",
+    "\N{MIDDLE DOT}": "-",
+}
+
+
+def _plain(fault: UnicodeError) -> tuple[str, int]:
+    if not isinstance(fault, UnicodeEncodeError):
+        raise fault
+    lost = fault.object[fault.start : fault.end]
+    return "".join(_IN_ASCII.get(char, "?") for char in lost), fault.end
+
+
+codecs.register_error(PLAIN, _plain)
+
+
+class _Remarks(io.TextIOWrapper):
+    """A standard error whose disk may be full: what is lost there costs no result its status."""
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            return super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            super().flush()
 
 
 def forgive() -> None:
-    """From now on a character that the encoding lacks is printed as '?', and is no error."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # None where the terminal is gone
-            stream.reconfigure(errors="replace")
+    """From now on printing is no fault where nobody listens, and an encoding lacks a character.
+
+    A terminal that says it has no columns does not know how many it has.
+    """
+    sys.stdout, sys.stderr = _usable(sys.stdout), _usable(sys.stderr)
+    if type(sys.stderr) is io.TextIOWrapper:  # and not a test's, or one of these already
+        encoding = sys.stderr.encoding
+        sys.stderr = _Remarks(sys.stderr.detach(), encoding, PLAIN, None, True, True)
+    for name in ("COLUMNS", "LINES"):
+        if not os.environ.get(name, "").strip("0"):
+            os.environ.pop(name, None)
+
+
+def _usable(stream: TextIO | None) -> TextIO:
+    """None where it was closed, as of a terminal that is gone."""
+    if stream is None:
+        stream = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors=PLAIN)
+    return stream
 
 
 def write(text: str) -> None:
-    """Print to standard output, also where its reader has gone away, or there is none."""
-    if sys.stdout is None:
-        return
+    """Print to standard output, also where its reader has gone away."""
     try:
         sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        abandon()
+
+
+def flush() -> None:
+    """What was printed is out, or nobody wants it. Raises OSError."""
+    try:
         sys.stdout.flush()
     except BrokenPipeError:
         abandon()
@@ -40,7 +103,6 @@ def abandon() -> None:
 def finish() -> None:
     """Nothing is left to be printed by Python's own end, whose status for a full disk is 120."""
     try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except OSError:  # whoever printed has told
         abandon()

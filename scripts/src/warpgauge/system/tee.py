@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import codecs
 import os
+import secrets
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from warpgauge.system import interrupts, process_tree, streams
@@ -22,20 +24,25 @@ _TAIL = 1 << 14  # bytes; the last line is in there
 def run(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> int:
     """Its exit status, as a shell has it for a signal. Raises UserError where it cannot begin."""
     # A character may come in two parts.
-    text = codecs.getincrementaldecoder("utf-8")("replace")
+    text, mark = codecs.getincrementaldecoder("utf-8")("replace"), secrets.token_hex(16)
     try:
-        with log.open("wb", buffering=0) as kept, _started(command, environment) as running:
+        with (
+            log.open("wb", buffering=0) as kept,
+            process_tree.ended_with_us(mark),
+            _started(command, {**environment, process_tree.MARK: mark}) as running,
+        ):
             assert running.stdout is not None
             try:
                 while some := os.read(running.stdout.fileno(), 1 << 16):
                     kept.write(some)
                     streams.write(text.decode(some))
                 status = running.wait()
-            except KeyboardInterrupt:
+            except BaseException:  # an interrupt, or a log whose disk is full
                 with interrupts.postponed():
                     running.terminate()
                     rest, _ = running.communicate()
-                    kept.write(rest)
+                    with suppress(OSError):
+                        kept.write(rest)
                     streams.write(text.decode(rest))
                 raise
     except OSError as fault:
@@ -62,5 +69,4 @@ def _started(command: Sequence[str], environment: Mapping[str, str]) -> subproce
         stderr=subprocess.STDOUT,
         env={**os.environ, **environment},
         start_new_session=True,  # a terminal's Ctrl-C is for us, and we pass it on
-        preexec_fn=process_tree.end_with(os.getpid()),
     )

@@ -111,8 +111,10 @@ def _fork(work: Work, out: int | None = None, err: int | None = None) -> int:
                 os.dup2(ours, standard)
         status = entry_point.run("bench", lambda: _interruptible(work))
     finally:
-        _flush()
-        os._exit(status)
+        try:
+            _flush()
+        finally:
+            os._exit(status)
 
 
 def _interruptible(work: Work) -> int:

@@ -28,7 +28,7 @@ from warpgauge.verdict import (
 )
 from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ComparisonSettings
-from warpgauge.verdict.controls import controls
+from warpgauge.verdict.controls import controls, is_control
 from warpgauge.verdict.pairing import Pairing, harmless_skips, pair
 from warpgauge.verdict.rules import Confirming, Screening
 
@@ -74,7 +74,8 @@ def judge(baseline: Record, candidate: Record, terms: ComparisonSettings = _DEFA
             *staleness.notes(baseline, candidate, terms.today),
         ),
         differences=_differences(pairings),
-        refusal=_nothing_in_common(baseline, candidate, names, request),
+        refusal=_nothing_in_common(baseline, candidate, names, request)
+        or _controls_alone(pairings),
         alpha=terms.alpha,
     )
     return _under_policy(comparison, terms, request)
@@ -118,6 +119,16 @@ def _nothing_in_common(
         return None
     asked = f" among those that the filter {request.filters} asks for" if request.filters else ""
     return f"The two sides have no benchmark in common{asked}, so nothing was compared."
+
+
+def _controls_alone(pairings: Sequence[Pairing]) -> str | None:
+    """They pass whatever they do: where nothing else was compared, that is no pass."""
+    if not pairings or not all(is_control(one.candidate) for one in pairings):
+        return None
+    return (
+        "Only the host's controls were measured on both sides, and they judge nobody: give a "
+        "--filter that asks for benchmarks, too."
+    )
 
 
 def _differences(pairings: Sequence[Pairing]) -> tuple[ContextDifference, ...]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.commands.arguments import Parser
-from warpgauge.github import gpus
+from warpgauge.github import gpus, job_report
 from warpgauge.github.job_report import Job
 from warpgauge.reports.workflow_commands import commands_stopped
 from warpgauge.system import git, streams, tee, worktree
@@ -107,6 +107,8 @@ class Gate:
         """The whole way. Raises UserError for what is refused before anything is measured."""
         options, out = self.options, self.options.out.absolute()
         command = self._command()
+        if options.programs is None:
+            gpus.require_any()
         if options.gpu:
             gpus.require_here(gpus.chosen(gpus.file_of(self.root), options.gpu))
         _require_empty(out)
@@ -148,8 +150,10 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options = parse(argv)
     try:
         return Gate(options, root).run()
-    except OSError as fault:
-        raise of_system(fault) from fault
+    except (UserError, OSError) as fault:
+        refusal = of_system(fault) if isinstance(fault, OSError) else fault
+        job_report.refused(str(refusal), options.gpu)
+        raise refusal from fault
 
 
 def _merge_base(root: Path, ref: str) -> str:

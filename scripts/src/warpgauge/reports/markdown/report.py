@@ -14,7 +14,15 @@ from warpgauge.reports.headline import headline, how_found, size, worst
 from warpgauge.reports.interval_bar import plot
 from warpgauge.reports.markdown import rows as markdown_rows
 from warpgauge.reports.markdown.rows import Column
-from warpgauge.reports.markdown.text import code, prose, summary, table_head, table_row, unbroken
+from warpgauge.reports.markdown.text import (
+    OUR_OWN,
+    code,
+    prose,
+    summary,
+    table_head,
+    table_row,
+    unbroken,
+)
 from warpgauge.reports.provenance import differences_beside, gpu_name, side
 from warpgauge.reports.ranking import CHANGED, Fold, rank
 from warpgauge.system.text import plural
@@ -110,7 +118,7 @@ def _block(text: str) -> Section:
 
 def _how(comparison: Comparison) -> str:
     told = how_measured(comparison)
-    return f"**How it was measured:** {prose(told)}" if told else ""
+    return f"**How it was measured:** {prose(told, longest=OUR_OWN)}" if told else ""
 
 
 def _table(
@@ -143,7 +151,9 @@ def _fold(inner: Section, title: str, below: str = "") -> Section:
 def _notes(comparison: Comparison) -> Section:
     told = how_measured(comparison)
     notes = [note for note in comparison.notes if note != told]
-    found = _section("note", "", (f"- {prose(note)}" for note in notes), len(notes))
+    found = _section(
+        "note", "", (f"- {prose(note, longest=OUR_OWN)}" for note in notes), len(notes)
+    )
     if len(notes) <= _NOTES_SHOWN:
         return found
     return _fold(found, summary("", plural(len(notes), "note")))
@@ -162,7 +172,7 @@ def _compared(comparison: Comparison) -> Section:
     if differences:
         told = plural(len(differences), "difference")
         title = f"{title} · {told} of the environment"
-    return _fold(inner, summary("", title), f"\n{prose(rule)}\n" if rule else "")
+    return _fold(inner, summary("", title), f"\n{prose(rule, longest=OUR_OWN)}\n" if rule else "")
 
 
 def _section(noun: str, head: str, lines: Iterable[str], count: int) -> Section:
@@ -176,7 +186,7 @@ def _next(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
     slower = worst(comparison) is not None
     ours = comparison.candidate.source is Source.RUN
     # Of what is slower the fold says what to do.
-    advice = "" if ours and slower else next_step(comparison)
+    advice = "" if ours and slower else " ".join(map(str, next_step(comparison)))
     told = f"{prose(advice)}\n\n" if advice else ""
     if not ours or not rows:
         return told

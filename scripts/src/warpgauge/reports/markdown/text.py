@@ -12,11 +12,13 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
-from warpgauge.system.text import cut, inert
+from warpgauge.system.text import LONGEST_TEXT, cut, inert
 
 # Longer than any name or sentence that somebody meant to be read.
 _LONGEST_CODE = 300
 _LONGEST_PROSE = 600
+# What we say ourselves is longer where names of others stand in it.
+OUR_OWN = LONGEST_TEXT
 
 # Names of so many characters stay whole in a table of six columns, and in a paragraph, whose lines
 # break before them; where longer ones may break.
@@ -68,9 +70,10 @@ def breakable(text: str, whole: int = IN_CELL) -> str:
     return code(text)
 
 
-def prose(text: str, whole: int = _IN_PARAGRAPH) -> str:
+def prose(text: str, whole: int = _IN_PARAGRAPH, longest: int = _LONGEST_PROSE) -> str:
     """A sentence: its words as they are, whatever else is in it as code spans (`breakable`)."""
-    tokens = cut(inert(" ".join(text.split())), _LONGEST_PROSE).split(" ")
+    words = cut(inert(" ".join(text.split())), longest).split(" ")
+    tokens = [cut(word, _LONGEST_CODE) for word in words]
     parts: list[str] = []
     foreign: list[str] = []
     for index, token in enumerate(tokens):

@@ -79,10 +79,11 @@ def _verdict_line(comparison: Comparison) -> Text:
 def _advice(comparison: Comparison, console: Console) -> None:
     if said := sentences(comparison):
         print_text(console, f"\n{said}", style="dim")
-    advice = next_step(comparison)
-    if advice:
-        console.print()
-        print_text(console, Text.assemble(("Next  ", "bold"), advice))
+    for index, step in enumerate(next_step(comparison)):
+        lead = Text("" if index else "\nNext  ", "bold")
+        print_text(console, Text.assemble(lead, step.words))
+        if step.command:  # on one line, however narrow: but for a picture, which would cut it
+            console.print(Text(f"  {step.command}"), soft_wrap=not console.record)
 
 
 _ONE_PROCESS = "–"

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A command's status is its own: 1 is a verdict, and nothing else ends with it by accident."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from warpgauge.system import entry_point, streams
+from warpgauge.system.errors import ExitStatus, UserError
+
+SCRIPTS = Path(__file__).parents[2]
+
+_DRIVER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from warpgauge.system import entry_point
+from warpgauge.system.errors import UserError
+def work():
+    exec(sys.argv[2])
+    return int(sys.argv[3])
+sys.exit(entry_point.run("x", work))
+"""
+
+
+@pytest.fixture(autouse=True)
+def buffered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+
+
+def command(work: str, status: int = 0) -> list[str]:
+    """One that does `work`, and means to end with `status`."""
+    return [sys.executable, "-c", _DRIVER, str(SCRIPTS / "src"), work, str(status)]
+
+
+REMARK = "print('a remark', file=sys.stderr, flush=True)"
+
+
+@pytest.mark.parametrize("redirected", ["2>/dev/full", "2>&-"])
+@pytest.mark.parametrize(
+    ("work", "status", "end"),
+    [
+        (REMARK, 0, 0),
+        (REMARK, 3, 3),
+        ("raise UserError('bad usage')", 0, 2),
+        ("raise KeyboardInterrupt", 0, 130),
+        ("1 / 0", 0, 2),
+    ],
+)
+def test_a_standard_error_that_cannot_be_written_changes_no_status(
+    redirected: str, work: str, status: int, end: int
+) -> None:
+    words = ["sh", "-c", f'exec "$@" {redirected}', "sh", *command(work, status)]
+    assert subprocess.run(words, check=False).returncode == end
+
+
+@pytest.mark.parametrize(("status", "end"), [(0, 2), (3, 2), (1, 1)])
+def test_what_was_printed_and_is_lost_is_told(status: int, end: int) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command("print('a matrix')", status),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == end
+    assert done.stderr == "x: standard output cannot be written (No space left on device)\n"
+
+
+@pytest.mark.parametrize(
+    "work", ["print('x')", "sys.stdout.write('x')", "raise SystemExit(0)", "sys.stdout.flush()"]
+)
+def test_a_closed_standard_output_is_no_fault(work: str) -> None:
+    words = ["sh", "-c", 'exec "$@" >&-', "sh", *command(work)]
+    done = subprocess.run(words, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_reader_that_left_is_no_fault() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command("print('x')"), stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_what_the_system_refuses_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    def work() -> int:
+        raise OSError(28, "No space left on device", "/full/log")
+
+    assert entry_point.run("x", work) == ExitStatus.BAD_USAGE
+    assert capsys.readouterr().err == "x: /full/log: No space left on device\n"
+
+
+def test_a_status_of_a_fault_is_told_apart_from_a_verdict() -> None:
+    def work() -> int:
+        raise UserError("it regressed", ExitStatus.REGRESSION)
+
+    assert entry_point.run("x", work) == 1
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [
+        ("latin-1", b"-49.9 % \xb5s -> ... ?"),
+        ("ascii", b"-49.9 % us -> ... ?"),
+        ("utf-8", "\N{MINUS SIGN}49.9 % µs → … \N{SNOWMAN}".encode()),
+    ],
+)
+def test_a_sign_is_kept_where_the_encoding_lacks_it(encoding: str, shown: bytes) -> None:
+    text = "\N{MINUS SIGN}49.9 % µs → … \N{SNOWMAN}"
+    assert text.encode(encoding, errors=streams.PLAIN) == shown
+
+
+def test_a_terminal_of_no_columns_is_one_of_unknown_width() -> None:
+    shown = "from warpgauge.system.layout import Output; Output().print('all of it')"
+    done = subprocess.run(
+        command(shown),
+        env={**os.environ, "COLUMNS": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "all of it\n"
+
+
+@pytest.mark.parametrize("starter", ["bench", "compare.py", "test"])
+def test_an_import_that_fails_is_no_regression(starter: str, tmp_path: Path) -> None:
+    """Of a copy that is not whole."""
+    alone = tmp_path / starter
+    alone.write_bytes((SCRIPTS / starter).read_bytes())
+    done = subprocess.run(
+        [sys.executable, str(alone), "--help"], capture_output=True, text=True, check=False
+    )
+    words = ["sh", "-c", 'exec "$@" 2>/dev/full', "sh", sys.executable, str(alone)]
+    assert subprocess.run(words, check=False).returncode not in (0, ExitStatus.REGRESSION)
+    assert done.returncode == ExitStatus.BAD_USAGE
+    assert done.stderr.startswith(f"{starter}: warpgauge cannot be imported (No module named")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_tests_are_found_without_the_folder_of_the_script_on_the_path() -> None:
+    environ = {**os.environ, "PYTHONSAFEPATH": "1"}
+    words = [sys.executable, str(SCRIPTS / "test"), "--help"]
+    done = subprocess.run(words, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
