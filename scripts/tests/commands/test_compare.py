@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import Json, failed, row, run, scaled, write
+from builders import STEADY, Json, failed, google, google_row, row, run, scaled, write
 from warpgauge.commands.compare import starter as main
 
 SCRIPT = Path(__file__).parents[2] / "compare.py"
@@ -193,3 +193,65 @@ def test_a_run_alone_is_no_comparison(base: Path) -> None:
     assert (said.returncode, said.stdout) == (2, "")
     assert "is no comparison" in said.stderr
     assert said.stderr.count("\n") == 1
+
+
+def processes(folder: Path, factor: float, count: int = 7) -> list[str]:
+    """Plain files of a process each."""
+    return [
+        str(write(folder / f"{index}.json", google([google_row("a/b", factor * time)])))
+        for index, time in enumerate(STEADY[:count])
+    ]
+
+
+def test_files_of_both_sides_are_named_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new = processes(tmp_path / "old", 100.0), processes(tmp_path / "new", 110.0, 5)
+    assert main(["--processes", *old, "--", *new]) == 1
+    assert main(["--format=json", "--processes", *old, "--", *old, "--min-effect", "7"]) == 0
+    shown = capsys.readouterr().out
+    assert "Google Benchmark JSON of 7 processes" in shown
+    assert "Google Benchmark JSON of 5 processes" in shown
+    assert '"minimum_effect": 0.07' in shown
+
+
+def test_a_folder_a_side_holds_its_processes(tmp_path: Path) -> None:
+    processes(tmp_path / "old", 100.0)
+    processes(tmp_path / "new", 110.0)
+    assert main([str(tmp_path / "old"), str(tmp_path / "old")]) == 0
+    assert main([str(tmp_path / "old"), str(tmp_path / "new")]) == 1
+
+
+def test_single_plain_files_are_inconclusive_unless_their_scatter_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (old,), (new,) = processes(tmp_path / "old", 100.0, 1), processes(tmp_path / "new", 102.0, 1)
+    assert main([old, new]) == 3
+    assert "compare.py --processes" in " ".join(capsys.readouterr().out.split())
+    assert main([old, new, "--process-scatter", "1"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--processes", "a"], "--processes takes the files of both sides: "),
+        (["--processes", "a", "--"], "--processes takes the files of both sides: "),
+        (["--processes", "--", "b"], "argument --processes: expected at least one argument"),
+        (["x", "--processes", "a", "--", "b"], "--processes names all files: "),
+        (["--processes", "a", "--", "b", "--nosuch"], "unrecognized arguments: --nosuch"),
+        (["--process-scatter=0", "a", "b"], "argument --process-scatter: "),
+        ([], "the following arguments are required: BASELINE"),
+    ],
+)
+def test_bad_usage_of_processes_is_one_sentence_and_status_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.startswith(f"compare.py: {words}")
+
+
+def test_no_result_is_written_over_a_process(tmp_path: Path) -> None:
+    old, new = processes(tmp_path / "old", 100.0), processes(tmp_path / "new", 110.0)
+    before = Path(new[-1]).read_bytes()
+    assert main([f"--format=markdown={new[-1]}", "--processes", *old, "--", *new]) == 2
+    assert Path(new[-1]).read_bytes() == before

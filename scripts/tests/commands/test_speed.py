@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark of the comparison itself measures what it says; loading stays in its bounds."""
+"""Loading stays within its bounds of time and memory."""
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from large_runs import write_pair
+import speed
+from large_runs import write_pair, write_plain_pair
 from warpgauge.records.load import load
+
+
+def test_the_largest_plain_files_are_compared_in_200_mib(tmp_path: Path) -> None:
+    sides = map(str, write_plain_pair(tmp_path, speed.BENCHMARKS))
+    cost = speed.measured([sys.executable, str(speed.SCRIPTS / "compare.py"), *sides])
+    assert cost.peak_mib <= speed.GOAL_MIB
 
 
 @pytest.mark.timed

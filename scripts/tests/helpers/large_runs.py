@@ -18,7 +18,7 @@ _HOST_FAMILY = "host"  # its rows decide whether times of the host count, so it 
 
 PROCESSES = 7
 _NOISE = 0.002  # standard deviation of the log, from process to process
-_CHANGED_EVERY, _CHANGE = 50, 1.05
+_CHANGED_EVERY, _CHANGE, _LARGE_CHANGE = 50, 1.05, 1.8
 
 
 def write_pair(folder: Path, benchmarks: int) -> tuple[Path, Path]:
@@ -38,6 +38,31 @@ def write_pair(folder: Path, benchmarks: int) -> tuple[Path, Path]:
         text = f'{{\n"context": {told},\n"benchmarks": [\n{lines}\n]\n}}\n'
         path.write_text(text, encoding="utf-8")
     return paths
+
+
+def write_plain_pair(folder: Path, benchmarks: int) -> tuple[Path, Path]:
+    """The same as Google Benchmark writes it: a row a repetition. Each 50th is 80 % slower."""
+    source = random.Random(1)
+    paths = folder / "baseline.json", folder / "candidate.json"
+    for path, change in zip(paths, (1.0, _LARGE_CHANGE), strict=True):
+        rows = [
+            _repetition(index, number, change if index % _CHANGED_EVERY == 0 else 1.0, source)
+            for index in range(benchmarks)
+            for number in range(PROCESSES)
+        ]
+        context: Json = {"date": "2026-11-20T10:00:00+00:00", "num_cpus": 16, "caches": []}
+        document = {"context": context, "benchmarks": rows}
+        path.write_text(json.dumps(document, indent=2), encoding="utf-8")
+    return paths
+
+
+def _repetition(index: int, number: int, factor: float, source: random.Random) -> Json:
+    name = f"BM_Something<float>/size:{index}/threads:1/real_time"
+    time = factor * (100.0 + index % 900) * math.exp(source.gauss(0.0, _NOISE))
+    about: Json = {"name": name, "family_index": index // 100, "per_family_instance_index": index}
+    about |= {"run_name": name, "run_type": "iteration", "repetitions": PROCESSES}
+    about |= {"repetition_index": number, "threads": 1, "iterations": 1000, "real_time": time}
+    return {**about, "cpu_time": 0.99 * time, "time_unit": "ns", "items_per_second": 1e9 / time}
 
 
 def _recorded() -> tuple[Json, list[Json]]:

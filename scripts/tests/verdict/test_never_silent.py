@@ -16,9 +16,13 @@ from builders import STEADY, Json, baseline, failed, google, google_row, row, ru
 from warpgauge.commands.compare import starter as main
 from warpgauge.records.load import load
 from warpgauge.verdict.comparison import Outcome, Verdict
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 
 Document = Callable[[Sequence[Json]], Json]
+
+# A plain file's processes are known to agree, or none of its rows would ever pass.
+QUIET = ComparisonSettings(process_scatter=0.01)
 
 
 def as_baseline(rows: Sequence[Json]) -> Json:
@@ -59,7 +63,7 @@ def judged(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Verd
             load(write(folder / name, make([row("other"), *([one] if one else [])])))
             for name, make, one in (("base.json", before, base), ("cand.json", after, cand))
         )
-        comparison = judge(base_record, cand_record)
+        comparison = judge(base_record, cand_record, QUIET)
         found = {verdict.name: verdict for verdict in comparison.verdicts}
         assert found["other"].outcome is Outcome.PASS
         return found.get("f")
@@ -150,7 +154,8 @@ def test_a_candidate_of_useless_aggregates_is_an_error(tmp_path: Path) -> None:
     base = write(tmp_path / "base.json", google([google_row("f", 5.0), google_row("g", 5.0)]))
     told = {"run_name": "f", "run_type": "aggregate", "aggregate_name": "stddev"}
     rows = [google_row("f_stddev", 0.1, **told), google_row("g", 5.0)]
-    verdicts = judge(load(base), load(write(tmp_path / "cand.json", google(rows)))).verdicts
+    cand = write(tmp_path / "cand.json", google(rows))
+    verdicts = judge(load(base), load(cand), QUIET).verdicts
     assert [verdict.outcome for verdict in verdicts] == [Outcome.ERROR, Outcome.PASS]
 
 

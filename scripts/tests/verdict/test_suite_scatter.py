@@ -62,7 +62,7 @@ def test_of_unchanged_plain_suites_hardly_one_in_a_hundred_alarms(
 def test_one_real_change_in_a_quiet_suite_is_found(count: int, repetitions: int) -> None:
     source = np.random.default_rng(count + repetitions)
     slower = np.zeros(count)
-    slower[0] = math.log(1.5)
+    slower[0] = math.log(2.5)
     verdicts = [
         compared(source, "normal", 0.02, slower, repetitions).verdicts[0] for _ in range(SUITES)
     ]
@@ -75,7 +75,7 @@ def test_one_real_change_in_a_quiet_suite_is_found(count: int, repetitions: int)
 @pytest.mark.parametrize("count", [1, 5, 8, 20, 200])
 def test_a_suite_that_is_slower_as_a_whole_is_called_slower(count: int) -> None:
     source = np.random.default_rng(count)
-    slower = np.full(count, math.log(1.3))
+    slower = np.full(count, math.log(1.8))
     found = [compared(source, "normal", 0.02, slower) for _ in range(50)]
     assert sum(one.count(Outcome.PASS) for one in found) <= 0.001 * 50 * count  # but left open
     assert sum(one.count(Outcome.REGRESSION) for one in found) >= 0.95 * 50 * count
@@ -84,7 +84,7 @@ def test_a_suite_that_is_slower_as_a_whole_is_called_slower(count: int) -> None:
 @pytest.mark.parametrize("share", [0.1, 0.25])
 def test_a_minority_of_real_changes_is_not_taken_for_noise(share: float) -> None:
     source = np.random.default_rng(1)
-    slower = np.where(np.arange(40) < share * 40, math.log(1.5), 0.0)
+    slower = np.where(np.arange(40) < share * 40, math.log(2.5), 0.0)
     found = [compared(source, "normal", 0.02, slower) for _ in range(50)]
     assert sum(one.count(Outcome.REGRESSION) for one in found) >= 0.7 * 50 * share * 40
 
@@ -94,7 +94,7 @@ def test_a_minority_of_real_changes_is_not_taken_for_noise(share: float) -> None
 def test_a_change_of_half_a_suite_is_found_or_left_open(share: float, repetitions: int) -> None:
     source = np.random.default_rng(1)
     changed_rows = int(share * 20)
-    slower = np.where(np.arange(20) < changed_rows, math.log(1.3), 0.0)
+    slower = np.where(np.arange(20) < changed_rows, math.log(2.5), 0.0)
     found = 0
     for _ in range(20):
         verdicts = compared(source, "normal", 0.01, slower, repetitions).verdicts[:changed_rows]

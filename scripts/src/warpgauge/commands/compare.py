@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import argparse
+import gc
+import itertools
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
@@ -13,19 +15,29 @@ from warpgauge.commands import arguments
 from warpgauge.commands.arguments import Parser, between
 from warpgauge.system import entry_point, environment, streams
 from warpgauge.system.errors import UserError
+from warpgauge.system.text import inert
 
 if TYPE_CHECKING:
     from warpgauge.verdict.comparison import Comparison
+
+_PROCESSES = "--processes"
 
 _DESCRIPTION = """\
 Tell what got slower or faster between two benchmark results.
 
 BASELINE and CANDIDATE are each a run file of scripts/bench, a baseline
 (baselines/<gpu>), plain Google Benchmark JSON, or a folder of one of these.
+Plain files of one folder that measured the same benchmarks are its processes,
+as are those that --processes names: a file is one process, and counts by the
+median of its repetitions. Three files a side show how far processes scatter;
+seven are better. Of fewer, only large changes are called (--process-scatter).
 One file alone is a comparison that --format json wrote: it is shown again as it
 was judged, in any format."""
 
 _EPILOG = """\
+example, of a program that was run in five processes on each side:
+  compare.py --processes old-*.json -- new-*.json
+
 exit status:
   0  nothing regressed, and everything was measured
   1  at least one benchmark regressed
@@ -47,33 +59,35 @@ def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> in
     return _compare(options, root / "baselines")
 
 
-def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> argparse.Namespace:
-    """Raises UserError for bad usage."""
-    return _parser(prog).parse_args(argv)
-
-
 def _compare(options: argparse.Namespace, baselines: Path) -> int:
     from warpgauge.commands.format_options import Formats
     from warpgauge.records.benchmark_filter import require_match
-    from warpgauge.records.load import load
+    from warpgauge.records.load import load, load_processes
     from warpgauge.statistics.error_rates import ALPHA
     from warpgauge.verdict import policy
-    from warpgauge.verdict.comparison_settings import ComparisonSettings
+    from warpgauge.verdict.comparison_settings import PROCESS_SCATTER, ComparisonSettings
     from warpgauge.verdict.judge import judge
 
     pictures = [] if options.svg is None else [f"svg={options.svg}"]
     formats = Formats.parse([*options.format, *pictures], options.export)
     inputs = [path for path in (options.baseline, options.candidate) if path is not None]
-    formats.check(baselines, inputs)
-    if options.candidate is None:
+    formats.check(baselines, [*inputs, *(path for side in options.processes for path in side)])
+    if options.processes:
+        baseline, candidate = map(load_processes, options.processes)
+    elif options.candidate is None:
         again = _judged_before(options)
         return formats.deliver(again, lambda: _show(again, options))
-    baseline, candidate = load(options.baseline), load(options.candidate)
+    else:
+        baseline, candidate = load(options.baseline), load(options.candidate)
+    gc.freeze()  # both stay to the end: the collector need not look at them again and again
     require_match(options.filter, baseline, candidate)
     terms = ComparisonSettings(
         filter=options.filter,
         minimum_effect=options.min_effect,
         alpha=ALPHA if options.alpha is None else options.alpha,
+        process_scatter=(
+            PROCESS_SCATTER if options.process_scatter is None else options.process_scatter
+        ),
         fail_on_resources="resources" in options.fail_on,
         allow=frozenset(options.allow),
         policy=policy.of(baseline, candidate, baselines, options.policy),
@@ -89,7 +103,7 @@ def _judged_before(options: argparse.Namespace) -> Comparison:
     from warpgauge.files.location import Place
     from warpgauge.reports import json_input
 
-    judging = ("filter", "min_effect", "alpha", "fail_on", "policy", "allow")
+    judging = ("filter", "min_effect", "alpha", "process_scatter", "fail_on", "policy", "allow")
     given = [f"--{name.replace('_', '-')}" for name in judging if getattr(options, name)]
     if given:
         raise UserError(
@@ -117,6 +131,34 @@ def _show(comparison: Comparison, options: argparse.Namespace) -> None:
     streams.write(output.get())
 
 
+def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> argparse.Namespace:
+    """The options; `processes` are the files of both sides, or empty. Raises UserError.
+
+    argparse knows no list that ends at ``--`` and is followed by another one.
+    """
+    parser = _parser(prog)
+    asked = list(argv)
+    if _PROCESSES not in asked:
+        options = parser.parse_args(asked)
+        if options.baseline is None:
+            parser.error("the following arguments are required: BASELINE")
+        return argparse.Namespace(**{**vars(options), "processes": ()})
+    end = asked.index("--") if "--" in asked else len(asked)
+    before, after = asked[:end], asked[end + 1 :]
+    candidates = list(itertools.takewhile(lambda word: not word.startswith("-"), after))
+    options = parser.parse_args([*before, *after[len(candidates) :]])
+    if not candidates:
+        parser.error(
+            f"{_PROCESSES} takes the files of both sides: {_PROCESSES} A.json … -- B.json …"
+        )
+    if options.baseline is not None:
+        parser.error(
+            f"{_PROCESSES} names all files: give {inert(str(options.baseline))} before or behind --"
+        )
+    sides = options.processes, [Path(word) for word in candidates]
+    return argparse.Namespace(**{**vars(options), "processes": sides})
+
+
 def _parser(prog: str) -> Parser:
     parser = Parser(
         prog=prog,
@@ -126,7 +168,7 @@ def _parser(prog: str) -> Parser:
     )
     add = parser.add_argument
     # fmt: off
-    add("baseline", type=Path, metavar="BASELINE", help="the accepted times")
+    add("baseline", type=Path, nargs="?", metavar="BASELINE", help="the accepted times")
     add("candidate", type=Path, nargs="?", metavar="CANDIDATE", help="the times to judge")
     add("--filter", metavar="REGEX",
         help="only benchmarks whose name matches; a leading '-' negates (--filter=-REGEX)")
@@ -134,6 +176,12 @@ def _parser(prog: str) -> Parser:
         help="smallest change that counts; default: by clock and origin, 0.5 to 20")
     add("--alpha", metavar="P", type=_probability,
         help="chance that unchanged code shows any false alarm; default: 0.01")
+    add(_PROCESSES, type=Path, nargs="+", default=(), metavar="FILE",
+        help="plain Google Benchmark files, each of them one process: those of the baseline, then "
+        "--, then those of the candidate")
+    add("--process-scatter", metavar="PERCENT", type=_percent,
+        help="how far two processes of the same code lie apart (standard deviation of their "
+        "difference), where a side has fewer than three plain files to show it; default: 15")
     arguments.add_comparison_options(parser)
     add("--all", action="store_true", help="list every benchmark, unchanged ones too")
     add("--format", metavar="NAME[=FILE]", action="append", default=[],

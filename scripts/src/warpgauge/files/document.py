@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import cast
 
+from warpgauge.files import row_pieces
 from warpgauge.files.json_file import RESULT_FILE, Object, Repeated, parsed, text_of
 from warpgauge.files.location import Place
 from warpgauge.system.text import cut, quoted
@@ -22,7 +24,10 @@ __all__ = [
     "as_object",
     "failure_of",
     "kind",
+    "objects_of",
+    "place_of",
     "read",
+    "read_in_pieces",
     "rows_of",
 ]
 
@@ -42,10 +47,15 @@ _ESCAPE = re.compile(
 
 @dataclass(frozen=True)
 class Document:
-    """The outermost object of a JSON file."""
+    """The outermost object of a JSON file.
+
+    `later` are the elements of 'benchmarks' where they are parsed one after the other, while
+    somebody goes through `rows_of`, once; `top` has an empty list of them then.
+    """
 
     place: Place
     top: Object
+    later: Iterator[object] | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +72,36 @@ class Failure:
 def read(path: Path) -> Document:
     """Parse the JSON object in `path`. Raises UserError."""
     place = Place(path)
+    return _whole(place, text_of(place))
+
+
+def read_in_pieces(path: Path, whole: Callable[[Object], bool]) -> Document:
+    """As `read`, with `later` rows unless the file is `whole` by what stands before its rows.
+
+    All rows of a large file at once take several times its size in memory. What is wrong behind a
+    row is found only when that one was gone through.
+    """
+    place = Place(path)
     text = text_of(place)
+    head = row_pieces.head_of(text)
+    if head is None or whole(head.top) or _may_hold_half(text):
+        return _whole(place, text)
+    return Document(place, head.top, _later(place, text, head.end))
+
+
+def _later(place: Place, text: str, start: int) -> Iterator[object]:
+    """The rows from `start` on. What a piece cannot be taken for is judged by the whole text."""
+    count = 0
+    for piece in row_pieces.pieces(text, start):
+        if piece is None:
+            rows = cast(list[object], _whole(place, text).top["benchmarks"])
+            yield from islice(rows, count, None)
+            return
+        yield from piece
+        count += len(piece)
+
+
+def _whole(place: Place, text: str) -> Document:
     value, repeated = parsed(place, text)
     if not isinstance(value, dict):
         fault = f"holds {kind(value)} where an object with 'benchmarks' belongs"
@@ -70,7 +109,7 @@ def read(path: Path) -> Document:
     document = Document(place, value)
     if repeated is not None:
         _refuse_repeated(document, repeated)
-    if _SURROGATE.search(text) is not None and _holds_half(text):
+    if _may_hold_half(text) and _holds_half(text):
         _refuse_surrogates(document)
     return document
 
@@ -107,6 +146,10 @@ def _place(document: Document, index: int | None) -> Place:
         return document.place
     row = cast(list[Object], document.top["benchmarks"])[index]
     return Place(document.place.path, "", index, row.get("name"))
+
+
+def _may_hold_half(text: str) -> bool:
+    return "\\" in text and _SURROGATE.search(text) is not None
 
 
 def _holds_half(text: str) -> bool:
@@ -158,17 +201,28 @@ def as_object(value: object, key: str, place: Place) -> Object:
 
 def rows_of(document: Document) -> Iterator[tuple[Place, Object]]:
     """The objects of 'benchmarks' with their places; at least one. Raises UserError on the way."""
-    path, rows = document.place.path, document.top.get("benchmarks")
+    for index, row in objects_of(document):
+        yield place_of(document, index, row), row
+
+
+def objects_of(document: Document) -> Iterator[tuple[int, Object]]:
+    """As `rows_of`, with numbers from 0 on: few places of many rows are ever told."""
+    rows = document.top.get("benchmarks")
     if "benchmarks" not in document.top:
         raise document.place.error("has no 'benchmarks'", RESULT_FILE)
     if not isinstance(rows, list):
         raise document.place.error(f"'benchmarks' is {kind(rows)}, not a list")
-    if not rows:
+    if not rows and document.later is None:
         raise document.place.error("holds no benchmark")
-    for index, row in enumerate(rows):
+    for index, row in enumerate(rows if document.later is None else document.later):
         if not isinstance(row, dict):
-            raise Place(path, "", index).error(f"is {kind(row)}, not an object")
-        yield Place(path, "", index, row.get("name")), row
+            raise Place(document.place.path, "", index).error(f"is {kind(row)}, not an object")
+        yield index, row
+
+
+def place_of(document: Document, index: int, row: Object) -> Place:
+    """Of a row of `objects_of`."""
+    return Place(document.place.path, "", index, row.get("name"))
 
 
 def failure_of(row: Object) -> Failure | None:

@@ -99,7 +99,7 @@ def parsed(place: Place, text: str, remedy: str = RESULT_FILE) -> tuple[object, 
 
     try:
         # Not strict: before 1.5.1 Google Benchmark wrote the line breaks of a message as they are.
-        with _uncollected():
+        with uncollected():
             value = json.loads(text, object_pairs_hook=unique, strict=False)
     except json.JSONDecodeError as error:
         raise _syntax_error(place, text, error, remedy) from None
@@ -113,7 +113,7 @@ def parsed(place: Place, text: str, remedy: str = RESULT_FILE) -> tuple[object, 
 
 
 @contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
+def uncollected() -> Iterator[None]:
     """Without the collector of cycles, which looks at all objects again and again: there are none.
 
     It is half of the time that many small objects take.

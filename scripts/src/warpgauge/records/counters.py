@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 
 Counters = Mapping[str, float]
@@ -90,7 +91,7 @@ def combined(several: Sequence[Counters], middle: Combine = statistics.median) -
 
     What disturbs is combined to its worst, so that no measurement can hide behind the others.
     """
-    names = dict.fromkeys(name for one in several for name in one)
+    names = dict.fromkeys(chain.from_iterable(several))
     values = {name: [one[name] for one in several if name in one] for name in names}
     made = {name: _RULES.get(name, middle)(found) for name, found in values.items()}
     if any(len(set(found)) > 1 for name, found in values.items() if name in RESOURCES):

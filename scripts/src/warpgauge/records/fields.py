@@ -35,7 +35,7 @@ CONTEXT_LIMIT = 128 * 1024
 NAME_LIMIT = 4096
 
 _NUMBERS = frozenset((int, float))
-_LARGEST = sys.float_info.max
+LARGEST = sys.float_info.max
 
 
 def is_name(text: str) -> bool:
@@ -96,8 +96,8 @@ def counters_of(row: Object) -> dict[str, float]:
     # The type is asked for before anything is done with the value; a boolean is of another one.
     return {
         key: float(values[key])
-        for key in _countable(tuple(row))
-        if type(values[key]) in _NUMBERS and -_LARGEST <= values[key] <= _LARGEST
+        for key in countable(tuple(row))
+        if type(values[key]) in _NUMBERS and -LARGEST <= values[key] <= LARGEST
     }
 
 
@@ -106,7 +106,7 @@ def require_counters(row: Object, place: Place, names: Container[str] | None = N
 
     Counted as absent it would hide what it tells of: spills, or a lowered clock.
     """
-    for key in _countable(tuple(row)):
+    for key in countable(tuple(row)):
         if type(row[key]) not in _NUMBERS and (names is None or key in names):
             raise place.error(
                 f"the counter {quoted(key)} is {kind(row[key])}, not a number",
@@ -115,7 +115,7 @@ def require_counters(row: Object, place: Place, names: Container[str] | None = N
 
 
 @lru_cache(maxsize=4096)
-def _countable(keys: tuple[str, ...]) -> tuple[str, ...]:
+def countable(keys: tuple[str, ...]) -> tuple[str, ...]:
     """Those that may be counters. The rows of a file have few different sets of keys."""
     return tuple(key for key in keys if key not in _NOT_COUNTERS)
 
@@ -123,7 +123,7 @@ def _countable(keys: tuple[str, ...]) -> tuple[str, ...]:
 def number_or_zero(value: object) -> float:
     """A finite number that is not negative; 0 for whatever else stands in its place."""
     number = cast(float, value) if type(value) in _NUMBERS else 0.0
-    return float(number) if 0.0 <= number <= _LARGEST else 0.0
+    return float(number) if 0.0 <= number <= LARGEST else 0.0
 
 
 def label_of(row: Object) -> str:

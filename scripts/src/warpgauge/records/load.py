@@ -5,14 +5,23 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from warpgauge.files.document import Document, Object, as_object, failure_of, kind, read, rows_of
+from warpgauge.files.document import (
+    Document,
+    Object,
+    as_object,
+    failure_of,
+    kind,
+    read_in_pieces,
+    rows_of,
+)
 from warpgauge.files.json_file import RESULT_FILE
 from warpgauge.files.location import Place
 from warpgauge.files.undo import settle
+from warpgauge.records import processes
 from warpgauge.records.counters import HOST_CLOCK, KNOWN
 from warpgauge.records.fields import (
     context_strings,
@@ -48,10 +57,46 @@ _Medians = Callable[[Object, float, Place], tuple[_BySession, tuple[int, ...]]]
 
 
 def load(path: Path) -> Record:
-    """The record in a file, or in all ``*.json`` of a folder. Raises UserError, nothing else."""
-    files = json_files(path)
-    records = [load_document(read(file)) for file in files]
-    return records[0] if len(records) == 1 else _merged(path, records)
+    """The record in a file, or in all ``*.json`` of a folder. Raises UserError, nothing else.
+
+    Plain Google Benchmark files of a folder that measured the same benchmarks are its processes.
+    """
+    records = [_loaded(file) for file in json_files(path)]
+    if len(records) == 1:
+        return records[0]
+    return (
+        processes.merged(path, records)
+        if processes.are_processes(records)
+        else _merged(path, records)
+    )
+
+
+def load_processes(paths: Sequence[Path]) -> Record:
+    """The record of plain Google Benchmark files, each of them one process. Raises UserError."""
+    seen: set[Path] = set()
+    records = []
+    for file in (file for path in paths for file in json_files(path)):
+        if file.resolve() in seen:
+            raise Place(file).error("is given twice, but counts as one process", "give it once")
+        seen.add(file.resolve())
+        record = _loaded(file)
+        if record.source is not Source.GOOGLE_BENCHMARK:
+            raise Place(file).error(
+                f"is a {record.source.value}, which holds the medians of its processes already",
+                "compare it without --processes",
+            )
+        records.append(record)
+    return records[0] if len(records) == 1 else processes.merged(records[0].path, records)
+
+
+def _loaded(file: Path) -> Record:
+    return load_document(read_in_pieces(file, _is_ours))
+
+
+def _is_ours(top: Object) -> bool:
+    """Whether the file is warpgauge's own, which is small."""
+    context = top.get("context")
+    return not isinstance(context, dict) or "warpgauge_format" in context
 
 
 def json_files(path: Path) -> list[Path]:

@@ -19,9 +19,11 @@ class Clock(Enum):
     DEVICE = "device"
     HOST = "host"
 
+    __hash__ = object.__hash__  # Enum's own is slow, and it is asked for ten times a benchmark
+
 
 class Source(Enum):
-    """Where a record came from; a plain Google Benchmark file knows one process only."""
+    """Where a record came from; a plain Google Benchmark file is one process (`Record.files`)."""
 
     RUN = "run file"
     BASELINE = "baseline"
@@ -86,12 +88,22 @@ class Row:
 
 @dataclass(frozen=True)
 class Record:
-    """One side of a comparison: rows by name, in file order, and the sessions they came from."""
+    """One side of a comparison: rows by name, in file order, and the sessions they came from.
+
+    `files` are several plain Google Benchmark files, each of them one process, in the order of
+    every row's process medians; empty where a record comes from anything else.
+    """
 
     path: Path
     source: Source
     sessions: Mapping[str, Session]
     rows: Mapping[str, Row]
+    files: tuple[Path, ...] = ()
+
+    @property
+    def single_process(self) -> bool:
+        """Whether the times of a row are repetitions within one process: those of a plain file."""
+        return self.source is Source.GOOGLE_BENCHMARK and not self.files
 
 
 class _OfAFamily(Protocol):

@@ -17,6 +17,7 @@ from warpgauge.reports.headline import worst
 from warpgauge.reports.markdown.text import prose
 from warpgauge.system.git import is_full, short
 from warpgauge.verdict.comparison import Comparison, Evidence, Outcome, Verdict
+from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
 from warpgauge.verdict.context import BASELINES, BUILD_DIR, PROGRAMS
 from warpgauge.verdict.controls import FAMILY as CONTROLS
 from warpgauge.verdict.policy_entry import LARGEST_PERCENT
@@ -53,12 +54,26 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
     if comparison.refusal is None and comparison.count(Outcome.MISSING) and not in_turns:
         words = "Restore what is missing, or remove it from the baseline in the same commit."
         return (Step(words),)
-    if comparison.count(Outcome.INCONCLUSIVE) and ours:
+    if comparison.count(Outcome.INCONCLUSIVE):
+        if _lacks_processes(comparison):
+            words = "Measure several processes a side, three or more, and give all their files:"
+            files = "A1.json A2.json A3.json -- B1.json B2.json B3.json"
+            return (Step(words, f"compare.py --processes {files}"),)
         words = "Measure the inconclusive ones again on a quieter machine or in more processes."
         return (Step(words),)
     if comparison.count(Outcome.IMPROVED) and ours and not in_turns:
         return (Step("Keep the gain as the time to hold with", f"{_bench(comparison)} --record"),)
     return ()
+
+
+def _lacks_processes(comparison: Comparison) -> bool:
+    """Whether plain files of too few processes left something open."""
+    plain = Source.GOOGLE_BENCHMARK in (comparison.baseline.source, comparison.candidate.source)
+    return plain and any(
+        min(one.processes) < FEWEST_PROCESSES
+        for one in comparison.verdicts
+        if one.outcome is Outcome.INCONCLUSIVE and one.processes is not None
+    )
 
 
 def _first_failed(comparison: Comparison) -> Verdict | None:

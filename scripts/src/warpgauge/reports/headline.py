@@ -104,7 +104,9 @@ def how_found(comparison: Comparison) -> str:
         return f"Confirmed in alternating processes of both builds on one {where}."
     if not paired:
         if Source.GOOGLE_BENCHMARK in (comparison.baseline.source, comparison.candidate.source):
-            return "Found by comparing one process with another, not confirmed."
+            several = all(min(one.processes or (1,)) > 1 for one in changed)
+            what = "several processes of each side" if several else "one process with another"
+            return f"Found by comparing {what}, not confirmed."
         return "Found against the baseline, not confirmed in alternating processes."
     return (
         f"Of the changes {paired} {'is' if paired == 1 else 'are'} confirmed in alternating "

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from warpgauge.records.counters import SOURCE_LINE
 from warpgauge.records.model import Record, Source
+from warpgauge.records.processes import PROCESSES
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.git import short
 from warpgauge.system.text import inert
@@ -22,7 +23,8 @@ def side(record: Record) -> str:
     newest = _newest(record)
     facts = [str(nearby(record.path))]
     if record.source is Source.GOOGLE_BENCHMARK:
-        facts.append(Source.GOOGLE_BENCHMARK.value)
+        several = f" of {newest[PROCESSES]} processes" if PROCESSES in newest else ""
+        facts.append(f"{Source.GOOGLE_BENCHMARK.value}{several}")
     if newest.get("gpu_name"):
         facts.append(newest["gpu_name"])
     several = f"{len(record.sessions)} sessions, newest " if len(record.sessions) > 1 else ""

@@ -70,6 +70,7 @@ class Tests:
     """Estimates of benchmarks, with both sides' typical log seconds, and their processes.
 
     `by_themselves` is what each benchmark alone would have one believe, where others had a say.
+    `assumed` is 1 where plain files did not show how far processes scatter, else 0.
     """
 
     estimates: Estimates
@@ -78,6 +79,7 @@ class Tests:
     candidate_log: Array
     baseline_processes: Array
     candidate_processes: Array
+    assumed: Array
 
     def each(self, p: Array, detectable: Array) -> list[Tested]:
         """One by one, with p values and detectable log ratios for as many as are judged."""
@@ -91,6 +93,7 @@ class Tests:
             detectable,
             self.baseline_processes.astype(int),
             self.candidate_processes.astype(int),
+            self.assumed > 0.0,
         )
         return list(starmap(Tested, zip(*(one.tolist() for one in columns), strict=True)))
 
@@ -108,6 +111,7 @@ class Tested:
     detectable: float
     baseline_processes: int
     candidate_processes: int
+    assumed: bool
 
 
 def combined_freedom(*parts: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -19,7 +19,8 @@ class Comparability(IntEnum):
     OTHER_SYSTEM = 2  # the GPU, with something else of context.WIDENING_KEYS around it
     SIBLING = 3
     OTHER_MODEL = 4
-    UNKNOWN = 5
+    PLAIN_PROCESSES = 5  # nobody says; but both sides are several plain files, a process each
+    UNKNOWN = 6
 
 
 # The minimum effect: a change that measures less fails nobody, however significant it is. Half of
@@ -46,6 +47,10 @@ MINIMUM_EFFECT: dict[tuple[Clock, Comparability], float] = {
     # without a cause nobody can tell. Host times are those of another machine.
     (Clock.DEVICE, Comparability.OTHER_MODEL): 0.10,
     (Clock.HOST, Comparability.OTHER_MODEL): 0.20,
+    # Several plain files a side show how far processes lie apart; on which boot they ran nobody
+    # says. Half of the 10 % that is to be found.
+    (Clock.DEVICE, Comparability.PLAIN_PROCESSES): 0.05,
+    (Clock.HOST, Comparability.PLAIN_PROCESSES): 0.05,
     # A plain file is one process of unknown origin: repetitions within it prove nothing about the
     # next, and event-timed processes alone differ by 2 to 8 %.
     (Clock.DEVICE, Comparability.UNKNOWN): 0.10,

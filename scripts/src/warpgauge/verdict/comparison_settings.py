@@ -10,14 +10,23 @@ from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.policy import MinimumEffect, Policy
 
+# A plain file does not show how far the next process would lie. Processes of one program have been
+# seen to scatter by 1 to 10 %; the difference of two that scatter by 10 % has 14 %.
+PROCESS_SCATTER = 0.15
+
+# One process, or two, may be the odd ones out, whatever others did.
+FEWEST_PROCESSES = 3
+
 
 @dataclass(frozen=True)
 class ComparisonSettings:
     """The terms that two sides are judged on.
 
     `filter` is a regular expression as `Request` reads it. `minimum_effect` (a fraction) goes
-    before that of the `policy` and before that of `comparability`. `alpha` is the chance that
-    unchanged code shows any false alarm. With `fail_on_resources` a benchmark that takes more
+    before that of the `policy` and before the table in `comparability`. `alpha` is the chance that
+    unchanged code shows any false alarm. `process_scatter` is how far two processes of the same
+    code are taken to lie apart where only a plain file could tell (standard deviation of the
+    difference of their logs). With `fail_on_resources` a benchmark that takes more
     regresses whatever its time. `allow` names what is compared although it is forbidden. `today`
     decides which of the policy's entries have expired, and whether a baseline is old.
     """
@@ -25,6 +34,7 @@ class ComparisonSettings:
     filter: str | None = None
     minimum_effect: float | None = None
     alpha: float = ALPHA
+    process_scatter: float = PROCESS_SCATTER
     fail_on_resources: bool = False
     allow: frozenset[Override] = frozenset()
     policy: Policy | None = None

@@ -68,7 +68,7 @@ def is_control(one: Row | Verdict) -> bool:
 
     A plain Google Benchmark file may call a benchmark of its own so: that one lacks the counter.
     """
-    return one.family == FAMILY and bool(one.counters.get(HOST_CLOCK))
+    return bool(one.counters.get(HOST_CLOCK)) and one.family == FAMILY
 
 
 def judged(comparison: Comparison) -> int:

@@ -71,6 +71,8 @@ def _all(row: Row, sessions: Mapping[str, Session]) -> dict[Override, Disturbanc
     if at_once > 1 and _shares_the_host(row):
         fault = f"{at_once} GPUs were measured at once, which share CPU, host memory and bus"
         found[Override.PARALLEL] = Disturbance(fault, "leave out --parallel")
+    if _SEEN.keys().isdisjoint(row.counters):
+        return found
     for counter, (allowance, fault_of, remedy) in _SEEN.items():
         if row.counters.get(counter, 0.0) > 0.0:
             found[allowance] = Disturbance(fault_of(row, sessions), remedy)
@@ -78,7 +80,9 @@ def _all(row: Row, sessions: Mapping[str, Session]) -> dict[Override, Disturbanc
 
 
 def _gpus_at_once(session: Session) -> int:
-    told = session.context.get(GPUS_AT_ONCE, "")
+    told = session.context.get(GPUS_AT_ONCE)
+    if told is None:
+        return 1
     return int(told) if told.isascii() and told.isdigit() and len(told) < 9 else 1
 
 

@@ -57,7 +57,7 @@ def judge(baseline: Record, candidate: Record, terms: ComparisonSettings = _DEFA
         tests = paired_tests.compare(pairings)
         rule: Screening = Confirming(terms)
     else:
-        tests = screening.screen(baseline, candidate, pairings)
+        tests = screening.screen(baseline, candidate, pairings, terms.process_scatter)
         rule = Screening(terms, controls(pairings))
     judged = outcomes.judged(pairings, tests, rule)
     verdicts = {verdict.name: verdict for verdict in (*unpaired, *judged)}
@@ -68,7 +68,9 @@ def judge(baseline: Record, candidate: Record, terms: ComparisonSettings = _DEFA
         tuple(verdicts[name] for name in names),
         notes=(
             *context_notes.of_overrides(baseline, candidate, names, terms.allow),
-            *notes.of(baseline, candidate, met, request, unasked, rule.moved),
+            *notes.of(
+                baseline, candidate, met, request, unasked, rule.moved, terms.process_scatter
+            ),
             *notes.of_skips(skipped),
             *context_notes.notes(pairings),
             *staleness.notes(baseline, candidate, terms.today),

@@ -14,6 +14,7 @@ from warpgauge.system.text import inert, listed, percent, plural
 from warpgauge.verdict import detectable_effect
 from warpgauge.verdict.comparability import SIBLING_LATENCY, Comparability
 from warpgauge.verdict.comparison import Outcome, Verdict
+from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
 from warpgauge.verdict.controls import Controls
 from warpgauge.verdict.pairing import Pairing
 from warpgauge.verdict.resource_changes import KERNEL
@@ -30,13 +31,14 @@ def of(
     request: Request,
     unasked: int,
     moved: Controls,
+    process_scatter: float,
 ) -> tuple[str, ...]:
-    """The notes of a comparison, the weightiest first."""
+    """The notes of a comparison, the weightiest first; `process_scatter` as it was set for it."""
     notes = [
         *_injection(candidate),
         *_contradicted(judged),
         *_siblings(judged),
-        *_single_process(baseline, candidate, judged),
+        *_few_processes(baseline, candidate, judged, process_scatter),
         *_several_sessions(candidate),
         *_left_out(judged),
         *_varying(judged),
@@ -133,15 +135,18 @@ def _siblings(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
     ]
 
 
-def _single_process(
-    baseline: Record, candidate: Record, judged: Sequence[tuple[Pairing, Verdict]]
+def _few_processes(
+    baseline: Record,
+    candidate: Record,
+    judged: Sequence[tuple[Pairing, Verdict]],
+    process_scatter: float,
 ) -> list[str]:
-    alone = {"baseline": False, "candidate": False}
+    """Which sides do not show how far processes scatter, what is assumed, and what that hides."""
+    few = {"baseline": 0, "candidate": 0}
     seen: dict[Clock, list[float]] = {}
     for one, verdict in judged:
-        base, cand = _alone(baseline, one, False), _alone(candidate, one, True)
-        alone["baseline"] |= base
-        alone["candidate"] |= cand
+        base, cand = _few(baseline, one, False), _few(candidate, one, True)
+        few["baseline"], few["candidate"] = max(few["baseline"], base), max(few["candidate"], cand)
         if base or cand:
             seen.setdefault(verdict.clock, []).append(verdict.detectable or 0.0)
     if not seen:
@@ -151,21 +156,35 @@ def _single_process(
     }
     words = [f"of {clock.value} time {least[clock]}" for clock in Clock if clock in least]
     mostly = ", ".join(words) if len(words) > 1 else next(iter(least.values()))
-    sides = [side for side, is_alone in alone.items() if is_alone]
-    who = "Both sides have" if len(sides) == len(alone) else f"The {sides[0]} side has"
+    sides = [side for side, count in few.items() if count]
+    who = "Both sides have" if len(sides) == len(few) else f"The {sides[0]} side has"
+    most = max(few.values())
+    count = "a single process" if most == 1 else f"no more than {most} processes"
+    if Source.GOOGLE_BENCHMARK in (baseline.source, candidate.source):
+        return [
+            f"{who} {count}, and repetitions do not show how far the next would lie: two processes "
+            f"of the same code are assumed to lie {percent(process_scatter, sign=False)} apart "
+            f"(--process-scatter), or as far as all changes do where that is more, and mostly "
+            f"{mostly} is sure to be seen. Measure {FEWEST_PROCESSES} processes a side or more, "
+            "and give all their files (--processes)."
+        ]
     return [
-        f"{who} a single process, which cannot tell how far the next would lie; a "
+        f"{who} {count}, which cannot tell how far the next would lie; a "
         f"spread of {percent(ASSUMED_PROCESS_SD, sign=False)} is assumed, or that of all changes "
         f"where it is more, and mostly {mostly} is sure to be seen."
     ]
 
 
-def _alone(record: Record, one: Pairing, ours: bool) -> bool:
-    if record.source is Source.GOOGLE_BENCHMARK:
-        return True
+def _few(record: Record, one: Pairing, ours: bool) -> int:
+    """How many processes a side has, where those do not show how far they scatter; else 0."""
+    if record.single_process:
+        return 1
     if ours:
-        return len(one.candidate.process_medians[one.session.key]) < 2
-    return any(len(one.baseline.process_medians[session.key]) < 2 for session in one.references)
+        fewest = len(one.candidate.process_medians[one.session.key])
+    else:
+        fewest = min(len(one.baseline.process_medians[key.key]) for key in one.references)
+    enough = FEWEST_PROCESSES if record.files else 2
+    return fewest if fewest < enough else 0
 
 
 def _several_sessions(candidate: Record) -> list[str]:

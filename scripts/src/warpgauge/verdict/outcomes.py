@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from warpgauge.records.model import Clock
 from warpgauge.statistics.log_ratios import Array, Estimates, Tested, Tests
-from warpgauge.system.text import inert, percent
+from warpgauge.system.text import inert, percent, plural
 from warpgauge.verdict import detectable_effect
 from warpgauge.verdict.comparison import Change, Outcome, Verdict
 from warpgauge.verdict.controls import is_control
@@ -23,8 +23,9 @@ from warpgauge.verdict.rules import Screening
 Mask = NDArray[np.bool_]
 
 # INCONCLUSIVE: the interval leaves room for this many times the minimum effect, or the benchmark's
-# own noise where that is more (then only what is all but significant is left), and in any case for
-# more than twice these: beyond a fifth of device time, or a doubling of host time, nothing passes.
+# own noise where that is more, and not assumed (then only what is all but significant is left), and
+# in any case for more than twice these: beyond a fifth of device time, or a doubling of host time,
+# nothing passes.
 _HIDING_ROOM = 2.0
 _MOST_NOISE = {Clock.DEVICE: 0.10, Clock.HOST: 0.50}
 
@@ -72,11 +73,12 @@ def _verdict(
         outcome = Outcome.INCONCLUSIVE
         moved = percent(_fraction(control.log_ratio), sign=False)
         reason = f"the host itself may have moved by {moved} ({inert(control.name)})"
-    elif outcome is Outcome.INCONCLUSIVE:
-        reason = f"too noisy: {detectable_effect.least(detectable)} would be seen"
-    elif outcome is Outcome.PASS and counts_alone and not is_control(one.candidate):
+    elif counts_alone and _may_be_one_of_many(outcome, tested) and not is_control(one.candidate):
         outcome = Outcome.INCONCLUSIVE
         reason = "others changed as much, by chance or not: measure in several processes"
+    elif outcome is Outcome.INCONCLUSIVE:
+        why = f"{_too_few(tested)} a side" if tested.assumed else "too noisy"
+        reason = f"{why}: {detectable_effect.least(detectable)} would be seen"
     return Verdict(
         one.candidate.name,
         outcome,
@@ -136,10 +138,22 @@ def _outcome(one: Pairing, tested: Tested, minimum_effect: float, alpha: float) 
             return Outcome.REGRESSION
         if ratio <= -minimum_effect:
             return Outcome.IMPROVED
-    room = _HIDING_ROOM * max(minimum_effect, min(floor, _MOST_NOISE[one.candidate.clock]))
+    room = _HIDING_ROOM * minimum_effect
+    if not tested.assumed:  # what no data show hides nothing
+        room = max(room, _HIDING_ROOM * min(floor, _MOST_NOISE[one.candidate.clock]))
     low, high = tested.log_ratio - tested.half_width, tested.log_ratio + tested.half_width
     hides = _fraction(high) > room or _fraction(low) < -room
     return Outcome.INCONCLUSIVE if hides else Outcome.PASS
+
+
+def _may_be_one_of_many(outcome: Outcome, tested: Tested) -> bool:
+    return outcome is Outcome.PASS or (tested.assumed and outcome is Outcome.INCONCLUSIVE)
+
+
+def _too_few(tested: Tested) -> str:
+    """How many processes the side has that has fewest."""
+    fewest = min(tested.baseline_processes, tested.candidate_processes)
+    return plural(fewest, "process", "processes")
 
 
 def _fraction(log_ratio: float) -> float:

@@ -59,4 +59,4 @@ def compare(pairings: Sequence[Pairing]) -> Tests:
     variances = Variances.of_squares(ratios.squares, count - 1.0).moderated(similar)
     error = np.sqrt(variances.value / count)
     estimates = Estimates(ratios.means, error, variances.freedom)
-    return Tests(estimates, estimates, base.means, cand.means, count, count)
+    return Tests(estimates, estimates, base.means, cand.means, count, count, np.zeros_like(count))

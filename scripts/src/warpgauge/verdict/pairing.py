@@ -137,7 +137,10 @@ class _Matches:
     """Finds the sessions to compare; rows of one file share few combinations, so it remembers."""
 
     def __init__(self, baseline: Record, candidate: Record, allow: Collection[Override]) -> None:
-        self._plain = Source.GOOGLE_BENCHMARK in (baseline.source, candidate.source)
+        sides = (baseline, candidate)
+        self._plain = any(one.source is Source.GOOGLE_BENCHMARK for one in sides)
+        several = all(one.files for one in sides)
+        self._plain_kin = Comparability.PLAIN_PROCESSES if several else Comparability.UNKNOWN
         self._newest = {s.key: i for i, s in enumerate(newest_last(candidate.sessions.values()))}
         self._baseline, self._candidate, self._allow = baseline, candidate, allow
         self._comparable = {
@@ -191,7 +194,7 @@ class _Matches:
             objections.append(_other_clock(same, session))
             known = [one for one in same if same_clock(one, session, clock, self._allow)]
         chosen, kinship = references(known, session, clock)
-        nearness = Comparability.UNKNOWN if self._plain else kinship
+        nearness = self._plain_kin if self._plain else kinship
         return _Met(tuple(chosen), tuple(known), session, nearness, tuple(objections))
 
 

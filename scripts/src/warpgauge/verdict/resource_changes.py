@@ -23,13 +23,17 @@ _BEFORE, _AFTER = 16, 30
 
 def resource_changes(baseline: Row, candidate: Row) -> tuple[ResourceChange, ...]:
     """Each resource that both sides tell and tell differently, and the kernel's name so."""
-    changes = [
-        _change(key, words, baseline.counters[key], candidate.counters[key])
-        for key, words in RESOURCES.items()
-        if key in baseline.counters
-        and key in candidate.counters
-        and baseline.counters[key] != candidate.counters[key]
-    ]
+    changes = (
+        []
+        if RESOURCES.keys().isdisjoint(baseline.counters)
+        else [
+            _change(key, words, baseline.counters[key], candidate.counters[key])
+            for key, words in RESOURCES.items()
+            if key in baseline.counters
+            and key in candidate.counters
+            and baseline.counters[key] != candidate.counters[key]
+        ]
+    )
     if baseline.label and candidate.label and baseline.label != candidate.label:
         before, after = _kernels(baseline.label, candidate.label)
         changes.append(ResourceChange(KERNEL, KERNEL, before, after, worse=True))

@@ -11,21 +11,20 @@ measured elsewhere where it cannot tell.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from warpgauge.records.model import Clock, Record
+from warpgauge.records.model import Clock, Record, Source
 from warpgauge.statistics import suite_scatter
 from warpgauge.statistics.log_ratios import Array, Estimates, Tests, combined_freedom
 from warpgauge.statistics.variance import SESSIONS_ALIKE, Variances
 from warpgauge.verdict.comparability import Comparability, level
+from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES, PROCESS_SCATTER
 from warpgauge.verdict.pairing import Pairing
 from warpgauge.verdict.variance_components import Sessions, side_of
-
-# One process, or two, may be the odd ones out, whatever others did.
-_FEWEST_PROCESSES = 3
 
 
 @dataclass(frozen=True)
@@ -51,20 +50,44 @@ _ASSUMED_GPU = _Assumed({Clock.DEVICE: 0.005, Clock.HOST: 0.05}, worth=6.0)
 # processes scatter by a third of that or more. Assumed as a share of the processes' sd.
 _MOVES_TOO = 1 / 3
 
+
+@dataclass(frozen=True)
+class _Processes:
+    """How far a side's processes are taken to scatter (sd of the log) where it hardly shows it.
+
+    Of `plain` files this is assumed so wide that two of them, which may agree by chance, prove
+    nothing against it.
+    """
+
+    sd: float
+    plain: bool
+
+    @staticmethod
+    def of(record: Record, process_scatter: float) -> _Processes:
+        plain = record.source is Source.GOOGLE_BENCHMARK
+        return _Processes(process_scatter / math.sqrt(2.0) if plain else ASSUMED_PROCESS_SD, plain)
+
+
 # A variance of each benchmark, and the degrees of freedom behind it.
 _Part = tuple[Array, Array]
 
 
-def screen(baseline: Record, candidate: Record, pairings: Sequence[Pairing]) -> Tests:
-    """The tests of all pairings, in their order."""
+def screen(
+    baseline: Record,
+    candidate: Record,
+    pairings: Sequence[Pairing],
+    process_scatter: float = PROCESS_SCATTER,
+) -> Tests:
+    """The tests of all pairings, in their order; `process_scatter` as in `ComparisonSettings`."""
+    assumed = tuple(_Processes.of(one, process_scatter) for one in (baseline, candidate))
     sessions = Sessions.of(baseline, pairings)
     times = [one.candidate.process_medians[one.session.key] for one in pairings]
     ours = side_of(candidate, times)
     similar = [(one.candidate.family, one.candidate.clock) for one in pairings]
     scatter = Variances.of_squares(ours.squares, ours.freedom)
-    own, within, unknown = _within(sessions, scatter, ours.processes, similar)
+    own, within, unknown = _within(sessions, scatter, ours.processes, similar, assumed)
     processes = sessions.between_processes().moderated(similar)
-    processes = processes.or_assumed(np.full(len(pairings), ASSUMED_PROCESS_SD))
+    processes = processes.or_assumed(np.full(len(pairings), assumed[0].sd))
     per_session = processes.value / sessions.processes_a_session()
 
     clocks = [one.candidate.clock for one in pairings]
@@ -94,11 +117,16 @@ def screen(baseline: Record, candidate: Record, pairings: Sequence[Pairing]) -> 
     estimates = Estimates(ours.log_seconds - location, np.sqrt(variance), freedom)
     widened = suite_scatter.widened(estimates, unknown, clocks)
     processes_of = sessions.processes(), ours.processes
-    return Tests(widened, estimates, location, ours.log_seconds, *processes_of)
+    plain = unknown * any(one.plain for one in assumed)
+    return Tests(widened, estimates, location, ours.log_seconds, *processes_of, plain)
 
 
 def _within(
-    sessions: Sessions, ours: Variances, processes: Array, similar: Sequence[Hashable]
+    sessions: Sessions,
+    ours: Variances,
+    processes: Array,
+    similar: Sequence[Hashable],
+    assumed: Sequence[_Processes],
 ) -> tuple[_Part, _Part, Array]:
     """Of the candidate's mean log, and of its difference to the references', by processes alone.
 
@@ -117,21 +145,19 @@ def _within(
     # The candidate steadies them, too, but lends no certainty to times that happen to be equal.
     witnesses = base.steadied_by(elsewhere).witnesses
     base = replace(base.steadied_by(elsewhere.together_with(ours)), witnesses=witnesses)
-    of_base = _of_mean(base, sessions.processes_of_location())
-    of_own = _of_mean(own.steadied_by(sessions.between_processes()), processes)
+    of_base = _of_mean(base, sessions.processes_of_location(), assumed[0])
+    of_own = _of_mean(own.steadied_by(sessions.between_processes()), processes, assumed[1])
     variance, freedom = combined_freedom(of_own, of_base)
-    assumed = np.isinf(of_own[1]) | np.isinf(of_base[1])
-    known = variance, np.where(assumed, freedom, np.minimum(freedom, most))
-    return of_own, known, assumed.astype(float)
+    unknown = np.isinf(of_own[1]) | np.isinf(of_base[1])
+    known = variance, np.where(unknown, freedom, np.minimum(freedom, most))
+    return of_own, known, unknown.astype(float)
 
 
-def _of_mean(known: Variances, processes: Array) -> _Part:
+def _of_mean(known: Variances, processes: Array, assumed: _Processes) -> _Part:
     """Of the mean log of so many processes."""
-    own = np.maximum(processes - 1.0, 0.0)
-    witnesses = np.where(processes < _FEWEST_PROCESSES, own, known.witnesses)
-    found = replace(known, witnesses=witnesses).or_assumed(
-        np.full_like(processes, ASSUMED_PROCESS_SD)
-    )
+    own = np.maximum(processes - 1.0, 0.0) * (not assumed.plain)
+    witnesses = np.where(processes < FEWEST_PROCESSES, own, known.witnesses)
+    found = replace(known, witnesses=witnesses).or_assumed(np.full_like(processes, assumed.sd))
     return found.value / processes, found.freedom
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warpgauge.records.model import Record, Source
+from warpgauge.records.model import Record
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.statistics.samples import Groups, Index, sums_by
 from warpgauge.statistics.variance import Variances, independent
@@ -58,8 +58,7 @@ def of_repetitions(times: Sequence[Sequence[float]]) -> Side:
 
 def side_of(record: Record, times: Sequence[Sequence[float]]) -> Side:
     """Sessions' times of a record, be they processes or the repetitions of one."""
-    plain = record.source is Source.GOOGLE_BENCHMARK
-    return of_repetitions(times) if plain else of_processes(times)
+    return of_repetitions(times) if record.single_process else of_processes(times)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import statistics
 from rich.console import Console
 from rich.text import Text
 
-from warpgauge.records.model import Record, Row, Source, by_family
+from warpgauge.records.model import Record, Row, by_family
 from warpgauge.records.sessions import newest_last
 from warpgauge.reports.advice import next_step
 from warpgauge.reports.decision_text import sentences
@@ -95,7 +95,8 @@ def render_values(record: Record, console: Console) -> None:
     limited = any("limit_fraction" in row.counters for row in record.rows.values())
     heading = Cells("benchmark", ("time", "rate", *(("of limit",) if limited else ()), "spread"))
     cells = {
-        row.name: _value_cells(row, order, record.source, limited) for row in record.rows.values()
+        row.name: _value_cells(row, order, record.single_process, limited)
+        for row in record.rows.values()
     }
     dispensable = range(len(heading.cells) - 2, 0, -1)  # time and spread stay
     columns = Columns.fitting([heading, *cells.values()], console.width, dispensable)
@@ -113,13 +114,13 @@ def render_values(record: Record, console: Console) -> None:
     print_text(console, f"\nspread: {spread}, relative to the time", style="dim")
 
 
-def _value_cells(row: Row, order: dict[str, int], source: Source, limited: bool) -> Cells:
+def _value_cells(row: Row, order: dict[str, int], alone: bool, limited: bool) -> Cells:
     name = f"  {inert(row.name.partition('/')[2] or row.name)}"
     if row.error is not None:
         return Cells(name, ("", "", *(("",) if limited else ()), "ERROR"), "yellow")
     times = row.process_medians[max(row.process_medians, key=order.__getitem__)]
     logs = [math.log(time) for time in times]
-    known = len(logs) > 1 and source is not Source.GOOGLE_BENCHMARK
+    known = len(logs) > 1 and not alone
     spread = statistics.stdev(logs) if known else 0.0
     speed = rate(row.counters.get("bytes_per_second"), row.counters.get("flops_per_second"))
     return Cells(

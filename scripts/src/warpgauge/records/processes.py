@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several plain Google Benchmark files of one side, each of them a process, as one record."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from warpgauge.records.counters import GPUS_AT_ONCE, combined
+from warpgauge.records.model import Clock, Record, Row, Session, Source
+from warpgauge.records.sessions import newest_last
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import plural, quoted
+
+# In the context: how many processes a side has, as run files say it.
+PROCESSES = "processes"
+
+# What decides whether a side may be compared at all: where its files contradict each other no
+# value would be true of the side.
+_ALIKE = ("gpu_name", "build_type", "inject", GPUS_AT_ONCE)
+
+
+def are_processes(records: Sequence[Record]) -> bool:
+    """Whether they measured the same benchmarks again; else they are the parts of one suite."""
+    if any(record.source is not Source.GOOGLE_BENCHMARK for record in records):
+        return False
+    names = Counter(name for record in records for name in record.rows)
+    return any(count > 1 for count in names.values())
+
+
+def merged(path: Path, records: Sequence[Record]) -> Record:
+    """One record, with the median of each process; a row that any process lacks has none.
+
+    Raises UserError for files that contradict each other in what decides about the comparison.
+    """
+    session = _session(path.name, records)
+    names = dict.fromkeys(name for record in records for name in record.rows)
+    rows = {name: _row(name, session.key, records) for name in names}
+    files = tuple(record.path for record in records)
+    return Record(path, Source.GOOGLE_BENCHMARK, {session.key: session}, rows, files)
+
+
+def _session(key: str, records: Sequence[Record]) -> Session:
+    """What the files' contexts agree on, with the date of the newest."""
+    sessions = [(record.path, one) for record in records for one in record.sessions.values()]
+    told: dict[str, tuple[Path, str]] = {}
+    contradicted = set()
+    for path, session in sessions:
+        for name, value in session.context.items():
+            first, known = told.setdefault(name, (path, value))
+            if value == known:
+                continue
+            if name in _ALIKE:
+                raise UserError(
+                    f"{path}: {quoted(name)} is {quoted(value)}, but {quoted(known)} in {first}; "
+                    "give files that agree on it"
+                )
+            contradicted.add(name)
+    context = {name: value for name, (_, value) in told.items() if name not in contradicted}
+    newest = newest_last(session for _, session in sessions)[-1].context
+    dated = {"date": newest["date"]} if "date" in newest else {}
+    return Session(key, {**context, **dated, PROCESSES: str(len(records))})
+
+
+def _row(name: str, session: str, records: Sequence[Record]) -> Row:
+    rows = [record.rows.get(name) for record in records]
+    measured = [row for row in rows if row is not None and row.error is None]
+    label = next((row.label for row in measured if row.label), "")
+    if len(measured) < len(records):
+        skipped = all(row is not None and row.skipped for row in rows)
+        error = _error(rows, [record.path for record in records])
+        return Row(name, {}, Clock.HOST, label=label, error=error, skipped=skipped)
+    times = [statistics.median(of) for row in measured for of in row.process_medians.values()]
+    return Row(
+        name,
+        {session: tuple(times)},
+        Clock.HOST,
+        combined([row.counters for row in measured]),
+        label,
+        iterations=sum(row.iterations for row in measured),
+        cpu_seconds=statistics.median(row.cpu_seconds for row in measured),
+    )
+
+
+def _error(rows: Sequence[Row | None], paths: Sequence[Path]) -> str:
+    """Of the first file where it failed, else of the first that lacks it."""
+    each = list(zip(rows, paths, strict=True))
+    failed = [(path.name, row.error) for row, path in each if row is not None and row.error]
+    if failed:
+        more = f" (and in {plural(len(failed) - 1, 'more file')})" if len(failed) > 1 else ""
+        file, error = failed[0]
+        return f"in {file}{more}: {error}"
+    absent = [path.name for row, path in each if row is None]
+    more = f" and {plural(len(absent) - 1, 'more file')}" if len(absent) > 1 else ""
+    return f"not in {absent[0]}{more}: measure it in every process of this side"

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows that are parsed a piece at a time are those that the whole text holds, or it is judged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from builders import Json, google, google_row
+from warpgauge.files import row_pieces
+from warpgauge.files.document import read, read_in_pieces, rows_of
+from warpgauge.records.load import load
+from warpgauge.system.errors import UserError
+
+ROWS = [google_row(f"a/{index}", 1.0 + index, label="x" * 50) for index in range(200)]
+DOCUMENT = google(ROWS, host_name="h")
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_pieces, "_PIECE", 1000)
+
+
+def never(_: Json) -> bool:
+    return False
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "plain.json"
+    path.write_text(text)
+    return path
+
+
+def rows(path: Path) -> list[tuple[object, Json]]:
+    return list(rows_of(read_in_pieces(path, never)))
+
+
+LAYOUTS: dict[str, Callable[[object], str]] = {
+    "as Google Benchmark": lambda value: json.dumps(value, indent=2),
+    "on one line": json.dumps,
+    "without a space": lambda value: json.dumps(value, separators=(",", ":")),
+    "a row a line": lambda value: json.dumps(value).replace("}, {", "},\n{"),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_rows_and_their_places_are_those_of_the_whole(tmp_path: Path, layout: str) -> None:
+    path = written(tmp_path, LAYOUTS[layout](DOCUMENT))
+    assert read_in_pieces(path, never).later is not None
+    assert rows(path) == list(rows_of(read(path)))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"label": "}, {"},
+        {"label": "x}\n,\n{y"},
+        {"more": [{"a": 1}, {"b": 2}] * 100},
+        {"more": {"a": [{}, {}], "b": {}}},
+        {"real_time": float("nan")},
+    ],
+    ids=str,
+)
+def test_what_looks_like_the_end_of_a_row_is_none(tmp_path: Path, odd: Json) -> None:
+    several = [{**one, **odd} if index % 7 == 3 else one for index, one in enumerate(ROWS)]
+    path = written(tmp_path, json.dumps(google(several), indent=2).replace("\\n", "\n"))
+    assert str(rows(path)) == str(list(rows_of(read(path))))
+
+
+def damages() -> dict[str, str]:
+    text = json.dumps(DOCUMENT, indent=2)
+    at = text.index('"a/150"')
+    return {
+        "breaks off": text[:at],
+        "no JSON": text[:at] + "x" + text[at:],
+        "a key twice": text[:at] + '"a", "name": ' + text[at:],
+        "context twice": text.rstrip()[:-1] + ', "context": {}}',
+        "rows twice": text.rstrip()[:-1] + ', "benchmarks": []}',
+        "half a character": text.replace('"a/150"', '"\\ud800"'),
+        "a row that is none": text[: text.index("{", at)] + "3, " + text[text.index("{", at) :],
+        "something behind": text + "x",
+    }
+
+
+@pytest.mark.parametrize("damage", damages())
+def test_a_fault_is_told_as_of_the_whole(tmp_path: Path, damage: str) -> None:
+    path = written(tmp_path, damages()[damage])
+    with pytest.raises(UserError) as whole:
+        list(rows_of(read(path)))
+    with pytest.raises(UserError) as pieces:
+        rows(path)
+    assert str(pieces.value) == str(whole.value)
+
+
+def test_a_context_behind_the_rows_is_read(tmp_path: Path) -> None:
+    text = json.dumps({"benchmarks": ROWS, "context": {"gpu_name": "G"}}, indent=2)
+    (session,) = load(written(tmp_path, text)).sessions.values()
+    assert session.gpu_name == "G"
+
+
+def test_other_keys_behind_the_rows_do_no_harm(tmp_path: Path) -> None:
+    text = json.dumps({**DOCUMENT, "more": 1}, indent=2)
+    assert len(load(written(tmp_path, text)).rows) == len(ROWS)

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several plain Google Benchmark files as the processes of one side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from builders import Json, failed, google, google_row, row, run, write
+from warpgauge.records.load import load, load_processes
+from warpgauge.records.model import Clock, Record, Source
+from warpgauge.system.errors import UserError
+
+
+def files(folder: Path, documents: Sequence[Json]) -> list[Path]:
+    return [write(folder / f"p{index}.json", one) for index, one in enumerate(documents, 1)]
+
+
+def repeated(name: str, *times: float, **keys: object) -> list[Json]:
+    return [google_row(name, time, **keys) for time in times]
+
+
+def merged(folder: Path, *processes: Sequence[Json], **context: object) -> Record:
+    return load_processes(files(folder, [google(rows, **context) for rows in processes]))
+
+
+def fault(paths: Sequence[Path]) -> str:
+    with pytest.raises(UserError) as caught:
+        load_processes(paths)
+    return str(caught.value)
+
+
+def test_a_file_counts_by_the_median_of_its_repetitions(tmp_path: Path) -> None:
+    record = merged(tmp_path, repeated("a/b", 1.0, 2.0, 9.0), repeated("a/b", 5.0, 3.0))
+    ((times,),) = (one.process_medians.values() for one in record.rows.values())
+    assert times == pytest.approx((2e-9, 4e-9))
+    assert record.source is Source.GOOGLE_BENCHMARK
+    assert not record.single_process
+    assert [path.name for path in record.files] == ["p1.json", "p2.json"]
+    assert record.rows["a/b"].clock is Clock.HOST
+
+
+def test_a_folder_of_files_of_the_same_benchmarks_is_their_processes(tmp_path: Path) -> None:
+    files(tmp_path, [google(repeated("a/b", 1.0)), google(repeated("a/b", 3.0))])
+    record = load(tmp_path)
+    assert len(record.files) == 2
+    assert record.path == tmp_path
+
+
+def test_a_folder_of_files_of_different_benchmarks_is_one_suite(tmp_path: Path) -> None:
+    files(tmp_path, [google(repeated("a/b", 1.0)), google(repeated("a/c", 3.0))])
+    record = load(tmp_path)
+    assert record.single_process
+    assert record.rows.keys() == {"a/b", "a/c"}
+
+
+def test_one_file_is_a_single_process(tmp_path: Path) -> None:
+    record = merged(tmp_path, repeated("a/b", 1.0, 2.0))
+    assert record.single_process
+    assert record == load(tmp_path / "p1.json")
+
+
+def test_a_row_that_a_file_lacks_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    both = [*repeated("a/b", 1.0), *repeated("a/c", 1.0)]
+    record = merged(tmp_path, both, repeated("a/b", 1.0), both, repeated("a/b", 1.0))
+    assert record.rows["a/b"].error is None
+    assert record.rows["a/c"].error == (
+        "not in p2.json and 1 more file: measure it in every process of this side"
+    )
+    assert record.rows["a/c"].process_medians == {}
+
+
+def test_a_row_that_failed_in_a_file_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    lost = failed("a/b", "out of memory")
+    record = merged(tmp_path, repeated("a/b", 1.0), [lost], [lost], repeated("a/c", 1.0))
+    assert record.rows["a/b"].error == "in p2.json (and in 1 more file): out of memory"
+    assert not record.rows["a/b"].skipped
+
+
+def test_a_row_is_skipped_only_where_every_file_skipped_it(tmp_path: Path) -> None:
+    later = {**google_row("a/b", 0.0), "skipped": True, "skip_message": "no such GPU"}
+    assert merged(tmp_path / "all", [later], [later]).rows["a/b"].skipped
+    assert not merged(tmp_path / "one", [later], repeated("a/b", 1.0)).rows["a/b"].skipped
+
+
+def test_units_may_differ_from_file_to_file(tmp_path: Path) -> None:
+    record = merged(tmp_path, repeated("a/b", 1500.0), repeated("a/b", 1.5, time_unit="us"))
+    ((times,),) = (one.process_medians.values() for one in record.rows.values())
+    assert times == pytest.approx((1.5e-6, 1.5e-6))
+
+
+def test_the_context_is_what_the_files_agree_on(tmp_path: Path) -> None:
+    about: list[Json] = [
+        {"date": "2026-11-20T10:00:00+00:00", "host_name": "x", "gpu_name": "G"},
+        {"date": "2026-11-20T12:00:00+00:00", "host_name": "y"},
+        {"date": "2026-11-20T11:00:00+00:00", "host_name": "x"},
+    ]
+    documents = [google(repeated("a/b", 1.0), **context) for context in about]
+    (session,) = load_processes(files(tmp_path, documents)).sessions.values()
+    assert session.context == {
+        "date": "2026-11-20T12:00:00+00:00",
+        "gpu_name": "G",
+        "processes": "3",
+    }
+
+
+@pytest.mark.parametrize("key", ["gpu_name", "build_type"])
+def test_files_of_different_gpus_or_builds_are_no_side(tmp_path: Path, key: str) -> None:
+    documents = [google(repeated("a/b", 1.0), **{key: value}) for value in ("one", "two")]
+    first, second = files(tmp_path, documents)
+    assert fault([first, second]) == (
+        f"{second}: '{key}' is 'two', but 'one' in {first}; give files that agree on it"
+    )
+
+
+def test_a_file_given_twice_is_not_two_processes(tmp_path: Path) -> None:
+    (path,) = files(tmp_path, [google(repeated("a/b", 1.0))])
+    link = tmp_path / "link.json"
+    link.symlink_to(path)
+    assert fault([path, link]) == (
+        f"{link}: is given twice, but counts as one process; give it once"
+    )
+
+
+def test_a_run_file_is_no_process(tmp_path: Path) -> None:
+    path = write(tmp_path / "run.json", run([row("a/b")]))
+    assert fault([path]) == (
+        f"{path}: is a run file, which holds the medians of its processes already; "
+        "compare it without --processes"
+    )

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plain files as processes: no false alarms where processes lie apart, real changes found.
+
+`python scripts/tests/helpers/simulated_processes.py` does the same at four times the size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from builders import google, google_row, row, run, scaled, write
+from simulated_processes import (
+    BENCHMARKS,
+    NOISES,
+    SUITES,
+    Suite,
+    alarmed,
+    all_slower,
+    found,
+    judged,
+    one_slower,
+)
+from warpgauge.records.load import load, load_processes
+from warpgauge.records.model import Record
+from warpgauge.reports.advice import next_step
+from warpgauge.reports.headline import how_found
+from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.comparison_settings import ComparisonSettings
+from warpgauge.verdict.judge import judge
+
+QUARTER = SUITES // 4
+UNCHANGED = np.zeros(BENCHMARKS)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_of_identical_code_in_single_files_at_most_one_suite_in_a_hundred_alarms(
+    noise: str,
+) -> None:
+    assert alarmed(Suite(noise), QUARTER) <= 0.01 * QUARTER
+
+
+def test_of_identical_code_in_several_files_at_most_one_suite_in_a_hundred_alarms() -> None:
+    for files in (2, 3, 5):
+        assert alarmed(Suite(files=files), QUARTER // 5) <= 0.01 * QUARTER / 5
+
+
+def test_large_changes_between_single_files_are_called() -> None:
+    quiet = Suite(sd=0.01)
+    assert found(quiet, all_slower(0.60), 20) >= 0.85
+    assert found(quiet, one_slower(1.00), 20) >= 0.95
+    assert found(Suite(), one_slower(1.50), 20) >= 0.95
+
+
+def test_what_single_files_neither_call_nor_bound_is_inconclusive() -> None:
+    for slower in (UNCHANGED, one_slower(0.10)):
+        for comparison in judged(Suite(), slower, 5):
+            assert comparison.count(Outcome.INCONCLUSIVE) == BENCHMARKS
+
+
+@pytest.mark.parametrize("benchmark", [0, BENCHMARKS - 1], ids=["alone", "in a family"])
+def test_five_files_a_side_find_ten_percent_where_processes_scatter_by_one(benchmark: int) -> None:
+    assert found(Suite(files=5, sd=0.01), one_slower(0.10, benchmark), 40) >= 0.95
+
+
+def test_five_files_a_side_of_unchanged_code_pass_where_processes_scatter_by_one() -> None:
+    passed = sum(one.count(Outcome.PASS) for one in judged(Suite(files=5, sd=0.01), UNCHANGED, 10))
+    assert passed >= 0.99 * 10 * BENCHMARKS
+
+
+def side(folder: Path, times: Sequence[float]) -> Record:
+    return load_processes(
+        [
+            write(folder / f"{index}.json", google([google_row("a/b", time)]))
+            for index, time in enumerate(times)
+        ]
+    )
+
+
+def compared(tmp_path: Path, base: Sequence[float], cand: Sequence[float]) -> Comparison:
+    return judge(side(tmp_path / "base", base), side(tmp_path / "cand", cand))
+
+
+def outcome(comparison: Comparison) -> Outcome:
+    (verdict,) = comparison.verdicts
+    return verdict.outcome
+
+
+def test_seven_files_a_side_are_judged_like_seven_processes(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, scaled(100.0), scaled(107.0))
+    (verdict,) = comparison.verdicts
+    assert verdict.outcome is Outcome.REGRESSION
+    assert verdict.processes == (7, 7)
+    assert verdict.minimum_effect == 0.05
+    assert comparison.notes == ()
+    assert how_found(comparison).startswith("Found by comparing several processes of each side")
+    assert outcome(compared(tmp_path / "same", scaled(100.0), scaled(101.0))) is Outcome.PASS
+
+
+def test_two_files_a_side_prove_no_more_than_is_assumed(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, [100.0, 100.0], [110.0, 110.0])
+    (verdict,) = comparison.verdicts
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert verdict.reason.startswith("2 processes a side: ")
+    assert any("no more than 2 processes" in note for note in comparison.notes)
+    assert "--processes A1.json" in str(next_step(comparison))
+    large = compared(tmp_path / "large", [100.0, 100.0], [150.0, 150.0])
+    assert outcome(large) is Outcome.REGRESSION
+
+
+def test_a_single_file_is_told_how_to_do_better(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, [100.0], [110.0])
+    assert outcome(comparison) is Outcome.INCONCLUSIVE
+    assert "--processes A1.json" in str(next_step(comparison))
+
+
+def test_several_files_against_a_single_one_leave_the_single_one_unknown(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, scaled(100.0), [110.0])
+    assert outcome(comparison) is Outcome.INCONCLUSIVE
+    assert any(note.startswith("The candidate side has a single") for note in comparison.notes)
+
+
+def test_several_files_meet_a_run_of_ours(tmp_path: Path) -> None:
+    ours = load(write(tmp_path / "run.json", run([row("a/b", scaled(0.1))])))  # microseconds
+    assert outcome(judge(ours, side(tmp_path / "same", scaled(100.0)))) is Outcome.PASS
+    assert outcome(judge(ours, side(tmp_path / "slow", scaled(120.0)))) is Outcome.REGRESSION
+
+
+def test_the_scatter_is_asked_for_only_where_files_do_not_show_it(tmp_path: Path) -> None:
+    base, cand = side(tmp_path / "base", scaled(100.0)), side(tmp_path / "cand", scaled(107.0))
+    for scatter in (0.01, 0.9):
+        assert (
+            outcome(judge(base, cand, ComparisonSettings(process_scatter=scatter)))
+            is Outcome.REGRESSION
+        )
