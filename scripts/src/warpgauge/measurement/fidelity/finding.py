@@ -2,7 +2,7 @@
 """What a benchmark's replay time is worth: how far it lies from what CUPTI saw of the same work.
 
 CUPTI disturbs what it watches, and only ever adds to it: its instrumentation makes a kernel of many
-short blocks slower, by up to 10 %, which its busy time holds and a replay without it does not; and
+short blocks slower, by up to 12 %, which its busy time holds and a replay without it does not; and
 it makes the way from one kernel to the next longer, which its busy time does not hold and a replay
 with it does. What a replay time is wrong by is therefore at least its difference without CUPTI and
 at most its difference with CUPTI.
