@@ -39,7 +39,8 @@ def test_the_starters_say_what_their_command_says() -> None:
 
 def test_the_gate_and_the_gpus_need_no_package() -> None:
     done = run("ci", "gate", "--base", "main", "--out", "/dev/null/no")
-    assert (done.returncode, "making .venv" in done.stderr) == (2, False)
+    assert done.returncode in (2, 3)  # no folder can be there; without a GPU that is said first
+    assert "making .venv" not in done.stderr
     assert run("ci", "gpus").stdout.startswith("matrix=")
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
+from simulated_size import size
 from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.verdict.comparison import Comparison, Outcome
@@ -27,7 +28,7 @@ from warpgauge.verdict.judge import judge
 Array = NDArray[np.float64]
 Noise = Callable[[np.random.Generator, tuple[int, ...]], Array]
 
-SUITES, BENCHMARKS, PROCESSES = 100, 100, 7
+SUITES, BENCHMARKS, PROCESSES = size(100), 100, 7
 TRIALS = SUITES * BENCHMARKS
 SECONDS = 1e-4  # long enough that the latency by which siblings differ is nothing to it
 

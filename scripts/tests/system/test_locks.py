@@ -99,10 +99,10 @@ def test_two_that_add_a_session_at_once_both_do(
     ]
     both_have_read = threading.Barrier(2)
 
-    def late(texts: dict[Path, str | None]) -> None:
+    def late(texts: dict[Path, str | None], changed: str) -> None:
         with pytest.raises(threading.BrokenBarrierError):
             both_have_read.wait(0.5)
-        atomic.replace_all(texts)
+        atomic.replace_all(texts, changed=changed)
 
     monkeypatch.setattr(store, "replace_all", late)
     adding = [threading.Thread(target=store.record, args=(one, tmp_path / "b")) for one in runs]

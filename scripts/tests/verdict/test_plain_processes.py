@@ -24,6 +24,7 @@ from simulated_processes import (
     judged,
     one_slower,
 )
+from simulated_size import size
 from warpgauge.records.load import load, load_processes
 from warpgauge.records.model import Record
 from warpgauge.reports.advice import next_step
@@ -32,7 +33,7 @@ from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 
-QUARTER = SUITES // 4
+RUNS = size(SUITES)
 UNCHANGED = np.zeros(BENCHMARKS)
 
 
@@ -40,12 +41,12 @@ UNCHANGED = np.zeros(BENCHMARKS)
 def test_of_identical_code_in_single_files_at_most_one_suite_in_a_hundred_alarms(
     noise: str,
 ) -> None:
-    assert alarmed(Suite(noise), QUARTER) <= 0.01 * QUARTER
+    assert alarmed(Suite(noise), RUNS) <= 0.01 * RUNS
 
 
 def test_of_identical_code_in_several_files_at_most_one_suite_in_a_hundred_alarms() -> None:
     for files in (2, 3, 5):
-        assert alarmed(Suite(files=files), QUARTER // 5) <= 0.01 * QUARTER / 5
+        assert alarmed(Suite(files=files), RUNS // 5) <= 0.01 * RUNS / 5
 
 
 def test_large_changes_between_single_files_are_called() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from simulated_size import size
 from simulation import changed
 from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.statistics.suite_scatter import scatter
@@ -18,7 +19,7 @@ from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.judge import judge
 
 Array = NDArray[np.float64]
-SUITES = 100
+SUITES = size(100)
 
 # Of a standard deviation of 1.
 NOISES: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Array]] = {

@@ -44,7 +44,7 @@ def test_the_promise_is_kept_without_any_minimum_effect_too(setting: str, noise:
 
 def test_the_promise_is_kept_by_the_test_and_not_by_never_saying_anything() -> None:
     runs = judged(NOISES["normal"], SETTINGS["the boot"], UNCHANGED, NO_EFFECT, alpha=0.5)
-    assert sum(changed(one) > 0 for one in runs) >= 0.05 * SUITES
+    assert any(changed(one) > 0 for one in runs)
 
 
 def quiet(sd: float) -> Noise:
