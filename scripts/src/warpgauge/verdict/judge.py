@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rule that turns two records into a verdict a benchmark. Pure; scripts/README.md explains it.
+"""The rule that makes a verdict a benchmark of two records (scripts/statistics.md). Pure.
 
 The unit is the median of one process, on a log scale. A benchmark has changed when chance does not
 explain the difference (`screening`, or `paired_tests` where both sides ran in alternation), when it
