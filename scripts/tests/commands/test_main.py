@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
+import importlib
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import warpgauge
-from warpgauge.commands.main import CI, COMMANDS, main
+from warpgauge.commands.main import CI, COMMANDS, Command, main
 from warpgauge.system.environment import ROOT
 
 SCRIPTS = ROOT / "scripts"
@@ -29,6 +32,33 @@ def test_help_imports_no_package_of_others(argv: tuple[str, ...]) -> None:
     done = run(*argv, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"usage: {' '.join(('warpgauge', *argv))} ")
+
+
+PARSERS = [
+    (" ".join((*where, name)), command)
+    for where, commands in (((), COMMANDS), (("ci",), CI))
+    for name, command in commands.items()
+]
+
+
+def parsers(command: Command) -> list[argparse.ArgumentParser]:
+    """Its parser, or those of its own sub-commands."""
+    module = importlib.import_module(f"warpgauge.commands.{command.options or command.module}")
+    parser = module.command_line()
+    within = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
+    return [one for action in within for one in action.choices.values()] or [parser]
+
+
+@pytest.mark.parametrize(("name", "command"), PARSERS)
+def test_each_option_is_in_a_group_whose_example_is_good(name: str, command: Command) -> None:
+    for parser in parsers(command):
+        _, options, *groups = parser._action_groups
+        assert [one.dest for one in options._group_actions] == ["help"]
+        assert groups or name == "ci prepare"
+        for group in groups:
+            start, _, argv = str(group.description).partition("%(prog)s")
+            assert start == "example: "
+            parser.parse_args(shlex.split(argv))
 
 
 def test_the_starters_say_what_their_command_says() -> None:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.commands import arguments
-from warpgauge.commands.arguments import Parser, file, index, positive, seconds
+from warpgauge.commands.arguments import Parser, file, group, index, positive, seconds
 from warpgauge.commands.bench_options import PROCESSES, Options
 from warpgauge.commands.bench_options import parse as of_bench
 from warpgauge.execution.plan import DEADLINE_S
 from warpgauge.records.benchmark_filter import matches, normal
 from warpgauge.records.sessions import FEWEST_ROUNDS
+from warpgauge.reports.exports import EXPORTS
 from warpgauge.reports.formats import FORMATS
 
 _DESCRIPTION = """\
@@ -44,7 +45,7 @@ class Asked:
 
 def parse(argv: Sequence[str]) -> Asked:
     """Raises UserError for bad usage."""
-    given = _parser().parse_args(argv)
+    given = command_line().parse_args(argv)
     reports = [f"--format={one}" for one in given.format]
     usual = of_bench([*reports, *(f"--export={one}" for one in given.export)])
     options = replace(
@@ -64,41 +65,45 @@ def parse(argv: Sequence[str]) -> Asked:
     return Asked((given.base, given.candidate), options)
 
 
-def _parser() -> Parser:
+def command_line() -> Parser:
+    """The options, for --help too."""
     parser = Parser(
         prog="warpgauge ab",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = parser.add_argument
     # fmt: off
+    what = group(parser, "what is measured", "%(prog)s old/build new/build --filter '^BM_copy'")
+    add = what.add_argument
     add("base", type=Path, metavar="BASE_FOLDER", help="the programs to compare with")
     add("candidate", type=Path, metavar="CANDIDATE_FOLDER", help="the programs to judge")
+    arguments.add_filter(what)
+    add("--device", metavar="GPU", type=_gpu, help="index (as nvidia-smi -L counts) or UUID of the "
+        "only GPU that the programs see; default: all")
+
+    add = group(parser, "how long", "%(prog)s old/build new/build --processes 3").add_argument
     add("--processes", metavar="N", type=positive, default=PROCESSES,
-        help=f"of each program in the first look; default {PROCESSES}, "
-        f"{FEWEST_ROUNDS} at least")
-    add("--filter", metavar="REGEX", default="",
-        help="only benchmarks whose name matches; a leading '-' negates (--filter=-REGEX)")
-    add("--out", metavar="FILE", type=file, help="the candidate's run file, and FILE with -base "
-        "before its suffix the base's; default build/runs/<time>.json")
-    add("--device", metavar="GPU", type=_gpu, help="all that the programs see, by its UUID or by "
-        "its index (nvidia-smi -L); default: what they see by themselves")
+        help=f"of each program in the first look; default {PROCESSES}, at least {FEWEST_ROUNDS}")
     add("--timeout", metavar="SECONDS", type=seconds, default=DEADLINE_S,
         help=f"for one benchmark, which is ended then; default {DEADLINE_S:g}")
     add("--seed", metavar="N", type=index, help="of the order; default random, and recorded")
+    add("--no-wait", action="store_true", help="refuse (exit 3) instead of waiting for another "
+        "command that measures here")
+
+    rule = group(parser, "what counts", "%(prog)s old/build new/build --policy policy.toml")
+    arguments.add_comparison_options(rule, usual_policy="none")
+
+    example = "%(prog)s old/build new/build --format json=verdict.json"
+    add = group(parser, "output", example).add_argument
+    add("--out", metavar="FILE", type=file, help="the candidate's run file; the base's is FILE "
+        "with -base before its suffix; default build/runs/<time>.json")
     add("--format", metavar="NAME[=FILE]", action="append", default=[],
-        help=f"write the comparison as {', '.join(FORMATS)}, to standard output or FILE; may be "
-        "given several times")
+        help=f"the comparison as {', '.join(FORMATS)}, to standard output or FILE; intervals to "
+        "FILE.svg or FILE.png; repeatable")
     add("--export", metavar="NAME=FILE", action="append", default=[],
-        help="write the candidate's times for another tool, as scripts/compare.py does")
+        help=f"the candidate's times for another tool: {', '.join(EXPORTS)}; repeatable")
     # fmt: on
-    arguments.add_comparison_options(parser, usual_policy="none")
-    add(
-        "--no-wait",
-        action="store_true",
-        help="refuse (exit 3) instead of waiting while another command measures here",
-    )
     return parser
 
 

@@ -47,6 +47,24 @@ class Parser(argparse.ArgumentParser):
         raise UserError(inert(f"{message}; --help tells what there is"))
 
 
+def group(parser: argparse.ArgumentParser, title: str, example: str) -> argparse._ArgumentGroup:
+    """A group of options in --help, below a title and an example, which may name %(prog)s."""
+    return parser.add_argument_group(title, f"example: {example}")
+
+
+def add_filter(parser: argparse._ActionsContainer) -> None:
+    """Add --filter, which is one thing in every command."""
+    parser.add_argument("--filter", metavar="REGEX", default="",
+        help="only benchmarks whose name matches; --filter=-REGEX: only the others")  # fmt: skip
+
+
+def add_run(parser: argparse._ActionsContainer, workflow: str) -> None:
+    """Add --repository and --run-id, of a run of `workflow`."""
+    add = parser.add_argument
+    add("--repository", metavar="OWNER/NAME", required=True, help="where it ran")
+    add("--run-id", metavar="N", type=positive, required=True, help=f"a run of {workflow}")
+
+
 def positive(text: str) -> int:
     """A whole number from 1 on."""
     if (number := index(text)) == 0:
@@ -109,19 +127,12 @@ def between(text: str, low: float, high: float, wanted: str) -> float:
     return number
 
 
-# The policy of a comparison that nobody named one for.
-_USUAL_POLICY = (
-    "policy.toml beside the folder of the baseline, and this tree's for its runs in turns"
-)
-
-
 def add_comparison_options(
-    parser: argparse.ArgumentParser, usual_policy: str = _USUAL_POLICY
+    parser: argparse._ActionsContainer, usual_policy: str = "policy.toml beside the baseline"
 ) -> None:
     """Add --fail-on, --policy and --allow."""
     add = parser.add_argument
-    add("--fail-on", choices=("resources",), action="append", default=[], help="fail on more than "
-        "times: resources (registers, spills, occupancy, kernels, memory, another kernel)",
-    )  # fmt: skip
+    add("--fail-on", choices=("resources",), action="append", default=[], help="also fail on "
+        "registers, spills, occupancy, kernels and memory")  # fmt: skip
     add("--policy", type=Path, metavar="FILE", help=f"tolerances; default: {usual_policy}")
     override.add_argument(parser)

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from warpgauge.baselines.prune import SESSIONS_KEPT, Criteria
 from warpgauge.baselines.recordable import FEWEST_PROCESSES
-from warpgauge.commands.arguments import Parser, days, index, positive, seconds
+from warpgauge.commands import arguments
+from warpgauge.commands.arguments import Parser, days, group, index, positive, seconds
 from warpgauge.commands.bench_options import PROCESSES
+from warpgauge.execution.plan import DEADLINE_S
 from warpgauge.records.benchmark_filter import normal
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.system.errors import UserError
@@ -95,7 +97,7 @@ Options = RecordNow | AddSession | Show | Limits | Prune | Check
 
 def parse(argv: Sequence[str]) -> Options:
     """Raises UserError for bad usage."""
-    given = _parser().parse_args(argv)
+    given = command_line().parse_args(argv)
     if given.command == "record":
         options = ("suite", "device", "processes", "timeout")
         values = {key: getattr(given, key) for key in options}
@@ -117,7 +119,8 @@ def parse(argv: Sequence[str]) -> Options:
     return Prune(given.asked, criteria, given.dry_run)
 
 
-def _parser() -> Parser:
+def command_line() -> Parser:
+    """The options, for --help too."""
     parser = Parser(
         prog="warpgauge baseline",
         description="Records, shows, prunes and checks baselines, the accepted times of a GPU.",
@@ -134,53 +137,59 @@ def _parser() -> Parser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
 
-    add = command("record", "measure this GPU and add the session", _RECORD).add_argument
-    add("--suite", choices=(DEFAULT_SUITE, FULL_SUITE), help="every benchmark there is, or (the "
-        "default) those that cover each cost once")  # fmt: skip
+    # fmt: off
+    record = command("record", "measure this GPU and add the session", _RECORD)
+    add = group(record, "what is measured", "%(prog)s --suite full --device 1").add_argument
+    add("--suite", choices=(DEFAULT_SUITE, FULL_SUITE),
+        help="full: every benchmark; default: those that cover each cost once")
     add("--device", metavar="N", type=index, help="index of the GPU; default 0")
-    add("--processes", metavar="N", type=_processes, help=f"default {PROCESSES}, at least "
-        f"{FEWEST_PROCESSES}")  # fmt: skip
-    add("--timeout", metavar="SECONDS", type=seconds, help="for one benchmark")
+    add = group(record, "how long", "%(prog)s --processes 9").add_argument
+    add("--processes", metavar="N", type=_processes,
+        help=f"of each program; default {PROCESSES}, at least {FEWEST_PROCESSES}")
+    add("--timeout", metavar="SECONDS", type=seconds,
+        help=f"for one benchmark, which is ended then; default {DEADLINE_S:g}")
+    add = group(record, "output", "%(prog)s --verbose").add_argument
     add("--verbose", action="store_true", help="show the build's output and every command")
 
-    add = command("add-session", "add the session of a run file", _ADD).add_argument
+    added = command("add-session", "add the session of a run file", _ADD)
+    add = group(added, "what is added", "%(prog)s build/runs/2026-11-20-090507.json").add_argument
     add("run_file", metavar="RUN_FILE", type=Path, help="as in build/runs")
 
     shown = command("show", "show what the baselines hold", _SHOW)
-    _add_choice(shown)
-    shown.add_argument("--rows", action="store_true", help="list every benchmark with its time a "
-        "session, and how far times scatter")  # fmt: skip
+    add = _choice(shown, "what is shown", "%(prog)s nvidia-h200 --rows").add_argument
+    add("--rows", action="store_true", help="list every benchmark with its time a session, and how "
+        "far times scatter")
 
     limited = command("limits", "show how near each benchmark comes to its limit", _LIMITS)
-    _add_choice(limited)
-    limited.add_argument("--filter", metavar="REGEX", default="", help="only benchmarks whose name "
-        "matches")  # fmt: skip
+    arguments.add_filter(_choice(limited, "what is shown", "%(prog)s --filter '^gemm/'"))
 
     pruned = command("prune", "remove sessions and benchmarks", _PRUNE)
-    _add_choice(pruned)
-    add = pruned.add_argument
+    add = _choice(pruned, "what is removed", "%(prog)s nvidia-h200 --keep 2 --dry-run").add_argument
     add("--keep", metavar="N", type=positive, help="sessions; the oldest of the GPU that has most "
-        "goes first")  # fmt: skip
+        "goes first")
     add("--session", metavar="KEY", action="append", default=[], help="this one; repeatable")
     add("--older-than", metavar="DAYS", type=days, help="sessions of more days than these")
     add("--removed", metavar="NAME_REGEX", action="append", default=[], help="benchmarks whose "
-        "name matches; repeatable")  # fmt: skip
-    add("--dry-run", action="store_true", help="say what would go, and change nothing")
+        "name matches; repeatable")
+    add("--dry-run", action="store_true", help="say what would be done, and do nothing")
 
     checked = command("check", "tell what is wrong with the baselines", _CHECK)
-    _add_choice(checked)
-    checked.add_argument("--stale-days", metavar="DAYS", type=days, default=STALE_DAYS,
-        help=f"age of the newest session that is too much; default {STALE_DAYS}")  # fmt: skip
+    add = _choice(checked, "what is checked", "%(prog)s --stale-days 90").add_argument
+    add("--stale-days", metavar="DAYS", type=days, default=STALE_DAYS,
+        help=f"age of the newest session that is too much; default {STALE_DAYS}")
+    # fmt: on
     return parser
 
 
-def _add_choice(parser: Parser) -> None:
-    parser.add_argument(
+def _choice(parser: Parser, title: str, example: str) -> argparse._ArgumentGroup:
+    options = group(parser, title, example)
+    options.add_argument(
         "asked",
         metavar="GPU_OR_PATH",
         nargs="?",
         help="a GPU model, as 'NVIDIA H200' or nvidia-h200, or a path; default all of baselines/",
     )
+    return options
 
 
 def _processes(text: str) -> int:

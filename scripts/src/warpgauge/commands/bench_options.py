@@ -12,7 +12,16 @@ from pathlib import Path
 
 from warpgauge.baselines.recordable import FEWEST_PROCESSES
 from warpgauge.commands import arguments
-from warpgauge.commands.arguments import Parser, duration, file, folder, index, positive, seconds
+from warpgauge.commands.arguments import (
+    Parser,
+    duration,
+    file,
+    folder,
+    group,
+    index,
+    positive,
+    seconds,
+)
 from warpgauge.commands.format_options import Formats
 from warpgauge.execution.plan import DEADLINE_S
 from warpgauge.measurement.options import MeasurementOptions
@@ -65,7 +74,7 @@ class Options(MeasurementOptions):
 
 def parse(argv: Sequence[str]) -> Options:
     """Raises UserError for bad usage, and for what contradicts itself."""
-    parser = _parser()
+    parser = command_line()
     given = parser.parse_args(argv)
     if given.resume is not None:
         _check_resuming(vars(given), vars(parser.parse_args([])))
@@ -178,7 +187,8 @@ def _refuse(option: str, others: Mapping[str, object]) -> None:
             raise UserError(f"{option} does not go with {what}: leave one of the two out")
 
 
-def _parser() -> Parser:
+def command_line() -> Parser:
+    """The options, for --help too."""
     parser = Parser(
         prog="warpgauge bench",
         description="Builds and runs the benchmarks in fresh processes, writes a run file, and "
@@ -188,62 +198,67 @@ def _parser() -> Parser:
         "2 bad usage or unreadable input; 3 nothing regressed, but something was not measured "
         "or not comparable.",
     )
-    add = parser.add_argument
-    add("--filter", metavar="REGEX", default="", help="only benchmarks whose name matches")
-    add(
-        "--suite",
-        choices=(DEFAULT_SUITE, FULL_SUITE),
-        default=DEFAULT_SUITE,
-        help="every benchmark there is, or (the default) those that cover each cost once",
-    )
-    add("--quick", action="store_true", help=f"{QUICK_PROCESSES} processes, and no second look "
-        "at what stays inconclusive")  # fmt: skip
-    add("--processes", metavar="N", type=positive, help=f"default {PROCESSES}; two builds "
-        "that are measured in turns need 2")  # fmt: skip
-    add("--budget", metavar="TIME", type=duration, help="of measuring, as in 60s or 5m: "
-        f"{QUICK_PROCESSES} processes of everything, then more of what is still open")  # fmt: skip
-    add("--out", metavar="FILE", type=file, help="run file; default build/runs/<time>.json")
-    add("--baseline", metavar="PATH", type=Path, help="default baselines/<this GPU model>")
-    add("--build-dir", metavar="DIR", type=folder, help="measure the programs of another "
-        "project's build folder as they are, by their manifest; run files go to DIR/runs, and "
-        "nothing is measured again beside another commit")  # fmt: skip
-    add("--baselines", metavar="DIR", type=Path, help="with --build-dir: that project's baselines "
-        f"and policy, and where --record adds to; default {_BASELINES}")  # fmt: skip
-    add("--against", metavar="REF", type=_revision, help="build this commit too, and "
-        "measure both in turns, instead of comparing with a baseline")  # fmt: skip
-    add("--confirm-beside", metavar="REF", type=_revision, help="measure what differs from the "
-        "baseline, or is not in it, again beside this commit and not the baseline's own; without "
-        "a baseline the same as --against")  # fmt: skip
-    add("--no-confirm", action="store_true", help="believe the baseline: do not measure what "
-        "differs from it again beside its commit")  # fmt: skip
-    add("--device", metavar="GPU", type=_device, help=f"its index or UUID; default 0; {EVERY_GPU}: "
-        "every GPU, one after the other, each with a run file of its own")  # fmt: skip
-    add("--parallel", action="store_true", help="with --device all: all at once. Host times and "
-        "copies, in which they disturb each other, are INVALID then")  # fmt: skip
-    add("--record", action="store_true", help="add this run to the baseline of this GPU model")
-    add("--self-check", metavar="FOLDER", nargs="?", type=Path, const=False, help="hold the gate "
-        "to what it promises: this build beside itself, and with extra work of 1 to 10 %%; with "
-        "the FOLDER of an earlier one, judge its run files again")  # fmt: skip
-    add("--resume", metavar="FOLDER", nargs="?", type=Path, const=Path(), help="go on with an "
-        "interrupted run: the latest, or the one of this journal")  # fmt: skip
-    add("--inject", metavar="REGEX=FACTOR", type=_injection, help="real extra work in "
-        "the matching benchmarks, to prove that it is found")  # fmt: skip
-    add("--seed", metavar="N", type=index, help="of the order; default random, and recorded")
-    add("--timeout", metavar="SECONDS", type=seconds, default=DEADLINE_S,
-        help=f"for one benchmark, which is ended then; default {DEADLINE_S:g}")  # fmt: skip
-    add("--format", metavar="NAME[=FILE]", action="append", default=[],
-        help=f"write the comparison as {', '.join(FORMATS)}, to standard output or FILE, or as "
-        "intervals to FILE.svg or FILE.png; may be given several times")  # fmt: skip
-    add("--export", metavar="NAME=FILE", action="append", default=[],
-        help=f"write the times for another tool, with a baseline or without: {', '.join(EXPORTS)}; "
-        "may be given several times")  # fmt: skip
-    arguments.add_comparison_options(parser)
-    add("--no-wait", action="store_true", help="refuse (exit 3) instead of waiting while another "
-        "scripts/bench uses this GPU or tree")  # fmt: skip
+    # fmt: off
+    what = group(parser, "what is measured", "%(prog)s --filter '^gemm/' --device 1")
+    arguments.add_filter(what)
+    add = what.add_argument
+    add("--suite", choices=(DEFAULT_SUITE, FULL_SUITE), default=DEFAULT_SUITE,
+        help="full: every benchmark; default: those that cover each cost once")
+    add("--device", metavar="GPU", type=_device,
+        help=f"index, UUID, or {EVERY_GPU}: each GPU in turn, with its own run file; default 0")
+    add("--parallel", action="store_true", help="with --device all: all at once; host times and "
+        "copies are INVALID then")
+    add("--build-dir", metavar="DIR", type=folder, help="another project's build folder, measured "
+        "as it is; run files go to DIR/runs")
     add("--no-build", action="store_true", help="run what build/release holds")
+    add("--inject", metavar="REGEX=FACTOR", type=_injection, help="put real extra work into the "
+        "matching benchmarks")
+
+    add = group(parser, "how long", "%(prog)s --budget 5m").add_argument
+    add("--quick", action="store_true", help=f"{QUICK_PROCESSES} processes, and no second look "
+        "at what stays inconclusive")
+    add("--processes", metavar="N", type=positive, help=f"of each program; default {PROCESSES}, at "
+        "least 2 with --against")
+    add("--budget", metavar="TIME", type=duration, help="of measuring, as in 60s or 5m: "
+        f"{QUICK_PROCESSES} processes of everything, then more of what is still open")
+    add("--timeout", metavar="SECONDS", type=seconds, default=DEADLINE_S,
+        help=f"for one benchmark, which is ended then; default {DEADLINE_S:g}")
+    add("--seed", metavar="N", type=index, help="of the order; default random, and recorded")
+    add("--no-wait", action="store_true", help="refuse (exit 3) instead of waiting for another "
+        "command that measures here")
+
+    add = group(parser, "against what", "%(prog)s --against main").add_argument
+    add("--against", metavar="REF", type=_revision,
+        help="build this commit too, and measure both in turns, without a baseline")
+    add("--baseline", metavar="PATH", type=Path, help="default baselines/<this GPU model>")
+    add("--baselines", metavar="DIR", type=Path, help="with --build-dir: that project's baselines "
+        f"and policy; default {_BASELINES}")
+    add("--confirm-beside", metavar="REF", type=_revision, help="measure what differs from the "
+        "baseline again beside this commit, not the baseline's own")
+    add("--no-confirm", action="store_true", help="believe the baseline: measure nothing again")
+
+    rule = group(parser, "what counts", "%(prog)s --fail-on resources --allow throttled")
+    arguments.add_comparison_options(rule)
+
+    add = group(parser, "instead of a comparison", "%(prog)s --record").add_argument
+    add("--record", action="store_true", help="add this run to the baseline of this GPU model")
+    add("--self-check", metavar="FOLDER", nargs="?", type=Path, const=False, help="test the gate: "
+        "this build beside itself, and with extra work of 1 to 10 %%; with FOLDER, judge an "
+        "earlier one again")
+    add("--resume", metavar="FOLDER", nargs="?", type=Path, const=Path(), help="go on with an "
+        "interrupted run: the latest, or the one of this journal")
+
+    add = group(parser, "output", "%(prog)s --format markdown=report.md").add_argument
+    add("--out", metavar="FILE", type=file, help="run file; default build/runs/<time>.json")
+    add("--format", metavar="NAME[=FILE]", action="append", default=[],
+        help=f"the comparison as {', '.join(FORMATS)}, to standard output or FILE; intervals to "
+        "FILE.svg or FILE.png; repeatable")
+    add("--export", metavar="NAME=FILE", action="append", default=[],
+        help=f"the times for another tool: {', '.join(EXPORTS)}; repeatable")
     add("--quiet", action="store_true", help="only the result, faults, and warnings that change "
-        "what it means")  # fmt: skip
+        "what it means")
     add("--verbose", action="store_true", help="show the build's output and every command")
+    # fmt: on
     return parser
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpgauge.commands import arguments
-from warpgauge.commands.arguments import Parser, between
+from warpgauge.commands.arguments import Parser, between, group
 from warpgauge.system import entry_point, environment, streams
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
@@ -82,7 +82,7 @@ def _compare(options: argparse.Namespace, baselines: Path) -> int:
     gc.freeze()  # both stay to the end: the collector need not look at them again and again
     require_match(options.filter, baseline, candidate)
     terms = ComparisonSettings(
-        filter=options.filter,
+        filter=options.filter or None,
         minimum_effect=options.min_effect,
         alpha=ALPHA if options.alpha is None else options.alpha,
         process_scatter=(
@@ -136,7 +136,7 @@ def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> argparse.Name
 
     argparse knows no list that ends at ``--`` and is followed by another one.
     """
-    parser = _parser(prog)
+    parser = command_line(prog)
     asked = list(argv)
     if _PROCESSES not in asked:
         options = parser.parse_args(asked)
@@ -159,37 +159,43 @@ def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> argparse.Name
     return argparse.Namespace(**{**vars(options), "processes": sides})
 
 
-def _parser(prog: str) -> Parser:
+def command_line(prog: str = "warpgauge compare") -> Parser:
+    """The options, for --help too."""
     parser = Parser(
         prog=prog,
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = parser.add_argument
     # fmt: off
+    what = group(parser, "what is compared", "%(prog)s baselines/nvidia-h200 run.json")
+    add = what.add_argument
     add("baseline", type=Path, nargs="?", metavar="BASELINE", help="the accepted times")
     add("candidate", type=Path, nargs="?", metavar="CANDIDATE", help="the times to judge")
-    add("--filter", metavar="REGEX",
-        help="only benchmarks whose name matches; a leading '-' negates (--filter=-REGEX)")
+    add(_PROCESSES, type=Path, nargs="+", default=(), metavar="FILE",
+        help="plain Google Benchmark files, one a process: the baseline's, --, the candidate's")
+    arguments.add_filter(what)
+
+    rule = group(parser, "what counts", "%(prog)s old.json new.json --min-effect 2")
+    add = rule.add_argument
     add("--min-effect", metavar="PERCENT", type=_percent,
         help="smallest change that counts; default: by clock and origin, 0.5 to 20")
     add("--alpha", metavar="P", type=_probability,
         help="chance that unchanged code shows any false alarm; default: 0.01")
-    add(_PROCESSES, type=Path, nargs="+", default=(), metavar="FILE",
-        help="plain Google Benchmark files, each of them one process: those of the baseline, then "
-        "--, then those of the candidate")
     add("--process-scatter", metavar="PERCENT", type=_percent,
-        help="how far two processes of the same code lie apart (standard deviation of their "
-        "difference), where a side has fewer than three plain files to show it; default: 15")
-    arguments.add_comparison_options(parser)
+        help="standard deviation between two processes of the same code, where a side has fewer "
+        "than three plain files; default: 15")
+    arguments.add_comparison_options(rule)
+
+    example = "%(prog)s old.json new.json --format markdown=report.md"
+    add = group(parser, "output", example).add_argument
     add("--all", action="store_true", help="list every benchmark, unchanged ones too")
     add("--format", metavar="NAME[=FILE]", action="append", default=[],
-        help="terminal (default), markdown, json, junit, github or svg, to standard output "
-        "or to FILE; intervals to FILE.svg or FILE.png; may be given several times")
+        help="the comparison as terminal (default), markdown, json, junit, github or svg, to "
+        "standard output or FILE; intervals to FILE.svg or FILE.png; repeatable")
     add("--export", metavar="NAME=FILE", action="append", default=[],
-        help="write the candidate's times for another tool: github-action-benchmark, bencher or "
-        "openmetrics; may be given several times")
+        help="the candidate's times for another tool: github-action-benchmark, bencher or "
+        "openmetrics; repeatable")
     add("--svg", type=Path, metavar="FILE", help="the same as --format svg=FILE")
     add("--color", choices=("auto", "always", "never"), default="auto")
     # fmt: on

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.commands.arguments import Parser, file, index, positive
+from warpgauge.commands import arguments
+from warpgauge.commands.arguments import Parser, file, group, index, positive
 from warpgauge.commands.bench_options import QUICK_PROCESSES
 from warpgauge.records.benchmark_filter import normal, require_portable
 from warpgauge.system.errors import UserError
@@ -30,7 +31,7 @@ class Options:
 
 def parse(argv: Sequence[str]) -> Options:
     """Raises UserError for bad usage, and for what contradicts itself."""
-    given = _parser().parse_args(argv)
+    given = command_line().parse_args(argv)
     if not given.binary or "/" in given.binary:
         raise UserError(
             f"--binary {typed(given.binary)} is no family's name: say elementwise, or bench_gemm"
@@ -47,7 +48,8 @@ def parse(argv: Sequence[str]) -> Options:
     return options
 
 
-def _parser() -> Parser:
+def command_line() -> Parser:
+    """The options, for --help too."""
     parser = Parser(
         prog="warpgauge fidelity",
         description="Compares replay times with the device's busy time as CUPTI sees it, in a "
@@ -57,12 +59,19 @@ def _parser() -> Parser:
         "but something is not known: no GPU, no CUPTI, a benchmark that failed, or one that CUPTI "
         "slows by more than it may differ.",
     )
-    add = parser.add_argument
-    add("--filter", metavar="REGEX", default="", help="only benchmarks whose name matches")
+    # fmt: off
+    what = group(parser, "what is measured", "%(prog)s --binary gemm --filter '^gemm/'")
+    arguments.add_filter(what)
+    add = what.add_argument
     add("--binary", metavar="FAMILY", default=BINARY, help=f"whose benchmarks; default {BINARY}")
-    add("--processes", metavar="N", type=positive, default=QUICK_PROCESSES,
-        help=f"without CUPTI, beside the one with it; default {QUICK_PROCESSES}")  # fmt: skip
     add("--device", metavar="N", type=index, help="index of the GPU; default 0")
-    add("--out", metavar="FILE", type=file, help="writes the findings as JSON, too")
     add("--no-build", action="store_true", help="run what build/release holds")
+
+    add = group(parser, "how long", "%(prog)s --processes 5").add_argument
+    add("--processes", metavar="N", type=positive, default=QUICK_PROCESSES,
+        help=f"without CUPTI, beside the one with it; default {QUICK_PROCESSES}")
+
+    add = group(parser, "output", "%(prog)s --out findings.json").add_argument
+    add("--out", metavar="FILE", type=file, help="writes the findings as JSON, too")
+    # fmt: on
     return parser

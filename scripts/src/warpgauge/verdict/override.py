@@ -34,16 +34,16 @@ class Override(Enum):
         self.although = although
 
 
-def add_argument(parser: argparse.ArgumentParser) -> None:
+def add_argument(parser: argparse._ActionsContainer) -> None:
     """Add --allow to a command; its value is a list of allowances, empty unless it is given."""
-    meanings = "; ".join(f"{one.word}: {one.although}" for one in Override)
+    words = ", ".join(one.word for one in Override)
     parser.add_argument(
         "--allow",
         metavar="NAME",
         type=_named,
         action="append",
         default=[],
-        help=f"compare although it is forbidden; may be given several times ({meanings})",
+        help=f"compare despite: {words}; repeatable",
     )
 
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.commands.arguments import Parser, positive
+from warpgauge.commands import arguments
+from warpgauge.commands.arguments import Parser, group
 from warpgauge.github import artifact, comment, gpus, pull_request
 from warpgauge.github.api import API_URL, TOKEN, GitHub
 from warpgauge.github.artifact import Artifact
@@ -55,18 +56,23 @@ def main(
 
 def parse(argv: Sequence[str]) -> Options:
     """Raises UserError."""
+    given = command_line().parse_args(argv)
+    if not is_repository(given.repository):
+        raise UserError(f"--repository {typed(given.repository)} is not OWNER/NAME")
+    return Options(given.run_id, given.repository)
+
+
+def command_line() -> Parser:
+    """The options, for --help too."""
     parser = Parser(
         prog="warpgauge ci comment",
         description="Posts what a run of .github/workflows/gpu.yml found as the one comment on its "
         "pull request; while the run goes on, marks the comment that is there as outdated. "
         f"{TOKEN} in the environment is the token, {API_URL} the API.",
     )
-    parser.add_argument("--run-id", type=positive, required=True, metavar="ID", help="the run")
-    parser.add_argument("--repository", required=True, metavar="OWNER/NAME", help="where it ran")
-    given = parser.parse_args(argv)
-    if not is_repository(given.repository):
-        raise UserError(f"--repository {typed(given.repository)} is not OWNER/NAME")
-    return Options(given.run_id, given.repository)
+    example = "%(prog)s --repository owner/name --run-id 1234"
+    arguments.add_run(group(parser, "which run", example), pull_request.WORKFLOW)
+    return parser
 
 
 def _pull_request(api: GitHub, run: Run) -> int:

@@ -11,21 +11,27 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from warpgauge.commands.arguments import Parser
+from warpgauge.commands.arguments import Parser, group
 from warpgauge.github import gpus
 from warpgauge.system.errors import ExitStatus
 
 
 def parse(argv: Sequence[str]) -> str:
     """The slug of the model that is asked for, empty for all. Raises UserError for bad usage."""
+    slug: str = command_line().parse_args(argv).only
+    return slug
+
+
+def command_line() -> Parser:
+    """The options, for --help too."""
     parser = Parser(
         prog="warpgauge ci gpus",
         description="Prints the GPU models of .github/gpus.json as a line for $GITHUB_OUTPUT: "
         'matrix={"include": [...]}, with slug, name, labels and minutes of each.',
     )
-    parser.add_argument("--only", metavar="SLUG", default="", help="this model; empty: all")
-    slug: str = parser.parse_args(argv).only
-    return slug
+    add = group(parser, "which models", "%(prog)s --only nvidia-h200").add_argument
+    add("--only", metavar="SLUG", default="", help="this model; empty: all")
+    return parser
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:

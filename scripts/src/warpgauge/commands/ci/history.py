@@ -8,7 +8,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from warpgauge.commands.arguments import Parser, positive
+from warpgauge.commands import arguments
+from warpgauge.commands.arguments import Parser, group, positive
 from warpgauge.github import gpus, history_branch
 from warpgauge.github.api import GitHub
 from warpgauge.github.branch import Repository, require_repository
@@ -60,6 +61,11 @@ def _run(argv: Sequence[str], root: Path, environment: Mapping[str, str]) -> Exi
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Raises UserError for bad usage."""
+    return command_line().parse_args(argv)
+
+
+def command_line() -> Parser:
+    """The options, for --help too."""
     parser = Parser(
         prog="warpgauge ci history",
         description="Keeps what each night measured, on a branch of its own, and shows it.",
@@ -67,14 +73,15 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     added = commands.add_parser("add", help="add the night that a run measured", description=_ADD)
-    added.add_argument("--repository", metavar="OWNER/NAME", required=True)
-    added.add_argument("--run-id", metavar="N", type=positive, required=True)
+    example = "%(prog)s --repository owner/name --run-id 1234"
+    arguments.add_run(group(added, "which run", example), history_branch.WORKFLOW)
     shown = commands.add_parser("show", help="show how times went", description=_SHOW)
-    add = shown.add_argument
+    what = group(shown, "what is shown", "%(prog)s nvidia-h200 --filter '^gemm/' --nights 14")
+    add = what.add_argument
     add("gpu", metavar="GPU", nargs="?", default="", help="its slug in .github/gpus.json; default: "
         "the first there")  # fmt: skip
-    add("--filter", metavar="REGEX", default="", help="only benchmarks whose name matches")
+    arguments.add_filter(what)
     add("--nights", metavar="N", type=positive, default=_NIGHTS,
         help=f"the last so many; default {_NIGHTS}")  # fmt: skip
     add("--ref", metavar="REF", default=_REF, help=f"where the history is; default {_REF}")
-    return parser.parse_args(argv)
+    return parser

@@ -12,11 +12,16 @@ from warpgauge.system.errors import ExitStatus
 
 def parse(argv: Sequence[str]) -> None:
     """Raises UserError for bad usage."""
-    Parser(
+    command_line().parse_args(argv)
+
+
+def command_line() -> Parser:
+    """The options, of which there are none."""
+    return Parser(
         prog="warpgauge ci prepare",
         description="Makes the Python environment that the other commands need, where this Python "
         "does not have their packages, and does nothing else.",
-    ).parse_args(argv)
+    )
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
-from warpgauge.commands.arguments import Parser, positive
+from warpgauge.commands import arguments
+from warpgauge.commands.arguments import Parser, group, positive
 from warpgauge.github import gpus, recorded_files
 from warpgauge.github.api import GitHub
 from warpgauge.github.branch import Repository, require_repository
@@ -115,15 +116,21 @@ def _require_checkout(root: Path, run: WorkflowRun) -> None:
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Raises UserError for bad usage."""
+    return command_line().parse_args(argv)
+
+
+def command_line() -> Parser:
+    """The options, for --help too."""
     parser = Parser(
         prog="warpgauge ci propose",
         description=_DESCRIPTION,
         epilog="GH_TOKEN is the token, GITHUB_API_URL where its API is. Exit status: 0 opened; 2 "
         "refused, and nothing was posted; 3 nothing was recorded.",
     )
-    add = parser.add_argument
-    add("--repository", metavar="OWNER/NAME", required=True)
-    add("--run-id", metavar="N", type=positive, required=True, help=f"a run of {WORKFLOW}")
+    example = "%(prog)s --repository owner/name --run-id 1234 --gpu nvidia-h200"
+    run = group(parser, "which run", example)
+    arguments.add_run(run, WORKFLOW)
+    add = run.add_argument
     add("--gpu", metavar="SLUG", required=True, help="of .github/gpus.json")
     add("--sessions", metavar="N", type=positive, default=1, help="so many were asked for")
-    return parser.parse_args(argv)
+    return parser
