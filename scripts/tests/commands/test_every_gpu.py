@@ -257,8 +257,8 @@ def test_a_gpu_that_no_program_survives_is_told_and_not_measured(
         (["--device=all", "--parallel", "--record"], "--parallel does not go with --record"),
         (["--device=all", "--self-check"], "--device all does not go with --self-check"),
         (["--device=all", "--format=json"], "--device all does not go with --format json without"),
-        (["--device=GPU-1"], "neither an index from 0 on, nor a UUID"),
-        (["--device=-1"], "neither an index from 0 on, nor a UUID"),
+        (["--device=GPU-1"], "neither an index from 0 on nor a UUID"),
+        (["--device=-1"], "neither an index from 0 on nor a UUID"),
     ],
 )
 def test_what_contradicts_itself_is_refused(

@@ -61,6 +61,24 @@ def test_each_option_is_in_a_group_whose_example_is_good(name: str, command: Com
             parser.parse_args(shlex.split(argv))
 
 
+# What a command takes of an option: how many words, of what kind, and what stands for them.
+Taken = tuple[object, object, object]
+# Files there, which are processes; a number of processes to be run everywhere else.
+OTHERWISE = {("warpgauge compare", "--processes")}
+
+
+def test_an_option_takes_the_same_in_every_command() -> None:
+    taken: dict[str, dict[Taken, str]] = {}
+    for _, command in PARSERS:
+        for parser in parsers(command):
+            for action in parser._actions:
+                for option in action.option_strings:
+                    if (parser.prog, option) not in OTHERWISE:
+                        what = (action.metavar, action.nargs, action.choices)
+                        taken.setdefault(option, {})[what] = parser.prog
+    assert {option: found for option, found in taken.items() if len(found) > 1} == {}
+
+
 def test_the_starters_say_what_their_command_says() -> None:
     assert run("--help", launcher="bench").stdout == run("bench", "--help").stdout
     compared = run("--help", launcher="compare.py").stdout
@@ -68,7 +86,7 @@ def test_the_starters_say_what_their_command_says() -> None:
 
 
 def test_the_gate_and_the_gpus_need_no_package() -> None:
-    done = run("ci", "gate", "--base", "main", "--out", "/dev/null/no")
+    done = run("ci", "gate", "--base", "main", "--out-dir", "/dev/null/no")
     assert done.returncode in (2, 3)  # no folder can be there; without a GPU that is said first
     assert "making .venv" not in done.stderr
     assert run("ci", "gpus").stdout.startswith("matrix=")

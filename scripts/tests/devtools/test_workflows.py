@@ -153,7 +153,7 @@ def test_results_are_kept_of_what_failed_above_all() -> None:
     assert kept["if"] == "always()"
     assert kept["with"]["name"] == "warpgauge-${{ matrix.slug }}"
     (measure,) = [step for step in job.steps if "--base" in step.get("run", "")]
-    assert f"--out {kept['with']['path']}" in measure["run"]
+    assert f"--out-dir {kept['with']['path']}" in measure["run"]
 
 
 @every_call

@@ -248,8 +248,8 @@ def test_a_runner_without_a_gpu_is_told_before_the_build_and_where_the_reader_lo
         ["--base", "", "--out", "x"],
         ["--base", "main", "--programs", "a", "b", "--out", "x"],
         ["--programs", "a", "b", "--out", "x", "--gpu", "y"],
-        ["--base", "main", "--out", "x", "--", "--out=y"],
-        ["--base", "main", "--out", "x", "--", "--against", "y"],
+        ["--base", "main", "--out-dir", "x", "--", "--out=y"],
+        ["--base", "main", "--out-dir", "x", "--", "--against", "y"],
         ["--base", "main", "--out", "x", "--quick"],
     ],
 )
@@ -262,5 +262,5 @@ def test_what_contradicts_itself_is_one_sentence(argv: list[str]) -> None:
 
 def test_a_command_that_is_not_there_is_told(fake: FakeGate) -> None:
     (fake.root / "scripts" / "bench").unlink()
-    assert gate.main(["--base", "main", f"--out={fake.out}"], fake.root) is ExitStatus.BAD_USAGE
+    assert gate.main(["--base", "main", f"--out-dir={fake.out}"], fake.root) is ExitStatus.BAD_USAGE
     assert "No such file" in fake.capsys.readouterr().out

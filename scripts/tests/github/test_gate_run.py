@@ -39,7 +39,7 @@ def pull_request(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> GitRe
 
 def run(clone: GitRepository, *further: str) -> tuple[ExitStatus, Path]:
     out = clone.root / "build" / "gate"
-    asked = ["--base", "main", f"--out={out}", "--", "--processes=5", *further]
+    asked = ["--base", "main", f"--out-dir={out}", "--", "--processes=5", *further]
     return gate.main(asked, clone.root), out
 
 

@@ -66,13 +66,13 @@ def test_one_model_can_be_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], only: str, left: list[object]
 ) -> None:
     listed(tmp_path, {"gpus": [H200, L4]})
-    assert matrix(tmp_path, capsys, "--only", only) == left
+    assert matrix(tmp_path, capsys, "--gpu", only) == left
 
 
 def test_a_model_that_is_not_listed_is_told_with_those_that_are(tmp_path: Path) -> None:
     listed(tmp_path, {"gpus": [H200, L4]})
     with pytest.raises(UserError, match=r"has no GPU 'h200': it has nvidia-h200, nvidia-l4"):
-        gpus_command.main(["--only", "h200"], tmp_path)
+        gpus_command.main(["--gpu", "h200"], tmp_path)
 
 
 @pytest.mark.parametrize(

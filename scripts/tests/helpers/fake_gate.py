@@ -90,7 +90,7 @@ class FakeGate:
         return self.root / "build" / "gate"
 
     def run(self, *argv: str) -> ExitStatus:
-        return gate.main([f"--out={self.out}", *(argv or ("--base", "main"))], self.root)
+        return gate.main([f"--out-dir={self.out}", *(argv or ("--base", "main"))], self.root)
 
     def called(self, name: str = "bench") -> list[str]:
         """The arguments of the last run, without those that name a place for results."""
@@ -114,7 +114,7 @@ class FakeGate:
     def start(self, environment: Mapping[str, str]) -> subprocess.Popen[str]:
         """The same in a process of its own."""
         scripts = str(Path(__file__).parents[2] / "src")
-        words: Sequence[str] = ["--base", "main", f"--out={self.out}"]
+        words: Sequence[str] = ["--base", "main", f"--out-dir={self.out}"]
         return subprocess.Popen(
             [sys.executable, "-c", _DRIVER, scripts, str(self.root), *words],
             text=True,

@@ -13,7 +13,7 @@ from warpgauge.commands.compare import starter as main
 def drawn(tmp_path: Path, name: str) -> str:
     base = write(tmp_path / "base.json", run([row(name)]))
     cand = write(tmp_path / "cand.json", run([row(name, scaled(1.5))]))
-    assert main([str(base), str(cand), "--svg", str(tmp_path / "out.svg")]) == 1
+    assert main([str(base), str(cand), f"--format=svg={tmp_path / 'out.svg'}"]) == 1
     return (tmp_path / "out.svg").read_text()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from warpgauge.baselines.prune import SESSIONS_KEPT, Criteria
 from warpgauge.baselines.recordable import FEWEST_PROCESSES
-from warpgauge.commands import arguments
+from warpgauge.commands import arguments, bench_options
 from warpgauge.commands.arguments import Parser, days, group, index, positive, seconds
 from warpgauge.commands.bench_options import PROCESSES
 from warpgauge.execution.plan import DEADLINE_S
@@ -139,10 +139,10 @@ def command_line() -> Parser:
 
     # fmt: off
     record = command("record", "measure this GPU and add the session", _RECORD)
-    add = group(record, "what is measured", "%(prog)s --suite full --device 1").add_argument
-    add("--suite", choices=(DEFAULT_SUITE, FULL_SUITE),
+    what = group(record, "what is measured", "%(prog)s --suite full --device 1")
+    what.add_argument("--suite", choices=(DEFAULT_SUITE, FULL_SUITE),
         help="full: every benchmark; default: those that cover each cost once")
-    add("--device", metavar="N", type=index, help="index of the GPU; default 0")
+    bench_options.add_device(what)
     add = group(record, "how long", "%(prog)s --processes 9").add_argument
     add("--processes", metavar="N", type=_processes,
         help=f"of each program; default {PROCESSES}, at least {FEWEST_PROCESSES}")
@@ -169,7 +169,7 @@ def command_line() -> Parser:
         "goes first")
     add("--session", metavar="KEY", action="append", default=[], help="this one; repeatable")
     add("--older-than", metavar="DAYS", type=days, help="sessions of more days than these")
-    add("--removed", metavar="NAME_REGEX", action="append", default=[], help="benchmarks whose "
+    add("--removed", metavar="REGEX", action="append", default=[], help="benchmarks whose "
         "name matches; repeatable")
     add("--dry-run", action="store_true", help="say what would be done, and do nothing")
 

@@ -204,8 +204,7 @@ def command_line() -> Parser:
     add = what.add_argument
     add("--suite", choices=(DEFAULT_SUITE, FULL_SUITE), default=DEFAULT_SUITE,
         help="full: every benchmark; default: those that cover each cost once")
-    add("--device", metavar="GPU", type=_device,
-        help=f"index, UUID, or {EVERY_GPU}: each GPU in turn, with its own run file; default 0")
+    add_device(what)
     add("--parallel", action="store_true", help="with --device all: all at once; host times and "
         "copies are INVALID then")
     add("--build-dir", metavar="DIR", type=folder, help="another project's build folder, measured "
@@ -262,6 +261,24 @@ def command_line() -> Parser:
     return parser
 
 
+def add_device(parser: argparse._ActionsContainer) -> None:
+    """Add --device: one GPU, or all of them."""
+    parser.add_argument("--device", metavar="GPU", type=_device, help=f"index, UUID, or "
+        f"{EVERY_GPU}: each GPU in turn, with its own run file; default 0")  # fmt: skip
+
+
+def one_device(text: str) -> int | str:
+    """Index or UUID of a GPU."""
+    if _UUID.fullmatch(text):
+        return text
+    try:
+        return index(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither an index from 0 on nor a UUID, as `nvidia-smi -L` prints it"
+        ) from None
+
+
 def _revision(text: str) -> str:
     if not text.strip() or not text.isprintable():
         raise argparse.ArgumentTypeError(f"{text!r} names no commit")
@@ -269,15 +286,10 @@ def _revision(text: str) -> str:
 
 
 def _device(text: str) -> int | str:
-    if text == EVERY_GPU or _UUID.fullmatch(text):
-        return text
     try:
-        return index(text)
-    except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is neither an index from 0 on, nor a UUID as `nvidia-smi -L` prints it, nor "
-            f"{EVERY_GPU}"
-        ) from None
+        return text if text == EVERY_GPU else one_device(text)
+    except argparse.ArgumentTypeError as fault:
+        raise argparse.ArgumentTypeError(f"{fault}, nor {EVERY_GPU}") from None
 
 
 def _injection(text: str) -> str:

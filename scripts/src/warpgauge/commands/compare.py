@@ -68,8 +68,7 @@ def _compare(options: argparse.Namespace, baselines: Path) -> int:
     from warpgauge.verdict.comparison_settings import PROCESS_SCATTER, ComparisonSettings
     from warpgauge.verdict.judge import judge
 
-    pictures = [] if options.svg is None else [f"svg={options.svg}"]
-    formats = Formats.parse([*options.format, *pictures], options.export)
+    formats = Formats.parse(options.format, options.export)
     inputs = [path for path in (options.baseline, options.candidate) if path is not None]
     formats.check(baselines, [*inputs, *(path for side in options.processes for path in side)])
     if options.processes:
@@ -196,7 +195,6 @@ def command_line(prog: str = "warpgauge compare") -> Parser:
     add("--export", metavar="NAME=FILE", action="append", default=[],
         help="the candidate's times for another tool: github-action-benchmark, bencher or "
         "openmetrics; repeatable")
-    add("--svg", type=Path, metavar="FILE", help="the same as --format svg=FILE")
     add("--color", choices=("auto", "always", "never"), default="auto")
     # fmt: on
     return parser

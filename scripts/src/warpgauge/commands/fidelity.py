@@ -66,7 +66,7 @@ class Fidelity:
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as name:
             scratch = Path(name)
             binary = self._binary(folder, scratch)
-            probe = discovery.probe([binary], self._gpu_arguments, scratch)
+            probe = discovery.probe([binary], self._gpu_arguments, scratch, self._gpu_environment)
             if probe.no_gpu is not None:
                 raise UserError(f"no GPU to measure: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
             with progress.status(self.notes) as say:
@@ -120,7 +120,12 @@ class Fidelity:
     @property
     def _gpu_arguments(self) -> tuple[str, ...]:
         device = self.options.device
-        return () if device is None else (f"--device={device}",)
+        return (f"--device={device}",) if isinstance(device, int) else ()
+
+    @property
+    def _gpu_environment(self) -> Mapping[str, str]:
+        device = self.options.device
+        return {"CUDA_VISIBLE_DEVICES": device} if isinstance(device, str) else {}
 
     def _finding(
         self, binary: Binary, library: Path, scratch: Path, say: Callable[[str], None]
@@ -171,7 +176,7 @@ class Fidelity:
             seed=0,  # one binary has but one order
             folder=folder,
             gpu_arguments=self._gpu_arguments,
-            environment=environment or {},
+            environment={**self._gpu_environment, **(environment or {})},
         )
         (row,) = merge.rows([binary], runner.run(plan, _Silent()))
         return row

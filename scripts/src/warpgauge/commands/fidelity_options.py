@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.commands import arguments
-from warpgauge.commands.arguments import Parser, file, group, index, positive
-from warpgauge.commands.bench_options import QUICK_PROCESSES
+from warpgauge.commands.arguments import Parser, file, group, positive
+from warpgauge.commands.bench_options import QUICK_PROCESSES, one_device
 from warpgauge.records.benchmark_filter import normal, require_portable
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import typed
@@ -24,7 +24,7 @@ class Options:
     binary: str  # the program's name as it lies in the build's folder
     filter: str
     processes: int
-    device: int | None
+    device: int | str | None
     out: Path | None
     build: bool
 
@@ -64,7 +64,7 @@ def command_line() -> Parser:
     arguments.add_filter(what)
     add = what.add_argument
     add("--binary", metavar="FAMILY", default=BINARY, help=f"whose benchmarks; default {BINARY}")
-    add("--device", metavar="N", type=index, help="index of the GPU; default 0")
+    add("--device", metavar="GPU", type=one_device, help="index or UUID; default 0")
     add("--no-build", action="store_true", help="run what build/release holds")
 
     add = group(parser, "how long", "%(prog)s --processes 5").add_argument

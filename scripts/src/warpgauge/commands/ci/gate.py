@@ -46,8 +46,8 @@ def parse(argv: Sequence[str]) -> Options:
         raise UserError("name one of --base REF and --programs BASE CANDIDATE")
     if given.base == "":
         raise UserError("--base names no commit: a branch, tag or commit belongs there")
-    if given.out is None:
-        raise UserError("--out FOLDER is missing: it gets the reports, the run files and the log")
+    if given.out_dir is None:
+        raise UserError("--out-dir FOLDER is missing: it gets reports, run files and the log")
     if given.programs is not None and given.gpu:
         raise UserError("--programs does not go with --gpu: leave one of the two out")
     for one in further:
@@ -57,15 +57,15 @@ def parse(argv: Sequence[str]) -> Options:
                 f"{name} behind -- does not go with what this says itself: leave it out"
             )
     programs = tuple(given.programs) if given.programs is not None else None
-    return Options(given.out, given.base or "", programs, given.gpu, further)
+    return Options(given.out_dir, given.base or "", programs, given.gpu, further)
 
 
 def command_line() -> Parser:
     """The options, for --help too."""
     parser = Parser(
         prog="warpgauge ci gate",
-        usage="%(prog)s --base REF --out FOLDER [--gpu SLUG] [-- OPTIONS of scripts/bench]\n"
-        "       %(prog)s --programs BASE CANDIDATE --out FOLDER [-- OPTIONS of ab]",
+        usage="%(prog)s --base REF --out-dir FOLDER [--gpu SLUG] [-- OPTIONS of scripts/bench]\n"
+        "       %(prog)s --programs BASE CANDIDATE --out-dir FOLDER [-- OPTIONS of ab]",
         description="Measures what a pull request changed, on the GPU of this runner: against the "
         "baseline, and what differs from it beside the commit that the pull request began at. "
         "Leaves reports, run files and the log in FOLDER, annotates the job, writes its summary.",
@@ -73,7 +73,7 @@ def command_line() -> Parser:
         "measured; 1 a regression; 2 bad usage, or nothing could be compared; 3 nothing regressed, "
         "but something was not measured or not comparable.",
     )
-    what = group(parser, "what is measured", "%(prog)s --base origin/main --out verdict")
+    what = group(parser, "what is measured", "%(prog)s --base origin/main --out-dir verdict")
     add = what.add_argument
     add("--base", metavar="REF", help="the branch or commit that the change is to go into; it is "
         "measured from the last commit that both have in common")  # fmt: skip
@@ -81,9 +81,9 @@ def command_line() -> Parser:
         "program of these two folders, in turns")  # fmt: skip
     add("--gpu", metavar="SLUG", default="", help="of .github/gpus.json: refuse (exit 3) where the "
         "runner has another; empty: take what is there")  # fmt: skip
-    example = "%(prog)s --programs old/build new/build --out verdict"
+    example = "%(prog)s --programs old/build new/build --out-dir verdict"
     add = group(parser, "output", example).add_argument
-    add("--out", metavar="FOLDER", type=Path, help="for what is left; new, or empty")
+    add("--out-dir", metavar="FOLDER", type=Path, help="for what is left; new, or empty")
     return parser
 
 
@@ -178,7 +178,7 @@ def _merge_base(root: Path, ref: str) -> str:
 
 def _require_empty(out: Path) -> None:
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UserError(f"{out} is there and not empty: remove it, or name another --out")
+        raise UserError(f"{out} is there and not empty: remove it, or name another --out-dir")
 
 
 def _formats(out: Path, annotations: Path) -> list[str]:

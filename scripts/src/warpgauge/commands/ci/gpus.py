@@ -18,7 +18,7 @@ from warpgauge.system.errors import ExitStatus
 
 def parse(argv: Sequence[str]) -> str:
     """The slug of the model that is asked for, empty for all. Raises UserError for bad usage."""
-    slug: str = command_line().parse_args(argv).only
+    slug: str = command_line().parse_args(argv).gpu
     return slug
 
 
@@ -29,8 +29,8 @@ def command_line() -> Parser:
         description="Prints the GPU models of .github/gpus.json as a line for $GITHUB_OUTPUT: "
         'matrix={"include": [...]}, with slug, name, labels and minutes of each.',
     )
-    add = group(parser, "which models", "%(prog)s --only nvidia-h200").add_argument
-    add("--only", metavar="SLUG", default="", help="this model; empty: all")
+    add = group(parser, "which models", "%(prog)s --gpu nvidia-h200").add_argument
+    add("--gpu", metavar="SLUG", default="", help="of .github/gpus.json; empty: all of them")
     return parser
 
 

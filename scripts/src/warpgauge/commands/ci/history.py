@@ -76,10 +76,10 @@ def command_line() -> Parser:
     example = "%(prog)s --repository owner/name --run-id 1234"
     arguments.add_run(group(added, "which run", example), history_branch.WORKFLOW)
     shown = commands.add_parser("show", help="show how times went", description=_SHOW)
-    what = group(shown, "what is shown", "%(prog)s nvidia-h200 --filter '^gemm/' --nights 14")
+    what = group(shown, "what is shown", "%(prog)s --gpu nvidia-h200 --filter '^gemm/' --nights 14")
     add = what.add_argument
-    add("gpu", metavar="GPU", nargs="?", default="", help="its slug in .github/gpus.json; default: "
-        "the first there")  # fmt: skip
+    add("--gpu", metavar="SLUG", default="",
+        help="of .github/gpus.json; empty: the first there")  # fmt: skip
     arguments.add_filter(what)
     add("--nights", metavar="N", type=positive, default=_NIGHTS,
         help=f"the last so many; default {_NIGHTS}")  # fmt: skip
