@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from warpgauge.commands import ab_options
+from warpgauge.commands import ab_options, preview
 from warpgauge.commands.ab_options import Asked
 from warpgauge.commands.run_paths import MEASURING, RunPaths, named_after
 from warpgauge.commands.show_results import Conclusion
@@ -86,6 +86,26 @@ class _Invocation:
             if both.stop is not None:
                 raise both.stop
             return status
+
+    def preview(self) -> ExitStatus:
+        """--list or --dry-run: what there is, and what would be done. Raises UserError."""
+        options = self.asked.options
+        with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
+            measuring = Measuring(options, self.root, Path(scratch), self.notes, self.notes)
+            sides = self._sides(measuring)
+        programs = [one for side in sides for one in side.binaries]
+        if options.list:
+            return preview.names(programs, measuring.warn)
+        named = RunPaths(options.out or self.root / MEASURING / preview.ANY_TIME)
+        files = [*named.pair, named.log, *preview.reports(options)]
+        return preview.show(
+            [
+                ("base", _shown(self.asked.folders[0])),
+                ("candidate", _shown(self.asked.folders[1])),
+                *preview.sizes(sides[1].binaries, options.processes, 2),
+                ("files", ", ".join(map(_shown, files))),
+            ]
+        )
 
     @cached_property
     def show(self) -> Conclusion:
@@ -171,6 +191,8 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     shown = Output(stderr=asked.options.formats.shown is not TERMINAL)
     one = _Invocation(asked, root, shown, Output(stderr=True), argv)
     try:
+        if asked.options.list or asked.options.dry_run:
+            return one.preview()
         # A build of this tree is nothing to it: only who measures is waited for.
         with alone(root / MEASURING, lambda pid: one.waits("in this tree", pid)):
             return one.run()

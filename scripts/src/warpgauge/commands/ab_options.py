@@ -17,6 +17,7 @@ from warpgauge.records.benchmark_filter import matches, normal
 from warpgauge.records.sessions import FEWEST_ROUNDS
 from warpgauge.reports.exports import EXPORTS
 from warpgauge.reports.formats import FORMATS
+from warpgauge.system.errors import UserError
 
 _DESCRIPTION = """\
 Tell what got slower or faster between two builds of another project's Google
@@ -56,12 +57,16 @@ def parse(argv: Sequence[str]) -> Asked:
         device=given.device,
         seed=usual.seed if given.seed is None else given.seed,
         timeout_s=given.timeout,
+        list=given.list,
+        dry_run=given.dry_run,
         wait=not given.no_wait,
         fail_on=tuple(given.fail_on),
         policy=given.policy,
         allow=frozenset(given.allow),
     )
     matches(options.filter, "", "--filter")
+    if options.list and options.dry_run:
+        raise UserError("--list does not go with --dry-run: leave one of the two out")
     return Asked((given.base, given.candidate), options)
 
 
@@ -93,6 +98,9 @@ def command_line() -> Parser:
 
     rule = group(parser, "what counts", "%(prog)s old/build new/build --policy policy.toml")
     arguments.add_comparison_options(rule, usual_policy="none")
+
+    instead = group(parser, "instead of measuring", "%(prog)s old/build new/build --list")
+    arguments.add_preview(instead)
 
     example = "%(prog)s old/build new/build --format json=verdict.json"
     add = group(parser, "output", example).add_argument

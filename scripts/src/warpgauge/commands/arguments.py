@@ -21,6 +21,8 @@ from warpgauge.verdict import override
 # An option whose value argparse takes for the end of all options.
 _EMPTY_END = re.compile(r"--?[a-z][a-z-]*=--")
 
+_UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -65,6 +67,13 @@ def add_run(parser: argparse._ActionsContainer, workflow: str) -> None:
     add("--run-id", metavar="N", type=positive, required=True, help=f"a run of {workflow}")
 
 
+def add_preview(parser: argparse._ActionsContainer) -> None:
+    """Add --list and --dry-run."""
+    add = parser.add_argument
+    add("--list", action="store_true", help="print the names of what would be measured, one a line")
+    add("--dry-run", action="store_true", help="say what would be done, and do nothing")
+
+
 def positive(text: str) -> int:
     """A whole number from 1 on."""
     if (number := index(text)) == 0:
@@ -77,6 +86,25 @@ def index(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
     return int(text)
+
+
+def one_device(text: str) -> int | str:
+    """Index or UUID of a GPU."""
+    if _UUID.fullmatch(text):
+        return text
+    try:
+        return index(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither an index from 0 on nor a UUID, as `nvidia-smi -L` prints it"
+        ) from None
+
+
+def revision(text: str) -> str:
+    """What git can be asked for."""
+    if not text.strip() or not text.isprintable():
+        raise argparse.ArgumentTypeError(f"{text!r} names no commit")
+    return text
 
 
 def seconds(text: str) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from warpgauge.commands import resume
+from warpgauge.commands import preview, resume
 from warpgauge.commands.bench_options import parse
 from warpgauge.commands.one_gpu import Bench, Share, waiting
 from warpgauge.commands.run_paths import RunPaths, named_after
@@ -41,6 +41,10 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     notes = Output(stderr=True, quiet=True) if options.quiet else faults
     one = Bench(options, root, shown, notes, faults, argv, before)
     try:
+        if options.list:
+            return preview.list_bench(one)
+        if options.dry_run:
+            return preview.plan_bench(one)
         if options.self_check_of:
             return one.judge_self_check(options.self_check_of)
         with alone(one.work, waiting(options, "of this tree", notes)):

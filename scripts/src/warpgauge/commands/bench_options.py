@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,9 @@ from warpgauge.commands.arguments import (
     folder,
     group,
     index,
+    one_device,
     positive,
+    revision,
     seconds,
 )
 from warpgauge.commands.format_options import Formats
@@ -40,7 +41,6 @@ QUICK_PROCESSES = 3
 EVERY_GPU = "all"
 
 _BASELINES = Path("baselines")
-_UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 # Formats of which two cannot follow each other in one stream.
 _ONE_DOCUMENT = frozenset(("json", "junit", "svg"))
@@ -60,6 +60,8 @@ class Options(MeasurementOptions):
     self_check: bool
     self_check_of: Path | None  # run files that are there already
     resume: Path | None
+    list: bool  # only the names of what would be measured
+    dry_run: bool
     wait: bool
     quiet: bool
     formats: Formats
@@ -98,6 +100,8 @@ def parse(argv: Sequence[str]) -> Options:
         self_check=given.self_check is not None,
         self_check_of=given.self_check or None,
         resume=given.resume,
+        list=given.list,
+        dry_run=given.dry_run,
         inject=given.inject or "",
         seed=random.SystemRandom().getrandbits(32) if given.seed is None else given.seed,
         timeout_s=given.timeout,
@@ -117,6 +121,10 @@ def parse(argv: Sequence[str]) -> Options:
         _refuse(
             "--budget", {**decides, "--record": given.record, "--self-check": options.self_check}
         )
+    if options.list or options.dry_run:
+        option = "--list" if options.list else "--dry-run"
+        both = options.list and options.dry_run
+        _refuse(option, {"--dry-run": both, "--self-check": options.self_check})
     if options.quiet:
         _refuse("--quiet", {"--verbose": options.verbose})
     if options.record:
@@ -227,25 +235,27 @@ def command_line() -> Parser:
         "command that measures here")
 
     add = group(parser, "against what", "%(prog)s --against main").add_argument
-    add("--against", metavar="REF", type=_revision,
+    add("--against", metavar="REF", type=revision,
         help="build this commit too, and measure both in turns, without a baseline")
     add("--baseline", metavar="PATH", type=Path, help="default baselines/<this GPU model>")
     add("--baselines", metavar="DIR", type=Path, help="with --build-dir: that project's baselines "
         f"and policy; default {_BASELINES}")
-    add("--confirm-beside", metavar="REF", type=_revision, help="measure what differs from the "
+    add("--confirm-beside", metavar="REF", type=revision, help="measure what differs from the "
         "baseline again beside this commit, not the baseline's own")
     add("--no-confirm", action="store_true", help="believe the baseline: measure nothing again")
 
     rule = group(parser, "what counts", "%(prog)s --fail-on resources --allow throttled")
     arguments.add_comparison_options(rule)
 
-    add = group(parser, "instead of a comparison", "%(prog)s --record").add_argument
+    instead = group(parser, "instead of a comparison", "%(prog)s --record")
+    add = instead.add_argument
     add("--record", action="store_true", help="add this run to the baseline of this GPU model")
     add("--self-check", metavar="FOLDER", nargs="?", type=Path, const=False, help="test the gate: "
         "this build beside itself, and with extra work of 1 to 10 %%; with FOLDER, judge an "
         "earlier one again")
     add("--resume", metavar="FOLDER", nargs="?", type=Path, const=Path(), help="go on with an "
         "interrupted run: the latest, or the one of this journal")
+    arguments.add_preview(instead)
 
     add = group(parser, "output", "%(prog)s --format markdown=report.md").add_argument
     add("--out", metavar="FILE", type=file, help="run file; default build/runs/<time>.json")
@@ -265,24 +275,6 @@ def add_device(parser: argparse._ActionsContainer) -> None:
     """Add --device: one GPU, or all of them."""
     parser.add_argument("--device", metavar="GPU", type=_device, help=f"index, UUID, or "
         f"{EVERY_GPU}: each GPU in turn, with its own run file; default 0")  # fmt: skip
-
-
-def one_device(text: str) -> int | str:
-    """Index or UUID of a GPU."""
-    if _UUID.fullmatch(text):
-        return text
-    try:
-        return index(text)
-    except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is neither an index from 0 on nor a UUID, as `nvidia-smi -L` prints it"
-        ) from None
-
-
-def _revision(text: str) -> str:
-    if not text.strip() or not text.isprintable():
-        raise argparse.ArgumentTypeError(f"{text!r} names no commit")
-    return text
 
 
 def _device(text: str) -> int | str:

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--list and --dry-run of bench and ab: what would be measured, while nothing is."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from warpgauge.baselines import store
+from warpgauge.commands.bench_options import Options
+from warpgauge.commands.one_gpu import Bench, waiting
+from warpgauge.commands.run_paths import RunPaths
+from warpgauge.execution import discovery, manifest, selection
+from warpgauge.execution.discovery import Binary
+from warpgauge.measurement.measuring import Measuring
+from warpgauge.system import streams
+from warpgauge.system.errors import ExitStatus
+from warpgauge.system.git import short
+from warpgauge.system.locks import alone
+from warpgauge.system.text import inert, plural
+
+Facts = list[tuple[str, str]]
+
+ANY_TIME = "<time>.json"  # the name of a run file that nobody chose
+
+
+def list_bench(one: Bench) -> ExitStatus:
+    """The names that `one` would measure, built first unless that is not asked for.
+
+    Raises UserError.
+    """
+    options = one.options
+    with (
+        tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch,
+        alone(one.work, waiting(options, "of this tree", one.notes)),
+    ):
+        measuring = Measuring(options, one.root, Path(scratch), one.notes, one.faults)
+        return names(_wanted(one, measuring.built().programs), measuring.warn)
+
+
+def names(programs: Sequence[Binary], warn: Callable[[str], None]) -> ExitStatus:
+    """Print the benchmarks of `programs`, one a line; what one cannot list is no success."""
+    asked = dict.fromkeys(name for one in programs for name in one.names)
+    streams.write("".join(f"{inert(name)}\n" for name in asked))
+    faults = [one for one in programs if one.fault is not None]
+    for one in faults:
+        warn(inert(f"{one.path.name}: {one.fault}"))
+    return ExitStatus.NOT_MEASURED if faults else ExitStatus.OK
+
+
+def plan_bench(one: Bench) -> ExitStatus:
+    """Tell what `one` would do. Raises UserError for what it would refuse."""
+    options = one.options
+    chosen, commit = one.inputs()
+    paths = RunPaths(options.out or one.runs / ANY_TIME)
+    if options.out is not None:
+        paths.check(options, one.baselines)
+    options.formats.check(one.baselines, [])
+    folder = options.build_dir or one.root / "build" / "release"
+    built = [os.path.relpath(folder)] if options.build else []
+    if options.against:
+        built += [f"commit {short(commit)}, beside it"]
+    facts = [("build", ", and ".join(built) or "nothing")]
+    facts += [("device", "0" if options.device is None else str(options.device))]
+    if options.build and not manifest.read(folder).programs:
+        facts += [("programs", "not known before the first build")]
+    else:
+        sides = 2 if options.against else 1
+        as_built = f", as last built in {os.path.relpath(folder)}"
+        facts += sizes(_wanted(one, folder), options.processes, sides, as_built)
+    if options.budget_s is not None:
+        facts += [("budget", f"{options.budget_s:g} s")]
+    if options.against:
+        against = f"commit {short(commit)}, in turns"
+    elif chosen is not None:
+        against = os.path.relpath(chosen.path)
+    else:
+        against = _own_baseline(one.baselines)
+    facts += [("against", against)]
+    runs = paths.pair if options.against else (paths.run,)
+    files = [*runs, paths.log, *reports(options)]
+    facts += [("files", ", ".join(os.path.relpath(path) for path in files))]
+    if options.confirm and not (options.record or options.against):
+        beside = f"commit {short(commit)}" if commit else "the baseline's commit"
+        pair = ", ".join(os.path.relpath(path) for path in paths.confirming)
+        facts += [("if needed", f"again beside {beside}: {pair}")]
+    if options.record:
+        facts += [("record", f"a session in {os.path.relpath(one.baselines)}")]
+    return show(facts)
+
+
+def show(facts: Facts) -> ExitStatus:
+    """Print what would be done, a fact a line."""
+    width = max(len(key) for key, _ in facts)
+    lines = [f"  {key:<{width}}  {inert(value)}\n" for key, value in facts]
+    streams.write("".join(["Nothing is measured. A run would do this:\n", *lines]))
+    return ExitStatus.OK
+
+
+def sizes(programs: Sequence[Binary], processes: int, sides: int, note: str = "") -> Facts:
+    """How many benchmarks and processes these programs make."""
+    count = len(programs) * processes * sides
+    families = ", ".join(one.family for one in programs)
+    benchmarks = sum(len(one.names) for one in programs)
+    factors = f"{plural(len(programs), 'program')} x {processes}" + (" x 2 sides" * (sides > 1))
+    return [
+        ("programs", f"{families}{note}"),
+        ("benchmarks", str(benchmarks)),
+        ("processes", f"{count} ({factors}), and more for what stays undecided"),
+    ]
+
+
+def reports(options: Options) -> list[Path]:
+    """The files of --format and --export."""
+    formats = options.formats
+    return [path for _, path in (*formats.files, *formats.exports.files)]
+
+
+def _wanted(one: Bench, folder: Path) -> list[Binary]:
+    """The programs in `folder` with what is asked for. Raises UserError for nothing."""
+    with tempfile.TemporaryDirectory(prefix="warpgauge-") as name:
+        everything = discovery.find(folder, Path(name), one.options.suite)
+        return selection.wanted(everything, one.options.filter, Path(name), suites=True)
+
+
+def _own_baseline(baselines: Path) -> str:
+    there = ", ".join(one.name for one in store.folders(baselines)) or "none"
+    return f"the baseline of the GPU's model, in {os.path.relpath(baselines)} (there: {there})"

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--list and --dry-run tell what would be measured; nothing is measured and no file written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from clone import HOST_TIMES, TIMES, GitRepository, Repository
+from two_folders import TwoFolders
+from warpgauge.commands import ab
+from warpgauge.commands.bench_options import parse
+from warpgauge.system.errors import ExitStatus, UserError
+
+
+def files(folder: Path) -> set[Path]:
+    """All but what the fake programs count by."""
+    return {path for path in folder.rglob("*") if path.suffix not in (".count", ".told")}
+
+
+def lines(repository: Repository) -> list[str]:
+    return repository.capsys.readouterr().out.splitlines()
+
+
+def facts(out: list[str]) -> dict[str, str]:
+    head, *told = out
+    assert head == "Nothing is measured. A run would do this:"
+    pairs = (line.strip().partition("  ") for line in told)
+    return {key: value for key, _, value in pairs}
+
+
+def test_a_list_is_a_name_a_line(repository: Repository) -> None:
+    assert repository.bench("--list", "--no-build") is ExitStatus.OK
+    assert lines(repository) == [*HOST_TIMES, *TIMES]
+    assert not repository.runs()
+
+
+def test_a_list_is_of_what_is_asked_for(repository: Repository) -> None:
+    repository.binary("sync", {**TIMES, "sync/big": 1.0}, full_suite=["sync/big"])
+    assert repository.bench("--list", "--filter=^sync/[bi]") is ExitStatus.OK
+    assert lines(repository) == list(TIMES)
+    assert repository.bench("--list", "--filter=big$", "--suite=full") is ExitStatus.OK
+    assert lines(repository) == ["sync/big"]
+
+
+def test_a_program_that_cannot_list_its_benchmarks_is_told_and_no_success(
+    repository: Repository,
+) -> None:
+    repository.binary("sync", TIMES, listing_fault="exit")
+    assert repository.bench("--list") is ExitStatus.NOT_MEASURED
+    out, err = repository.output()
+    assert out == "host/copy"
+    assert "bench_sync: cannot list its benchmarks" in err
+
+
+def test_nothing_that_matches_is_a_fault_as_in_a_run(repository: Repository) -> None:
+    for option in ("--list", "--dry-run"):
+        with pytest.raises(UserError, match=r"no benchmark matches --filter 'nothing'"):
+            repository.bench(option, "--filter=nothing")
+
+
+def test_a_dry_run_tells_sizes_baseline_and_files_and_leaves_none(repository: Repository) -> None:
+    before = files(repository.root)
+    assert repository.bench("--dry-run", "--quick", "--format=json=r.json") is ExitStatus.OK
+    told = facts(lines(repository))
+    assert told["programs"].strip().startswith("host, sync, as last built in ")
+    assert told["benchmarks"].strip() == "3"
+    assert told["processes"].strip().startswith("6 (2 programs x 3)")
+    assert "(there: none)" in told["against"]
+    assert "<time>.json" in told["files"]
+    assert told["files"].endswith("r.json")
+    assert files(repository.root) == before
+
+
+def test_a_dry_run_builds_nothing_and_says_so(clone: GitRepository) -> None:
+    head = clone.git("rev-parse", "HEAD")
+    assert clone.bench("--dry-run", "--against", "HEAD") is ExitStatus.OK
+    told = facts(lines(clone))
+    assert told["against"].strip() == f"commit {head[:10]}, in turns"
+    assert told["programs"].strip() == "not known before the first build"
+    assert "-base.json" in told["files"]
+    assert not clone.built.exists()
+
+
+def test_a_commit_that_is_not_there_is_refused_as_in_a_run(clone: GitRepository) -> None:
+    with pytest.raises(UserError, match="is no commit of this clone"):
+        clone.bench("--dry-run", "--against", "nowhere")
+
+
+@pytest.mark.parametrize("argv", [["--list", "--dry-run"], ["--list", "--self-check"]])
+def test_what_cannot_be_told_together_is_refused(argv: list[str]) -> None:
+    with pytest.raises(UserError, match="--list does not go with"):
+        parse(argv)
+
+
+def test_a_run_that_goes_on_is_told_as_it_began() -> None:
+    with pytest.raises(UserError, match="--resume does not go with --dry-run"):
+        parse(["--resume", "--dry-run"])
+
+
+def test_two_folders_list_what_either_has(folders: TwoFolders) -> None:
+    folders.both("both")
+    folders.make("candidate", "new", {"BM_new": 1.0})
+    assert folders.beside("--list") is ExitStatus.OK
+    assert folders.capsys.readouterr().out.splitlines() == ["BM_copy/8", "BM_copy/64", "BM_new"]
+
+
+def test_a_dry_run_of_two_folders_measures_nothing(folders: TwoFolders) -> None:
+    folders.both("both")
+    assert folders.beside("--dry-run") is ExitStatus.OK
+    told = facts(folders.capsys.readouterr().out.splitlines())
+    assert told["base"].strip() == "base"
+    assert told["processes"].strip().startswith("6 (1 program x 3 x 2 sides)")
+    assert not (folders.root / "build").exists()
+    with pytest.raises(UserError, match="--list does not go with --dry-run"):
+        ab.main(["base", "candidate", "--list", "--dry-run"], folders.root)
