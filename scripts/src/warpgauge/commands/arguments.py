@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from warpgauge.files.location import STANDARD_INPUT
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
 from warpgauge.verdict import override
@@ -130,6 +131,11 @@ def file(text: str) -> Path:
     if not Path(text).name:
         raise argparse.ArgumentTypeError(f"{text!r} names no file")
     return Path(text)
+
+
+def input_file(text: str) -> Path:
+    """One to be read; ``-`` is standard input."""
+    return STANDARD_INPUT if text == "-" else Path(text)
 
 
 def folder(text: str) -> Path:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpgauge.commands import arguments
-from warpgauge.commands.arguments import Parser, between, group
+from warpgauge.commands.arguments import Parser, between, group, input_file
 from warpgauge.system import entry_point, environment, streams
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
@@ -32,7 +32,7 @@ as are those that --processes names: a file is one process, and counts by the
 median of its repetitions. Three files a side show how far processes scatter;
 seven are better. Of fewer, only large changes are called (--process-scatter).
 One file alone is a comparison that --format json wrote: it is shown again as it
-was judged, in any format."""
+was judged, in any format. One of all these can be -, which is standard input."""
 
 _EPILOG = """\
 example, of a program that was run in five processes on each side:
@@ -141,7 +141,11 @@ def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> argparse.Name
         options = parser.parse_args(asked)
         if options.baseline is None:
             parser.error("the following arguments are required: BASELINE")
+        if asked.count("-") > 1:
+            parser.error("standard input can be read once: give a file in place of one '-'")
         return argparse.Namespace(**{**vars(options), "processes": ()})
+    if "-" in asked:
+        parser.error(f"{_PROCESSES} takes files: '-' stands for BASELINE or CANDIDATE alone")
     end = asked.index("--") if "--" in asked else len(asked)
     before, after = asked[:end], asked[end + 1 :]
     candidates = list(itertools.takewhile(lambda word: not word.startswith("-"), after))
@@ -169,8 +173,10 @@ def command_line(prog: str = "warpgauge compare") -> Parser:
     # fmt: off
     what = group(parser, "what is compared", "%(prog)s baselines/nvidia-h200 run.json")
     add = what.add_argument
-    add("baseline", type=Path, nargs="?", metavar="BASELINE", help="the accepted times")
-    add("candidate", type=Path, nargs="?", metavar="CANDIDATE", help="the times to judge")
+    add("baseline", type=input_file, nargs="?", metavar="BASELINE",
+        help="the accepted times; - is standard input")
+    add("candidate", type=input_file, nargs="?", metavar="CANDIDATE",
+        help="the times to judge; - is standard input")
     add(_PROCESSES, type=Path, nargs="+", default=(), metavar="FILE",
         help="plain Google Benchmark files, one a process: the baseline's, --, the candidate's")
     arguments.add_filter(what)

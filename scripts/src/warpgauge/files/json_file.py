@@ -8,10 +8,11 @@ import gc
 import json
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from itertools import pairwise
 
-from warpgauge.files.location import Place
+from warpgauge.files.location import STANDARD_INPUT, Place
 from warpgauge.system.errors import UserError
 
 # Of 10,000 benchmarks x 7, a run file is 8 MiB with 340,000 values, Google Benchmark's own file
@@ -47,8 +48,18 @@ def text_of(place: Place) -> str:
 
 
 def bytes_of(place: Place, limit: int, too_large: UserError, remedy: str) -> bytes:
-    """What a regular file of at most `limit` bytes holds; `remedy` is where it is none."""
+    """What a regular file of at most `limit` bytes holds; `remedy` is where it is none.
+
+    Or standard input, whatever that leads to: it was asked for.
+    """
     try:
+        if place.path == STANDARD_INPUT:
+            if sys.stdin is None:
+                raise place.error("is closed", remedy)
+            raw = sys.stdin.buffer.read(limit + 1)
+            if len(raw) > limit:
+                raise too_large
+            return raw
         status = place.path.stat()
         if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
             raise place.error("is no regular file", remedy)

@@ -9,6 +9,8 @@ from typing import NamedTuple
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert, quoted
 
+# What `-` stands for on a command line.
+STANDARD_INPUT = Path("/dev/stdin")
 MEASURE_AGAIN = "measure it again"
 
 
