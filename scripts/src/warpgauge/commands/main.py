@@ -106,6 +106,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:  # noqa: UP045 - for Pyth
     if name in commands:
         command = commands[name]
         return entry_point.run(name, lambda: _run(command, words[1:]), command.interrupted)
+    if words[:1] == ["--print-completion"] and commands is COMMANDS:
+        return entry_point.run(prog, lambda: _completion(words[1:]))
     return entry_point.run(prog, lambda: _without_a_command(prog, name, commands))
 
 
@@ -117,6 +119,12 @@ def _run(command: Command, argv: Sequence[str]) -> int:
     environment.ensure(command.packages)
     module = importlib.import_module(f"warpgauge.commands.{command.module}")
     return int(module.main(argv, environment.ROOT))
+
+
+def _completion(words: Sequence[str]) -> int:
+    environment.ensure(())
+    completion = importlib.import_module("warpgauge.commands.completion")
+    return int(completion.show(" ".join(words)))
 
 
 def _asks_for_help(argv: Sequence[str]) -> bool:
@@ -143,4 +151,6 @@ def _usage(prog: str, commands: Mapping[str, Command]) -> str:
         shown["ci"] = "what the workflows run: " + ", ".join(CI)
     lines += [f"  {name:<10}{summary}" for name, summary in shown.items()]
     lines += ["", f"`{prog} COMMAND --help` tells of one; `warpgauge --version` of this one."]
+    if commands is COMMANDS:
+        lines += ["`warpgauge --print-completion bash` (or zsh) prints a shell's completions."]
     return "\n".join(lines)
