@@ -21,7 +21,17 @@ GIVEN = {
     "PROCESSES": "7",
     "FILTER": "-^x y",
 }
-HANDED_ON = ["ci", "gate", "--programs", "a b", "$(touch x)", "--out", "out", "--", "--processes=7"]
+HANDED_ON = [
+    "ci",
+    "gate",
+    "--programs",
+    "a b",
+    "$(touch x)",
+    "--out-dir",
+    "out",
+    "--",
+    "--processes=7",
+]
 
 
 def step() -> Step:
