@@ -15,7 +15,7 @@ from rich.console import Console
 from warpgauge.commands.fidelity_options import Options, parse
 from warpgauge.execution import build, discovery, machine_context, selection
 from warpgauge.execution.discovery import Binary
-from warpgauge.execution.plan import Lane, Plan, Turn
+from warpgauge.execution.plan import Lane, Plan, Turn, gpu_arguments, gpu_environment
 from warpgauge.execution.turn_result import Outcome
 from warpgauge.files import atomic, output_file
 from warpgauge.files.document import failure_of
@@ -66,7 +66,9 @@ class Fidelity:
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as name:
             scratch = Path(name)
             binary = self._binary(folder, scratch)
-            probe = discovery.probe([binary], self._gpu_arguments, scratch, self._gpu_environment)
+            device = self.options.device
+            where = (gpu_arguments(device), scratch, gpu_environment(device))
+            probe = discovery.probe([binary], *where)
             if probe.no_gpu is not None:
                 raise UserError(f"no GPU to measure: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
             with progress.status(self.notes) as say:
@@ -117,16 +119,6 @@ class Fidelity:
         )
         return binary
 
-    @property
-    def _gpu_arguments(self) -> tuple[str, ...]:
-        device = self.options.device
-        return (f"--device={device}",) if isinstance(device, int) else ()
-
-    @property
-    def _gpu_environment(self) -> Mapping[str, str]:
-        device = self.options.device
-        return {"CUDA_VISIBLE_DEVICES": device} if isinstance(device, str) else {}
-
     def _finding(
         self, binary: Binary, library: Path, scratch: Path, say: Callable[[str], None]
     ) -> Finding:
@@ -175,8 +167,8 @@ class Fidelity:
             rounds=range(1, processes + 1),
             seed=0,  # one binary has but one order
             folder=folder,
-            gpu_arguments=self._gpu_arguments,
-            environment={**self._gpu_environment, **(environment or {})},
+            gpu_arguments=gpu_arguments(self.options.device),
+            environment={**gpu_environment(self.options.device), **(environment or {})},
         )
         (row,) = merge.rows([binary], runner.run(plan, _Silent()))
         return row

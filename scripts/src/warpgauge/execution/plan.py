@@ -53,6 +53,16 @@ class Turn:
     binary: Binary
 
 
+def gpu_arguments(device: int | str | None) -> tuple[str, ...]:
+    """Of a program that is to use the GPU with this index."""
+    return (f"--device={device}",) if isinstance(device, int) else ()
+
+
+def gpu_environment(device: int | str | None) -> dict[str, str]:
+    """For the GPU with this UUID, which stays its own whatever becomes of the others."""
+    return {"CUDA_VISIBLE_DEVICES": device} if isinstance(device, str) else {}
+
+
 def command(plan: Plan, lane: Lane, binary: Binary, names: Names | None = None) -> list[str]:
     """The command of one process but for its output file: it can be repeated by hand.
 

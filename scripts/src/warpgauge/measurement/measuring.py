@@ -14,7 +14,7 @@ from rich.console import Console
 from warpgauge.execution import build, discovery, machine_context, manifest, selection
 from warpgauge.execution.discovery import Binary, Probe
 from warpgauge.execution.gpu_watch import GpuWatch
-from warpgauge.execution.plan import Lane, Plan, command
+from warpgauge.execution.plan import Lane, Plan, command, gpu_arguments, gpu_environment
 from warpgauge.execution.turn_result import Outcome
 from warpgauge.measurement import progress, runner
 from warpgauge.measurement.adaptive_rounds import Budget
@@ -142,7 +142,8 @@ class Measuring:
         if not any(binary.needs_gpu for binary in everything):
             missing = "the GPU benchmarks are not built, for want of nvcc"
             return Probe({}, missing if self.options.build_dir is None else "no program needs one")
-        where = (self._gpu_arguments, self.scratch, self._gpu_environment)
+        device = self.options.device
+        where = (gpu_arguments(device), self.scratch, gpu_environment(device))
         return discovery.probe(everything, *where)
 
     def _require_named(self, probe: Probe) -> None:
@@ -156,17 +157,6 @@ class Measuring:
         """What each GPU of this machine says of itself. Raises UserError where there is none."""
         return discovery.gpus(discovery.find(built.programs, self.scratch), self.scratch)
 
-    @property
-    def _gpu_arguments(self) -> tuple[str, ...]:
-        device = self.options.device
-        return (f"--device={device}",) if isinstance(device, int) else ()
-
-    @property
-    def _gpu_environment(self) -> Mapping[str, str]:
-        """A UUID stays with its GPU, whatever becomes of the others; an index does not."""
-        device = self.options.device
-        return {"CUDA_VISIBLE_DEVICES": device} if isinstance(device, str) else {}
-
     def run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[Outcome]:
         """The lanes' processes of `rounds`, one by one, shown as they go."""
         plan = Plan(
@@ -174,9 +164,9 @@ class Measuring:
             rounds=rounds,
             seed=self.options.seed,
             folder=self.scratch,
-            gpu_arguments=self._gpu_arguments,
+            gpu_arguments=gpu_arguments(self.options.device),
             deadline_s=self.options.timeout_s,
-            environment=self._gpu_environment,
+            environment=gpu_environment(self.options.device),
             settle=self._settle,
             freed=self._freed,
         )
