@@ -105,11 +105,11 @@ def test_without_a_report_nothing_is_a_pass(
     assert "**Nothing was compared:** the comparison" in summary.read_text()
 
 
-def test_the_last_words_are_shown_and_mean_nothing(
+def test_the_tail_of_the_log_are_shown_and_mean_nothing(
     fake: FakeGate, summary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "warpgauge.system.tee.last_words", lambda log: "100% `a` <img> @somebody ##[x]"
+        "warpgauge.system.tee.log_tail", lambda log: "100% `a` <img> @somebody ##[x]"
     )
     fake.told(2, reports=False)
     fake.run()

@@ -27,44 +27,44 @@ def report(*rows: dict[str, float], target: str = "1980000000") -> dict[str, obj
 
 
 def test_three_slow_programs_in_a_row_are_a_tired_gpu_and_why_is_said() -> None:
-    fatigue = ThrottleGuard()
+    guard = ThrottleGuard()
     for _ in range(3):
-        fatigue.require_rested()
-        fatigue.look([report({**SLOW, "temperature_celsius": 80.0}, SLOW, FULL)])
+        guard.require_rested()
+        guard.look([report({**SLOW, "temperature_celsius": 80.0}, SLOW, FULL)])
     said = (
         "the GPU stays slow: the SM clock was lowered to 1.200 GHz of 1.980 GHz "
         r"\(temperature\) at 88 degrees Celsius in 3 programs one after the other"
     )
     with pytest.raises(PersistentThrottling, match=said) as caught:
-        fatigue.require_rested()
+        guard.require_rested()
     assert caught.value.status is ExitStatus.NOT_MEASURED
 
 
 def test_what_the_gpu_does_not_tell_is_not_said() -> None:
-    fatigue = ThrottleGuard()
+    guard = ThrottleGuard()
     for _ in range(3):
-        fatigue.look([report({"throttled": 1.0}, target="")])
+        guard.look([report({"throttled": 1.0}, target="")])
     with pytest.raises(PersistentThrottling, match="the SM clock was lowered in 3 programs"):
-        fatigue.require_rested()
+        guard.require_rested()
 
 
 @pytest.mark.parametrize("between", [(FULL,), (SLOW, FULL)], ids=["full", "half"])
 def test_a_program_at_full_clock_in_between_shows_that_the_gpu_can(
     between: tuple[dict[str, float], ...],
 ) -> None:
-    fatigue = ThrottleGuard()
+    guard = ThrottleGuard()
     for rows in ((SLOW,), (SLOW,), between, (SLOW,), (SLOW,)):
-        fatigue.look([report(*rows)])
-    fatigue.require_rested()
+        guard.look([report(*rows)])
+    guard.require_rested()
 
 
 @pytest.mark.parametrize("between", [{"host_clock": 1.0}, {**FULL, "error_occurred": True}])
 def test_rows_without_a_clock_tell_neither(between: dict[str, float]) -> None:
-    fatigue = ThrottleGuard()
+    guard = ThrottleGuard()
     for row in (SLOW, SLOW, between, SLOW):
-        fatigue.look([report(row)])
+        guard.look([report(row)])
     with pytest.raises(PersistentThrottling):
-        fatigue.require_rested()
+        guard.require_rested()
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def drawn(truth: np.ndarray, seed: int = 1) -> Variances:
 
 def test_benchmarks_that_are_alike_lend_each_other_freedom() -> None:
     made = drawn(np.full(200, 4e-6)).moderated(["f"] * 200)
-    assert np.all(made.witnesses == FREEDOM * 3)  # at most twice its own, on top of its own
+    assert np.all(made.pooled_freedom == FREEDOM * 3)  # at most twice its own, on top of its own
     assert np.median(made.freedom) > FREEDOM * 2.5
     assert np.median(made.value) == pytest.approx(4e-6, rel=0.2)
 
@@ -35,7 +35,7 @@ def test_benchmarks_that_are_unlike_lend_little() -> None:
 def test_the_prior_is_recovered() -> None:
     source = np.random.default_rng(3)
     truth = 1e-6 * 8.0 / source.chisquare(8.0, 4000)  # an inverse chi square of 8 degrees
-    lent = drawn(truth, 4).moderated(["f"] * 4000).witnesses - FREEDOM
+    lent = drawn(truth, 4).moderated(["f"] * 4000).pooled_freedom - FREEDOM
     assert lent[0] == pytest.approx(8.0, rel=0.15)
 
 
@@ -86,7 +86,7 @@ def test_a_noisier_candidate_is_not_quietened_by_its_baseline() -> None:
     assert quiet.steadied_by(noisy).value[0] > 1e-3
 
 
-def test_who_contradicts_a_benchmark_is_no_witness_of_it() -> None:
+def test_who_contradicts_a_benchmark_says_nothing_of_it() -> None:
     own, others = Variances.of(np.array([1e-2]), np.array([6.0])), np.array([1e-6])
     assert own.steadied_by(Variances.of(others, np.array([24.0]))).freedom[0] < 6.01
     alike = own.steadied_by(Variances.of(np.array([1e-2]), np.array([24.0])))
@@ -104,7 +104,7 @@ def test_noisy_neighbours_leave_a_quiet_benchmark_what_it_knows_of_itself() -> N
 def test_benchmarks_that_moved_together_lend_no_more_than_one_of_them_shows() -> None:
     own = drawn(np.full(30, 4e-6))
     together, apart = (
-        own.moderated(["f"] * 30, np.full(30, witnesses)).freedom for witnesses in (1.0, 30.0)
+        own.moderated(["f"] * 30, np.full(30, alike)).freedom for alike in (1.0, 30.0)
     )
     assert together == pytest.approx(own.freedom)
     assert np.median(apart) > 2.5 * FREEDOM
@@ -123,7 +123,7 @@ def test_another_session_only_adds_to_what_is_assumed() -> None:
 def test_what_is_assumed_counts_less_where_similar_benchmarks_differ() -> None:
     def freedom(truth: np.ndarray) -> float:
         made = drawn(truth).moderated(["f"] * 200).with_assumed(np.full(200, 0.002), 10.0)
-        return float(np.max(made.witnesses))
+        return float(np.max(made.pooled_freedom))
 
     unlike = np.exp(np.random.default_rng(2).normal(-12.0, 3.0, 200))
     assert freedom(unlike) < freedom(np.full(200, 4e-6)) - 5.0
@@ -132,5 +132,5 @@ def test_what_is_assumed_counts_less_where_similar_benchmarks_differ() -> None:
 def test_one_process_is_assumed_to_scatter_no_less_than_its_own_past() -> None:
     nothing = Variances.of(np.zeros(1), np.zeros(1))
     past = nothing.steadied_by(Variances.of(np.array([0.2**2]), np.array([24.0])))
-    known = replace(past, witnesses=np.zeros(1)).or_assumed(np.array([0.03]))
+    known = replace(past, pooled_freedom=np.zeros(1)).or_assumed(np.array([0.03]))
     assert known.value[0] == pytest.approx(0.2**2)

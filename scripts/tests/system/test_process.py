@@ -25,7 +25,7 @@ def python(code: str) -> list[str]:
 def test_a_good_end_keeps_what_was_said(tmp_path: Path) -> None:
     ending = process.run(["/bin/sh", "-c", "echo out; echo err >&2"], 10, tmp_path)
     assert (ending.status, ending.stdout, ending.stderr) == (0, "out\n", "err\n")
-    assert ending.last_words == "err"
+    assert ending.stderr_tail == "err"
 
 
 def test_google_benchmarks_variables_do_not_reach_a_program(
@@ -36,14 +36,14 @@ def test_google_benchmarks_variables_do_not_reach_a_program(
     assert ending.stdout == "none\n"
 
 
-def test_a_status_is_told_with_the_last_words(tmp_path: Path) -> None:
+def test_a_status_is_told_with_the_tail_of_standard_error(tmp_path: Path) -> None:
     ending = process.run(["/bin/sh", "-c", "echo a; echo b; exit 4"], 10, tmp_path)
     assert ending.description == "sh exited with status 4: b"
 
 
 def test_the_programs_own_name_is_not_repeated(tmp_path: Path) -> None:
     ending = process.run(["/bin/sh", "-c", "echo /bin/sh: no such device >&2; exit 2"], 9, tmp_path)
-    assert ending.last_words == "no such device"
+    assert ending.stderr_tail == "no such device"
 
 
 @pytest.mark.parametrize(

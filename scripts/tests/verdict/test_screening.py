@@ -138,7 +138,7 @@ def test_sessions_with_few_processes_weigh_on_their_mean(loaded: Loader) -> None
     assert found.error[0] > 0.008 / np.sqrt(4 / (1 / 3 + 1 / 20))
 
 
-def test_a_whole_family_that_moved_together_is_one_witness(loaded: Loader) -> None:
+def test_a_whole_family_that_moved_together_counts_as_one(loaded: Loader) -> None:
     def freedom(moves: Sequence[Sequence[float]]) -> float:
         sessions = [f"s{i}" for i in range(4)]
         rows = [

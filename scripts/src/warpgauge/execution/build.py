@@ -13,7 +13,7 @@ from pathlib import Path
 
 from warpgauge.system import command_log
 from warpgauge.system.errors import UserError
-from warpgauge.system.process_tree import Offspring
+from warpgauge.system.process_tree import ProcessTree
 
 SHOWN_LINES = 30
 NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\]")
@@ -122,7 +122,7 @@ def _logged(command: Sequence[str], root: Path, log: Path, see: Callable[[str], 
                     output.append(line.rstrip())
                     see(line)
             except BaseException:  # Ctrl-C, a full disk: no compiler goes on
-                Offspring(process.pid).end()
+                ProcessTree(process.pid).end()
                 raise
         logged.ended(process.returncode)
     if process.returncode:

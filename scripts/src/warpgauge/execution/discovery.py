@@ -197,9 +197,9 @@ def probe(
             environment,
         )
         if ending.status == BAD_USAGE:
-            raise UserError(ending.last_words or ending.description)
+            raise UserError(ending.stderr_tail or ending.description)
         if ending.status == NOT_MEASURABLE:
-            return Probe({}, ending.last_words or ending.description)
+            return Probe({}, ending.stderr_tail or ending.description)
         report, complete = partial_report.read(out)
         context = report.get("context", {})
         if ending.status:

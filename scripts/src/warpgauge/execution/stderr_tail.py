@@ -21,11 +21,11 @@ _PREAMBLE = re.compile(
 
 def described(ending: Ending, known: Collection[str], when: str = "") -> str:
     """One clause, as in `bench_gemm was killed by SIGSEGV: last words`; `when` stands between."""
-    words = last_words(ending, known)
+    words = tail(ending, known)
     return ending.how + when + (f": {words}" if words else "")
 
 
-def last_words(ending: Ending, known: Collection[str]) -> str:
+def tail(ending: Ending, known: Collection[str]) -> str:
     """The last lines of its own, in one: on standard error rather than on standard output.
 
     `known` is how lines begin that tell nothing: with a key of the context, with the name of a

@@ -43,9 +43,9 @@ class Job:
     annotations: Path
     gpu: str  # its slug, where it was named
 
-    def ended(self, status: int, last_words: str) -> ExitStatus:
+    def ended(self, status: int, log_tail: str) -> ExitStatus:
         """Show what came of it; the exit status that the job is to have."""
-        words, compared = cut(last_words, _LONGEST_WORDS), self.comparison.exists()
+        words, compared = cut(log_tail, _LONGEST_WORDS), self.comparison.exists()
         if compared:
             streams.write(_text(self.annotations))
             _summarise(_text(self.report) + self._artifact)

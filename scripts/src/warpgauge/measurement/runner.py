@@ -49,11 +49,11 @@ def one_by_one(plan: Plan, observer: Observer, journal: Journal | None = None) -
     more to run.
     """
     rounds = order(plan)
-    budget, fatigue = RepeatBudget(sum(map(len, rounds)) // 2), ThrottleGuard()
+    budget, throttle_guard = RepeatBudget(sum(map(len, rounds)) // 2), ThrottleGuard()
     failed: dict[tuple[str, str], set[str]] = {}
     for turns in rounds:
         for _, group in groupby(turns, key=lambda turn: turn.binary.family):
-            fatigue.require_rested()
+            throttle_guard.require_rested()
             together, outcomes = list(group), []
             for turn in together:
                 gone = failed.setdefault((turn.lane.side, turn.binary.family), set())
@@ -67,7 +67,7 @@ def one_by_one(plan: Plan, observer: Observer, journal: Journal | None = None) -
             for outcome in best:
                 failed[outcome.side, outcome.binary.family].update(outcome.failures)
             yield from best
-            fatigue.look(outcome.report for outcome in best)
+            throttle_guard.look(outcome.report for outcome in best)
 
 
 def _undisturbed(

@@ -54,7 +54,7 @@ def repetitions_of(typical: float, stddev: float, count: int) -> tuple[float, ..
     """So many times (seconds) of that median whose logs scatter as that standard deviation tells.
 
     At equal steps of probability of a log-normal distribution. Repetitions that nobody wrote down
-    are as good a witness of the noise as those that were: without them a benchmark that repeats to
+    tell as much of the noise as those that were: without them a benchmark that repeats to
     30 % would be judged like one that repeats to the last digit.
     """
     if count < 2:

@@ -24,8 +24,8 @@ from warpgauge.statistics.samples import Index, sums_by
 SMALLEST_SD = 1e-4
 
 # Similar benchmarks count at most this many times as much as a benchmark's own data, however much
-# they agree: they ran in the same processes and on the same GPUs, so that they are no independent
-# witnesses, and one unlike the others must be able to say so.
+# they agree: they ran in the same processes and on the same GPUs, so that they are not
+# independent, and one unlike the others must be able to say so.
 _MOST_WORTH = 2.0
 
 # What other sessions show of how far a benchmark's processes scatter, in degrees of freedom,
@@ -53,15 +53,15 @@ _NEWTON_STEPS = 50
 class Variances:
     """Estimated variances of logs, one a benchmark, and the degrees of freedom behind them.
 
-    `witnesses` counts the degrees of freedom of all that was put together; `freedom` is what they
-    are worth where they contradict each other. No freedom: nothing is known, and the value means
-    nothing. `agreement` is how alike similar benchmarks are (d0, in degrees of freedom), infinite
-    where nobody can tell.
+    `pooled_freedom` counts the degrees of freedom of all that was put together; `freedom` is what
+    they are worth where they contradict each other. No freedom: nothing is known, and the value
+    means nothing. `agreement` is how alike similar benchmarks are (d0, in degrees of freedom),
+    infinite where nobody can tell.
     """
 
     value: Array
     freedom: Array
-    witnesses: Array
+    pooled_freedom: Array
     agreement: Array
 
     @staticmethod
@@ -79,7 +79,7 @@ class Variances:
         """Each one steadied by those with the same key in `similar`.
 
         One without data of its own takes over that of the similar ones, or stays unknown. `alike`
-        says how many independent witnesses those of each benchmark's key are, as far as they are
+        says how many independent benchmarks those of each benchmark's key are, as far as they are
         not as many as there are benchmarks.
         """
         alike = np.full_like(self.value, np.inf) if alike is None else alike
@@ -102,7 +102,7 @@ class Variances:
         Of two processes, say, that agree by chance; Student's t with one degree of freedom would
         call a doubling compatible with them.
         """
-        unknown, hardly = self.witnesses == 0.0, self.witnesses < _HARDLY_KNOWN
+        unknown, hardly = self.pooled_freedom == 0.0, self.pooled_freedom < _HARDLY_KNOWN
         few = self._with(Variances.of(sd**2, np.full_like(sd, _ASSUMED_WORTH)))
         least = np.where(self.freedom > 0.0, np.maximum(self.value, sd**2), sd**2)
         value, freedom = np.where(hardly, (few.value, few.freedom), (self.value, self.freedom))
@@ -135,7 +135,7 @@ class Variances:
     def _with(self, known: Variances) -> Variances:
         """The mean of both, weighted by their freedom, and never below its own value.
 
-        Agreement of others is no proof that this one is quiet. Nor are they its witnesses where
+        Agreement of others is no proof that this one is quiet. Nor does it hold where
         they contradict it: the freedom is that of a sum of two variances (Satterthwaite 1946),
         which is that of both together only where they agree. It is never less than its own:
         Student's test with a variance that is no smaller, and as much freedom, errs no more often.
@@ -148,7 +148,7 @@ class Variances:
             self,
             value=np.where(self.freedom > 0.0, np.maximum(pooled, self.value), pooled),
             freedom=np.maximum(together, self.freedom),
-            witnesses=self.witnesses + known.freedom,
+            pooled_freedom=self.pooled_freedom + known.freedom,
         )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from warpgauge.system import command_log, interrupts, process_tree
-from warpgauge.system.process_tree import Offspring
+from warpgauge.system.process_tree import ProcessTree
 from warpgauge.system.text import inert
 
 NOT_EXECUTABLE = 127  # the status that a shell gives what it cannot start
@@ -46,7 +46,7 @@ class Ending:
         return Path(self.command[0]).name
 
     @property
-    def last_words(self) -> str:
+    def stderr_tail(self) -> str:
         """The last line it said, on standard error rather than on standard output."""
         lines = [line.strip() for line in (self.stderr or self.stdout).splitlines()]
         last = next((line for line in reversed(lines) if line), "")
@@ -67,7 +67,7 @@ class Ending:
     @property
     def description(self) -> str:
         """One clause, as in `bench_gemm was killed by SIGSEGV: last words`."""
-        return self.how + (f": {self.last_words}" if self.last_words else "")
+        return self.how + (f": {self.stderr_tail}" if self.stderr_tail else "")
 
 
 def run(
@@ -117,7 +117,7 @@ def _run(
         files[1].open("w+b") as err,
     ):
         older, began = process_tree.pids(), time.monotonic()
-        family: Offspring | None = None
+        family: ProcessTree | None = None
         try:
             with interrupts.postponed():  # or one would leave a process that nobody knows
                 try:
@@ -132,7 +132,7 @@ def _run(
                 except OSError as fault:
                     words = fault.strerror or str(fault)
                     return Ending(tuple(command), NOT_EXECUTABLE, "", words, 0.0)
-                family = Offspring(process.pid, mark.encode(), older)
+                family = ProcessTree(process.pid, mark.encode(), older)
                 # A thread can wait for a process without waking up in between.
                 waiter = threading.Thread(target=process.wait, daemon=True)
                 waiter.start()

@@ -26,7 +26,7 @@ _NOT_RUNNING = (b"Z", b"X")  # ended, only not yet waited for
 
 
 @dataclass(frozen=True)
-class Offspring:
+class ProcessTree:
     """A process that leads a session of its own, and its descendants.
 
     A child can leave the session, and is known by the `mark` in its environment then. One that has

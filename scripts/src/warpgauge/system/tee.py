@@ -50,7 +50,7 @@ def run(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> in
     return status if status >= 0 else 128 - status
 
 
-def last_words(log: Path) -> str:
+def log_tail(log: Path) -> str:
     """The last line that was said, inert; nothing where nothing was."""
     try:
         with log.open("rb") as file:

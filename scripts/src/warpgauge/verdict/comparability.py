@@ -78,7 +78,7 @@ def minimum_effect(clock: Clock, nearness: Comparability, seconds: float) -> flo
 
 
 def level(nearness: Comparability) -> Comparability:
-    """The kinship whose scatter a test takes: nobody has measured that of systems or models."""
+    """Whose scatter a test takes: nobody has measured that of other systems or models."""
     return {
         Comparability.OTHER_SYSTEM: Comparability.SAME_GPU,
         Comparability.OTHER_MODEL: Comparability.SIBLING,
@@ -110,5 +110,5 @@ def references(
 ) -> tuple[list[Session], Comparability]:
     """The sessions nearest to `candidate`, which is judged by them, and how near they are."""
     near = [(kin(session, candidate, clock), session) for session in sessions]
-    nearest = min((kinship for kinship, _ in near), default=Comparability.UNKNOWN)
-    return [session for kinship, session in near if kinship is nearest], nearest
+    nearest = min((comparability for comparability, _ in near), default=Comparability.UNKNOWN)
+    return [session for comparability, session in near if comparability is nearest], nearest

@@ -25,8 +25,8 @@ GONE = ", but the candidate does not have it"
 class Pairing:
     """A benchmark that both sides measured, and the sessions of it to compare.
 
-    `session` is the candidate's; `references` are the nearest ones to it, by the kinship `kin`;
-    `known` are all that may be compared with it, and tell how far times move by themselves.
+    `session` is the candidate's; `references` are the ones that are most comparable with it, by
+    `kin`; `known` are all that may be compared with it, and tell how far times move by themselves.
     """
 
     baseline: Row
@@ -193,8 +193,8 @@ class _Matches:
         if same and not known:
             objections.append(_other_clock(same, session))
             known = [one for one in same if same_clock(one, session, clock, self._allow)]
-        chosen, kinship = references(known, session, clock)
-        nearness = self._plain_kin if self._plain else kinship
+        chosen, nearest = references(known, session, clock)
+        nearness = self._plain_kin if self._plain else nearest
         return _Met(tuple(chosen), tuple(known), session, nearness, tuple(objections))
 
 

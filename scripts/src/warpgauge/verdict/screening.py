@@ -143,8 +143,8 @@ def _within(
     own, base = ours.moderated(similar), theirs.moderated(similar)
     most = own.freedom + base.freedom + np.minimum(elsewhere.freedom, SESSIONS_ALIKE)
     # The candidate steadies them, too, but lends no certainty to times that happen to be equal.
-    witnesses = base.steadied_by(elsewhere).witnesses
-    base = replace(base.steadied_by(elsewhere.together_with(ours)), witnesses=witnesses)
+    pooled_freedom = base.steadied_by(elsewhere).pooled_freedom
+    base = replace(base.steadied_by(elsewhere.together_with(ours)), pooled_freedom=pooled_freedom)
     of_base = _of_mean(base, sessions.processes_of_location(), assumed[0])
     of_own = _of_mean(own.steadied_by(sessions.between_processes()), processes, assumed[1])
     variance, freedom = combined_freedom(of_own, of_base)
@@ -156,8 +156,10 @@ def _within(
 def _of_mean(known: Variances, processes: Array, assumed: _Processes) -> _Part:
     """Of the mean log of so many processes."""
     own = np.maximum(processes - 1.0, 0.0) * (not assumed.plain)
-    witnesses = np.where(processes < FEWEST_PROCESSES, own, known.witnesses)
-    found = replace(known, witnesses=witnesses).or_assumed(np.full_like(processes, assumed.sd))
+    pooled_freedom = np.where(processes < FEWEST_PROCESSES, own, known.pooled_freedom)
+    found = replace(known, pooled_freedom=pooled_freedom).or_assumed(
+        np.full_like(processes, assumed.sd)
+    )
     return found.value / processes, found.freedom
 
 
@@ -183,7 +185,7 @@ def _one_more(level: Variances, count: Array) -> _Part:
 def _chosen(
     kins: Sequence[Comparability], by_kin: Mapping[Comparability, _Part], otherwise: _Part
 ) -> _Part:
-    """For each benchmark the part that belongs to its kinship."""
+    """For each benchmark the part that belongs to its comparability."""
     masks = [np.array([kin is wanted for kin in kins], dtype=bool) for wanted in by_kin]
     variance, freedom = (
         np.select(masks, [part[index] for part in by_kin.values()], otherwise[index])

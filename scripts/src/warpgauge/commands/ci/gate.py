@@ -132,7 +132,7 @@ class Gate:
             finally:
                 _keep_commands(run, out)
             job = Job(out / FILES["json"], out / FILES["markdown"], annotations, options.gpu)
-            return job.ended(status, tee.last_words(out / LOG))
+            return job.ended(status, tee.log_tail(out / LOG))
 
     def _command(self) -> list[str]:
         """What is to be run, but for where its results go. Raises UserError."""
