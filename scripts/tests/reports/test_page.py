@@ -228,19 +228,11 @@ def assert_is_example(file: Path) -> None:
     assert file.with_suffix(".svg").read_text(encoding="utf-8") == intervals.svg(found), file
 
 
-def first_part(markdown: str) -> str:
-    """What a reader sees of a comment without unfolding anything: verdict, table, plot, notes."""
-    return markdown.split("\n\n<details>")[0]
-
-
-def test_the_three_examples_are_made_from_their_comparisons_and_shown_in_the_readme() -> None:
+def test_the_three_examples_are_made_from_their_comparisons() -> None:
     files = {file.name for file in EXAMPLES.iterdir()}
     assert files == {f"{name}.{end}" for name in NAMES for end in ("json", "md", "svg")}
-    readme = (ROOT / ".github" / "README.md").read_text(encoding="utf-8")
     for name in NAMES:
-        file = EXAMPLES / f"{name}.json"
-        assert_is_example(file)
-        assert first_part(file.with_suffix(".md").read_text(encoding="utf-8")) in readme, name
+        assert_is_example(EXAMPLES / f"{name}.json")
 
 
 @needs_browser
@@ -261,7 +253,7 @@ def test_the_command_that_makes_an_example_makes_what_is_asked_of_one(tmp_path: 
     made = [f"--format=markdown={markdown}", f"--format=intervals={picture}"]
     assert main([str(file), *made]) == 1
     assert_is_example(file)
-    assert first_part(markdown.read_text()).startswith("**1 regression, 0 improvements; 1 of 2")
+    assert markdown.read_text().startswith("**1 regression, 0 improvements; 1 of 2")
     for other in (markdown, picture):
         text = other.read_text()
         other.write_text(text.replace("a/b", "a/x"))
