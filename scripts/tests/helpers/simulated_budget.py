@@ -128,7 +128,7 @@ def table() -> str:
             more = spent(sd, sought, 100, paired=paired, clock=clock)
             same = spent(sd, 0.0, 2000, paired=paired, clock=clock)
             cells = (
-                "in turns" if paired else "with a baseline of this boot",
+                "in pairs" if paired else "with a baseline of this boot",
                 clock.value,
                 f"{100 * sd:g} %",
                 f"{100 * sought:g} %",
