@@ -18,7 +18,7 @@ from typing import Any
 
 from warpgauge.commands.arguments import Parser, seconds
 from warpgauge.execution import build
-from warpgauge.github.gpus import nvidia_smi
+from warpgauge.github import gpus
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, plural
@@ -58,8 +58,7 @@ def main(argv: Sequence[str]) -> ExitStatus:
     """Raises UserError where nothing can be checked."""
     given = _parser().parse_args(argv)
     sanitizer = _sanitizer()
-    listing = nvidia_smi("--list-gpus")
-    if listing is None or listing.returncode or not listing.stdout.strip():
+    if not gpus.here():
         raise UserError("there is no GPU here to run the tests on", ExitStatus.NOT_MEASURED)
     found = [test for test in tests(given.build) if given.regex.search(test.name)]
     if not found:

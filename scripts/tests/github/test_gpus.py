@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -138,31 +138,40 @@ def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
         gpus.read(path)
 
 
-def nvidia_smi(monkeypatch: pytest.MonkeyPatch, said: str | None, status: int = 0) -> None:
-    done = None if said is None else subprocess.CompletedProcess([], status, said, "")
-    monkeypatch.setattr(gpus, "nvidia_smi", lambda *arguments: done)
+MODEL = Gpu("nvidia-h200", "NVIDIA H200", ("self-hosted", "gpu"), 60)
+NONE_HERE = "echo No devices were found; exit 6"
 
 
-def gpu(**changes: object) -> Gpu:
-    told: Mapping[str, Any] = {**H200, "labels": tuple(H200["labels"]), **changes}  # type: ignore[arg-type]
-    return Gpu(**told)
+@pytest.fixture
+def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Makes an nvidia-smi of a script, or takes it away; its arguments go to the file `asked`."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(gpus, "_DEVICES", (str(tmp_path / "nvidiactl"),))
+    program = tmp_path / "nvidia-smi"
+
+    def install(script: str) -> None:
+        program.unlink(missing_ok=True)
+        if script:
+            program.write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/asked\n{script}\n')
+            program.chmod(0o755)
+
+    return install
 
 
-def test_a_runner_with_another_gpu_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    nvidia_smi(monkeypatch, "NVIDIA L4\nNVIDIA L4\n")
+def test_a_runner_with_another_gpu_measures_nothing(driver: Callable[[str], None]) -> None:
+    driver("echo NVIDIA L4; echo NVIDIA L4")
     with pytest.raises(UserError, match="this runner has NVIDIA L4, and no NVIDIA H200") as caught:
-        gpus.require_here(gpu())
+        gpus.require_here(MODEL)
     assert caught.value.status is ExitStatus.NOT_MEASURED
 
 
-@pytest.mark.parametrize(
-    ("said", "status"), [("NVIDIA L4\nNVIDIA H200\n", 0), (None, 0), ("no devices", 6), ("", 0)]
-)
+@pytest.mark.parametrize("script", ["echo NVIDIA L4; echo NVIDIA H200", "", NONE_HERE, "exit 0"])
 def test_a_runner_that_has_the_gpu_or_none_at_all_goes_on(
-    monkeypatch: pytest.MonkeyPatch, said: str | None, status: int
+    driver: Callable[[str], None], script: str
 ) -> None:
-    nvidia_smi(monkeypatch, said, status)
-    gpus.require_here(gpu())
+    driver(script)
+    gpus.require_here(MODEL)
 
 
 def test_a_hosted_runner_needs_nothing_but_python() -> None:
@@ -173,33 +182,28 @@ def test_a_hosted_runner_needs_nothing_but_python() -> None:
 
 
 def test_of_a_machine_of_several_gpus_only_the_runners_own_counts(
-    monkeypatch: pytest.MonkeyPatch,
+    driver: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[tuple[str, ...]] = []
-
-    def answer(*arguments: str) -> subprocess.CompletedProcess[str]:
-        asked.append(arguments)
-        return subprocess.CompletedProcess([], 0, "NVIDIA H200\n", "")
-
-    monkeypatch.setattr(gpus, "nvidia_smi", answer)
+    driver("echo NVIDIA H200")
     for visible in ("GPU-0123", "1", ""):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-        gpus.require_here(gpu())
-    query = ("--query-gpu=name", "--format=csv,noheader")
-    assert asked == [("--id=GPU-0123", *query), query, query]
+        gpus.require_here(MODEL)
+    query = "--query-gpu=name --format=csv,noheader"
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked == [f"--id=GPU-0123 {query}", query, query]
 
 
+@pytest.mark.parametrize("script", ["", NONE_HERE])
 def test_a_runner_without_a_driver_has_no_gpu(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    driver: Callable[[str], None], tmp_path: Path, script: str
 ) -> None:
-    device = tmp_path / "nvidiactl"
-    monkeypatch.setattr(gpus, "_DEVICES", (str(device),))
-    nvidia_smi(monkeypatch, None)
+    driver(script)
     with pytest.raises(UserError, match="this runner has no GPU, and nothing was built") as caught:
         gpus.require_any()
     assert caught.value.status is ExitStatus.NOT_MEASURED
+    device = tmp_path / "nvidiactl"
     device.touch()
     gpus.require_any()
     device.unlink()
-    nvidia_smi(monkeypatch, "NVIDIA L4\n")
+    driver("echo NVIDIA L4")
     gpus.require_any()

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from warpgauge.execution import manifest
 from warpgauge.execution.shuffle import shuffled
-from warpgauge.execution.stderr_tail import described
+from warpgauge.execution.stderr_tail import described, tail
 from warpgauge.records import partial_report
 from warpgauge.records.fields import is_name
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
@@ -47,11 +47,16 @@ class Binary:
     def family(self) -> str:
         return self.path.name.removeprefix("bench_")
 
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """The names of its rows."""
+        return self.names
+
     def own(self, names: Sequence[str]) -> tuple[str, ...]:
         """`names` as the program itself calls them."""
         return tuple(names)
 
-    def told(self, report: Report) -> Report:
+    def normalized(self, report: Report) -> Report:
         """What a process of it reported, by `names` and in our own terms."""
         return report
 
@@ -81,35 +86,40 @@ def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]
             "does, without --no-build and --build-dir)"
         )
     until = time.monotonic() + _LISTING_TOTAL_S
+    late = f"was not asked for its benchmarks: listing those of others took {_LISTING_TOTAL_S:g} s"
     found = []
-    for one in programs:
-        if time.monotonic() < until:
-            binary = listed(one.path, scratch, suite)
-        else:
-            spent = f"listing those of others took {_LISTING_TOTAL_S:g} s"
-            binary = Binary(one.path, (), f"was not asked for its benchmarks: {spent}")
-        found.append(replace(binary, needs_gpu=one.needs_gpu))
-    return told_apart(found)
+    for program in programs:
+        in_time = time.monotonic() < until
+        path = program.path
+        binary = listed(path, scratch, suite) if in_time else Binary(path, (), late)
+        found.append(replace(binary, needs_gpu=program.needs_gpu))
+    return with_own_names(found)
 
 
-def told_apart(binaries: Sequence[AnyBinary]) -> list[AnyBinary]:
+def owners(binaries: Iterable[Binary]) -> dict[str, set[str]]:
+    """The programs that claim a benchmark, by its name."""
+    found: dict[str, set[str]] = {}
+    for binary in binaries:
+        for name in binary.claims:
+            found.setdefault(name, set()).add(binary.path.name)
+    return found
+
+
+def with_own_names(binaries: Sequence[AnyBinary]) -> list[AnyBinary]:
     """The same, with a fault for each program that has a benchmark of another one's name.
 
     A row would not tell which of the two it is of.
     """
-    owners: dict[str, list[str]] = {}
-    for binary in binaries:
-        for name in dict.fromkeys(binary.names):
-            owners.setdefault(name, []).append(binary.path.name)
-    apart = []
-    for binary in binaries:
-        shared = next((name for name in binary.names if len(owners[name]) > 1), None)
-        if shared is not None:
-            (other, *_) = (one for one in owners[shared] if one != binary.path.name)
-            fault = f"has the benchmark {quoted(shared)}, and {other} has it, too: rename one"
-            binary = replace(binary, names=(), fault=fault)
-        apart.append(binary)
-    return apart
+    claimed = owners(binaries)
+
+    def checked(binary: AnyBinary) -> AnyBinary:
+        for name in binary.names:
+            if others := claimed[name] - {binary.path.name}:
+                fault = f"has the benchmark {quoted(name)}, and {min(others)} has it, too"
+                return replace(binary, names=(), fault=f"{fault}: rename one")
+        return binary
+
+    return [*map(checked, binaries)]
 
 
 def select(binaries: Sequence[Binary], regex: str, scratch: Path) -> list[Binary]:
@@ -125,7 +135,7 @@ def select(binaries: Sequence[Binary], regex: str, scratch: Path) -> list[Binary
             names = tuple(n for n in _names(ending) if n in known)
             if ending.status in (0, BAD_USAGE) and not names:
                 continue
-            fault = None if ending.status == 0 else f"cannot list: {ending.description}"
+            fault = None if ending.status == 0 else f"cannot list: {described(ending)}"
             binary = replace(binary, names=names, fault=fault)
         chosen.append(binary)
     return chosen
@@ -153,17 +163,17 @@ def gpus(binaries: Sequence[Binary], scratch: Path) -> list[Probe]:
     Raises UserError where there is none.
     """
     found: list[Probe] = []
-    # Behind two that fail nobody knows whether there is a third.
-    while not found or any(one.context for one in found[-2:]) or len(found) < 2:
+    # After two that fail, nobody knows whether there is a third.
+    while len(found) < 2 or any(gpu.context for gpu in found[-2:]):
         try:
-            one = probe(binaries, [f"--device={len(found)}"], scratch)
+            gpu = probe(binaries, [f"--device={len(found)}"], scratch)
         except UserError:
             if not found:
                 raise
             break
-        if one.no_gpu:
-            raise UserError(one.no_gpu, ExitStatus.NOT_MEASURED)
-        found.append(one)
+        if gpu.no_gpu:
+            raise UserError(gpu.no_gpu, ExitStatus.NOT_MEASURED)
+        found.append(gpu)
     return found
 
 
@@ -197,16 +207,16 @@ def probe(
             environment,
         )
         if ending.status == BAD_USAGE:
-            raise UserError(ending.stderr_tail or ending.description)
+            raise UserError(tail(ending) or ending.how)
         if ending.status == NOT_MEASURABLE:
-            return Probe({}, ending.stderr_tail or ending.description)
+            return Probe({}, tail(ending) or ending.how)
         report, complete = partial_report.read(out)
         context = report.get("context", {})
         if ending.status:
             faults.append(described(ending, context))
         if complete:
-            told = {key: value for key, value in context.items() if isinstance(value, str)}
-            return Probe(told, faults=tuple(faults))
+            texts = {key: value for key, value in context.items() if isinstance(value, str)}
+            return Probe(texts, faults=tuple(faults))
     return Probe({}, faults=tuple(faults))
 
 
@@ -222,7 +232,7 @@ def listed(path: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> Binary:
     if not names and ending.status in (0, BAD_USAGE) and left_out([Binary(path, ())], scratch):
         return Binary(path, ())
     if ending.status:
-        return Binary(path, (), f"cannot list its benchmarks: {ending.description}")
+        return Binary(path, (), f"cannot list its benchmarks: {described(ending)}")
     if not names:
         return Binary(path, (), "lists no benchmark")
     if len(names) > MOST_NAMES:
@@ -230,22 +240,16 @@ def listed(path: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> Binary:
     for name in names:
         if _NO_TEXT.search(name) or not is_name(name):
             return Binary(path, (), f"cannot list its benchmarks: {quoted(name)} is no name")
-    found = Binary(path, names, arguments=arguments)
-    return replace(found, shuffles=_shuffles(found, scratch))
+    if len(names) < 2:
+        return Binary(path, names, arguments=arguments)
+    ending = _list(path, scratch, *arguments, "--shuffle=0")
+    shuffles = ending.status == 0 and _names(ending) == shuffled(names, 0)
+    return Binary(path, names, shuffles=shuffles, arguments=arguments)
 
 
 def too_many(names: Sequence[str]) -> str:
     """The fault of a program that lists more than MOST_NAMES."""
     return f"lists {len(names):,} benchmarks, more than {MOST_NAMES:,}: divide it"
-
-
-def _shuffles(binary: Binary, scratch: Path) -> bool:
-    """Whether it lists its names in the order that a seed asks for."""
-    names = binary.names
-    if len(names) < 2:
-        return False
-    ending = _list(binary.path, scratch, *binary.arguments, "--shuffle=0")
-    return ending.status == 0 and _names(ending) == shuffled(names, 0)
 
 
 def _names(ending: process.Ending) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,24 +32,23 @@ class GpuWatch:
 
     def wait(self) -> None:
         """Until nobody else computes there, or patience ends; then rows tell of it themselves."""
-        left = self._left(frozenset(), "Waiting for the GPU, which {} ...")
-        self._staying = frozenset(one.pid for one in left)
+        self._staying = frozenset()
+        left = self._left("Waiting for the GPU, which {} ...")
+        self._staying = frozenset(user.pid for user in left)
 
     def freed(self, ending: Ending) -> None:
         """Wait until a process that came to a bad end, and all it started, has left the GPU."""
-        waiting = f"Waiting for the GPU, which {{}} since {inert(ending.how)} ..."
-        left = self._left(self._staying, waiting)
-        if left:
+        if left := self._left(f"Waiting for the GPU, which {{}} since {inert(ending.how)} ..."):
             self.say(
                 f"The GPU is not free since {inert(ending.how)}: after {_PATIENCE_S:g} s "
                 f"{_use(left)} it. What is measured beside that is INVALID."
             )
 
-    def _left(self, but: Collection[int], told: str) -> list[User]:
+    def _left(self, message: str) -> list[User]:
         def users() -> list[User]:
-            return [one for one in users_now(self.uuid) if one.pid not in but]
+            return [user for user in users_now(self.uuid) if user.pid not in self._staying]
 
-        return stayed(users, _PATIENCE_S, waiting=lambda left: self.say(told.format(_use(left))))
+        return stayed(users, _PATIENCE_S, lambda left: self.say(message.format(_use(left))))
 
 
 def _use(users: Collection[User]) -> str:
@@ -75,38 +75,38 @@ def users_now(uuid: str) -> list[User]:
 
     Ask while no process of one's own runs: across containers a pid does not tell whose it is.
     """
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return []
-    try:
+    with suppress(pynvml.NVMLError), _driver():
         handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
-        found = pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
-    except pynvml.NVMLError:
-        return []
+        pids = [process.pid for process in pynvml.nvmlDeviceGetComputeRunningProcesses(handle)]
+        return [User(pid, _name_of(pid)) for pid in sorted(pids)]
+    return []
+
+
+@contextmanager
+def _driver() -> Iterator[None]:
+    """NVML, for as long as it is asked. Raises NVMLError."""
+    pynvml.nvmlInit()
+    try:
+        yield
     finally:
         pynvml.nvmlShutdown()
-    return [User(one.pid, _name_of(one.pid)) for one in sorted(found, key=lambda one: one.pid)]
 
 
 def stayed(
     users: Callable[[], list[User]],
     patience_s: float,
-    *,
     waiting: Callable[[list[User]], None] = lambda _: None,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
 ) -> list[User]:
     """Wait until nobody uses the GPU; those that still do after `patience_s`.
 
     `waiting` is called once, with those that are waited for.
     """
-    end = clock() + patience_s
+    end = time.monotonic() + patience_s
     left = users()
     if left:
         waiting(left)
-    while left and clock() < end:
-        sleep(_POLL_S)
+    while left and time.monotonic() < end:
+        time.sleep(_POLL_S)
         left = users()
     return left
 
@@ -130,16 +130,14 @@ def chosen(device: int | str | None) -> Mapping[str, str]:
     gpus = all_gpus()
     if device is None:
         seen = _seen(gpus)
-        return _told(seen[0], gpus) if len(seen) == 1 else {}
-    if isinstance(device, int) and device < len(gpus):
-        return _told(list(gpus)[device], gpus)
-    if isinstance(device, str) and device in gpus:
-        return _told(device, gpus)
-    there = f"the driver shows {plural(len(gpus), 'GPU')}"
-    raise UserError(f"there is no GPU {inert(str(device))} here: {there}", ExitStatus.NOT_MEASURED)
-
-
-def _told(uuid: str, gpus: Mapping[str, str]) -> Mapping[str, str]:
+        if len(seen) != 1:
+            return {}
+        (device,) = seen
+    uuid = [*gpus][device] if isinstance(device, int) and device < len(gpus) else device
+    if uuid not in gpus:
+        shown = f"the driver shows {plural(len(gpus), 'GPU')}"
+        fault = f"there is no GPU {inert(str(device))} here: {shown}"
+        raise UserError(fault, ExitStatus.NOT_MEASURED)
     return {"gpu_uuid": uuid, "gpu_name": gpus[uuid]}
 
 
@@ -157,17 +155,10 @@ def _seen(gpus: Mapping[str, str]) -> list[str]:
 
 def all_gpus() -> dict[str, str]:
     """The model of each GPU by its UUID, in the driver's order; none where there is no driver."""
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return {}
-    try:
+    with suppress(pynvml.NVMLError), _driver():
         handles = map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))
         return {
-            str(pynvml.nvmlDeviceGetUUID(one)): str(pynvml.nvmlDeviceGetName(one))
-            for one in handles
+            str(pynvml.nvmlDeviceGetUUID(gpu)): str(pynvml.nvmlDeviceGetName(gpu))
+            for gpu in handles
         }
-    except pynvml.NVMLError:
-        return {}
-    finally:
-        pynvml.nvmlShutdown()
+    return {}

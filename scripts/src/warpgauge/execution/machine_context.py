@@ -22,15 +22,15 @@ from warpgauge.system.git import short
 from warpgauge.system.text import inert
 
 # nvidia-smi's name for a setting that the binaries may not report, and its key in the context.
-GPU_SETTINGS = {
+_GPU_SETTINGS = {
     "driver_version": "driver_version",
     "power.limit": "power_limit_watts",
     "clocks.max.memory": "max_memory_clock_mhz",
     "persistence_mode": "persistence_mode",
 }
+_UNKNOWN = ("", "[N/A]", "[Not Supported]", "[Unknown Error]")
 # Names the commit of a tree that was exported from git without its history.
-COMMIT_VARIABLE = "WARPGAUGE_COMMIT"
-UNKNOWN = ("", "[N/A]", "[Not Supported]", "[Unknown Error]")
+_COMMIT_VARIABLE = "WARPGAUGE_COMMIT"
 
 
 def source(root: Path, apart: Sequence[Path] = (Path("baselines"),)) -> dict[str, str]:
@@ -49,19 +49,19 @@ def source(root: Path, apart: Sequence[Path] = (Path("baselines"),)) -> dict[str
         left_out = [f":(exclude,literal){path.relative_to(ours)}" for path in inside]
         changes = git.require(root, "status", "--porcelain", "-uall", "--", ".", *left_out)
     except UserError:
-        told = os.environ.get(COMMIT_VARIABLE, "")
-        return {"commit": told, "dirty": "false" if told else ""}
+        named = os.environ.get(_COMMIT_VARIABLE, "")
+        return {"commit": named, "dirty": "false" if named else ""}
     return {"commit": commit, "dirty": "true" if changes else "false"}
 
 
-def require_committed(told: Mapping[str, str]) -> None:
-    """Raise UserError unless `source` knows a commit that is exactly what was built."""
-    if not told["commit"]:
+def require_committed(source: Mapping[str, str]) -> None:
+    """Raise UserError unless it knows a commit that is exactly what was built."""
+    if not source["commit"]:
         raise UserError(
             "--record needs to know the commit: run it in a git clone, or name the commit of an "
-            f"exported tree in {COMMIT_VARIABLE}"
+            f"exported tree in {_COMMIT_VARIABLE}"
         )
-    if told["dirty"] != "false":
+    if source["dirty"] != "false":
         raise UserError("--record needs a committed tree: commit or stash your changes first")
 
 
@@ -79,28 +79,29 @@ def gpu(uuid: str) -> dict[str, str]:
     """The GPU's settings as nvidia-smi tells them; empty without it."""
     if not uuid:
         return {}
-    output = _output(
-        [
-            "nvidia-smi",
-            f"--query-gpu={','.join(GPU_SETTINGS)}",
-            "--format=csv,noheader,nounits",
-            "-i",
-            uuid,
-        ]
-    )
-    values = [value.strip() for value in (output or "").split(",")]
-    if len(values) != len(GPU_SETTINGS):
+    query = f"--query-gpu={','.join(_GPU_SETTINGS)}"
+    output = nvidia_smi(query, "--format=csv,noheader,nounits", "-i", uuid)
+    values = [value.strip() for value in output.split(",")]
+    if len(values) != len(_GPU_SETTINGS):
         return {}
-    pairs = zip(GPU_SETTINGS.values(), values, strict=True)
-    return {key: value for key, value in pairs if value not in UNKNOWN}
+    pairs = zip(_GPU_SETTINGS.values(), values, strict=True)
+    return {key: value for key, value in pairs if value not in _UNKNOWN}
 
 
-def _output(command: Sequence[str]) -> str | None:
-    """What the command prints; None if it fails."""
+def nvidia_smi(*arguments: str) -> str:
+    """What it prints; nothing where it fails, or there is no driver."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+        done = subprocess.run(
+            ["nvidia-smi", *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=True,
+            timeout=60,
+        )
     except (OSError, subprocess.SubprocessError):
-        return None
+        return ""
     return done.stdout.strip()
 
 
@@ -118,7 +119,6 @@ def _cpu_model() -> str:
     return platform.machine()
 
 
-_FILE = "built-from.json"
 _KEYS = ("commit", "dirty")
 
 
@@ -136,15 +136,15 @@ def known(root: Path) -> dict[str, str] | None:
     """What was kept; None where nothing was, or somebody built a program since."""
     path = _path(root)
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        kept = json.loads(path.read_text(encoding="utf-8"))
         since = path.stat().st_mtime_ns
-        programs = manifest.read(_folder(root)).programs
-        newer = any(one.path.stat().st_mtime_ns > since for one in programs)
+        programs = manifest.read(path.parent).programs
+        newer = any(program.path.stat().st_mtime_ns > since for program in programs)
     except (OSError, ValueError):
         return None
-    if newer or not isinstance(told, dict) or not all(isinstance(told.get(k), str) for k in _KEYS):
+    if newer or not isinstance(kept, dict) or not all(isinstance(kept.get(k), str) for k in _KEYS):
         return None
-    return {key: told[key] for key in _KEYS}
+    return {key: kept[key] for key in _KEYS}
 
 
 def note(programs: Mapping[str, str] | None, tree: Mapping[str, str]) -> str:
@@ -168,9 +168,5 @@ def _said(source: Mapping[str, str]) -> str:
     return commit + (" with changes" if source["dirty"] == "true" else "")
 
 
-def _folder(root: Path) -> Path:
-    return root / "build" / "release"
-
-
 def _path(root: Path) -> Path:
-    return _folder(root) / _FILE
+    return root / "build" / "release" / "built-from.json"

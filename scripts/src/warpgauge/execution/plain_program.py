@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from warpgauge.execution.discovery import LISTING_DEADLINE_S, MOST_NAMES, Binary, too_many
+from warpgauge.execution.stderr_tail import described
 from warpgauge.records.counters import SM_CLOCK
 from warpgauge.records.fields import is_name, with_host_time
 from warpgauge.records.partial_report import Report, is_run
@@ -45,7 +46,7 @@ class PlainProgram(Binary):
     def own(self, names: Sequence[str]) -> tuple[str, ...]:
         return tuple(name.removeprefix(self.prefix) for name in names)
 
-    def told(self, report: Report) -> Report:
+    def normalized(self, report: Report) -> Report:
         return as_report(report, self.prefix)
 
 
@@ -56,7 +57,7 @@ def listed(path: Path, scratch: Path, environment: Mapping[str, str]) -> PlainPr
     asking = [str(path), "--benchmark_list_tests"]
     ending = process.run(asking, LISTING_DEADLINE_S, scratch, environment)
     if ending.status or ending.ended_for:
-        return PlainProgram(path, (), f"cannot list its benchmarks: {ending.description}")
+        return PlainProgram(path, (), f"cannot list its benchmarks: {described(ending)}")
     talk = process.run([*asking, _NOTHING], LISTING_DEADLINE_S, scratch, environment)
     lines = [line for line in ending.stdout.splitlines() if line.strip()]
     names = tuple((Counter(lines) - Counter(talk.stdout.splitlines())).elements())

@@ -82,22 +82,20 @@ def order(plan: Plan) -> list[list[Turn]]:
     The lanes' processes of a family follow each other directly, in odd rounds the first lane's
     first (A B, B A, A B, ...): what drifts in time then falls on both sides alike.
     """
-    return [_turns(plan, number) for number in plan.rounds]
+    able = [(lane, one) for lane in plan.lanes for one in lane.binaries if one.fault is None]
+    families = list(dict.fromkeys(binary.family for _, binary in able))
 
+    def turns(number: int) -> list[Turn]:
+        # By the number too: a round has the same order whichever round a run begins with.
+        generator = random.Random(f"{plan.seed} {number}")
+        return [
+            Turn(number, lane, binary)
+            for family in generator.sample(families, len(families))
+            for lane, binary in (able if number % 2 else able[::-1])
+            if binary.family == family
+        ]
 
-def _turns(plan: Plan, number: int) -> list[Turn]:
-    lanes = plan.lanes if number % 2 else plan.lanes[::-1]
-    turns: dict[str, list[Turn]] = {
-        binary.family: [] for lane in plan.lanes for binary in lane.binaries if binary.fault is None
-    }
-    for lane in lanes:
-        for binary in lane.binaries:
-            if binary.fault is None:
-                turns[binary.family].append(Turn(number, lane, binary))
-    # By the number too: a round has the same order whichever round a run begins with.
-    generator = random.Random(f"{plan.seed} {number}")
-    families = generator.sample(list(turns), len(turns))
-    return [turn for family in families for turn in turns[family]]
+    return [turns(number) for number in plan.rounds]
 
 
 def sequence(plan: Plan, turn: Turn) -> Names:

@@ -87,7 +87,8 @@ def only(binaries: Sequence[Binary], names: Collection[str]) -> list[Binary]:
 
 def exactly(names: Collection[str]) -> str:
     """A filter for these benchmarks alone, which the benchmarks and Python read alike."""
-    return f"^({'|'.join(_SPECIAL.sub(_escaped, name) for name in names)})$"
+    escaped = (_SPECIAL.sub(r"\\\g<0>", name) for name in names)
+    return f"^({'|'.join(escaped)})$"
 
 
 def in_parts(names: Sequence[str]) -> list[tuple[str, ...]]:
@@ -102,10 +103,6 @@ def in_parts(names: Sequence[str]) -> list[tuple[str, ...]]:
         parts[-1].append(name)
         left -= size
     return [tuple(part) for part in parts]
-
-
-def _escaped(special: re.Match[str]) -> str:
-    return f"\\{special[0]}"
 
 
 def require_injected(regex: str, binaries: Sequence[Binary]) -> None:

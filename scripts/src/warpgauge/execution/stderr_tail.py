@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from itertools import islice
 
 from warpgauge.system.process import Ending
 from warpgauge.system.text import cut, inert
@@ -19,31 +20,25 @@ _PREAMBLE = re.compile(
 )
 
 
-def described(ending: Ending, known: Collection[str], when: str = "") -> str:
+def described(ending: Ending, known: Collection[str] = (), when: str = "") -> str:
     """One clause, as in `bench_gemm was killed by SIGSEGV: last words`; `when` stands between."""
     words = tail(ending, known)
     return ending.how + when + (f": {words}" if words else "")
 
 
-def tail(ending: Ending, known: Collection[str]) -> str:
-    """The last lines of its own, in one: on standard error rather than on standard output.
+def tail(ending: Ending, known: Collection[str] = ()) -> str:
+    """The last lines of its own, in one: of standard error, or else of standard output.
 
-    `known` is how lines begin that tell nothing: with a key of the context, with the name of a
-    benchmark that was measured.
+    Lines that begin with one of `known` tell nothing: keys of the context, measured benchmarks.
     """
+
+    def tells(line: str) -> bool:
+        first, *_ = line.split(maxsplit=1) or [""]
+        return bool(first) and not _PREAMBLE.match(line) and first.removesuffix(":") not in known
+
     for output in (ending.stderr, ending.stdout):
-        lines: list[str] = []
-        for line in reversed(output.splitlines()):
-            if line.strip() and not _tells_nothing(line, known):
-                own = line.strip().removeprefix(f"{ending.command[0]}: ")
-                lines.append(inert(cut(own, _LONGEST_LINE)))
-            if len(lines) == _LINES:
-                break
-        if lines:
-            return " / ".join(reversed(lines))
+        last = [*islice(filter(tells, reversed(output.splitlines())), _LINES)]
+        if last:
+            own = (line.strip().removeprefix(f"{ending.command[0]}: ") for line in reversed(last))
+            return " / ".join(inert(cut(line, _LONGEST_LINE)) for line in own)
     return ""
-
-
-def _tells_nothing(line: str, known: Collection[str]) -> bool:
-    first = line.split(maxsplit=1)[0]
-    return _PREAMBLE.match(line) is not None or first.removesuffix(":") in known

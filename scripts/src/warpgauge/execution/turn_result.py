@@ -112,7 +112,7 @@ def _process(plan: Plan, turn: Turn, asked: Names, out: Path, running: Running) 
     if turn.binary.needs_gpu and (ending.ended_for or ending.status < 0 or ending.left_behind):
         plan.freed(ending)
     report, complete = partial_report.read(out)
-    part = Part(asked, turn.binary.told(report), complete, ending)
+    part = Part(asked, turn.binary.normalized(report), complete, ending)
     if not (part.good and part.complete):
         _require_room(out.parent)
     return part

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from warpgauge.execution.machine_context import nvidia_smi
 from warpgauge.files.json_file import parsed, text_of
 from warpgauge.files.location import Place
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import cut, inert, typed
 
-_SLUG = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()-]{0,63}")
 _LABEL = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SELF_HOSTED = "self-hosted"
 _MOST = 16  # of models, and of labels of one
-_SHORTEST, _LONGEST = 5, 360  # minutes
 # What a driver makes: of Linux, and of Windows for its Linux (WSL).
 _DEVICES = ("/dev/nvidiactl", "/dev/dxg")
 _REMEDY = "see .github/gpus.schema.json"
@@ -72,11 +70,9 @@ def chosen(path: Path, slug: str) -> Gpu:
 
 def require_any() -> None:
     """Raise UserError where this runner surely has no GPU: it is told before a build."""
-    listed = nvidia_smi(*this_runners(), "--query-gpu=name", "--format=csv,noheader")
-    if listed is not None and listed.returncode == 0 and listed.stdout.strip():
+    # Where there is a device, nvidia-smi alone is missing, or cannot tell.
+    if here() or any(Path(device).exists() for device in _DEVICES):
         return
-    if any(Path(one).exists() for one in _DEVICES):
-        return  # nvidia-smi alone is missing, or cannot tell
     raise UserError(
         "this runner has no GPU, and nothing was built: no driver shows one. Take a runner that "
         "has one; scripts/bench measures what needs none",
@@ -86,11 +82,8 @@ def require_any() -> None:
 
 def require_here(gpu: Gpu) -> None:
     """Raise UserError where this runner has GPUs, and none of this model: the labels are wrong."""
-    listed = nvidia_smi(*this_runners(), "--query-gpu=name", "--format=csv,noheader")
-    names = [line.strip() for line in listed.stdout.splitlines()] if listed else []
-    if listed is None or listed.returncode or not any(names):
-        return  # scripts/bench tells why nothing can be measured
-    if gpu.name not in names:
+    names = here()
+    if names and gpu.name not in names:  # without any, scripts/bench tells why
         has = inert(", ".join(sorted(set(names))))
         raise UserError(
             f"this runner has {has}, and no {gpu.name}: take the labels of {gpu.slug} in "
@@ -99,47 +92,41 @@ def require_here(gpu: Gpu) -> None:
         )
 
 
-def this_runners() -> list[str]:
-    """What keeps nvidia-smi to the one GPU of this runner, where it is named by its UUID."""
+def here() -> list[str]:
+    """The names of this runner's GPUs; nothing where nvidia-smi does not tell.
+
+    Of several GPUs in its machine it has the one that CUDA_VISIBLE_DEVICES names by its UUID.
+    """
     which = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    return [f"--id={which}"] if which.startswith("GPU-") else []
+    only = [f"--id={which}"] if which.startswith("GPU-") else []
+    output = nvidia_smi(*only, "--query-gpu=name", "--format=csv,noheader")
+    return [line.strip() for line in output.splitlines()]
 
 
-def nvidia_smi(*arguments: str) -> subprocess.CompletedProcess[str] | None:
-    """What came of it; None without a driver."""
-    try:
-        return subprocess.run(
-            ["nvidia-smi", *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=60,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
+def _matches(pattern: str) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, str) and re.fullmatch(pattern, value) is not None
+
+
+def _are_labels(value: object) -> bool:
+    if not isinstance(value, list) or not 2 <= len(value) <= _MOST:
+        return False
+    good = all(isinstance(label, str) and _LABEL.fullmatch(label) for label in value)
+    return good and _SELF_HOSTED in value and len(set(value)) == len(value)
+
+
+# What each key must hold.
+_RULES: Mapping[str, Callable[[object], bool]] = {
+    "slug": _matches(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*"),
+    "name": _matches(r"[A-Za-z0-9][A-Za-z0-9 ._()-]{0,63}"),
+    "labels": _are_labels,
+    "minutes": lambda value: type(value) is int and 5 <= value <= 360,
+}
 
 
 def _gpu(value: object, place: Place) -> Gpu:
-    if not isinstance(value, dict) or value.keys() != {"slug", "name", "labels", "minutes"}:
-        raise place.error("is no object of slug, name, labels and minutes", _REMEDY)
-    labels, minutes = value["labels"], value["minutes"]
-    if not isinstance(labels, list) or not 2 <= len(labels) <= _MOST:
-        raise place.error(f"'labels' is no list of 2 to {_MOST}", _REMEDY)
-    words = tuple(_matching(_LABEL, one, "labels", place) for one in labels)
-    if _SELF_HOSTED not in words or len(set(words)) < len(words):
-        raise place.error(f"'labels' has no '{_SELF_HOSTED}', or one of them twice", _REMEDY)
-    if type(minutes) is not int or not _SHORTEST <= minutes <= _LONGEST:
-        raise place.error(f"'minutes' is no number from {_SHORTEST} to {_LONGEST}", _REMEDY)
-    slug, name = (
-        _matching(pattern, value[key], key, place)
-        for key, pattern in (("slug", _SLUG), ("name", _NAME))
-    )
-    return Gpu(slug, name, words, minutes)
-
-
-def _matching(pattern: re.Pattern[str], value: object, key: str, place: Place) -> str:
-    if isinstance(value, str) and pattern.fullmatch(value):
-        return value
-    raise place.error(f"'{key}' has {cut(typed(str(value)), 80)}, which is none", _REMEDY)
+    if not isinstance(value, dict) or value.keys() != _RULES.keys():
+        raise place.error(f"is no object of {', '.join(_RULES)}", _REMEDY)
+    for key, holds in _RULES.items():
+        if not holds(value[key]):
+            raise place.error(f"{key!r} cannot be {cut(typed(str(value[key])), 80)}", _REMEDY)
+    return Gpu(**{**value, "labels": tuple(value["labels"])})

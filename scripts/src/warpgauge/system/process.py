@@ -16,7 +16,6 @@ from typing import IO
 
 from warpgauge.system import command_log, interrupts, process_tree
 from warpgauge.system.process_tree import ProcessTree
-from warpgauge.system.text import inert
 
 NOT_EXECUTABLE = 127  # the status that a shell gives what it cannot start
 
@@ -46,13 +45,6 @@ class Ending:
         return Path(self.command[0]).name
 
     @property
-    def stderr_tail(self) -> str:
-        """The last line it said, on standard error rather than on standard output."""
-        lines = [line.strip() for line in (self.stderr or self.stdout).splitlines()]
-        last = next((line for line in reversed(lines) if line), "")
-        return inert(last.removeprefix(f"{self.command[0]}: "))
-
-    @property
     def how(self) -> str:
         """``bench_gemm was killed by SIGSEGV``."""
         if self.ended_for:
@@ -63,11 +55,6 @@ class Ending:
         if self.status < 0:
             return f"{self.program} was killed by {interrupts.name_of(-self.status)}"
         return f"{self.program} exited with status {self.status}"
-
-    @property
-    def description(self) -> str:
-        """One clause, as in `bench_gemm was killed by SIGSEGV: last words`."""
-        return self.how + (f": {self.stderr_tail}" if self.stderr_tail else "")
 
 
 def run(
