@@ -42,16 +42,16 @@ from warpgauge.system import process
 number, folder = int(sys.argv[2]), Path(tempfile.mkdtemp())
 
 def stop():
-    while not (folder / "stdout").exists() or not (folder / "stdout").read_text().strip():
+    while not (folder / "pid").exists() or not (folder / "pid").read_text().strip():
         time.sleep(0.01)
-    print((folder / "stdout").read_text().strip())
+    print((folder / "pid").read_text().strip())
     for _ in range(2):  # as the impatient do
         os.kill(os.getpid(), number)
 
 def work():
     threading.Thread(target=stop).start()
     try:
-        process.run(["sh", "-c", "echo $$; exec sleep 60"], 60.0, folder)
+        process.run(["sh", "-c", f"echo $$ >{folder}/pid; exec sleep 60"], 60.0, folder)
     except KeyboardInterrupt as stopped:
         if sys.argv[3] == "told":
             raise interrupts.told(stopped, "when it was nearly done") from None

@@ -46,13 +46,13 @@ class CommandLog:
         self.path = path
         require_ours(path)
         words = inert(" ".join([command, *map(_quoted, argv)]))
-        head = f"{_HEAD}, {_now()}: {words}\n"
-        self._write(f"\n{head}" if goes_on and _breaks_off(path) else head, new=not goes_on)
+        lead = "\n" if goes_on and path.exists() else ""  # its last line may break off
+        self._write(f"{lead}{_HEAD}, {_now()}: {words}\n", new=not goes_on)
 
     def _write(self, text: str, *, new: bool = False) -> None:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # Opened each time: what is written is with the system, and a fault is told at once.
+            # Opened each time: what is written survives us, and a fault is told at once.
             with self.path.open("w" if new else "a", encoding="utf-8", newline="\n") as file:
                 file.write(text)
         except OSError as fault:
@@ -76,13 +76,13 @@ class CommandLog:
 
     def ended(self, words: str) -> None:
         """Write down what became of the command that began last."""
-        self._write(f"{inert(words)}\n")
+        self._write(f", {inert(words)}\n")
 
 
 class Running:
     """A command that is under way, and what is told of its end."""
 
-    how = ""  # empty for what is ended from outside, as by Ctrl-C
+    how = "ended from outside"  # as by Ctrl-C
 
     def ended(self, status: int, why: str = "") -> None:
         """`status` is negative for a signal, as in subprocess; `why` it was ended, if it was."""
@@ -103,18 +103,16 @@ def running(
     `environment` is what a program gets beside ours; a tool, which has none, finds its way without.
     `folder` is where it runs, unless that does not matter.
     """
-    log, one, began = _current.get(), Running(), time.monotonic()
+    log, started, began = _current.get(), Running(), time.monotonic()
     if log is None:
-        yield one
+        yield started
         return
     log.begins(repeatable(command, environment, folder), told)
     try:
-        yield one
-    except BaseException:
-        with suppress(UserError):
-            log.ended(_end(began, one))
-        raise
-    log.ended(_end(began, one))
+        yield started
+    finally:
+        with suppress(UserError):  # a full disk is told when the next command begins
+            log.ended(f"{time.monotonic() - began:.2f} s, {started.how}")
 
 
 def repeatable(
@@ -127,9 +125,9 @@ def repeatable(
         if key.startswith(_DECISIVE) and key not in _PLACES
     }
     both = {} if environment is None else {**ours, **environment}
-    told = [f"{key}={value}" for key, value in both.items()]
-    arguments = [one for one in command if not one.startswith(_OUTPUT)]
-    line = " ".join(map(_quoted, [*(["env", *told] if told else []), *arguments]))
+    variables = [f"{key}={value}" for key, value in both.items()]
+    arguments = [word for word in command if not word.startswith(_OUTPUT)]
+    line = " ".join(map(_quoted, [*(["env", *variables] if variables else []), *arguments]))
     return f"(cd {_quoted(str(folder))} && {line})" if folder else line
 
 
@@ -148,31 +146,13 @@ def require_ours(path: Path) -> None:
         )
 
 
-def _end(began: float, one: Running) -> str:
-    return f", {time.monotonic() - began:.2f} s, {one.how or 'ended from outside'}"
-
-
 def _quoted(argument: str) -> str:
     """As a shell reads it, in one line whatever it holds."""
     if argument.isprintable():
         return shlex.quote(argument)
-    plain = set(range(0x20, 0x7F)) - set(b"\\'")
-    return (
-        "$'"
-        + "".join(
-            chr(byte) if byte in plain else f"\\x{byte:02x}" for byte in os.fsencode(argument)
-        )
-        + "'"
-    )
+    escaped = "".join(f"\\x{byte:02x}" for byte in os.fsencode(argument))
+    return f"$'{escaped}'"
 
 
 def _now() -> str:
     return datetime.now().astimezone().isoformat(timespec="seconds")
-
-
-def _breaks_off(path: Path) -> bool:
-    try:
-        text = path.read_bytes()
-    except OSError:
-        return False
-    return not text.endswith(b"\n") and bool(text)

@@ -28,8 +28,8 @@ def run(name: str, work: Callable[[], int], interrupted: str = "") -> int:
         return _printed(int(work()))
     except (UserError, OSError) as fault:
         refusal = of_system(fault) if isinstance(fault, OSError) else fault
-        told = "\n".join(inert(line) for line in str(refusal).split("\n"))
-        print(f"{name}: {told}", file=sys.stderr)
+        sentence = "\n".join(map(inert, str(refusal).split("\n")))
+        print(f"{name}: {sentence}", file=sys.stderr)
         return int(refusal.status)
     except KeyboardInterrupt as stop:
         by = f" by {signal.Signals(stop.number).name}" if isinstance(stop, Request) else ""
@@ -47,7 +47,7 @@ def run(name: str, work: Callable[[], int], interrupted: str = "") -> int:
 def _printed(status: int) -> int:
     """`status`, if what was printed is out. Raises UserError, which hides no regression."""
     try:
-        streams.flush()
+        streams.write("")
     except OSError as fault:
         regressed = status == ExitStatus.REGRESSION
         raise UserError(

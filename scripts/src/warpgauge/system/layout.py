@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from warpgauge.system import streams
 from warpgauge.system.text import LONGEST_NAME, LONGEST_TEXT, cut
 
 # A name column narrower than this helps nobody, and cells give way to it; longer names stand in
@@ -140,5 +140,4 @@ class Output(Console):
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
-        # Python flushes once more on its way out, and must find somebody there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+        streams.abandon()

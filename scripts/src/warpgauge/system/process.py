@@ -7,6 +7,7 @@ import os
 import secrets
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -74,34 +75,16 @@ def run(
     when it ended by itself; so it is when this function is left by an exception (Ctrl-C), which the
     child does not see by itself. Nor does it outlive us, or what it started with its environment.
 
-    Its output is in two files of `folder`, for as long as it runs: it may be large. The log of the
+    Its output, which may be large, is in unnamed files of `folder` while it runs. The log of the
     commands says what it was run for in the words of `told`.
     """
-    files = [folder / "stdout", folder / "stderr"]
-    try:
-        with command_log.running(command, environment or {}, told=told) as logged:
-            ending = _run(command, deadline_s, files, environment or {}, watched, grown)
-            logged.ended(ending.status, ending.ended_for)
-        return ending
-    finally:
-        for file in files:
-            file.unlink(missing_ok=True)
-
-
-def _run(
-    command: Sequence[str],
-    deadline_s: float,
-    files: Sequence[Path],
-    environment: Mapping[str, str],
-    watched: Path | None,
-    grown: Callable[[], None],
-) -> Ending:
-    mark = secrets.token_hex(16)
+    mark, environment = secrets.token_hex(16), environment or {}
     process_tree.adopt()
     with (
+        command_log.running(command, environment, told=told) as logged,
         process_tree.ended_with_us(mark),
-        files[0].open("w+b") as out,
-        files[1].open("w+b") as err,
+        tempfile.TemporaryFile(dir=folder) as out,
+        tempfile.TemporaryFile(dir=folder) as err,
     ):
         older, began = process_tree.pids(), time.monotonic()
         family: ProcessTree | None = None
@@ -117,6 +100,7 @@ def _run(
                         env={**_environment(), **environment, process_tree.MARK: mark},
                     )
                 except OSError as fault:
+                    logged.ended(NOT_EXECUTABLE)
                     words = fault.strerror or str(fault)
                     return Ending(tuple(command), NOT_EXECUTABLE, "", words, 0.0)
                 family = ProcessTree(process.pid, mark.encode(), older)
@@ -129,9 +113,11 @@ def _run(
             gone = family is None or family.end()
             if family is not None:
                 waiter.join(process_tree.GRACE_S)
+        status = -signal.SIGKILL if process.returncode is None else process.returncode
+        logged.ended(status, ended_for)
         return Ending(
             command=tuple(command),
-            status=-signal.SIGKILL if process.returncode is None else process.returncode,
+            status=status,
             stdout=_tail(out),
             stderr=_tail(err),
             seconds=time.monotonic() - began,

@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,9 +29,9 @@ _NOT_RUNNING = (b"Z", b"X")  # ended, only not yet waited for
 class ProcessTree:
     """A process that leads a session of its own, and its descendants.
 
-    A child can leave the session, and is known by the `mark` in its environment then. One that has
-    another environment, too, is known when its parents have ended: it is a child of ours then
-    (`adopt`). `older` are the processes that were there before, which saves looking at them.
+    One that left the session is known by the `mark` in its environment; one with another
+    environment, too, becomes a child of ours when its parents have ended (`adopt`). `older` are
+    the processes that were there before, which saves looking at them.
     """
 
     leader: int
@@ -40,19 +40,21 @@ class ProcessTree:
 
     def running(self) -> list[int]:
         """The processes of it that have not ended."""
-        return [int(name) for name in pids() - self.older if self._is_ours(name)]
+        return [int(pid) for pid in pids() - self.older if self._is_ours(Path("/proc", pid))]
 
-    def _is_ours(self, name: str) -> bool:
+    def _is_ours(self, process: Path) -> bool:
         try:
-            # Behind the name in brackets, which may hold anything: state, parent, group, session.
-            state, parent, _, session = _read(name, "stat").rpartition(b")")[2].split()[:4]
+            # After the name in brackets, which may hold anything: state, parent, group, session.
+            stat = (process / "stat").read_bytes().rpartition(b")")[2]
+            state, parent, _, session = stat.split()[:4]
             adopted = self.mark != b"" and int(parent) == os.getpid()
             if state in _NOT_RUNNING:
-                if adopted and int(name) != self.leader:
-                    os.waitpid(int(name), os.WNOHANG)
+                if adopted and int(process.name) != self.leader:
+                    os.waitpid(int(process.name), os.WNOHANG)
                 return False
-            ours = int(session) == self.leader or adopted
-            return ours or (self.mark != b"" and self.mark in _read(name, "environ"))
+            if adopted or int(session) == self.leader:
+                return True
+            return self.mark != b"" and self.mark in (process / "environ").read_bytes()
         except (OSError, ValueError):  # it is gone, or somebody else's
             return False
 
@@ -65,33 +67,28 @@ class ProcessTree:
         return gone
 
     def _ended_by(self, number: signal.Signals) -> bool:
-        told: set[int] = set()
+        signalled: set[int] = set()
         until = time.monotonic() + GRACE_S
-        while running := self.running():
+        while running := {*self.running()}:
             if time.monotonic() > until:
                 return False
-            for pid in running:
-                if pid not in told:
-                    told.add(pid)
-                    with contextlib.suppress(ProcessLookupError, PermissionError):
-                        os.kill(pid, number)
+            for pid in running - signalled:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
+            signalled |= running
             time.sleep(_LOOK_S)
         return True
 
 
-def end_with(parent: int) -> Callable[[], None]:
-    """What a child of `parent` calls so as not to outlive it, not even when that is killed."""
-
-    def ask() -> None:
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it died before that
-            os._exit(1)
-
-    return ask
+def end_with(parent: int) -> None:
+    """Called by a child of `parent`: it is killed when that ends, however it does."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before that
+        os._exit(1)
 
 
-# Waits for a line; without one whoever was to write it is gone, and what carries the mark is ended.
-# Three times, for one may be about to begin.
+# Waits for a line. At the end of input instead, its parent is gone: what carries the mark is
+# killed, three times, for one may be about to begin.
 _WATCH = """
 read -r _ && exit
 for _ in 1 2 3; do
@@ -105,10 +102,10 @@ done
 
 @contextlib.contextmanager
 def ended_with_us(mark: str) -> Iterator[None]:
-    """What is started in here with `mark` in its environment is killed should we be.
+    """What is started in here with `mark` in its environment is killed if this process is.
 
-    By a shell: to ask the system for it, a child would have to run code of ours between fork and
-    exec, which may hang where there are threads.
+    A shell does that: asking the system takes code of ours between fork and exec, which may hang
+    where there are threads.
     """
     watch = subprocess.Popen(
         ["/bin/sh", "-c", _WATCH, "sh", mark],
@@ -132,7 +129,3 @@ def adopt() -> None:
 def pids() -> frozenset[str]:
     """All processes there are."""
     return frozenset(entry.name for entry in os.scandir("/proc") if entry.name.isdigit())
-
-
-def _read(pid: str, what: str) -> bytes:
-    return Path("/proc", pid, what).read_bytes()

@@ -76,17 +76,9 @@ def _usable(stream: TextIO | None) -> TextIO:
 
 
 def write(text: str) -> None:
-    """Print to standard output, also where its reader has gone away."""
+    """Print to standard output at once, also where its reader has gone away. Raises OSError."""
     try:
         sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        abandon()
-
-
-def flush() -> None:
-    """What was printed is out, or nobody wants it. Raises OSError."""
-    try:
         sys.stdout.flush()
     except BrokenPipeError:
         abandon()

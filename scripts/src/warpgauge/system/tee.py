@@ -18,8 +18,6 @@ from warpgauge.system import interrupts, process_tree, streams
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
 
-_TAIL = 1 << 14  # bytes; the last line is in there
-
 
 def run(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> int:
     """Its exit status, as a shell has it for a signal. Raises UserError where it cannot begin."""
@@ -29,7 +27,14 @@ def run(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> in
         with (
             log.open("wb", buffering=0) as kept,
             process_tree.ended_with_us(mark),
-            _started(command, {**environment, process_tree.MARK: mark}) as running,
+            subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **environment, process_tree.MARK: mark},
+                start_new_session=True,  # a terminal's Ctrl-C is for us, and we pass it on
+            ) as running,
         ):
             assert running.stdout is not None
             try:
@@ -53,20 +58,7 @@ def run(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> in
 def log_tail(log: Path) -> str:
     """The last line that was said, inert; nothing where nothing was."""
     try:
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - _TAIL))
-            lines = file.read().decode(errors="replace").split("\n")
+        lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError:
         return ""
     return next((inert(line.strip()) for line in reversed(lines) if line.strip()), "")
-
-
-def _started(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env={**os.environ, **environment},
-        start_new_session=True,  # a terminal's Ctrl-C is for us, and we pass it on
-    )

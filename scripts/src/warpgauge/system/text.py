@@ -90,10 +90,9 @@ def duration(seconds: float) -> str:
     """Seconds in the unit a person would choose: ``32.80 µs``."""
     if not 1e-12 <= seconds < 1e6:
         return f"{seconds:.3g} s"
-    for size, unit in _TIME_UNITS:
-        if seconds >= size * 0.99995:  # what rounds up to 1000 µs is written 1.000 ms
-            return f"{digits(seconds / size)} {unit}"
-    size, unit = _TIME_UNITS[-1]
+    # What rounds up to 1000 µs is written 1.000 ms.
+    fitting = (one for one in _TIME_UNITS if seconds >= one[0] * 0.99995)
+    size, unit = next(fitting, _TIME_UNITS[-1])
     return f"{digits(seconds / size)} {unit}"
 
 
@@ -159,9 +158,8 @@ def plural(count: int, noun: str, plural_noun: str = "") -> str:
 
 def named(names: Sequence[str]) -> str:
     """``'a'``; ``2 benchmarks ('a', 'b')``; beyond three the rest is counted. Inert."""
-    if len(names) == 1:
-        return listed(names)
-    return f"{plural(len(names), 'benchmark')} ({listed(names)})"
+    shown = listed(names)
+    return shown if len(names) == 1 else f"{plural(len(names), 'benchmark')} ({shown})"
 
 
 def listed(names: Sequence[str]) -> str:

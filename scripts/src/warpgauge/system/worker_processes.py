@@ -38,7 +38,6 @@ class Ended:
 def in_turn(works: Mapping[str, Work]) -> Iterator[Ended]:
     """One after the other; they write where we do."""
     for name, work in works.items():
-        _flush()
         with _ended_with_us() as running:
             running.append(_fork(work))
             status = _wait(running)
@@ -47,8 +46,6 @@ def in_turn(works: Mapping[str, Work]) -> Iterator[Ended]:
 
 def at_once(works: Mapping[str, Work], say: Callable[[str, str], None]) -> Iterator[Ended]:
     """All at the same time, as they end; `say` gets each line of one's standard error."""
-    _flush()
-    left: dict[int, _Running] = {}
     with selectors.DefaultSelector() as pipes, _ended_with_us() as running:
         for name, work in works.items():
             read, write = os.pipe()
@@ -56,19 +53,17 @@ def at_once(works: Mapping[str, Work], say: Callable[[str, str], None]) -> Itera
             pid = _fork(work, out.fileno(), write)
             running.append(pid)
             os.close(write)
-            left[read] = _Running(name, pid, read, out)
-            pipes.register(read, selectors.EVENT_READ)
-        while left:
+            pipes.register(read, selectors.EVENT_READ, _Running(name, pid, read, out))
+        while pipes.get_map():
             for key, _ in pipes.select():
-                one = left[key.fd]
-                lines = one.lines()
+                process: _Running = key.data
+                lines = process.lines()
                 for line in lines or []:
-                    say(one.name, line)
+                    say(process.name, line)
                 if lines is None:
                     pipes.unregister(key.fd)
                     os.close(key.fd)
-                    del left[key.fd]
-                    yield Ended(one.name, _wait(running, one.pid), one.shown())
+                    yield Ended(process.name, _wait(running, process.pid), process.shown())
 
 
 @dataclass
@@ -97,14 +92,15 @@ class _Running:
 
 
 def _fork(work: Work, out: int | None = None, err: int | None = None) -> int:
+    _flush()
     us = os.getpid()
     pid = os.fork()
     if pid:
         return pid
     status = int(ExitStatus.NOT_MEASURED)
     try:
-        process_tree.end_with(us)()
-        # Ctrl-C reaches us, too, and we pass it on: once, and not in the middle of that.
+        process_tree.end_with(us)
+        # Ctrl-C reaches our parent, too, which passes it on once.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         for ours, standard in ((out, 1), (err, 2)):
             if ours is not None:
@@ -118,7 +114,7 @@ def _fork(work: Work, out: int | None = None, err: int | None = None) -> int:
 
 
 def _interruptible(work: Work) -> int:
-    """Whoever interrupted us tells of it."""
+    """Our parent tells of an interrupt."""
     try:
         return work()
     except KeyboardInterrupt as stop:
@@ -148,6 +144,5 @@ def _wait(running: list[int], pid: int = 0) -> int:
 
 
 def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.flush()
+    sys.stdout.flush()
+    sys.stderr.flush()
