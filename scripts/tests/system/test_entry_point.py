@@ -32,9 +32,12 @@ def buffered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
 
 
-def command(work: str, status: int = 0) -> list[str]:
-    """One that does `work`, and means to end with `status`."""
-    return [sys.executable, "-c", _DRIVER, str(SCRIPTS / "src"), work, str(status)]
+def ran(work: str, status: int = 0, shell: str = "") -> subprocess.CompletedProcess[str]:
+    """A command that does `work` and means to end with `status`, redirected as a shell does it."""
+    words = [sys.executable, "-c", _DRIVER, str(SCRIPTS / "src"), work, str(status)]
+    if shell:
+        words = ["sh", "-c", f'exec "$@" {shell}', "sh", *words]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
 REMARK = "print('a remark', file=sys.stderr, flush=True)"
@@ -54,20 +57,12 @@ REMARK = "print('a remark', file=sys.stderr, flush=True)"
 def test_a_standard_error_that_cannot_be_written_changes_no_status(
     redirected: str, work: str, status: int, end: int
 ) -> None:
-    words = ["sh", "-c", f'exec "$@" {redirected}', "sh", *command(work, status)]
-    assert subprocess.run(words, check=False).returncode == end
+    assert ran(work, status, redirected).returncode == end
 
 
 @pytest.mark.parametrize(("status", "end"), [(0, 2), (3, 2), (1, 1)])
 def test_what_was_printed_and_is_lost_is_told(status: int, end: int) -> None:
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            command("print('a matrix')", status),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
+    done = ran("print('a matrix')", status, ">/dev/full")
     assert done.returncode == end
     assert done.stderr == "x: standard output cannot be written (No space left on device)\n"
 
@@ -76,17 +71,14 @@ def test_what_was_printed_and_is_lost_is_told(status: int, end: int) -> None:
     "work", ["print('x')", "sys.stdout.write('x')", "raise SystemExit(0)", "sys.stdout.flush()"]
 )
 def test_a_closed_standard_output_is_no_fault(work: str) -> None:
-    words = ["sh", "-c", 'exec "$@" >&-', "sh", *command(work)]
-    done = subprocess.run(words, stderr=subprocess.PIPE, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
+    done = ran(work, shell=">&-")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_reader_that_left_is_no_fault() -> None:
-    reader, writer = os.pipe()
-    os.close(reader)
-    done = subprocess.run(command("print('x')"), stdout=writer, stderr=subprocess.PIPE, check=False)
-    os.close(writer)
-    assert (done.returncode, done.stderr) == (0, b"")
+    leaves = "import os; reader, writer = os.pipe(); os.close(reader); os.dup2(writer, 1)"
+    done = ran(f"{leaves}; print('x')")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_what_the_system_refuses_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,16 +109,10 @@ def test_a_sign_is_kept_where_the_encoding_lacks_it(encoding: str, shown: bytes)
     assert text.encode(encoding, errors=streams.PLAIN) == shown
 
 
-def test_a_terminal_of_no_columns_is_one_of_unknown_width() -> None:
+def test_a_terminal_of_no_columns_is_one_of_unknown_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "0")
     shown = "from warpgauge.system.layout import Output; Output().print('all of it')"
-    done = subprocess.run(
-        command(shown),
-        env={**os.environ, "COLUMNS": "0"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout == "all of it\n"
+    assert ran(shown).stdout == "all of it\n"
 
 
 @pytest.mark.parametrize("starter", ["bench", "compare.py", "test"])

@@ -11,35 +11,25 @@ from pathlib import Path
 
 import pytest
 
-SCRIPTS = str(Path(__file__).parents[2] / "src")
-PROGRAM = """
-import os, signal, sys
+HEAD = """
+import os, signal, sys, tempfile, threading, time
+from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from warpgauge.system import interrupts
+from warpgauge.system import entry_point, interrupts, process
 number = int(sys.argv[2])
-signal.signal(number, signal.SIG_IGN if sys.argv[3] == "ignored" else signal.SIG_DFL)
-interrupts.exit_in_order()
-try:
-    os.kill(os.getpid(), number)
-finally:
-    print("cleaned up")
 """
 
 
-def ended(number: int, state: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", PROGRAM, SCRIPTS, str(number), state]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def ran(program: str, number: int) -> subprocess.CompletedProcess[str]:
+    """What became of a program that is told to stop by this signal."""
+    sources = str(Path(__file__).parents[2] / "src")
+    command = [sys.executable, "-c", HEAD + program, sources, str(number)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
 
 
 # A command that says what its child is, and is told to stop while that goes on.
 COMMAND = """
-import os, signal, sys, tempfile, threading, time
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from warpgauge.system import entry_point as command
-from warpgauge.system import interrupts
-from warpgauge.system import process
-number, folder = int(sys.argv[2]), Path(tempfile.mkdtemp())
+folder = Path(tempfile.mkdtemp())
 
 def stop():
     while not (folder / "pid").exists() or not (folder / "pid").read_text().strip():
@@ -53,47 +43,38 @@ def work():
     try:
         process.run(["sh", "-c", f"echo $$ >{folder}/pid; exec sleep 60"], 60.0, folder)
     except KeyboardInterrupt as stopped:
-        if sys.argv[3] == "told":
-            raise interrupts.told(stopped, "when it was nearly done") from None
+        WHEN
         raise
 
-sys.exit(command.run("bench", work, "before a run file was written"))
+sys.exit(entry_point.run("bench", work, "before a run file was written"))
 """
+WHEN = "raise interrupts.told(stopped, 'when it was nearly done') from None"
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize(
-    ("number", "by"), [(signal.SIGTERM, " by SIGTERM"), (signal.SIGHUP, " by SIGHUP")]
-)
-@pytest.mark.parametrize(
-    ("state", "when"), [("", "before a run file was written"), ("told", "when it was nearly done")]
+    ("raised", "when"), [("", "before a run file was written"), (WHEN, "when it was nearly done")]
 )
 def test_a_command_that_is_told_to_stop_says_so_and_leaves_nothing_running(
-    number: int, by: str, state: str, when: str
+    number: signal.Signals, raised: str, when: str
 ) -> None:
-    command = [sys.executable, "-c", COMMAND, SCRIPTS, str(number), state]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
-    assert (done.returncode, done.stderr) == (128 + number, f"bench: interrupted{by} {when}\n")
+    done = ran(COMMAND.replace("WHEN", raised), number)
+    told = f"bench: interrupted by {number.name} {when}\n"
+    assert (done.returncode, done.stderr) == (128 + number, told)
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout), 0)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_request_to_stop_lets_a_program_clean_up(number: int) -> None:
-    assert ended(number, "usual").stdout == "cleaned up\n"
-
-
 def test_what_is_ignored_stays_so() -> None:
-    assert ended(signal.SIGHUP, "ignored").returncode == 0
+    program = "signal.signal(number, signal.SIG_IGN); interrupts.exit_in_order()"
+    assert ran(f"{program}; os.kill(os.getpid(), number)", signal.SIGHUP).returncode == 0
 
 
 POSTPONED = """
-import os, signal, sys
-sys.path.insert(0, sys.argv[1])
-from warpgauge.system import interrupts
 interrupts.exit_in_order()
 try:
     with interrupts.postponed():
-        os.kill(os.getpid(), int(sys.argv[2]))
+        os.kill(os.getpid(), number)
         print("to its end", flush=True)
     print("not reached")
 except KeyboardInterrupt as stop:
@@ -103,6 +84,4 @@ except KeyboardInterrupt as stop:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_may_be_postponed(number: int) -> None:
-    command = [sys.executable, "-c", POSTPONED, SCRIPTS, str(number)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout == f"to its end\n{128 + number} True\n"
+    assert ran(POSTPONED, number).stdout == f"to its end\n{128 + number} True\n"

@@ -6,6 +6,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,9 +18,10 @@ from clone import Repository
 from warpgauge.baselines import store
 from warpgauge.files import atomic
 from warpgauge.records.load import load
-from warpgauge.system import locks as module
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.locks import alone, of_gpu
+
+SOURCES = str(Path(__file__).parents[2] / "src")
 
 
 def test_the_second_is_told_and_waits_for_the_first(tmp_path: Path) -> None:
@@ -44,38 +47,36 @@ def test_other_folders_wait_for_nobody(tmp_path: Path) -> None:
         pass
 
 
-def test_who_died_holds_nothing(tmp_path: Path) -> None:
+def held_by(folder: Path, then: str) -> subprocess.Popen[bytes]:
+    """Another process, which holds `folder` and then does that."""
     program = (
         "import os, pathlib, sys; sys.path.insert(0, sys.argv[1])\n"
         "from warpgauge.system.locks import alone\n"
-        "with alone(pathlib.Path(sys.argv[2])): os.kill(os.getpid(), 9)"
+        f"with alone(pathlib.Path(sys.argv[2])): print('held', flush=True); {then}"
     )
-    scripts = str(Path(module.__file__).parents[2])
-    died = subprocess.run([sys.executable, "-c", program, scripts, str(tmp_path)], check=False)
+    words = [sys.executable, "-c", program, SOURCES, str(folder)]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"held\n"
+    return process
+
+
+def test_who_died_holds_nothing(tmp_path: Path) -> None:
+    with held_by(tmp_path, "os.kill(os.getpid(), 9)") as died:
+        died.communicate()
     assert died.returncode == -9
     with alone(tmp_path, lambda _: pytest.fail("it waits")):
         pass
 
 
-def test_the_second_is_told_who_is_first(tmp_path: Path) -> None:
-    program = (
-        "import pathlib, sys; sys.path.insert(0, sys.argv[1])\n"
-        "from warpgauge.system.locks import alone\n"
-        "with alone(pathlib.Path(sys.argv[2])): print('held', flush=True); sys.stdin.read()"
-    )
-    scripts = str(Path(module.__file__).parents[2])
-    with subprocess.Popen(
-        [sys.executable, "-c", program, scripts, str(tmp_path)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    ) as first:  # fmt: skip
-        assert first.stdout is not None
-        assert first.stdout.readline() == b"held\n"
-        told: list[int | None] = []
+def test_the_second_is_told_who_is_first_and_may_refuse_to_wait(tmp_path: Path) -> None:
+    told: list[int | None] = []
 
-        def refuse(holder: int | None) -> None:
-            told.append(holder)
-            raise UserError("it is busy")
+    def refuse(holder: int | None) -> None:
+        told.append(holder)
+        raise UserError("it is busy")
 
+    with held_by(tmp_path, "sys.stdin.read()") as first:
         with pytest.raises(UserError, match="it is busy"), alone(tmp_path, refuse):
             pytest.fail("both hold it")
         first.communicate(b"")
@@ -114,40 +115,38 @@ def test_two_that_add_a_session_at_once_both_do(
     assert {session.gpu_uuid for session in whole.sessions.values()} == {"GPU-1", "GPU-2"}
 
 
-def test_a_bench_waits_for_another_of_its_tree(repository: Repository) -> None:
+@contextmanager
+def held(folder: Path) -> Iterator[threading.Event]:
+    """By another thread, until the event is set."""
     held, ends = threading.Event(), threading.Event()
 
     def another() -> None:
-        with alone(repository.root / "build"):
+        with alone(folder):
             held.set()
             ends.wait(10)
 
     other = threading.Thread(target=another)
     other.start()
     assert held.wait(10)
-    threading.Timer(0.5, ends.set).start()
-    assert repository.bench("--quick") is ExitStatus.NOT_MEASURED
+    yield ends
     assert ends.is_set()
+    other.join(10)
+
+
+def test_a_bench_waits_for_another_of_its_tree(repository: Repository) -> None:
+    with held(repository.root / "build") as ends:
+        threading.Timer(0.5, ends.set).start()
+        assert repository.bench("--quick") is ExitStatus.NOT_MEASURED
     assert "Waiting for another scripts/bench of this tree (pid " in repository.output()[1]
 
 
 def test_a_bench_waits_for_another_on_its_gpu(repository: Repository) -> None:
-    held, ends = threading.Event(), threading.Event()
-
-    def another() -> None:
-        with alone(of_gpu(fake_binary.GPU["gpu_uuid"])):
-            held.set()
-            ends.wait(10)
-
-    other = threading.Thread(target=another)
-    other.start()
-    assert held.wait(10)
-    with pytest.raises(UserError, match=r"on this GPU \(pid \d+\) is running") as no:
-        repository.bench("--quick", "--no-wait")
-    assert no.value.status is ExitStatus.NOT_MEASURED
-    threading.Timer(3.0, ends.set).start()  # it asks the programs first
-    repository.bench("--quick")
-    assert ends.is_set()
+    with held(of_gpu(fake_binary.GPU["gpu_uuid"])) as ends:
+        with pytest.raises(UserError, match=r"on this GPU \(pid \d+\) is running") as no:
+            repository.bench("--quick", "--no-wait")
+        assert no.value.status is ExitStatus.NOT_MEASURED
+        threading.Timer(3.0, ends.set).start()  # it asks the programs first
+        repository.bench("--quick")
     assert "Waiting for another scripts/bench on this GPU (pid " in repository.output()[1]
 
 

@@ -18,6 +18,11 @@ from warpgauge.system import process, process_tree, tee
 from warpgauge.system.errors import ExitStatus, UserError
 
 
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_tree, "GRACE_S", 0.2)
+
+
 def python(code: str) -> list[str]:
     return [sys.executable, "-IS", "-c", code]
 
@@ -58,8 +63,7 @@ def test_a_program_that_is_not_there_ends_with_127(tmp_path: Path) -> None:
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
 
 
-def test_a_hang_is_ended_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_tree, "GRACE_S", 0.2)
+def test_a_hang_is_ended_with_its_children(tmp_path: Path) -> None:
     pid_file = tmp_path / "child"
     command = f"{sys.executable} -IS -c '{DEAF}' & echo $! >{pid_file}; echo stuck >&2; wait"
     began = time.monotonic()
@@ -71,10 +75,7 @@ def test_a_hang_is_ended_with_its_children(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("how", ["", "os.setpgid(0, 0)", "os.setsid()", "os.setsid(); os.fork()"])
-def test_children_are_ended_with_their_parent_wherever_they_went(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
-) -> None:
-    monkeypatch.setattr(process_tree, "GRACE_S", 0.2)
+def test_children_are_ended_with_their_parent_wherever_they_went(tmp_path: Path, how: str) -> None:
     pids = tmp_path / "pids"
     code = f"import os, sys\nif os.fork() == 0:\n {how or 'pass'}\n"
     code += f" open({str(pids)!r}, 'a').write(f'{{os.getpid()}} ')\n {DEAF}"
@@ -85,10 +86,7 @@ def test_children_are_ended_with_their_parent_wherever_they_went(
     assert not any(runs(int(pid)) for pid in pids.read_text().split())
 
 
-def test_a_daemon_with_another_environment_is_ended_and_leaves_no_zombie(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(process_tree, "GRACE_S", 0.2)
+def test_a_daemon_with_another_environment_is_ended_and_leaves_no_zombie(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     code = "import os, sys\nif os.fork() == 0:\n os.setsid()\n if os.fork(): os._exit(0)\n"
     code += f" open({str(pid)!r}, 'w').write(str(os.getpid()))\n"
@@ -111,7 +109,6 @@ def test_who_leaves_nothing_behind_is_not_accused(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_ended_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_tree, "GRACE_S", 0.1)
     started: list[int] = []
     with monkeypatch.context() as patched:
         patched.setattr(os, "kill", lambda pid, number: started.append(pid))

@@ -17,6 +17,18 @@ from warpgauge.system.errors import UserError
 SUITE = {"sync": {"sync/idle": 1.0}}
 
 
+@pytest.fixture
+def old(clone: GitRepository) -> str:
+    """A commit, another one behind it."""
+    return commits(clone, 2)[0]
+
+
+@pytest.fixture
+def folder(clone: GitRepository, old: str) -> Path:
+    """Where the old commit is checked out."""
+    return worktree.provide(clone.root, old)
+
+
 def commits(clone: GitRepository, count: int) -> list[str]:
     return [clone.commit({"sync": {"sync/idle": float(n)}}) for n in range(1, count + 1)]
 
@@ -29,8 +41,7 @@ def state(clone: GitRepository) -> tuple[str, str, str]:
     )
 
 
-def test_a_commit_is_checked_out_beside_the_build(clone: GitRepository) -> None:
-    old, _ = commits(clone, 2)
+def test_a_commit_is_checked_out_beside_the_build(clone: GitRepository, old: str) -> None:
     (clone.root / "suite.json").write_text("changed")
     clone.git("add", "suite.json")
     (clone.root / "new.txt").write_text("untracked")
@@ -42,9 +53,9 @@ def test_a_commit_is_checked_out_beside_the_build(clone: GitRepository) -> None:
     assert (clone.root / "suite.json").read_text() == "changed"
 
 
-def test_what_was_built_of_a_commit_is_there_the_next_time(clone: GitRepository) -> None:
-    old, _ = commits(clone, 2)
-    folder = worktree.provide(clone.root, old)
+def test_what_was_built_of_a_commit_is_there_the_next_time(
+    clone: GitRepository, old: str, folder: Path
+) -> None:
     (folder / "build").mkdir()
     (folder / "build" / "made").touch()
     assert worktree.provide(clone.root, old) == folder
@@ -58,8 +69,9 @@ def test_what_names_no_commit_is_one_sentence(clone: GitRepository, ref: str) ->
     assert "\n" not in str(caught.value)
 
 
-def test_a_shallow_clone_is_told_how_to_get_the_rest(clone: GitRepository, tmp_path: Path) -> None:
-    old, _ = commits(clone, 2)
+def test_a_shallow_clone_is_told_how_to_get_the_rest(
+    clone: GitRepository, old: str, tmp_path: Path
+) -> None:
     shallow = tmp_path / "shallow"
     source = clone.root.as_uri()
     subprocess.run(["git", "clone", "-q", "--depth=1", source, str(shallow)], check=True)
@@ -93,18 +105,17 @@ def test_only_the_two_used_last_are_kept(clone: GitRepository) -> None:
     assert (clone.root / "build" / "base" / "mine").exists()
 
 
-def test_a_worktree_that_somebody_changed_is_not_measured(clone: GitRepository) -> None:
-    (old,) = commits(clone, 1)
-    folder = worktree.provide(clone.root, old)
+def test_a_worktree_that_somebody_changed_is_not_measured(
+    clone: GitRepository, old: str, folder: Path
+) -> None:
     (folder / "suite.json").write_text("mine")
     with pytest.raises(UserError, match=r"differs from its commit \('M suite.json'\)"):
         worktree.provide(clone.root, old)
     assert (folder / "suite.json").read_text() == "mine"
 
 
-def test_a_folder_that_git_lost_is_made_anew(clone: GitRepository) -> None:
-    old, new = commits(clone, 2)
-    folder = worktree.provide(clone.root, old)
+def test_a_folder_that_git_lost_is_made_anew(clone: GitRepository, old: str, folder: Path) -> None:
+    new = clone.git("rev-parse", "HEAD")
     (folder / ".git").unlink()  # now a plain folder of the clone itself
     (folder / "suite.json").write_text("stale")
     assert worktree.provide(clone.root, old) == folder
@@ -116,19 +127,17 @@ def test_a_folder_that_git_lost_is_made_anew(clone: GitRepository) -> None:
     assert worktree.commit_of(moved, "HEAD") == new
 
 
-def test_a_removed_folder_is_made_anew(clone: GitRepository) -> None:
-    (old,) = commits(clone, 1)
-    folder = worktree.provide(clone.root, old)
+def test_a_removed_folder_is_made_anew(clone: GitRepository, old: str, folder: Path) -> None:
     folder.rename(clone.root / "build" / "elsewhere")
     assert worktree.provide(clone.root, old) == folder
     assert (folder / "suite.json").exists()
 
 
-def test_a_worktree_that_somebody_locked_is_left_alone(clone: GitRepository) -> None:
-    old, new = commits(clone, 2)
-    folder = worktree.provide(clone.root, old)
+def test_a_worktree_that_somebody_locked_is_left_alone(
+    clone: GitRepository, old: str, folder: Path
+) -> None:
     clone.git("worktree", "lock", "--reason", "mine", str(folder))
-    subprocess.run(["git", "-C", str(folder), "checkout", "-q", new], check=True)
+    subprocess.run(["git", "-C", str(folder), "checkout", "-q", "--detach", "main"], check=True)
     with pytest.raises(UserError, match=r"git worktree failed in .*locked"):
         worktree.provide(clone.root, old)
     assert folder.exists()
@@ -136,10 +145,8 @@ def test_a_worktree_that_somebody_locked_is_left_alone(clone: GitRepository) -> 
 
 @pytest.mark.parametrize("left", ["a part", "nothing"])
 def test_a_worktree_that_a_killed_git_left_half_made_is_made_anew(
-    clone: GitRepository, left: str
+    clone: GitRepository, old: str, folder: Path, left: str
 ) -> None:
-    (old,) = commits(clone, 1)
-    folder = worktree.provide(clone.root, old)
     clone.git("worktree", "lock", "--reason", "initializing", str(folder))
     if left == "nothing":
         shutil.rmtree(folder)
@@ -160,9 +167,8 @@ def test_a_clone_whose_path_has_blanks_is_as_good(clone: GitRepository) -> None:
 
 
 def test_a_failed_checkout_leaves_nothing_behind(
-    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+    clone: GitRepository, old: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (old,) = commits(clone, 1)
     require = git.require
 
     def interrupted(folder: Path, *arguments: str) -> str:
@@ -186,9 +192,8 @@ def test_a_checkout_that_git_refuses_is_one_sentence(clone: GitRepository) -> No
 
 
 def test_hooks_and_their_environment_are_kept_out(
-    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+    clone: GitRepository, old: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (old,) = commits(clone, 1)
     hook = clone.root / ".git" / "hooks" / "post-checkout"
     hook.write_text(f"#!/bin/sh\ntouch {clone.root}/hooked\n")
     hook.chmod(0o755)

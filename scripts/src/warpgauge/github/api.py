@@ -11,6 +11,7 @@ import json
 import re
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from email.message import Message
 from typing import IO, NoReturn
 from urllib.error import HTTPError
@@ -59,15 +60,12 @@ _REMEDIES = {
 class GitHub:
     """One host's API, and the token for it. `path` begins with a slash, as in /repos/o/n/pulls."""
 
-    def __init__(
-        self, token: str, base_url: str = _PUBLIC_API, timeout_s: float | None = None
-    ) -> None:
+    def __init__(self, token: str, base_url: str = _PUBLIC_API) -> None:
         """Raises UserError for a token or an address that cannot be one."""
         # http.client would show a token that it cannot send.
         if not _PRINTABLE.fullmatch(token):
             raise UserError(f"{TOKEN} is empty or no token; set it to the job's github.token")
         self._base = base_url.rstrip("/")
-        self._timeout_s = _TIMEOUT_S if timeout_s is None else timeout_s
         self._origin = _origin(_checked(self._base, loopback=True))
         self._authorization = f"Bearer {token}"
         local = self._origin[0] == "http"
@@ -149,7 +147,7 @@ class GitHub:
                 headers["Content-Type"] = "application/json"
             request = Request(url, data, headers, method=method)
             try:
-                with self._opener.open(request, timeout=self._timeout_s) as answer:
+                with self._opener.open(request, timeout=_TIMEOUT_S) as answer:
                     return what, _limited(what, answer, limit), answer.headers
             except HTTPError as error:
                 with error:
@@ -194,15 +192,14 @@ def _checked(url: str, loopback: bool, what: str = API_URL) -> SplitResult:
     """The parts of an https address, or with `loopback` of a http one of this machine itself."""
     try:
         parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port  # a port that is no number is found only now
-        (host or "").encode("idna")  # as the socket will, which is no OSError where it fails
+        host, _ = parts.hostname or "", parts.port  # a port that is no number is found only now
+        host.encode("idna")  # as the socket will, which is no OSError where it fails
+        local = loopback and parts.scheme == "http" and host in _LOOPBACK
+        if host and "@" not in parts.netloc and (local or parts.scheme == "https"):
+            return parts
     except ValueError:
-        host = None
-    if not host or "@" in parts.netloc:
-        raise UserError(f"{what}: {inert(cut(url, 100))!r} is no address; give one of https://")
-    if parts.scheme != "https" and not (loopback and parts.scheme == "http" and host in _LOOPBACK):
-        raise UserError(f"{what}: {inert(cut(url, 100))!r} is not encrypted; only https:// is used")
-    return parts
+        pass
+    raise UserError(f"{what}: {inert(cut(url, 100))!r} is no address; give one of https://")
 
 
 def _origin(parts: SplitResult) -> tuple[str, str, int]:
@@ -214,29 +211,26 @@ def _origin(parts: SplitResult) -> tuple[str, str, int]:
 def _limited(what: str, answer: http.client.HTTPResponse, limit: int) -> bytes:
     """The body, which ends within `limit` bytes and in time."""
     end, body = time.monotonic() + _ANSWER_LIMIT_S, bytearray()
-    told = answer.headers.get("Content-Length", "")
-    if told.isdigit() and int(told) > limit:
-        raise UserError(f"{what} is larger than {limit} bytes; it is not read")
+    length = answer.headers.get("Content-Length", "")
     while chunk := answer.read1(min(_CHUNK_BYTES, limit + 1 - len(body))):
         body += chunk
         if len(body) > limit:
             raise UserError(f"{what} is larger than {limit} bytes; it is not read")
         if time.monotonic() > end:
             raise UserError(f"{what} takes longer than {_ANSWER_LIMIT_S:g} s; run this again")
-    if told.isdigit() and len(body) != int(told):
-        raise UserError(f"{what} broke off after {len(body)} of {told} bytes; run this again")
+    if length.isdigit() and len(body) != int(length):
+        raise UserError(f"{what} broke off after {len(body)} of {length} bytes; run this again")
     return bytes(body)
 
 
 def _refuse(what: str, error: HTTPError) -> NoReturn:
     """What GitHub says against it, and what to do."""
-    told = ""
-    try:
-        answer = json.loads(error.read(_CHUNK_BYTES))
-        told = str(answer["message"])
-    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, RecursionError):
-        pass  # the status alone has to do
-    why = f"{error.code} {inert(cut(told or str(error.reason), 200))}"
+    message = str(error.reason)
+    # Without one, the status alone has to do.
+    no_message = (OSError, http.client.HTTPException, ValueError, LookupError, TypeError)
+    with suppress(*no_message, RecursionError):
+        message = str(json.loads(error.read(_CHUNK_BYTES))["message"])
+    why = f"{error.code} {inert(cut(message, 200))}"
     limited = error.headers.get("X-RateLimit-Remaining") == "0" or "Retry-After" in error.headers
     if error.code == 429 or (error.code == 403 and limited):
         raise UserError(f"{what}: the rate limit is reached ({why}); run this again in an hour")

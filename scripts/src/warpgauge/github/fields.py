@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import re
 
-from warpgauge.github.api import Json
+from warpgauge.github.api import GitHub, Json
 from warpgauge.system.errors import UserError
+from warpgauge.system.text import quoted
 
 _REPOSITORY = re.compile(r"(?!\.{1,2}/)[A-Za-z0-9._-]{1,100}/(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,100}")
 # What may stand in a link as it is: nothing in it ends the link, or begins something else.
@@ -45,14 +46,24 @@ def address(answer: Json, *keys: str) -> str:
     raise _unexpected("address", keys)
 
 
+def run_of_workflow(api: GitHub, repository: str, run_id: int, workflow: str) -> Json:
+    """What GitHub tells of a run. Raises UserError unless it is one of ``.github/workflows``."""
+    answer = api.get(f"/repos/{repository}/actions/runs/{run_id}")
+    # GitHub may append the branch: .github/workflows/nightly.yml@main.
+    path = text(answer, "path").partition("@")[0]
+    if path != workflow:
+        raise UserError(f"run {run_id} of {repository} is of {quoted(path)}, not of {workflow}")
+    return answer
+
+
 def is_repository(name: str) -> bool:
     """Whether this is OWNER/NAME, and nothing else that a path could mean."""
     return _REPOSITORY.fullmatch(name) is not None
 
 
-def same(one: str, other: str) -> bool:
-    """Whether two names of repositories or people are one: GitHub looks at no case."""
-    return one.lower() == other.lower()
+def same(answered: object, name: str) -> bool:
+    """Whether GitHub names this repository: it ignores case."""
+    return str(answered).lower() == name.lower()
 
 
 def _unexpected(kind: str, keys: tuple[str, ...]) -> UserError:

@@ -19,19 +19,22 @@ _LONGEST = 900_000
 _LONGEST_WORDS = 500
 
 _SIGNALS = 128  # a shell's status of what a signal ended lies above
-# What a comparison ends with.
-_TRUE = (ExitStatus.OK, ExitStatus.REGRESSION, ExitStatus.NOT_MEASURED)
 
 _NOTHING = "Nothing was compared"
-_REGRESSED = (
-    "Something got slower, and was confirmed where it could be: the annotations, the job's summary "
-    "and report.md name it (exit status 1)."
-)
-_NOT_MEASURED = (
-    "No regression was found, but something was not measured or cannot be compared, and that is no "
-    "pass: the job's summary and report.md name it (exit status 3)."
-)
 _PASSED = "No regression was found, and everything was measured."
+# The error that a comparison's end is, by its exit status.
+_ERRORS = {
+    ExitStatus.REGRESSION: (
+        "Regression",
+        "Something got slower, and was confirmed where it could be: the annotations, the job's "
+        "summary and report.md name it (exit status 1).",
+    ),
+    ExitStatus.NOT_MEASURED: (
+        "Not everything was measured",
+        "No regression was found, but something was not measured or cannot be compared, and that "
+        "is no pass: the job's summary and report.md name it (exit status 3).",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -49,24 +52,21 @@ class Job:
         if compared:
             streams.write(_text(self.annotations))
             _summarise(_text(self.report) + self._artifact)
-            if status in _TRUE:
-                return self._told(ExitStatus(status))
+            if status == ExitStatus.OK:
+                streams.write(f"gate: {_PASSED}\n")
+                return ExitStatus.OK
+            if status in _ERRORS:
+                _say("error", *_ERRORS[ExitStatus(status)], self.gpu)
+                return ExitStatus(status)
         title = "Not finished" if compared else _NOTHING
-        why = f"the comparison {_how(status)}"
+        how = f"ended with exit status {status}"
+        if status > _SIGNALS:
+            how = f"was ended by {name_of(status - _SIGNALS)}"
+        why = f"the comparison {how}"
         _say("error", title, f"{why}{f': {words}' if words else ''}", self.gpu)
         _summarise(f"**{title}:** {why}{f': {code(words)}' if words else ''}\n")
         # No report is no pass; what could not be written about a regression hides none.
-        passed = status == ExitStatus.OK or status not in _TRUE
-        return ExitStatus.BAD_USAGE if passed else ExitStatus(status)
-
-    def _told(self, status: ExitStatus) -> ExitStatus:
-        if status is ExitStatus.REGRESSION:
-            _say("error", "Regression", _REGRESSED, self.gpu)
-        elif status is ExitStatus.NOT_MEASURED:
-            _say("error", "Not everything was measured", _NOT_MEASURED, self.gpu)
-        else:
-            streams.write(f"gate: {_PASSED}\n")
-        return status
+        return ExitStatus(status) if status in _ERRORS else ExitStatus.BAD_USAGE
 
     @property
     def _artifact(self) -> str:
@@ -98,12 +98,6 @@ def _summarise(text: str) -> None:
             summary.write(cut(text, _LONGEST))
     except OSError as fault:
         _say("warning", "No summary", f"it cannot be written ({fault.strerror or fault})")
-
-
-def _how(status: int) -> str:
-    if status > _SIGNALS:
-        return f"was ended by {name_of(status - _SIGNALS)}"
-    return f"ended with exit status {status}"
 
 
 def _text(path: Path) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.github.api import GitHub, Json
-from warpgauge.github.fields import address, at, number, same, text
+from warpgauge.github.fields import address, at, number, run_of_workflow, same, text
 from warpgauge.github.gpus import Gpu
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import is_full, short
@@ -37,14 +37,15 @@ class Run:
     head_repository: str  # OWNER/NAME; empty when it is gone
     url: str
 
+    @property
+    def measured(self) -> str:
+        return f"commit {short(self.head)} of run {self.id}"
+
 
 def run_of(api: GitHub, repository: str, run_id: int) -> Run:
     """What GitHub knows of the run. Raises UserError for one that is not to be commented."""
-    answer = api.get(f"/repos/{repository}/actions/runs/{run_id}")
+    answer = run_of_workflow(api, repository, run_id, WORKFLOW)
     what = f"run {run_id} of {repository}"
-    path = text(answer, "path").partition("@")[0]
-    if path != WORKFLOW:
-        raise UserError(f"{what} is of {quoted(path)}, not of {WORKFLOW}; nothing is posted")
     if (event := text(answer, "event")) != _EVENT:
         raise UserError(f"{what} is of the event {quoted(event)}, not of a pull request's")
     home, head = text(answer, "repository", "full_name"), text(answer, "head_sha")
@@ -74,18 +75,17 @@ def require_newest(api: GitHub, run: Run) -> None:
         {"event": _EVENT, "head_sha": run.head},
         key="workflow_runs",
     )
-    # Of a branch of the same name in another fork, and of another branch at the commit, are others.
+    # The same commit may be on another branch, and a branch of the same name in another fork.
     numbers = [
-        number(one, "run_number")
-        for one in found
-        if at(one, "event") == _EVENT
-        and at(one, "head_sha") == run.head
-        and at(one, "head_branch") == run.branch
-        and same(str(at(one, "head_repository", "full_name")), run.head_repository)
+        number(other, "run_number")
+        for other in found
+        if at(other, "event") == _EVENT
+        and at(other, "head_sha") == run.head
+        and at(other, "head_branch") == run.branch
+        and same(at(other, "head_repository", "full_name"), run.head_repository)
     ]
     if max(numbers, default=0) > run.number:
-        measured = f"commit {short(run.head)} of run {run.id}"
-        raise UserError(f"{measured}: a later run measures it; nothing to do", ExitStatus.OK)
+        raise _nothing_to_do(run, "a later run measures it")
 
 
 def number_of(api: GitHub, run: Run) -> int:
@@ -93,40 +93,42 @@ def number_of(api: GitHub, run: Run) -> int:
 
     Raises UserError, of status 0 where there is none any more: it was closed, or has moved on.
     """
-    measured = f"commit {short(run.head)} of run {run.id}"
     if not run.head_repository:
-        raise UserError(f"{measured}: its repository is gone; nothing to do", ExitStatus.OK)
+        raise _nothing_to_do(run, "its repository is gone")
     owner = run.head_repository.partition("/")[0]
     found = api.listed(
         f"/repos/{run.repository}/pulls", {"state": "open", "head": f"{owner}:{run.branch}"}
     )
-    # GitHub passes over a filter that it does not understand, so all is looked at again.
+    # GitHub ignores a filter that it does not understand, so all is looked at again.
     of_branch = [
-        one
-        for one in found
-        if at(one, "state") == "open"
-        and at(one, "head", "ref") == run.branch
-        and same(str(at(one, "head", "repo", "full_name")), run.head_repository)
-        and same(str(at(one, "base", "repo", "full_name")), run.repository)
+        pull
+        for pull in found
+        if at(pull, "state") == "open"
+        and at(pull, "head", "ref") == run.branch
+        and same(at(pull, "head", "repo", "full_name"), run.head_repository)
+        and same(at(pull, "base", "repo", "full_name"), run.repository)
     ]
-    of_commit = [one for one in of_branch if at(one, "head", "sha") == run.head]
-    if len(of_commit) == 1:
-        return number(of_commit[0], "number")
-    if of_commit:
-        numbers = ", ".join(f"#{number(one, 'number')}" for one in of_commit)
+    if not of_branch:
+        home = inert(f"{run.head_repository} has no open pull request of {quoted(run.branch)}")
+        raise _nothing_to_do(run, home)
+    ours = [number(pull, "number") for pull in of_branch if at(pull, "head", "sha") == run.head]
+    if not ours:
+        raise _nothing_to_do(run, "its pull request has moved on to another commit")
+    if len(ours) > 1:
+        numbers = ", ".join(f"#{pull}" for pull in ours)
         raise UserError(
-            f"{measured} is the head of several pull requests ({numbers}), and GitHub does not "
+            f"{run.measured} is the head of several pull requests ({numbers}), and GitHub does not "
             "say which one the run is of; close all but one, and run it again"
         )
-    why = (
-        "its pull request has moved on to another commit"
-        if of_branch
-        else inert(f"{run.head_repository} has no open pull request of {quoted(run.branch)}")
-    )
-    raise UserError(f"{measured}: {why}; nothing to do", ExitStatus.OK)
+    return ours[0]
 
 
-# GitHub's words for how a job ended, as a person says it.
+def _nothing_to_do(run: Run, why: str) -> UserError:
+    """It is no fault, and ends the command with status 0."""
+    return UserError(f"{run.measured}: {why}; nothing to do", ExitStatus.OK)
+
+
+# By GitHub's word for how a job ended.
 _ENDED = {
     "success": "its job left no comparison",
     "failure": "its job failed before anything was compared",

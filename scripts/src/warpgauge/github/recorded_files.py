@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.files import zip_file
-from warpgauge.github.api import GitHub, Json
+from warpgauge.github.api import Json
 from warpgauge.github.branch import Repository
-from warpgauge.github.fields import at, number, text
+from warpgauge.github.fields import at, number, run_of_workflow, text
 from warpgauge.github.gpus import Gpu
 from warpgauge.records.load import load
 from warpgauge.records.model import Record, Source
 from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import UserError
 from warpgauge.system.git import short
-from warpgauge.system.text import inert, plural, quoted
+from warpgauge.system.text import inert, quoted
 
 RUN_FILE = "run.json"
 
@@ -57,21 +57,17 @@ class WorkflowRun:
 
 def workflow_run(repository: Repository, run_id: int, workflow: str) -> WorkflowRun:
     """The run; raises UserError unless it is one of ``.github/workflows/<workflow>``."""
-    told = repository.github.get(f"/repos/{repository.name}/actions/runs/{run_id}")
-    wanted = f".github/workflows/{workflow}"
-    # GitHub may append the branch: .github/workflows/nightly.yml@main.
-    path = text(told, "path").partition("@")[0]
-    if path != wanted:
-        raise UserError(f"run {run_id} is of {quoted(path)}, and not of {wanted}; name another")
-    who = "triggering_actor" if at(told, "triggering_actor") else "actor"
+    path = f".github/workflows/{workflow}"
+    answer = run_of_workflow(repository.github, repository.name, run_id, path)
+    who = "triggering_actor" if at(answer, "triggering_actor") else "actor"
     return WorkflowRun(
         run_id,
-        number(told, "run_attempt"),
-        _matching(_COMMIT, told, "head_sha"),
-        text(told, "head_branch"),
-        text(told, "event"),
-        _matching(_LOGIN, told, who, "login"),
-        _matching(_MOMENT, told, "created_at"),
+        number(answer, "run_attempt"),
+        _matching(_COMMIT, answer, "head_sha"),
+        text(answer, "head_branch"),
+        text(answer, "event"),
+        _matching(_LOGIN, answer, who, "login"),
+        _matching(_MOMENT, answer, "created_at"),
     )
 
 
@@ -82,26 +78,21 @@ def fetch(repository: Repository, run_id: int, wanted: re.Pattern[str]) -> Mappi
     """
     base = f"/repos/{repository.name}/actions"
     newest: dict[str, int] = {}
-    for one in repository.github.listed(f"{base}/runs/{run_id}/artifacts", key="artifacts"):
-        name = text(one, "name")
-        if wanted.fullmatch(name) and not at(one, "expired"):
-            _require_size(name, at(one, "size_in_bytes"))
-            newest[name] = max(newest.get(name, 0), number(one, "id"))
+    for artifact in repository.github.listed(f"{base}/runs/{run_id}/artifacts", key="artifacts"):
+        name, size = text(artifact, "name"), at(artifact, "size_in_bytes")
+        if wanted.fullmatch(name) and not at(artifact, "expired"):
+            if not isinstance(size, int) or size > _ARCHIVE_LIMIT_BYTES:
+                most = f"{_ARCHIVE_LIMIT_BYTES // 2**20} MiB"
+                raise UserError(f"the artifact {name} is larger than {most}; none is read")
+            newest[name] = max(newest.get(name, 0), number(artifact, "id"))
     if len(newest) > MOST_ARTIFACTS:
         raise UserError(f"run {run_id} has more than {MOST_ARTIFACTS} run files; none is read")
-    return {name: _run_file(repository.github, base, name, newest[name]) for name in sorted(newest)}
-
-
-def _run_file(github: GitHub, base: str, name: str, artifact: int) -> bytes:
-    archive = github.download(f"{base}/artifacts/{artifact}/zip", _ARCHIVE_LIMIT_BYTES)
-    return zip_file.entry(archive, RUN_FILE, LIMIT_BYTES, f"the artifact {name}")
-
-
-def _require_size(name: str, size: object) -> None:
-    if not isinstance(size, int) or size > _ARCHIVE_LIMIT_BYTES:
-        raise UserError(
-            f"the artifact {name} is larger than {_ARCHIVE_LIMIT_BYTES // 2**20} MiB; none is read"
-        )
+    files = {}
+    for name in sorted(newest):
+        path = f"{base}/artifacts/{newest[name]}/zip"
+        archive = repository.github.download(path, _ARCHIVE_LIMIT_BYTES)
+        files[name] = zip_file.entry(archive, RUN_FILE, LIMIT_BYTES, f"the artifact {name}")
+    return files
 
 
 def _matching(pattern: re.Pattern[str], answer: Json, *keys: str) -> str:
@@ -126,30 +117,27 @@ def checked_record(path: Path, what: str, gpu: Gpu, commit: str, root: Path) -> 
     only.
     """
     record = load(path)
-    if record.source is not Source.RUN:
-        raise _refused(what, f"it is a {record.source.value}, and no run file")
-    session = only_session(record)
-    name = session.gpu_name or ""
-    if name != gpu.name:
-        raise _refused(what, f"it was measured on {quoted(name)}, and {gpu.name} was asked for")
-    told = session.context.get("commit", "")
-    if told != commit:
-        raise _refused(
-            what, f"it measured commit {quoted(short(told))}, and {short(commit)} was asked for"
-        )
-    size = sum(len(key) + len(value) for key, value in session.context.items())
-    if size > _CONTEXT_LIMIT:
-        raise _refused(what, f"its context is longer than {_CONTEXT_LIMIT} characters")
-    if not record.rows:
-        raise _refused(what, "it holds no benchmark")
-    if len(record.rows) > _MOST_ROWS:
-        raise _refused(what, f"it holds more than {plural(_MOST_ROWS, 'benchmark')}")
-    known = {entry.stem for entry in (root / "benchmarks").iterdir() if entry.suffix in _SUFFIXES}
-    for row in record.rows.values():
-        if row.family not in known:
-            raise _refused(what, f"benchmarks/ has no family of {quoted(row.name)}")
+    if why := _objection(record, gpu, commit, root):
+        raise UserError(inert(f"{what} is refused: {why}; nothing was written"))
     return record
 
 
-def _refused(what: str, why: str) -> UserError:
-    return UserError(inert(f"{what} is refused: {why}; nothing was written"))
+def _objection(record: Record, gpu: Gpu, commit: str, root: Path) -> str:
+    """Why the record must not be taken; empty where it may."""
+    if record.source is not Source.RUN:
+        return f"it is a {record.source.value}, and no run file"
+    session = only_session(record)
+    name, measured = session.gpu_name or "", session.context.get("commit", "")
+    if name != gpu.name:
+        return f"it was measured on {quoted(name)}, and {gpu.name} was asked for"
+    if measured != commit:
+        return f"it measured commit {quoted(short(measured))}, and {short(commit)} was asked for"
+    if sum(len(key) + len(value) for key, value in session.context.items()) > _CONTEXT_LIMIT:
+        return f"its context is longer than {_CONTEXT_LIMIT} characters"
+    if not record.rows:
+        return "it holds no benchmark"
+    if len(record.rows) > _MOST_ROWS:
+        return f"it holds more than {_MOST_ROWS} benchmarks"
+    known = {entry.stem for entry in (root / "benchmarks").iterdir() if entry.suffix in _SUFFIXES}
+    foreign = next((row for row in record.rows.values() if row.family not in known), None)
+    return f"benchmarks/ has no family of {quoted(foreign.name)}" if foreign else ""

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GPU of somebody else's programs is the one asked for, or the only one that they can see."""
+"""What the driver (NVML) is asked: who else computes on a GPU, and which one programs see."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import pynvml
@@ -15,18 +17,59 @@ TWO = {"GPU-1": "H200", "GPU-2": "H200"}
 
 
 def machine(
-    monkeypatch: pytest.MonkeyPatch, gpus: dict[str, str], visible: str | None = None
-) -> None:
+    monkeypatch: pytest.MonkeyPatch,
+    gpus: dict[str, str],
+    visible: str | None = None,
+    fails: str = "",
+) -> list[str]:
+    """An NVML with these GPUs, on each of which two processes run; the call `fails` does."""
     monkeypatch.delenv(gpu_watch.VARIABLE, raising=False)
     if visible is not None:
         monkeypatch.setenv(gpu_watch.VARIABLE, visible)
     handles = [SimpleNamespace(uuid=uuid, name=name) for uuid, name in gpus.items()]
-    monkeypatch.setattr(pynvml, "nvmlInit", lambda: None)
-    monkeypatch.setattr(pynvml, "nvmlShutdown", lambda: None)
-    monkeypatch.setattr(pynvml, "nvmlDeviceGetCount", lambda: len(handles))
-    monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByIndex", handles.__getitem__)
-    monkeypatch.setattr(pynvml, "nvmlDeviceGetUUID", lambda one: one.uuid)
-    monkeypatch.setattr(pynvml, "nvmlDeviceGetName", lambda one: one.name)
+    calls: list[str] = []
+
+    def answer(name: str, answering: Callable[..., object]) -> None:
+        def call(*arguments: object) -> object:
+            calls.append(name)
+            if name == fails:
+                raise pynvml.NVMLError(pynvml.NVML_ERROR_UNKNOWN)
+            return answering(*arguments)
+
+        monkeypatch.setattr(pynvml, name, call)
+
+    answer("nvmlInit", lambda: None)
+    answer("nvmlShutdown", lambda: None)
+    answer("nvmlDeviceGetCount", lambda: len(handles))
+    answer("nvmlDeviceGetHandleByIndex", handles.__getitem__)
+    answer("nvmlDeviceGetHandleByUUID", lambda uuid: uuid)
+    answer("nvmlDeviceGetUUID", lambda one: one.uuid)
+    answer("nvmlDeviceGetName", lambda one: one.name)
+    users = [SimpleNamespace(pid=2**30), SimpleNamespace(pid=os.getpid())]
+    answer("nvmlDeviceGetComputeRunningProcesses", lambda handle: users)
+    return calls
+
+
+def test_who_computes_on_a_gpu_is_named_where_it_can_be_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine(monkeypatch, TWO)
+    us, other = gpu_watch.users_now("GPU-1")
+    assert us.pid == os.getpid()
+    assert us.name
+    assert str(other) == f"pid {2**30}"
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["nvmlInit", "nvmlDeviceGetHandleByUUID", "nvmlDeviceGetComputeRunningProcesses"],
+)
+def test_a_driver_that_does_not_say_knows_of_nobody(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = machine(monkeypatch, TWO, fails=call)
+    assert gpu_watch.users_now("GPU-1") == []
+    assert calls.count("nvmlShutdown") == (call != "nvmlInit")
 
 
 @pytest.mark.parametrize("device", [1, "GPU-2"])
@@ -68,11 +111,9 @@ def test_an_index_tells_nothing_among_models_that_cuda_may_order_otherwise(
     assert seen(monkeypatch, {"GPU-1": "H200", "GPU-2": "L4"}, "1") == ""
 
 
-def test_without_a_driver_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails() -> None:
-        raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
-
-    monkeypatch.setattr(pynvml, "nvmlInit", fails)
+@pytest.mark.parametrize("call", ["nvmlInit", "nvmlDeviceGetCount"])
+def test_without_a_driver_there_is_none(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine(monkeypatch, TWO, fails=call)
     assert gpu_watch.chosen(None) == {}
     with pytest.raises(UserError, match="the driver shows 0 GPUs"):
         gpu_watch.chosen(0)
