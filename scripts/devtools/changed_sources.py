@@ -14,10 +14,9 @@ _SETTINGS = (".clang-tidy", "CMakeLists.txt", "requirements.lock")
 
 
 def affected(root: Path, sources: Sequence[str]) -> list[str]:
-    """Those of `sources` that differ from the default branch, or include what does.
+    """Those of `sources` that differ from the default branch, or else from the commit before.
 
-    Where nothing does, from the commit before. All of them where git cannot tell, and
-    where the settings of the check differ.
+    And those that include what does. All where git cannot tell, or the check's settings differ.
     """
     changed = _changed(root)
     if changed is None or any(Path(name).name in _SETTINGS for name in changed):
@@ -56,14 +55,13 @@ def _git(root: Path, *arguments: str) -> str | None:
 def _with_headers(root: Path, source: str) -> set[Path]:
     """`source` and every header of the project that it leads to."""
     found: set[Path] = set()
-    open_files = [Path(source)]
+    open_files = {Path(source)}
     while open_files:
         file = open_files.pop()
-        if file in found:
-            continue
         found.add(file)
         for name in _INCLUDE.findall(file.read_text(encoding="utf-8")):
             own = root / "fixtures" / name.removeprefix("warpgauge/")
             places = (own if name.startswith("warpgauge/") else root / name, file.parent / name)
-            open_files += [place for place in places if place.is_file()][:1]
+            open_files.update([place for place in places if place.is_file()][:1])
+        open_files -= found
     return found

@@ -20,25 +20,17 @@ Command = Sequence[str]
 
 @dataclass(frozen=True)
 class Check:
-    """One check: commands that must all succeed.
-
-    `commands` is asked only when the check's turn comes, and may raise OSError or ValueError.
-    `tool` is the program (a name or a path), or the Python module when it begins with "python:",
-    it cannot do without; `after` the check whose failure makes this one pointless; `closing`
-    picks from the output the lines to be shown when all is done, and `skipped` the few words of the
-    verdict on what the check left out. One that finds nothing to check fails unless it
-    `may_be_empty`.
-    """
+    """One check: commands that must all succeed."""
 
     name: str
-    commands: Callable[[], Sequence[Command]]
+    commands: Callable[[], Sequence[Command]]  # asked when its turn comes; OSError, ValueError
     folder: Path
-    tool: str
-    after: str = ""
-    closing: Callable[[str], str] = lambda output: ""
-    skipped: Callable[[str], str] = lambda output: ""
+    tool: str  # the program that it needs, by name or path; a module as "python:NAME"
+    after: str = ""  # the check whose failure makes this one pointless
+    closing: Callable[[str], str] = lambda output: ""  # of its output, the lines to end with
+    skipped: Callable[[str], str] = lambda output: ""  # what it left out, for the verdict
     at_once: int = 1
-    may_be_empty: bool = False
+    may_be_empty: bool = False  # or else it fails where there is nothing to check
 
 
 @dataclass(frozen=True)
@@ -68,17 +60,16 @@ def run(checks: Iterable[Check], allow_missing_tools: bool, say: Callable[[str],
 
 
 def verdict(results: Sequence[Result]) -> str:
-    """One line: what failed or else that nothing did, and what was left out all the same."""
+    """One line: what failed, or else that nothing did and what was left out."""
     failed = [result.check.name for result in results if result.state == "FAILED"]
     if failed:
         return f"FAILED: {', '.join(failed)}"
-    left_out = [result.check.name for result in results if result.state != "ok"]
-    passed = f"all {plural(len(results), 'check')} passed"
-    if left_out:
-        passed = f"{len(results) - len(left_out)} of {plural(len(results), 'check')} passed"
-        passed += f", skipped: {', '.join(left_out)}"
-    told = [result.check.skipped(result.output) for result in results if result.state == "ok"]
-    return "; ".join([passed, *filter(None, told)])
+    good = [result for result in results if result.state == "ok"]
+    left_out = ", ".join(result.check.name for result in results if result not in good)
+    count = plural(len(results), "check")
+    passed = f"{len(good)} of {count} passed, skipped: {left_out}"
+    skipped = [result.check.skipped(result.output) for result in good]
+    return "; ".join([passed if left_out else f"all {count} passed", *filter(None, skipped)])
 
 
 def _result(check: Check, before: dict[str, Result], allow_missing_tools: bool) -> Result:
@@ -117,6 +108,5 @@ def _run(command: Command, folder: Path) -> tuple[bool, str]:
 
 
 def _there(tool: str) -> bool:
-    if tool.startswith("python:"):
-        return importlib.util.find_spec(tool.removeprefix("python:")) is not None
-    return shutil.which(tool) is not None
+    _, is_module, name = tool.rpartition("python:")
+    return bool(importlib.util.find_spec(name) if is_module else shutil.which(tool))

@@ -42,15 +42,12 @@ def tests_of(root: Path, no_cuda: bool) -> list[Check]:
     pytest = [sys.executable, "-m", "pytest"]
     workers = ["-n", str(min(build.jobs(), _MOST_PYTESTS)), "--dist", "worksteal"]
 
-    def skipped(output: str) -> str:
-        return skips.of_ctest(output, last_log(folder))
-
     return [
         _configure(root, folder, no_cuda),
         Check("build", _one(["cmake", "--build", str(folder), "-j", jobs]), root, "cmake",
               after="configure"),
         Check("ctest", _one(ctest), root, "ctest", after="build", closing=ctest_summary,
-              skipped=skipped),
+              skipped=lambda output: skips.of_ctest(output, last_log(folder))),
         Check("pytest", _one([*pytest, *workers, "-m", "not timed"]), root / "scripts",
               "python:xdist", closing=pytest_summary, skipped=skips.of_pytest),
         Check("pytest timed", _one([*pytest, "-m", "timed"]), root / "scripts", "python:pytest",
@@ -147,13 +144,8 @@ def host_sources(root: Path, folder: Path) -> list[str]:
     entries = json.loads((folder / "compile_commands.json").read_text())
     files = {Path(entry["directory"], entry["file"]).resolve() for entry in entries}
     own = [root / part for part in CPP_FOLDERS]
-    return sorted(
-        str(file)
-        for file in files
-        if file.suffix == ".cpp"
-        and not file.stem.endswith("_test")
-        and any(part in file.parents for part in own)
-    )
+    sources = [one for one in files if one.suffix == ".cpp" and not one.stem.endswith("_test")]
+    return sorted(str(one) for one in sources if any(part in one.parents for part in own))
 
 
 def ctest_summary(output: str) -> str:

@@ -4,18 +4,78 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from devtools.run_blocks import RunBlock, of_file
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.scalarstring import LiteralScalarString
+
 from devtools.tools import SHELLCHECK
 
-# How each is told from the script that it runs; GitHub ends both at the first failure.
+# The first line of a script that stands for each shell; GitHub ends both at the first failure.
 _SHEBANGS = {"bash": "#!/bin/bash -e\n", "sh": "#!/bin/sh -e\n"}
+
+# What GitHub takes where nothing is said, on a machine that has it.
+_USUAL_SHELL = "bash"
+
+# GitHub puts a text in its place before a shell sees the line.
+_EXPRESSION = re.compile(r"\$\{\{.*?\}\}", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class RunBlock:
+    """One script. Its lines are the file's from `line` on, unless it is `folded` to one."""
+
+    path: Path
+    line: int
+    shell: str
+    script: str
+    folded: bool
+
+    def line_of(self, number: int) -> int:
+        """The file's line of the script's line `number`, from 1 on."""
+        return self.line if self.folded else self.line + number - 1
+
+
+def of_file(path: Path) -> list[RunBlock]:
+    """In the order of the file. Raises ValueError for what is no YAML."""
+    try:
+        document = YAML(typ="rt").load(path.read_text(encoding="utf-8"))
+    except YAMLError as fault:
+        raise ValueError(f"{path}: {fault}") from None
+    return sorted(_of_node(document, path, _USUAL_SHELL), key=lambda block: block.line)
+
+
+def _of_node(node: object, path: Path, shell: str) -> Iterator[RunBlock]:
+    """All at and below `node`, where `shell` is the usual one."""
+    if isinstance(node, list):
+        for item in node:
+            yield from _of_node(item, path, shell)
+    if not isinstance(node, CommentedMap):
+        return
+    script = node.get("run")
+    if isinstance(script, str):
+        literal = isinstance(script, LiteralScalarString)
+        line = node.lc.value("run")[0] + (2 if literal else 1)
+        # A word of the same length, and of as many lines.
+        inert = _EXPRESSION.sub(lambda found: re.sub(r"[^\n]", "_", found.group()), script)
+        yield RunBlock(path, line, str(node.get("shell", shell)), inert, not literal)
+        return
+    # The defaults of the workflow and of a job; `defaults` itself has a `run`, which is no script.
+    defaults = node.get("defaults")
+    run = defaults.get("run") if isinstance(defaults, CommentedMap) else None
+    shell = str(run.get("shell", shell)) if isinstance(run, CommentedMap) else shell
+    for key, item in node.items():
+        if key != "defaults":
+            yield from _of_node(item, path, shell)
 
 
 def main(paths: Sequence[str]) -> int:
@@ -30,23 +90,23 @@ def main(paths: Sequence[str]) -> int:
 
 def findings(blocks: Sequence[RunBlock]) -> list[str]:
     """``FILE:LINE: SC2086 (info): …``, by the file's lines. Raises OSError, ValueError."""
-    told: list[tuple[Path, int, str]] = []
+    faults: list[tuple[Path, int, str]] = []
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as folder:
         scripts: dict[str, RunBlock] = {}
         for number, block in enumerate(blocks):
             name = block.shell.split(" ", 1)[0]
             if name not in _SHEBANGS:
                 fault = f"nothing here checks a script of the shell {block.shell!r}; use bash"
-                told.append((block.path, block.line, fault))
+                faults.append((block.path, block.line, fault))
                 continue
             file = Path(folder, f"{number}.sh")
             file.write_text(_SHEBANGS[name] + block.script, encoding="utf-8")
             scripts[str(file)] = block
-        for one in _shellcheck(list(scripts)):
-            block = scripts[one["file"]]
-            fault = f"SC{one['code']} ({one['level']}): {one['message']}"
-            told.append((block.path, block.line_of(one["line"] - 1), fault))
-    return [f"{path}:{line}: {fault}" for path, line, fault in sorted(told)]
+        for comment in _shellcheck(list(scripts)):
+            block = scripts[comment["file"]]
+            fault = f"SC{comment['code']} ({comment['level']}): {comment['message']}"
+            faults.append((block.path, block.line_of(comment["line"] - 1), fault))
+    return [f"{path}:{line}: {fault}" for path, line, fault in sorted(faults)]
 
 
 def _shellcheck(files: Sequence[str]) -> list[dict[str, Any]]:

@@ -12,7 +12,6 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,9 @@ _TOOLS = {
 _LABEL = "gpu"
 _DEADLINE_S = 600.0
 
-# What compute-sanitizer exits with for a finding: no test of ours has a status of its own like it.
+_GOOD, _SKIPPED, _FAILED = "ok", "skipped", "FAILED"
+
+# What compute-sanitizer exits with for a finding: no test of ours exits with it.
 _FOUND = 86
 _SAYS = "========="  # how its lines begin
 _SHOWN_LINES = 60
@@ -48,12 +49,6 @@ class Test:
     skip: int | None = None
 
 
-class _Result(Enum):
-    GOOD = "ok"
-    SKIPPED = "skipped"
-    FAILED = "FAILED"
-
-
 def main(argv: Sequence[str]) -> ExitStatus:
     """Raises UserError where nothing can be checked."""
     given = _parser().parse_args(argv)
@@ -63,14 +58,15 @@ def main(argv: Sequence[str]) -> ExitStatus:
     found = [test for test in tests(given.build) if given.regex.search(test.name)]
     if not found:
         raise UserError(f"no GPU test of {given.build} is called like {given.regex.pattern!r}")
-    under = [sanitizer, *_options(given.tool)]
+    under = [sanitizer, "--tool", given.tool, "--error-exitcode", str(_FOUND)]
+    under += ["--target-processes", "all", *_TOOLS[given.tool]]  # what a test starts, too
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
         results = [_checked(test, under, given.timeout, Path(scratch)) for test in found]
-    skipped = results.count(_Result.SKIPPED)
+    skipped = results.count(_SKIPPED)
     if skipped == len(found):
         raise UserError("every test was skipped: nothing was checked", ExitStatus.NOT_MEASURED)
     both = zip(found, results, strict=True)
-    failed = [test.name for test, result in both if result is _Result.FAILED]
+    failed = [test.name for test, result in both if result == _FAILED]
     checked = f"{given.tool}: {plural(len(found), 'GPU test')}, {skipped} skipped"
     print(f"{checked}, {len(failed)} failed{': ' if failed else ''}{', '.join(failed)}")
     return ExitStatus.REGRESSION if failed else ExitStatus.OK
@@ -78,12 +74,10 @@ def main(argv: Sequence[str]) -> ExitStatus:
 
 def tests(folder: Path) -> list[Test]:
     """All of the build in `folder` with the label `gpu`. Raises UserError where there is none."""
-    listed = [shutil.which("ctest") or "ctest", "--show-only=json-v1"]
+    listing = [shutil.which("ctest") or "ctest", "--show-only=json-v1"]
     try:
-        done = subprocess.run(
-            listed, cwd=folder, capture_output=True, text=True, check=True, errors="replace"
-        )
-        entries: list[dict[str, Any]] = json.loads(done.stdout)["tests"]
+        said = subprocess.check_output(listing, cwd=folder, stderr=subprocess.DEVNULL)
+        entries: list[dict[str, Any]] = json.loads(said)["tests"]
     except (OSError, subprocess.SubprocessError, ValueError, KeyError) as fault:
         raise UserError(f"ctest cannot list the tests of {folder}: {inert(str(fault))}") from None
     found = []
@@ -110,33 +104,27 @@ def tests(folder: Path) -> list[Test]:
     return found
 
 
-def _checked(test: Test, under: Sequence[str], deadline_s: float, scratch: Path) -> _Result:
-    """Run it, and print a line; of what failed, what was found or said last, too."""
+def _checked(test: Test, under: Sequence[str], deadline_s: float, scratch: Path) -> str:
+    """Run it, and print its result, which is returned; of what failed, what was said, too."""
     # Tests of times and of faults on purpose skip themselves: fixtures/testing/under_sanitizer.hpp.
     place = ["env", f"--chdir={test.folder}", "WARPGAUGE_UNDER_SANITIZER=1", *test.environment]
     ending = process.run([*place, *under, *test.command], deadline_s, scratch)
     lines = f"{ending.stdout}\n{ending.stderr}".splitlines()
-    result, why, shown = _Result.FAILED, "", lines[-_SHOWN_LINES:]
+    result, why, shown = _FAILED, "", lines[-_SHOWN_LINES:]
     if ending.ended_for:
         why = ending.ended_for
     elif ending.status == _FOUND:
         why = "the sanitizer found something"
         shown = [line for line in lines if line.startswith(_SAYS)][:_SHOWN_LINES]
     elif ending.status in (0, test.skip):
-        result, shown = _Result.SKIPPED if ending.status else _Result.GOOD, []
+        result, shown = _SKIPPED if ending.status else _GOOD, []
     else:
         why = f"status {ending.status}"
-    print(f"{test.name}: {result.value}{': ' if why else ''}{why} ({ending.seconds:.0f} s)")
+    print(f"{test.name}: {result}{': ' if why else ''}{why} ({ending.seconds:.0f} s)")
     for line in shown:
         print(f"  {inert(line)}")
     sys.stdout.flush()
     return result
-
-
-def _options(tool: str) -> list[str]:
-    """Of compute-sanitizer: what a test starts is checked, too."""
-    usual = ["--error-exitcode", str(_FOUND), "--target-processes", "all"]
-    return ["--tool", tool, *usual, *_TOOLS[tool]]
 
 
 def _sanitizer() -> str:

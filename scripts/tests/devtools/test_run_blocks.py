@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from devtools import run_block_lint
-from devtools.run_blocks import of_file
+from devtools.run_block_lint import of_file
 from devtools.tools import SHELLCHECK
 
 needs_shellcheck = pytest.mark.skipif(

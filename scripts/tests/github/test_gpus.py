@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -36,17 +35,6 @@ def listed(root: Path, document: object) -> Path:
     return path
 
 
-def matrix(root: Path, capsys: pytest.CaptureFixture[str], *argv: str) -> list[dict[str, Any]]:
-    """What scripts/warpgauge ci gpus prints for $GITHUB_OUTPUT."""
-    assert gpus_command.main(argv, root) is ExitStatus.OK
-    out = capsys.readouterr().out
-    assert out.count("\n") == 1
-    key, _, value = out.partition("=")
-    assert key == "matrix"
-    found: list[dict[str, Any]] = json.loads(value)["include"]
-    return found
-
-
 def test_the_projects_own_list_is_sound() -> None:
     path = gpus.file_of(environment.ROOT)
     schema = json.loads(SCHEMA.read_text())
@@ -56,23 +44,40 @@ def test_the_projects_own_list_is_sound() -> None:
         assert (environment.ROOT / "baselines" / one.slug).is_dir()
 
 
-def test_each_model_is_a_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    listed(tmp_path, {"gpus": [H200, L4]})
-    assert matrix(tmp_path, capsys) == [H200, L4]
-
-
-@pytest.mark.parametrize(("only", "left"), [("nvidia-l4", [L4]), ("", [H200, L4])])
-def test_one_model_can_be_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], only: str, left: list[object]
+@pytest.mark.parametrize(
+    ("argv", "jobs"),
+    [((), [H200, L4]), (("--gpu", ""), [H200, L4]), (("--gpu", "nvidia-l4"), [L4])],
+)
+def test_each_model_is_a_job_or_the_one_that_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], jobs: list[object]
 ) -> None:
     listed(tmp_path, {"gpus": [H200, L4]})
-    assert matrix(tmp_path, capsys, "--gpu", only) == left
+    assert gpus_command.main(argv, tmp_path) is ExitStatus.OK
+    (line,) = capsys.readouterr().out.splitlines()
+    key, _, value = line.partition("=")  # for $GITHUB_OUTPUT
+    assert (key, json.loads(value)["include"]) == ("matrix", jobs)
 
 
 def test_a_model_that_is_not_listed_is_told_with_those_that_are(tmp_path: Path) -> None:
     listed(tmp_path, {"gpus": [H200, L4]})
     with pytest.raises(UserError, match=r"has no GPU 'h200': it has nvidia-h200, nvidia-l4"):
         gpus_command.main(["--gpu", "h200"], tmp_path)
+
+
+WRONG = {
+    "slug": ("../main", "NVIDIA", "a" * 65, 1),
+    "name": ("", "$(reboot)", "H\n200"),
+    "labels": (
+        "self-hosted",
+        ["self-hosted"],
+        ["ubuntu-24.04", "gpu"],
+        ["self-hosted", "self-hosted"],
+        ["self-hosted", "a b"],
+        ["self-hosted", None],
+    ),
+    "minutes": (4, 361, True, "60"),
+    "more": (1,),
+}
 
 
 @pytest.mark.parametrize(
@@ -85,30 +90,8 @@ def test_a_model_that_is_not_listed_is_told_with_those_that_are(tmp_path: Path) 
         {"gpus": {"nvidia-h200": H200}},
         {"gpus": [H200], "more": 1},
         {"gpus": ["nvidia-h200"]},
-        {"gpus": [{**H200, "more": 1}]},
         {"gpus": [{key: value for key, value in H200.items() if key != "minutes"}]},
-        *(
-            {"gpus": [{**H200, **change}]}
-            for change in (
-                {"slug": "../main"},
-                {"slug": "NVIDIA"},
-                {"slug": "a" * 65},
-                {"slug": 1},
-                {"name": ""},
-                {"name": "$(reboot)"},
-                {"name": "H\n200"},
-                {"labels": "self-hosted"},
-                {"labels": ["self-hosted"]},
-                {"labels": ["ubuntu-24.04", "gpu"]},
-                {"labels": ["self-hosted", "self-hosted"]},
-                {"labels": ["self-hosted", "a b"]},
-                {"labels": ["self-hosted", None]},
-                {"minutes": 4},
-                {"minutes": 361},
-                {"minutes": True},
-                {"minutes": "60"},
-            )
-        ),
+        *({"gpus": [{**H200, key: one}]} for key, values in WRONG.items() for one in values),
     ],
 )
 def test_what_is_no_list_of_gpus_is_one_sentence_and_no_job(

@@ -170,7 +170,7 @@ def test_one_forged_file_keeps_all_out(project: Nights) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "why"),
     [
-        ("path", ".github/workflows/baseline.yml", "and not of .github/workflows/nightly.yml"),
+        ("path", ".github/workflows/baseline.yml", "not of .github/workflows/nightly.yml"),
         ("event", "pull_request", "is no night's"),
         ("head_sha", "f" * 40, "check that commit out"),
         ("created_at", "../../x", "as created_at"),
