@@ -161,25 +161,22 @@ def test_a_fault_is_one_line_of_the_command_and_no_traceback() -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_a_baseline_behind_a_link_stays_behind_it(there: Baselines) -> None:
-    kept = there.root / "elsewhere.json"
-    link = there.folder / "sync.json"
-    link.replace(kept)
-    link.symlink_to(kept)
+@pytest.mark.parametrize(
+    "prune", [("prune", "--keep", "1"), ("prune", "--removed", "sync/c")], ids=["change", "delete"]
+)
+def test_a_baseline_file_that_is_a_link_is_not_changed(
+    there: Baselines, prune: tuple[str, ...]
+) -> None:
+    """A kill half way could not be undone: what the link leads to lies in another folder."""
     there.session(20)
-    there.command("prune", "--keep", "1")
-    assert link.is_symlink()
-    assert there.days("sync") == ["20"]
-
-
-def test_a_linked_family_that_goes_leaves_its_file(there: Baselines) -> None:
     kept = there.root / "elsewhere.json"
     link = there.folder / "sync.json"
     link.replace(kept)
     link.symlink_to(kept)
-    there.command("prune", "--removed", "sync/c")
-    assert kept.exists()
-    assert not link.is_symlink()
+    refused(there, "sync.json is a link: put the file that it leads to in its place", *prune)
+    assert link.is_symlink()
+    with pytest.raises(UserError, match="is a link"):
+        there.session(21)
 
 
 def test_an_interrupt_behind_the_last_file_says_that_all_were_changed(

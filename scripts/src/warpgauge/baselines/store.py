@@ -118,9 +118,7 @@ def _added(document: Document, run: Record, session: Session, at: Path) -> Recor
         at / f"{family}.json": family_text(gpu_name, _told(old, family, kept, session), rows)
         for family, rows in families.items()
     }
-    # A link stays a link.
-    resolved = {path.resolve(): text for path, text in texts.items()}
-    replace_all(resolved, changed=interrupts.CHANGED)
+    replace_all(texts, changed=interrupts.CHANGED)
     return Recorded(tuple(texts), session, kept[-1], tuple(replaced), tuple(dropped), skipped)
 
 

@@ -98,11 +98,7 @@ def _prune_held(options: Prune, folders: Sequence[Path], now: datetime, console:
     elif options.dry_run:
         _print(console, ["nothing was changed (--dry-run)"])
     else:
-        # A link stays a link, unless it is what goes.
-        replace_all(
-            {path if text is None else path.resolve(): text for path, text in texts.items()},
-            changed=interrupts.CHANGED,
-        )
+        replace_all(texts, changed=interrupts.CHANGED)
         with interrupts.telling(interrupts.CHANGED):
             _print(console, (f"pruned: {os.path.relpath(path)}" for path in texts))
 

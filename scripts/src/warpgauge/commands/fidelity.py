@@ -178,7 +178,8 @@ class Fidelity:
         context = {"warpgauge_format": FORMAT, **known, **facts}
         rows = [finding.as_json() for finding in findings]
         document = {"context": context, "benchmarks": rows}
-        atomic.replace_all({path: json.dumps(document, indent=1, ensure_ascii=False) + "\n"})
+        text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        atomic.replace_all({atomic.resolved(path): text})
         self._note(f"findings: {os.path.relpath(path)}")
 
     def _note(self, line: str) -> None:

@@ -22,8 +22,12 @@ def replace_all(contents: Mapping[Path, str | bytes | None], *, changed: str = "
     made as needed. Raises UserError, which says so when a file was changed after all. An interrupt
     takes effect before the first file is changed, or behind the last, and then says `changed`.
 
-    What a kill leaves half done is undone when somebody changes or reads that folder next.
+    What a kill leaves half done is undone when somebody changes or reads that folder next. A link
+    is refused: what it leads to may lie in another folder, which nobody reads.
     """
+    for path in contents:
+        if path.is_symlink():
+            raise UserError(f"{path} is a link: put the file that it leads to in its place")
     at: _Change | None = None
     changes: list[_Change] = []
     done = False
