@@ -14,6 +14,12 @@ from warpgauge.records.model import FULL_SUITE
 from warpgauge.system.errors import UserError
 
 
+def lists(path: Path, script: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
 def test_programs_are_found_by_name_and_know_their_benchmarks(tmp_path: Path) -> None:
     fake_binary.make(tmp_path, "memcpy")
     fake_binary.make(tmp_path, "host")
@@ -70,10 +76,23 @@ def test_a_binary_that_cannot_list_stays_with_its_fault(tmp_path: Path) -> None:
     assert "status 127: libcublas.so.13: cannot open" in found.fault
 
 
-def test_the_probe_learns_the_gpu(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("", ()),
+        ("errored row", ("bench_launch exited with status 1",)),
+        ("crash", ("bench_launch was killed by SIGSEGV",)),  # and leaves the probe to the next
+    ],
+)
+def test_the_probe_learns_the_gpu_and_remembers_faults(
+    tmp_path: Path, fault: str, said: tuple[str, ...]
+) -> None:
+    faults = {"always": fault} if fault else {}
+    fake_binary.make(tmp_path, "launch", {"launch/one": 1.0}, faults=faults)
     fake_binary.make(tmp_path, "sync")
     probe = discovery.probe(discovery.find(tmp_path, tmp_path), (), tmp_path)
-    assert (probe.no_gpu, probe.faults) == (None, ())
+    assert probe.no_gpu is None
+    assert tuple(one.partition(":")[0] for one in probe.faults) == said
     assert probe.context["gpu_name"] == "NVIDIA Fake"
 
 
@@ -83,29 +102,11 @@ def test_an_unknown_device_is_bad_usage(tmp_path: Path) -> None:
         discovery.probe(discovery.find(tmp_path, tmp_path), ["--device=7"], tmp_path)
 
 
-def test_a_failing_benchmark_tells_the_gpu_and_is_remembered(tmp_path: Path) -> None:
-    fake_binary.make(tmp_path, "sync", faults={"always": "errored row"})
-    probe = discovery.probe(discovery.find(tmp_path, tmp_path), (), tmp_path)
-    assert probe.context["gpu_name"] == "NVIDIA Fake"
-    assert probe.faults == ("bench_sync exited with status 1",)
-
-
-def test_a_crashing_binary_leaves_the_probe_to_the_next(tmp_path: Path) -> None:
-    fake_binary.make(tmp_path, "launch", {"launch/one": 1.0}, faults={"always": "crash"})
-    fake_binary.make(tmp_path, "sync")
-    probe = discovery.probe(discovery.find(tmp_path, tmp_path), (), tmp_path)
-    assert probe.context["gpu_name"] == "NVIDIA Fake"
-    assert probe.faults[0].startswith("bench_launch was killed by SIGSEGV")
-
-
 @pytest.mark.parametrize(
     ("said", "fault"),
     [
         (b"", "lists no benchmark"),
-        (
-            b"gemm/a\n\x00\x01\x7fELF\n",
-            "cannot list its benchmarks: '\\x00\\x01\\x7fELF' is no name",
-        ),
+        (b"gemm/a\n\x00\x01\x7fELF\n", "benchmarks: '\\x00\\x01\\x7fELF' is no name"),
         (b"\xff\xfe\xfa\n", "cannot list its benchmarks: '���' is no name"),
         (b"x" * 5000, "is no name"),
     ],
@@ -113,9 +114,8 @@ def test_a_crashing_binary_leaves_the_probe_to_the_next(tmp_path: Path) -> None:
 def test_a_program_that_lists_what_no_benchmark_is_called_carries_a_fault(
     tmp_path: Path, said: bytes, fault: str
 ) -> None:
-    path = fake_binary.make(tmp_path, "gemm")
     (tmp_path / "said").write_bytes(said)
-    path.write_text(f"#!/bin/sh\ncat {tmp_path}/said\n")
+    lists(fake_binary.make(tmp_path, "gemm"), f"cat {tmp_path}/said")
     (found,) = discovery.find(tmp_path, tmp_path)
     assert found.names == ()
     assert found.fault is not None
@@ -141,12 +141,6 @@ def test_two_programs_with_a_benchmark_of_one_name_are_both_at_fault(tmp_path: P
     assert copy.fault == "has the benchmark 'sync/b', and bench_sync has it, too: rename one"
     assert sync.fault == "has the benchmark 'sync/b', and bench_copy has it, too: rename one"
     assert host.fault is None
-
-
-def lists(path: Path, script: str) -> Path:
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
-    return path
 
 
 def test_a_program_of_more_names_than_a_run_file_holds_is_refused_at_once(tmp_path: Path) -> None:

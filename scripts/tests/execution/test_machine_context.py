@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of the machine is said, and what is not costs nothing."""
+"""What is known of commit and machine is said, and what is not costs nothing."""
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
+import fake_binary
+from clone import HOST_TIMES, TIMES, GitRepository
 from warpgauge.execution import machine_context
 from warpgauge.system.errors import UserError
 
@@ -25,16 +29,19 @@ def repository(folder: Path) -> Path:
     return folder
 
 
-def test_a_committed_tree_is_clean(tmp_path: Path) -> None:
-    source = machine_context.source(repository(tmp_path))
-    assert len(source["commit"]) == 40
-    assert source["dirty"] == "false"
-
-
-@pytest.mark.parametrize("changed", ["kernel.cu", "new.cu"])
-def test_a_changed_or_new_file_makes_it_dirty(tmp_path: Path, changed: str) -> None:
-    repository(tmp_path).joinpath(changed).write_text("2")
-    assert machine_context.source(tmp_path)["dirty"] == "true"
+@pytest.mark.parametrize(
+    ("changed", "dirty"),
+    [("", "false"), ("baselines/gpu/gemm.json", "false"), ("kernel.cu", "true"), ("x.cu", "true")],
+)
+def test_a_changed_or_new_file_makes_a_tree_dirty_unless_it_is_a_baseline(
+    tmp_path: Path, changed: str, dirty: str
+) -> None:
+    repository(tmp_path)
+    if changed:
+        (tmp_path / changed).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / changed).write_text("2")
+    source = machine_context.source(tmp_path)
+    assert (len(source["commit"]), source["dirty"]) == (40, dirty)
 
 
 @pytest.mark.parametrize("ignored", [True, False])
@@ -52,28 +59,12 @@ def test_an_exported_tree_in_somebody_elses_repository_has_none_of_its_commits(
     assert machine_context.source(exported) == {"commit": "c0ffee", "dirty": "false"}
 
 
-def test_a_hooks_environment_leads_to_no_other_repository(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = repository(tmp_path)
-    source = machine_context.source(folder)
-    monkeypatch.setenv("GIT_DIR", "/nowhere")
-    assert machine_context.source(folder) == source
-
-
 def test_only_a_committed_tree_may_be_recorded() -> None:
     machine_context.require_committed({"commit": "c0ffee", "dirty": "false"})
     with pytest.raises(UserError, match="commit or stash your changes"):
         machine_context.require_committed({"commit": "c0ffee", "dirty": "true"})
     with pytest.raises(UserError, match="needs to know the commit"):
         machine_context.require_committed({"commit": "", "dirty": ""})
-
-
-def test_a_baseline_is_no_part_of_what_is_measured(tmp_path: Path) -> None:
-    folder = repository(tmp_path) / "baselines" / "gpu"
-    folder.mkdir(parents=True)
-    (folder / "gemm.json").write_text("{}")
-    assert machine_context.source(tmp_path)["dirty"] == "false"
 
 
 def test_without_git_the_commit_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,3 +93,74 @@ def test_nvidia_smi_is_asked_for_this_gpu_and_blanks_are_left_out(
         "max_memory_clock_mhz": "3201",
     }
     assert machine_context.gpu("GPU-2") == {}
+
+
+SUITE = {"host": HOST_TIMES, "sync": TIMES}
+
+
+def measured(clone: GitRepository) -> tuple[str, str]:
+    """Commit and state that the newest run file names."""
+    newest = max(clone.runs(), key=lambda path: path.stat().st_mtime_ns)
+    context = json.loads(newest.read_text())["context"]
+    return context["commit"], context["dirty"]
+
+
+def test_programs_of_this_very_tree_need_no_word(clone: GitRepository) -> None:
+    head = clone.commit(SUITE)
+    clone.bench("--quick")
+    clone.output()
+    clone.bench("--quick", "--no-build")
+    assert "--no-build" not in clone.output()[1]
+    assert measured(clone) == (head, "false")
+
+
+def test_programs_of_another_commit_go_by_their_own(clone: GitRepository) -> None:
+    built = clone.commit(SUITE)
+    clone.bench("--quick")
+    head = clone.commit(SUITE)
+    clone.output()
+    clone.bench("--quick", "--no-build")
+    assert (
+        f"--no-build: the programs were built from commit {built[:10]}, and this tree is at commit "
+        f"{head[:10]}. What is measured goes by the programs;"
+    ) in clone.output()[1]
+    assert measured(clone) == (built, "false")
+
+
+def test_programs_with_changes_stay_so_when_the_changes_are_gone(clone: GitRepository) -> None:
+    head = clone.commit(SUITE)
+    clone.write({**SUITE, "sync": {"sync/idle": 3.0}})
+    clone.bench("--quick")
+    clone.write(SUITE)
+    clone.bench("--quick", "--no-build")
+    assert f"from commit {head[:10]} with changes" in clone.output()[1]
+    assert measured(clone) == (head, "true")
+
+
+def test_programs_that_somebody_built_since_are_of_no_known_commit(clone: GitRepository) -> None:
+    clone.commit(SUITE)
+    clone.bench("--quick")
+    program = fake_binary.make(clone.built, "sync", TIMES)
+    later = program.stat().st_mtime_ns + 10**9
+    os.utime(program, ns=(later, later))
+    head = clone.commit(SUITE)
+    clone.bench("--quick", "--no-build")
+    assert "--no-build: nothing tells which commit" in clone.output()[1]
+    assert measured(clone) == (head, "false")
+
+
+def test_a_build_that_breaks_off_leaves_programs_of_no_known_commit(clone: GitRepository) -> None:
+    clone.commit(SUITE)
+    clone.bench("--quick")
+    clone.commit({"sync": {}})  # does not build
+    with pytest.raises(UserError):
+        clone.bench("--quick")
+    assert machine_context.known(clone.root) is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"commit": 1, "dirty": ""}', '{"commit": ""}', "\xff"])
+def test_what_is_no_note_tells_nothing(clone: GitRepository, text: str) -> None:
+    machine_context.keep(clone.root, {"commit": "c", "dirty": "false"})
+    (path,) = (clone.root / "build" / "release").glob("built-from.json")
+    path.write_bytes(text.encode("latin-1"))
+    assert machine_context.known(clone.root) is None

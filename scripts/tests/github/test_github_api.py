@@ -39,9 +39,11 @@ def refusal(api: GitHub, path: str = "/x") -> str:
 
 def test_an_object_is_asked_for_with_the_token_and_the_version(fake: FakeGitHub) -> None:
     fake.get("/repos/o/n", {"id": 7})
-    assert fake.api.get("/repos/o/n", {"head": "o:a&b#c"}) == {"id": 7}
-    (asked,) = fake.asked
-    assert asked.query == {"head": "o:a&b#c"}
+    fake.get("/repos/o/n/pulls", [])
+    assert fake.api.get("/repos/o/n") == {"id": 7}
+    assert fake.api.listed("/repos/o/n/pulls", {"head": "o:a&b#c"}) == []
+    asked, pulls = fake.asked
+    assert pulls.query == {"per_page": "100", "head": "o:a&b#c"}
     assert asked.headers["Authorization"] == f"Bearer {TOKEN}"
     assert asked.headers["X-Github-Api-Version"] == "2022-11-28"
 

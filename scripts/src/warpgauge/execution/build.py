@@ -16,14 +16,13 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.process_tree import ProcessTree
 
 SHOWN_LINES = 30
-NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\]")
+_NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\]")
 
 # Entries of CMake's cache that decide which code the compilers make.
-CACHED = re.compile(r"^([A-Z_]+):[A-Z]+=(.*)$", re.MULTILINE)
-DECISIVE = tuple(
-    f"CMAKE_{name}"
-    for name in "CUDA_ARCHITECTURES CUDA_FLAGS CUDA_FLAGS_RELEASE CUDA_HOST_COMPILER "
-    "CXX_COMPILER CXX_FLAGS CXX_FLAGS_RELEASE PREFIX_PATH".split()
+_DECISIVE = re.compile(
+    r"^(CMAKE_(?:CUDA_ARCHITECTURES|CUDA_FLAGS|CUDA_FLAGS_RELEASE|CUDA_HOST_COMPILER|CXX_COMPILER"
+    r"|CXX_FLAGS|CXX_FLAGS_RELEASE|PREFIX_PATH)):[A-Z]+=(.*)$",
+    re.MULTILINE,
 )
 
 
@@ -61,7 +60,7 @@ def settings(folder: Path) -> list[str]:
         cache = (folder / "CMakeCache.txt").read_text(errors="replace")
     except OSError:
         return []
-    return [f"-D{key}={value}" for key, value in CACHED.findall(cache) if key in DECISIVE]
+    return [f"-D{key}={value}" for key, value in _DECISIVE.findall(cache)]
 
 
 def log_of(root: Path) -> Path:
@@ -81,20 +80,20 @@ def build(
     `say` gets a short line on what goes on, `echo` every line of the output. Raises UserError
     with the command and the telling lines of its output.
     """
-    folder, log = root / "build", log_of(root)
-    folder.mkdir(exist_ok=True)
+    log = log_of(root)
+    log.parent.mkdir(exist_ok=True)
     log.unlink(missing_ok=True)
     say("configuring")
     _logged(configure_command(preset, settings), root, log, echo)
 
     def step(line: str) -> None:
         echo(line)
-        if found := NINJA_STEP.match(line):
+        if found := _NINJA_STEP.match(line):
             say(f"building, step {found[1]} of {found[2]}")
 
     say("building")
     _logged(["cmake", "--build", "--preset", preset, "-j", str(jobs())], root, log, step)
-    return folder / preset
+    return log.parent / preset
 
 
 def _logged(command: Sequence[str], root: Path, log: Path, see: Callable[[str], None]) -> None:

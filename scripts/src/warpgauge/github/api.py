@@ -35,11 +35,12 @@ _HEADERS = {
 _ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
 # GitHub's largest page, and more of them than any pull request or run has.
 _PAGE, _MOST_PAGES = 100, 50
+_NO_QUERY: Mapping[str, str] = {}
 _CHUNK_BYTES = 64 * 1024
-# How long nothing may come; and what one answer may take in all, however steadily it drips.
+# Of silence, and of one answer in all.
 _TIMEOUT_S, _ANSWER_LIMIT_S = 30.0, 300.0
 
-# Only what changes nothing is tried again, after so many seconds: GitHub now and then stumbles.
+# Pauses before a GET is tried again: GitHub now and then stumbles.
 _PAUSES_S = (2.0, 8.0)
 _STUMBLES = frozenset((500, 502, 503, 504))
 
@@ -77,15 +78,13 @@ class GitHub:
         """The API of a workflow's job: GH_TOKEN, and GITHUB_API_URL, which GitHub sets."""
         return cls(environment.get(TOKEN, ""), environment.get(API_URL) or _PUBLIC_API)
 
-    def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
+    def get(self, path: str) -> Json:
         """One object."""
-        return self._object("GET", self._url(path, query))
+        return self._object("GET", path)
 
-    def listed(
-        self, path: str, query: Mapping[str, str] | None = None, key: str = ""
-    ) -> list[Json]:
+    def listed(self, path: str, query: Mapping[str, str] = _NO_QUERY, key: str = "") -> list[Json]:
         """Every object of a list, of all its pages; of the list called `key`, where it has one."""
-        url = self._url(path, {"per_page": str(_PAGE), **(query or {})})
+        url = f"{self._url(path)}?{urlencode({'per_page': _PAGE, **query})}"
         found: list[Json] = []
         for _ in range(_MOST_PAGES):
             what, body, headers = self._read("GET", url)
@@ -97,18 +96,18 @@ class GitHub:
             following = _next_page(headers)
             if following is None:
                 return found
-            url = self._led(what, url, following)
+            url = self._leads_to(what, url, following)
             if _origin(urlsplit(url)) != self._origin:
                 raise UserError(f"{what}: the next page is on another host; check {API_URL}")
         raise UserError(f"{what} has more than {_MOST_PAGES * _PAGE} entries; look at it by hand")
 
     def post(self, path: str, body: Mapping[str, object]) -> Json:
         """Creates something; the object that GitHub made of it."""
-        return self._object("POST", self._url(path), body)
+        return self._object("POST", path, body)
 
     def patch(self, path: str, body: Mapping[str, object]) -> Json:
         """Changes something; the object that GitHub made of it."""
-        return self._object("PATCH", self._url(path), body)
+        return self._object("PATCH", path, body)
 
     def delete(self, path: str) -> None:
         """Removes something."""
@@ -118,14 +117,14 @@ class GitHub:
         """A file that GitHub may keep on another host; no byte more than `limit_bytes` is kept."""
         return self._read("GET", self._url(path), limit=limit_bytes, redirects=_MOST_REDIRECTS)[1]
 
-    def _object(self, method: str, url: str, body: Mapping[str, object] | None = None) -> Json:
-        what, answer, _ = self._read(method, url, body)
+    def _object(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Json:
+        what, answer, _ = self._read(method, self._url(path), body)
         return _checked_object(what, _parsed(what, answer))
 
-    def _url(self, path: str, query: Mapping[str, str] | None = None) -> str:
+    def _url(self, path: str) -> str:
         if not (path.startswith("/") and _PRINTABLE.fullmatch(path)):
             raise ValueError(f"no path of an API: {path!r}")
-        return f"{self._base}{path}{'?' + urlencode(query) if query else ''}"
+        return f"{self._base}{path}"
 
     def _read(
         self,
@@ -140,11 +139,9 @@ class GitHub:
         data = json.dumps(body).encode() if body is not None else None
         pauses = iter(_PAUSES_S if method == "GET" else ())
         while True:
-            headers = dict(_HEADERS)
+            headers = {**_HEADERS, **({"Content-Type": "application/json"} if data else {})}
             if _origin(urlsplit(url)) == self._origin:
                 headers["Authorization"] = self._authorization
-            if data is not None:
-                headers["Content-Type"] = "application/json"
             request = Request(url, data, headers, method=method)
             try:
                 with self._opener.open(request, timeout=_TIMEOUT_S) as answer:
@@ -153,7 +150,7 @@ class GitHub:
                 with error:
                     if error.code in _REDIRECTS and redirects:
                         redirects -= 1
-                        url = self._led(what, url, error.headers.get("Location", ""))
+                        url = self._leads_to(what, url, error.headers.get("Location", ""))
                         continue
                     pause = next(pauses, None) if error.code in _STUMBLES else None
                     if pause is None:
@@ -165,7 +162,7 @@ class GitHub:
                     raise UserError(f"{what} failed ({why}); run this again") from None
             time.sleep(pause)
 
-    def _led(self, what: str, url: str, location: str) -> str:
+    def _leads_to(self, what: str, url: str, location: str) -> str:
         """Where an answer leads to: always encrypted, unless this machine talks to itself."""
         try:
             target = urljoin(url, location)

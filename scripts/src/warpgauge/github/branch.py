@@ -15,8 +15,6 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.git import is_full
 from warpgauge.system.text import quoted
 
-_REGULAR_FILE = "100644"
-
 
 def require_repository(text: str) -> str:
     """``OWNER/NAME``, safe to stand in a path. Raises UserError."""
@@ -35,10 +33,10 @@ class Repository:
     def head(self, branch: str) -> str | None:
         """The commit that a branch is at; None where there is no such branch."""
         ref = f"refs/heads/{branch}"
-        # Asked for by its beginning: a branch that is not there is an empty list, and no error.
-        for one in self.github.listed(f"{self._git}/matching-refs/heads/{branch}"):
-            if one.get("ref") == ref:
-                return _sha(one.get("object"), f"the branch {branch}")
+        # By its beginning: a branch that is not there is an empty list, and no error.
+        for found in self.github.listed(f"{self._git}/matching-{ref}"):
+            if found.get("ref") == ref:
+                return _sha(found.get("object"), f"the branch {branch}")
         return None
 
     def commit(self, parent: str | None, files: Mapping[str, str], message: str) -> str:
@@ -46,15 +44,12 @@ class Repository:
 
         Without a parent it is the first of a history of its own.
         """
-        tree: dict[str, object] = {
-            "tree": [
-                {"path": path, "mode": _REGULAR_FILE, "type": "blob", "content": text}
-                for path, text in files.items()
-            ]
-        }
+        kind = {"mode": "100644", "type": "blob"}  # a regular file
+        blobs = [{"path": path, "content": text, **kind} for path, text in files.items()]
+        tree: dict[str, object] = {"tree": blobs}
         if parent is not None:
-            told = self.github.get(f"{self._git}/commits/{parent}")
-            tree["base_tree"] = _sha(told.get("tree"), f"commit {parent}")
+            answer = self.github.get(f"{self._git}/commits/{parent}")
+            tree["base_tree"] = _sha(answer.get("tree"), f"commit {parent}")
         made = _sha(self.github.post(f"{self._git}/trees", tree), "the new tree")
         about = {"message": message, "tree": made, "parents": [parent] if parent else []}
         return _sha(self.github.post(f"{self._git}/commits", about), "the new commit")
@@ -71,8 +66,8 @@ class Repository:
         return f"/repos/{self.name}/git"
 
 
-def _sha(told: object, what: str) -> str:
-    sha = told.get("sha") if isinstance(told, dict) else None
+def _sha(answer: object, what: str) -> str:
+    sha = answer.get("sha") if isinstance(answer, dict) else None
     if not isinstance(sha, str) or not is_full(sha):
         raise UserError(f"GitHub's answer names no commit or tree for {what}; try again")
     return sha

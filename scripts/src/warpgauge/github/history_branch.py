@@ -22,7 +22,7 @@ from warpgauge.system.text import plural, quoted
 
 WORKFLOW = "nightly.yml"
 BRANCH = "history"
-SUFFIX = ".jsonl"
+_SUFFIX = ".jsonl"
 _ARTIFACT = "nightly-"
 _EVENTS = ("schedule", "workflow_dispatch")
 
@@ -39,8 +39,8 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
     """What was added, in words. Raises UserError; nothing was written then."""
     run = recorded_files.workflow_run(repository, run_id, WORKFLOW)
     _require_checkout(root, run)
-    models = {one.slug: one for one in gpus.read(gpus.file_of(root))}
-    wanted = re.compile(_ARTIFACT + f"(?:{'|'.join(map(re.escape, models))})")
+    models = {f"{_ARTIFACT}{gpu.slug}": gpu for gpu in gpus.read(gpus.file_of(root))}
+    wanted = re.compile("|".join(map(re.escape, models)))
     files = recorded_files.fetch(repository, run.id, wanted)
     if not files:
         raise UserError(
@@ -50,14 +50,13 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
     texts = {}
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
         for name, content in files.items():
-            slug = name.removeprefix(_ARTIFACT)
-            path = Path(scratch, f"{name}.json")
+            path, gpu = Path(scratch, f"{name}.json"), models[name]
             path.write_bytes(content)
             what = f"the artifact {name}"
-            record = recorded_files.checked_record(path, what, models[slug], run.commit, root)
+            record = recorded_files.checked_record(path, what, gpu, run.commit, root)
             night = entry.line(entry.of(record, run.started, run.commit, run.id))
-            texts[f"{slug}/{run.day}-{run.id}{SUFFIX}"] = night
-    measured = ", ".join(models[name.removeprefix(_ARTIFACT)].name for name in files)
+            texts[f"{gpu.slug}/{run.day}-{run.id}{_SUFFIX}"] = night
+    measured = ", ".join(models[name].name for name in files)
     parent = repository.head(BRANCH)
     readme = {} if parent else {"README.md": _README}
     message = f"{run.day}: {measured} at {short(run.commit)}\n"
@@ -66,7 +65,7 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
         repository.create_branch(BRANCH, made)
     else:
         repository.advance_branch(BRANCH, made)
-    lacking = [one.name for slug, one in models.items() if _ARTIFACT + slug not in files]
+    lacking = [gpu.name for name, gpu in models.items() if name not in files]
     missing = f"; not measured: {', '.join(lacking)}" if lacking else ""
     return f"added to {BRANCH}: {plural(len(texts), 'night')} of {measured}{missing}"
 

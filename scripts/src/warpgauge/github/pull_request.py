@@ -172,9 +172,5 @@ def job_name(gpu: Gpu) -> str:
 
 
 def _job(answer: Json) -> Job:
-    conclusion, begin = at(answer, "conclusion"), at(answer, "started_at")
-    return Job(
-        _ENDED.get(str(conclusion), "its job did not end as jobs do"),
-        begin if isinstance(begin, str) else "",
-        address(answer, "html_url"),
-    )
+    ended = _ENDED.get(str(at(answer, "conclusion")), "its job did not end as jobs do")
+    return Job(ended, str(at(answer, "started_at") or ""), address(answer, "html_url"))

@@ -21,7 +21,7 @@ from warpgauge.records.load import load
 from warpgauge.records.model import Record, Source
 from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import UserError
-from warpgauge.system.git import short
+from warpgauge.system.git import FULL_COMMIT, short
 from warpgauge.system.text import inert, quoted
 
 RUN_FILE = "run.json"
@@ -33,7 +33,6 @@ _ARCHIVE_LIMIT_BYTES = 2 * LIMIT_BYTES
 # A run of these workflows has one a GPU job.
 MOST_ARTIFACTS = 20
 
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MOMENT = re.compile(r"20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:]{8}Z")
 _LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}(\[bot\])?")
 
@@ -63,7 +62,7 @@ def workflow_run(repository: Repository, run_id: int, workflow: str) -> Workflow
     return WorkflowRun(
         run_id,
         number(answer, "run_attempt"),
-        _matching(_COMMIT, answer, "head_sha"),
+        _matching(FULL_COMMIT, answer, "head_sha"),
         text(answer, "head_branch"),
         text(answer, "event"),
         _matching(_LOGIN, answer, who, "login"),
@@ -102,11 +101,8 @@ def _matching(pattern: re.Pattern[str], answer: Json, *keys: str) -> str:
     return value
 
 
-# A baseline repeats its context in every file: our own take 2,000 characters.
-_CONTEXT_LIMIT = 32 * 1024
-# What a person may be expected to look through in a pull request; the full suite has 400.
-_MOST_ROWS = 10_000
-
+# A baseline repeats its context, of 2,000 characters, in every file; the full suite has 400 rows.
+_CONTEXT_LIMIT, _MOST_ROWS = 32 * 1024, 10_000
 _SUFFIXES = (".cu", ".cpp")
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every command that a run of scripts/bench starts, in a file: each line repeats one by hand.
 
-The line of a command is on disk before the command begins, and what became of it follows when it
-has ended: after a crash of the whole machine the last line names what ran.
+A line is on disk before its command begins, and its end follows: after a crash of the whole machine
+the last line names what ran.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ SUFFIX = ".log"
 # What the first line of such a file begins with; no other file is written to.
 _HEAD = "# warpgauge: commands"
 
-# Of the file that holds a process's rows: it is gone with the run, and by hand the terminal does.
+# The option for the file of a process's rows, which is gone with the run.
 _OUTPUT = "--benchmark_out"
 
 # Variables of ours that decide what a program runs on, and with which libraries; where the toolkit
-# lies is the build's to know.
+# lies, the build knows.
 _DECISIVE, _PLACES = ("CUDA_", "LD_"), ("CUDA_HOME", "CUDA_PATH")
 
-# Where processes that are started now are told; nowhere outside of a run of scripts/bench.
+# The log of this run of scripts/bench, if this is one.
 _current: ContextVar[CommandLog | None] = ContextVar("command_log", default=None)
 
 

@@ -15,7 +15,7 @@ from warpgauge.system.text import inert
 # Set in git's own hooks; they would lead git to another repository than the one that is named.
 _MISLEADING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 
-# A clone that fetches what it lacks asks nobody for a password, and looking refreshes no index.
+# Nobody is asked for a password, and looking refreshes no index.
 _QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 
 
@@ -55,16 +55,15 @@ def words(done: subprocess.CompletedProcess[str]) -> str:
     return inert([*fatal, *lines][0]) if lines else f"git exited with status {done.returncode}"
 
 
-# Digits of a commit that tell it from others, as Git shows it.
-DIGITS = 10
+DIGITS = 10  # of a commit, for people
 
 # SHA-1 or SHA-256, and nothing else that git would look up.
-_FULL = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+FULL_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def is_full(text: str) -> bool:
     """Whether a file's `text` is the whole name of a commit, safe to hand to a command."""
-    return _FULL.fullmatch(text) is not None
+    return FULL_COMMIT.fullmatch(text) is not None
 
 
 def short(commit: str) -> str:

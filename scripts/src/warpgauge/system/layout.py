@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,14 +14,9 @@ from rich.text import Text
 from warpgauge.system import streams
 from warpgauge.system.text import LONGEST_NAME, LONGEST_TEXT, cut
 
-# A name column narrower than this helps nobody, and cells give way to it; longer names stand in
-# lines of their own, broken at their slashes.
-_NARROWEST_NAME = 16
-# Where nothing is left to give way.
-_SHORTEST_PIECE = 8
-
-# The values of all facts begin behind the longest key.
-_LONGEST_KEY = 40
+# Of the name column: where it would be narrower, cells give way, as long as some are left.
+_NARROWEST_NAME, _SHORTEST_PIECE = 16, 8
+_LONGEST_KEY = 40  # of a fact
 
 
 @dataclass(frozen=True)
@@ -43,9 +39,9 @@ class Columns:
 
     @staticmethod
     def fitting(rows: Sequence[Cells], width: int, dispensable: Sequence[int] = ()) -> Columns:
-        """Columns as wide as `rows` need, the name giving way where `width` does not suffice.
+        """Columns as wide as `rows` need; where `width` does not suffice, the name gives way.
 
-        Where too little is left of the name those that are `dispensable` go, one after the other.
+        Where too little is left of the name, `dispensable` columns go one by one.
         """
         widths = tuple(
             max(map(cell_len, column)) for column in zip(*(r.cells for r in rows), strict=True)
@@ -82,7 +78,7 @@ def wrapped_name(name: str, width: int) -> list[str]:
     """A benchmark's name in lines of at most `width` cells, broken after a slash if it can be."""
     name = cut(name, LONGEST_NAME)
     lines, line, lead = [], "", " " * min(4, width // 2)
-    for part in _after_slashes(name):
+    for part in re.findall(r"[^/]*/|[^/]+", name):
         if line.strip() and cell_len(line + part) > width:
             lines.append(line)
             line = lead
@@ -92,11 +88,6 @@ def wrapped_name(name: str, width: int) -> list[str]:
             lines.append(line[:end])
             line = lead + line[end:]
     return [*lines, line]
-
-
-def _after_slashes(name: str) -> list[str]:
-    parts = name.split("/")
-    return [part + "/" for part in parts[:-1]] + parts[-1:]
 
 
 def print_text(console: Console, text: Text | str, indent: int = 0, style: str = "") -> None:
@@ -125,9 +116,9 @@ def _print_indented(console: Console, lead: Text, text: Text | str, style: str =
 
 
 def _no_command(line: Text) -> Text:
-    """`line`, unless a GitHub runner would take it for a command: then with another first colon.
+    """`line`, with another first colon where a GitHub runner would take it for a command (``::``).
 
-    Runners obey what begins with ``::``, and a foreign name may stand there, or be wrapped so.
+    A foreign name may stand there, or be wrapped so.
     """
     start = len(line.plain) - len(line.plain.lstrip())
     if not line.plain.startswith("::", start):

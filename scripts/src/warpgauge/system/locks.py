@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One command at a time on a folder or a GPU: the next waits until this one ended, however it did.
+"""One command at a time on a folder or a GPU; the next one waits for its end, however it comes.
 
-Two that measure in one tree would build over each other, two on one GPU would disturb each other,
-two that add a session to a baseline would lose one of the two.
+Two in one tree would build over each other, two on one GPU would disturb each other, and of two
+sessions that are added to a baseline at once one would be lost.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from pathlib import Path
 
 from warpgauge.system.errors import UserError
 
-# One folder for each GPU, the same for all users and trees of a machine. Its owner is whoever came
-# first; holding it takes no more than reading it.
+# One folder for each GPU, the same for all users and trees of a machine: it need only be readable.
 _GPUS = Path("/tmp")
 
 # Of whoever holds the folder; None where the system does not tell.
@@ -56,15 +55,11 @@ def alone(folder: Path, waiting: Callable[[Holder], None] = lambda _: None) -> I
 
 def _holder(held: int) -> Holder:
     """The process that has locked the open folder, by Linux's list of locks (proc(5))."""
-    inode = os.fstat(held).st_ino
     try:
-        lines = Path("/proc/locks").read_text().splitlines()
+        locks = Path("/proc/locks").read_text()
     except OSError:
         return None
-    for line in lines:
-        # 1: FLOCK ADVISORY WRITE 1234 08:01:131 0 EOF; a pid of -1 or 0 is of another namespace.
-        words = line.split()
-        if len(words) >= 6 and words[1] == "FLOCK" and words[5].split(":")[-1] == str(inode):
-            pid = int(words[4])
-            return pid if pid > 0 else None
-    return None
+    # 1: FLOCK ADVISORY WRITE 1234 08:01:131 0 EOF; a pid of -1 or 0 is of another namespace.
+    line = rf"^\d+: FLOCK +\S+ +\S+ +([1-9]\d*) +\S+:{os.fstat(held).st_ino} "
+    found = re.search(line, locks, re.MULTILINE)
+    return int(found[1]) if found else None

@@ -20,8 +20,7 @@ from warpgauge.system.process_tree import ProcessTree
 
 NOT_EXECUTABLE = 127  # the status that a shell gives what it cannot start
 
-# How often a process is looked after. A look takes 20 us and sleeps in between, which no other
-# process notices; a hang may take this much longer, or a tenth of its deadline.
+# How often a process is looked after; a look takes 20 us. A hang may take this much longer.
 _LOOK_S = 0.5
 
 _MOST_OUTPUT = 1 << 30  # bytes; more is a loop that would fill the disk
@@ -70,15 +69,16 @@ def run(
 ) -> Ending:
     """Run `command` in a session of its own; `environment` is added to ours.
 
-    It is ended after `deadline_s`; where a file is `watched`, after the file has not changed its
-    size for so long, and `grown` is told of each change. Whatever it started is ended with it, or
-    when it ended by itself; so it is when this function is left by an exception (Ctrl-C), which the
-    child does not see by itself. Nor does it outlive us, or what it started with its environment.
+    It is ended after `deadline_s`; where a file is `watched`, when the size of that has not changed
+    for so long, and `grown` is called at each change. Whatever it started is ended with it, also
+    where this function is left by an exception (Ctrl-C), or this process is killed.
 
     Its output, which may be large, is in unnamed files of `folder` while it runs. The log of the
     commands says what it was run for in the words of `told`.
     """
     mark, environment = secrets.token_hex(16), environment or {}
+    # Without Google Benchmark's variables: a run is what its command line says.
+    ours = {key: value for key, value in os.environ.items() if not key.startswith("BENCHMARK_")}
     process_tree.adopt()
     with (
         command_log.running(command, environment, told=told) as logged,
@@ -97,7 +97,7 @@ def run(
                         stdout=out,
                         stderr=err,
                         start_new_session=True,
-                        env={**_environment(), **environment, process_tree.MARK: mark},
+                        env={**ours, **environment, process_tree.MARK: mark},
                     )
                 except OSError as fault:
                     logged.ended(NOT_EXECUTABLE)
@@ -162,8 +162,3 @@ def _tail(file: IO[bytes]) -> str:
     size = os.fstat(file.fileno()).st_size
     file.seek(max(0, size - _KEPT_OUTPUT))
     return file.read(_KEPT_OUTPUT).decode(errors="replace")
-
-
-def _environment() -> dict[str, str]:
-    """Ours without Google Benchmark's variables: a run is what its command line says."""
-    return {key: value for key, value in os.environ.items() if not key.startswith("BENCHMARK_")}

@@ -53,9 +53,9 @@ class _Remarks(io.TextIOWrapper):
 
 
 def forgive() -> None:
-    """From now on printing is no fault where nobody listens, and an encoding lacks a character.
+    """From now on printing is no fault where nobody listens, or an encoding lacks a character.
 
-    A terminal that says it has no columns does not know how many it has.
+    A terminal of no columns is one of unknown width.
     """
     sys.stdout, sys.stderr = _usable(sys.stdout), _usable(sys.stderr)
     if type(sys.stderr) is io.TextIOWrapper:  # and not a test's, or one of these already

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several pieces of work, each in a process of its own: what becomes of one is nothing to others.
+"""Several pieces of work, each in a process of its own, so that none harms another.
 
-The processes are forks, so that a piece of work may be any function. An interrupt is for all of
-them; none outlives us.
+The processes are forks: a piece of work may be any function. An interrupt is for all of them; none
+outlives us.
 """
 
 from __future__ import annotations

@@ -18,8 +18,7 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.git import DIGITS, is_full, short
 from warpgauge.system.text import quoted
 
-# The base of this branch and that of the one before: a third is seldom wanted again, and each
-# holds a whole build.
+# The base of this branch and that of the one before; each holds a whole build.
 KEPT = 2
 
 # Why git has a worktree locked while it makes it.
@@ -49,8 +48,8 @@ def commit_of(root: Path, ref: str) -> str:
 def provide(root: Path, commit: str, kept: int = KEPT) -> Path:
     """Where `commit` is checked out, with what was built of it before. Raises UserError.
 
-    The folder that stands for `root`, which need not be the top of its repository. Of other
-    commits' those used last are kept, so that there are `kept` in all.
+    The folder that stands for `root`, which need not be the top of its repository. `kept` commits
+    stay in all, those used last.
     """
     folder = root / "build" / "base" / short(commit)
     if folder.exists() and not _is_at(folder, commit):
@@ -72,13 +71,12 @@ def provide(root: Path, commit: str, kept: int = KEPT) -> Path:
 
 def _is_at(folder: Path, commit: str) -> bool:
     """Whether `folder` is a worktree's top, and at `commit`."""
-    said = git.run(folder, "rev-parse", "--show-toplevel", "HEAD")
-    at = said.returncode == 0 and said.stdout.split("\n")[:2] == [str(folder.resolve()), commit]
-    return at and not _is_half_made(folder)
+    said = git.run(folder, "rev-parse", "--show-toplevel", "HEAD").stdout
+    return said.split("\n")[:2] == [str(folder.resolve()), commit] and not _is_half_made(folder)
 
 
 def _is_half_made(folder: Path) -> bool:
-    """Whether `folder` is a worktree that a git which was killed did not make to its end."""
+    """Whether a git that was killed left `folder` unfinished."""
     lock = git.run(folder, "rev-parse", "--path-format=absolute", "--git-path", "locked")
     try:
         return lock.returncode == 0 and Path(lock.stdout.strip()).read_text().strip() == _MAKING
@@ -88,10 +86,9 @@ def _is_half_made(folder: Path) -> bool:
 
 def _add(root: Path, folder: Path, commit: str) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
+    forced = ("--force", "--force")  # it may be known from before, and gone; and locked, too
     try:
-        # Forced, for it may be known from before, and gone; twice, for it may be locked, too.
-        forced = ("--force", "--force", "--detach")
-        git.require(root, "worktree", "add", *forced, str(folder), commit)
+        git.require(root, "worktree", "add", *forced, "--detach", str(folder), commit)
     except BaseException:
         if folder.exists():
             with contextlib.suppress(UserError, OSError):
@@ -111,8 +108,8 @@ def _remove(root: Path, folder: Path) -> None:
 
 
 def _remove_all_but_newest(folder: Path, kept: int) -> None:
-    others = [one for one in folder.parent.iterdir() if _OURS.fullmatch(one.name) and one != folder]
-    by_use = sorted(others, key=lambda one: one.stat().st_mtime, reverse=True)
-    for old in by_use[kept - 1 :]:
+    ours = [path for path in folder.parent.iterdir() if _OURS.fullmatch(path.name)]
+    ours.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in [path for path in ours if path != folder][kept - 1 :]:
         with contextlib.suppress(UserError, OSError):  # it takes room, and does no other harm
             _remove(folder, old)
