@@ -3,16 +3,23 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from devtools import workflow_files
 from devtools.check_runner import Check, Command
 from devtools.tools import CHECK_JSONSCHEMA, SHELLCHECK, ZIZMOR
 
 _ZIZMOR = (ZIZMOR, "--offline", "--persona=pedantic", "--no-progress")
 _OURS = Path(__file__).resolve().parents[1]
+
+# What a script begins with that shellcheck can read.
+_SHEBANG = re.compile(rb"#!\s*\S*/(?:env\s+(?:-S\s+)?)?(?:ba|da|k)?sh\b")
+
+# Of others, or made by tools: nothing of ours is in it.
+_FOREIGN = frozenset((".git", ".venv", "build", "__pycache__"))
 
 
 def checks(root: Path) -> list[Check]:
@@ -24,22 +31,22 @@ def checks(root: Path) -> list[Check]:
 
     def schemas() -> Sequence[Command]:
         given = [
-            ("--builtin-schema", "vendor.github-workflows", workflow_files.workflows(root)),
-            ("--builtin-schema", "vendor.github-actions", workflow_files.actions(root)),
+            ("--builtin-schema", "vendor.github-workflows", workflows(root)),
+            ("--builtin-schema", "vendor.github-actions", actions(root)),
         ]
         if (schema := folder / "gpus.schema.json").exists():
             given.append(("--schemafile", str(schema), [folder / "gpus.json"]))
         return [[CHECK_JSONSCHEMA, *by, *map(str, files)] for *by, files in given if files]
 
     def shell() -> Sequence[Command]:
-        blocks = [*workflow_files.workflows(root), *workflow_files.actions(root)]
+        blocks = [*workflows(root), *actions(root)]
         found = [_module("run_block_lint", blocks)] if blocks else []
-        scripts = [str(path) for path in workflow_files.shell_scripts(root)]
+        scripts = [str(path) for path in shell_scripts(root)]
         # No settings of a folder's own: an ignore stands where it is needed, with its reason.
         return [*found, *([[SHELLCHECK, "--norc", *scripts]] if scripts else [])]
 
     def reasons() -> Sequence[Command]:
-        return [_module("ignore_reasons", workflow_files.that_may_ignore(root))]
+        return [_module("ignore_reasons", that_may_ignore(root))]
 
     return [
         Check("zizmor", zizmor, root, ZIZMOR),
@@ -51,3 +58,38 @@ def checks(root: Path) -> list[Check]:
 
 def _module(name: str, files: Sequence[Path]) -> Command:
     return [sys.executable, "-m", f"devtools.{name}", *map(str, files)]
+
+
+def workflows(root: Path) -> list[Path]:
+    return _yaml(root / ".github" / "workflows", "*")
+
+
+def actions(root: Path) -> list[Path]:
+    """The composite actions, wherever in .github they lie."""
+    return _yaml(root / ".github", "**/action")
+
+
+def shell_scripts(root: Path) -> list[Path]:
+    """All in the tree, by their ending or by how they begin."""
+    return sorted(path for path in _files(root) if path.suffix == ".sh" or _begins_as_shell(path))
+
+
+def that_may_ignore(root: Path) -> list[Path]:
+    """Where a finding of zizmor or shellcheck can be ignored."""
+    settings = _yaml(root, "zizmor")
+    return [*_yaml(root / ".github", "**/*"), *settings, *shell_scripts(root)]
+
+
+def _yaml(folder: Path, name: str) -> list[Path]:
+    return sorted(path for end in ("yml", "yaml") for path in folder.glob(f"{name}.{end}"))
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in _FOREIGN]
+        yield from (path for name in names if (path := Path(folder, name)).is_file())
+
+
+def _begins_as_shell(path: Path) -> bool:
+    with path.open("rb") as file:
+        return _SHEBANG.match(file.read(80)) is not None

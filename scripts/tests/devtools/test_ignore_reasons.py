@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from devtools.ignore_reasons import main, without_reason
-from devtools.workflow_files import that_may_ignore
+from devtools.workflow_checks import that_may_ignore
 from warpgauge.system.environment import ROOT
 
 

@@ -61,10 +61,7 @@ def test_everything_that_is_left_lies_in_one_folder(fake: FakeGate) -> None:
         "annotations.txt": "github",
     }
     assert (fake.out / "log.txt").read_text() == "measuring\nthe end\n"
-
-
-def test_what_it_runs_has_room_and_a_place_of_its_own_for_what_is_temporary(fake: FakeGate) -> None:
-    fake.run()
+    # What it runs has room, and a place of its own for what is temporary.
     environment = fake.environment()
     assert environment["COLUMNS"] == "140"
     assert not Path(environment["TMPDIR"]).exists()

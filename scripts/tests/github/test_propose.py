@@ -28,26 +28,16 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proposi
 def test_a_session_becomes_a_branch_with_the_baseline_and_nothing_else(project: Proposing) -> None:
     project.session(project.recorded())
     assert project.propose() is ExitStatus.OK
+    assert git(project.root, "status", "--porcelain") == ""
     assert project.hosted.changed("main", BRANCH) == BASELINES
     (pull,) = project.hosted.pulls
     assert (pull["base"], pull["head"]) == ("main", BRANCH)
-
-
-def test_what_the_branch_holds_is_a_baseline_with_that_session(project: Proposing) -> None:
-    project.session(project.recorded())
-    project.propose()
     git(project.root, "fetch", "--quiet", "origin", BRANCH)
     git(project.root, "checkout", "--quiet", "FETCH_HEAD")
     record = load(project.root / "baselines" / "nvidia-test")
     assert list(record.rows) == list(NAMES)
     (session,) = record.sessions.values()
     assert (session.boot_id, session.context["commit"]) == ("boot-1", project.commit)
-
-
-def test_the_checkout_stays_as_it_was(project: Proposing) -> None:
-    project.session(project.recorded())
-    project.propose()
-    assert git(project.root, "status", "--porcelain") == ""
 
 
 def test_the_body_compares_with_the_baseline_before(project: Proposing) -> None:
@@ -69,15 +59,6 @@ def test_a_session_joins_those_that_are_there(project: Proposing) -> None:
     assert [key[:10] for key in json.loads(text)["sessions"]] == ["2026-11-18", "2026-11-20"]
 
 
-def test_no_report_can_be_taken_for_the_comment_of_the_gate(project: Proposing) -> None:
-    project.with_baseline()
-    for number in (1, 2):
-        project.session(project.recorded(boot_id=f"boot-{number}"), number)
-    project.propose("--sessions=2")
-    ((_, comment),) = project.hosted.comments
-    assert report.MARK.strip() not in project.body + comment
-
-
 def test_several_sessions_are_one_pull_request_with_a_report_each(project: Proposing) -> None:
     project.with_baseline()
     for number in (1, 2):
@@ -88,7 +69,9 @@ def test_several_sessions_are_one_pull_request_with_a_report_each(project: Propo
     ((number, comment),) = project.hosted.comments
     assert number == 1
     assert "beside the baseline as it was" in comment
-    assert "were asked for" not in str(pull["body"])
+    assert "were asked for" not in project.body
+    # None can be taken for the comment of the gate.
+    assert report.MARK.strip() not in project.body + comment
 
 
 def test_of_two_attempts_the_later_one_counts(project: Proposing) -> None:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from warpgauge.execution.discovery import BAD_USAGE, NOT_MEASURABLE
-from warpgauge.execution.stderr_tail import described
 from warpgauge.files.document import failure_of
 from warpgauge.records.partial_report import Report
 from warpgauge.system.process import NOT_EXECUTABLE, Ending
@@ -57,7 +56,7 @@ class Part:
         if self.good and self.complete:
             return f"{ending.program} did not report it"
         known = {row["name"] for row in self.rows} | self.report.get("context", {}).keys()
-        return described(ending, known, ", but its report breaks off" if self.good else when)
+        return ending.described(known, ", but its report breaks off" if self.good else when)
 
 
 @dataclass(frozen=True)

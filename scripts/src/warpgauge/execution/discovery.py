@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from warpgauge.execution import manifest
 from warpgauge.execution.shuffle import shuffled
-from warpgauge.execution.stderr_tail import described, tail
 from warpgauge.records import partial_report
 from warpgauge.records.fields import is_name
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
@@ -21,10 +20,9 @@ from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import quoted
 
-LISTING_DEADLINE_S = 60.0
-# Of all programs of a folder together: what is not asked by then is not waited for.
-_LISTING_TOTAL_S = 300.0
-# Of a program: a run file with the rows of more could not be read again (`json_file`).
+# Of a program, and of all programs of a folder together.
+LISTING_DEADLINE_S, _LISTING_TOTAL_S = 60.0, 300.0
+# Of a program: a run file with more rows could not be read again (`json_file`).
 MOST_NAMES = 30_000
 # What no command can be given, and what stands for bytes that are no text.
 _NO_TEXT = re.compile("[\\0\N{REPLACEMENT CHARACTER}]")
@@ -74,10 +72,10 @@ class Probe:
 
 
 def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]:
-    """Every program that the last build of the folder `build` made, sorted by name, with those of
-    its benchmarks that are of the suite; these may be none. Raises UserError.
+    """The programs that the last build of the folder `build` made, sorted by name.
 
-    Others lie there, too, of sources that are gone; a listed one that is gone carries a fault.
+    Each has its benchmarks of the suite, which may be none; one that is gone carries a fault.
+    Raises UserError.
     """
     programs = manifest.read(build).programs
     if not programs:
@@ -135,7 +133,7 @@ def select(binaries: Sequence[Binary], regex: str, scratch: Path) -> list[Binary
             names = tuple(n for n in _names(ending) if n in known)
             if ending.status in (0, BAD_USAGE) and not names:
                 continue
-            fault = None if ending.status == 0 else f"cannot list: {described(ending)}"
+            fault = None if ending.status == 0 else f"cannot list: {ending.described()}"
             binary = replace(binary, names=names, fault=fault)
         chosen.append(binary)
     return chosen
@@ -185,8 +183,8 @@ def probe(
 ) -> Probe:
     """Run one benchmark once to learn which GPU arguments (--device N) and environment lead to.
 
-    Takes the GPU binary with the fewest benchmarks; a crash moves on to the next one, and when
-    all crash the context is empty. Raises UserError when a binary calls the arguments wrong.
+    Of the GPU binary with the fewest benchmarks, or where that crashes, of the next; the context is
+    empty when all do. Raises UserError when a binary calls the arguments wrong.
     """
     faults: list[str] = []
     candidates = [b for b in binaries if b.needs_gpu and b.names]
@@ -207,13 +205,13 @@ def probe(
             environment,
         )
         if ending.status == BAD_USAGE:
-            raise UserError(tail(ending) or ending.how)
+            raise UserError(ending.stderr_tail() or ending.how)
         if ending.status == NOT_MEASURABLE:
-            return Probe({}, tail(ending) or ending.how)
+            return Probe({}, ending.stderr_tail() or ending.how)
         report, complete = partial_report.read(out)
         context = report.get("context", {})
         if ending.status:
-            faults.append(described(ending, context))
+            faults.append(ending.described(context))
         if complete:
             texts = {key: value for key, value in context.items() if isinstance(value, str)}
             return Probe(texts, faults=tuple(faults))
@@ -221,8 +219,9 @@ def probe(
 
 
 def listed(path: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> Binary:
-    """One program with its benchmarks of the suite, or with the fault that keeps it from listing
-    them. One of an older commit that knows no suites has all of its in each.
+    """One program with its benchmarks of the suite, or with the fault that keeps it from listing.
+
+    One of an older commit that knows no suites has all of its in each.
     """
     arguments = () if suite == DEFAULT_SUITE else (f"--suite={suite}",)
     ending = _list(path, scratch, *arguments)
@@ -232,7 +231,7 @@ def listed(path: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> Binary:
     if not names and ending.status in (0, BAD_USAGE) and left_out([Binary(path, ())], scratch):
         return Binary(path, ())
     if ending.status:
-        return Binary(path, (), f"cannot list its benchmarks: {described(ending)}")
+        return Binary(path, (), f"cannot list its benchmarks: {ending.described()}")
     if not names:
         return Binary(path, (), "lists no benchmark")
     if len(names) > MOST_NAMES:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the binaries do not know of themselves: the commit, the machine, the GPU's settings.
 
-Whatever cannot be found out is left out; not knowing never fails a run. The commit is noted beside
-the programs after each build, and --no-build reads it: the tree may be at another one by then.
+What cannot be found out is left out. The commit is noted beside the programs after each build for
+--no-build: the tree may be at another one by then.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ _COMMIT_VARIABLE = "WARPGAUGE_COMMIT"
 def source(root: Path, apart: Sequence[Path] = (Path("baselines"),)) -> dict[str, str]:
     """The commit that was built and whether the tree differs from it; "" when nobody knows.
 
-    What differs in a folder of `apart` does not count, each absolute or as seen from `root`:
-    baselines are not part of what is measured, and recording a second session must not be refused
-    because of the first. An exported tree that lies in somebody else's repository, unknown to its
-    commit, has none there.
+    What differs in a folder of `apart` does not count, each absolute or as seen from `root`: with a
+    first session recorded, a second one can be. An exported tree in somebody else's repository,
+    unknown to its commit, has none there.
     """
     try:
         git.require(root, "rev-parse", "--verify", "--quiet", "HEAD:./")

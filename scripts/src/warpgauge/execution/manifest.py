@@ -16,7 +16,7 @@ _VERSION = 1
 _REMEDY = "build again, with the CMake files of this warpgauge"
 _LONGEST = 100  # characters of another's message
 
-# Commits before the manifest list their programs here, one a line; only this one needs no GPU.
+# Older commits list their programs here, one a line; only bench_host needs no GPU.
 _FAMILIES = Path("benchmarks") / "families.txt"
 _HOST_PROGRAM = "bench_host"
 

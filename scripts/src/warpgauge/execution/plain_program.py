@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from warpgauge.execution.discovery import LISTING_DEADLINE_S, MOST_NAMES, Binary, too_many
-from warpgauge.execution.stderr_tail import described
 from warpgauge.records.counters import SM_CLOCK
 from warpgauge.records.fields import is_name, with_host_time
 from warpgauge.records.partial_report import Report, is_run
@@ -57,7 +56,7 @@ def listed(path: Path, scratch: Path, environment: Mapping[str, str]) -> PlainPr
     asking = [str(path), "--benchmark_list_tests"]
     ending = process.run(asking, LISTING_DEADLINE_S, scratch, environment)
     if ending.status or ending.ended_for:
-        return PlainProgram(path, (), f"cannot list its benchmarks: {described(ending)}")
+        return PlainProgram(path, (), f"cannot list its benchmarks: {ending.described()}")
     talk = process.run([*asking, _NOTHING], LISTING_DEADLINE_S, scratch, environment)
     lines = [line for line in ending.stdout.splitlines() if line.strip()]
     names = tuple((Counter(lines) - Counter(talk.stdout.splitlines())).elements())

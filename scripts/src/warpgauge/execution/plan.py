@@ -14,8 +14,7 @@ from warpgauge.execution.discovery import Binary
 from warpgauge.execution.shuffle import shuffled
 from warpgauge.system.process import Ending
 
-# A benchmark takes about a second, the first of a process a few more, with libraries that come from
-# a slow disk a minute; only a hang takes this long.
+# A benchmark takes about a second, and with libraries from a slow disk the first one a minute.
 DEADLINE_S = 120.0
 
 
@@ -110,16 +109,11 @@ def sequence(plan: Plan, turn: Turn) -> Names:
 def is_shuffled(plan: Plan, turn: Turn) -> bool:
     """Whether this family's programs can all be told an order.
 
-    What runs before a benchmark moves some by a percent: one side alone in another order, and that
+    What runs before a benchmark moves some by a percent: with one side alone in another order, that
     would look like a change.
     """
-    family = turn.binary.family
-    return all(
-        binary.shuffles
-        for lane in plan.lanes
-        for binary in lane.binaries
-        if binary.family == family
-    )
+    everything = (binary for lane in plan.lanes for binary in lane.binaries)
+    return all(one.shuffles for one in everything if one.family == turn.binary.family)
 
 
 def seed_of(plan: Plan, turn: Turn) -> int:

@@ -44,8 +44,8 @@ def both(
 ) -> tuple[Programs, Programs]:
     """The programs of both folders, asked for their benchmarks. Raises UserError.
 
-    Where two programs of one folder have a benchmark of one name, all benchmarks of both carry
-    their program's name, on both sides. One that moved to another program keeps its name.
+    Where two programs of one folder have a benchmark of one name, all benchmarks of both begin with
+    their program's name, on both sides.
     """
     found = [
         [plain_program.listed(path, scratch, environment) for path in paths]

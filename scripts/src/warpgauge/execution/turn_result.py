@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-import os
+import itertools
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ from warpgauge.system.errors import UserError
 # Bytes; a report of a large program.
 _ROOM = 128 * 1024
 
-# Is told which benchmark runs.
+# Called with the name of the benchmark that runs now.
 Running = Callable[[str], None]
 
 
@@ -31,8 +32,7 @@ Running = Callable[[str], None]
 class Outcome:
     """What a turn delivered: a row or a fault for each benchmark of `binary`, or both.
 
-    `binary` has what was still to be run in this turn, which may be nothing. A fault overrules a
-    row.
+    `binary` has what was still to be run. A fault overrules a row.
     """
 
     binary: Binary
@@ -59,7 +59,7 @@ def deliver(plan: Plan, turn: Turn, names: Names, running: Running) -> Outcome:
     """Run `names` of a turn's program, in as many processes as that takes."""
     folder = plan.folder / f"round{turn.round}" / turn.lane.side / turn.binary.family
     own_filter = turn.lane.filters.get(turn.binary.family, "")
-    started = 0
+    outputs = (folder / f"out{number}.json" for number in itertools.count(1))
 
     def in_parts(asked: Names) -> Sequence[Names]:
         """As few as can be asked for: all of a program by its own filter, less by its names."""
@@ -67,9 +67,7 @@ def deliver(plan: Plan, turn: Turn, names: Names, running: Running) -> Outcome:
         return [asked] if whole else selection.in_parts(asked)
 
     def start(asked: Names) -> Part:
-        nonlocal started
-        started += 1
-        return _process(plan, turn, asked, folder / f"out{started}.json", running)
+        return _process(plan, turn, asked, next(outputs), running)
 
     found = crash_recovery.deliver(names, start, in_parts)
     return Outcome(
@@ -119,13 +117,9 @@ def _process(plan: Plan, turn: Turn, asked: Names, out: Path, running: Running) 
 
 
 def _require_room(folder: Path) -> None:
-    """Raise UserError where the disk, and no benchmark, may be why a process left no report.
-
-    What it said itself is gone by now: who filled the disk alone is to blame.
-    """
+    """Raise UserError where a full disk, and no benchmark, may be why a report is missing."""
     with suppress(OSError):  # gone with the folder
-        found = os.statvfs(folder)
-        if found.f_bavail * found.f_frsize < _ROOM:
+        if shutil.disk_usage(folder).free < _ROOM:
             raise UserError(
                 f"{folder} has no room for what the programs write: make some, or name another "
                 "folder in TMPDIR"

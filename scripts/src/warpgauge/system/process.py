@@ -4,19 +4,22 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import signal
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
 from warpgauge.system import command_log, interrupts, process_tree
 from warpgauge.system.process_tree import ProcessTree
+from warpgauge.system.text import cut, inert
 
 NOT_EXECUTABLE = 127  # the status that a shell gives what it cannot start
 
@@ -25,6 +28,13 @@ _LOOK_S = 0.5
 
 _MOST_OUTPUT = 1 << 30  # bytes; more is a loop that would fill the disk
 _KEPT_OUTPUT = 1 << 24  # bytes, the last ones: 100,000 names of benchmarks
+
+_TAIL_LINES, _LONGEST_LINE = 3, 200
+# What Google Benchmark says before its first row, and the head of its table.
+_PREAMBLE = re.compile(
+    r"\d{4}-\d\d-\d\dT[\d:]+[-+Z]|Running \S|Run on \(\d+ X |CPU Caches:$|  L\d \w+ \d+ KiB"
+    r"|Load Average: |\*\*\*WARNING\*\*\* |-{20}|Benchmark +Time "
+)
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,28 @@ class Ending:
         if self.status < 0:
             return f"{self.program} was killed by {interrupts.name_of(-self.status)}"
         return f"{self.program} exited with status {self.status}"
+
+    def described(self, known: Collection[str] = (), when: str = "") -> str:
+        """One clause, as in `bench_gemm was killed by SIGSEGV: oh`; `when` stands between."""
+        words = self.stderr_tail(known)
+        return self.how + when + (f": {words}" if words else "")
+
+    def stderr_tail(self, known: Collection[str] = ()) -> str:
+        """The last lines of its own, in one: of standard error, or else of standard output.
+
+        Lines that begin with one of `known` tell nothing: keys of the context, measured benchmarks.
+        """
+
+        def tells(line: str) -> bool:
+            first, *_ = line.split(maxsplit=1) or [""]
+            return bool(first) and not _PREAMBLE.match(line) and first.rstrip(":") not in known
+
+        for output in (self.stderr, self.stdout):
+            last = [*islice(filter(tells, reversed(output.splitlines())), _TAIL_LINES)]
+            if last:
+                own = (line.strip().removeprefix(f"{self.command[0]}: ") for line in reversed(last))
+                return " / ".join(inert(cut(line, _LONGEST_LINE)) for line in own)
+        return ""
 
 
 def run(
