@@ -160,7 +160,7 @@ def test_one_forged_file_keeps_all_out(project: Nights) -> None:
     ("key", "value", "why"),
     [
         ("path", ".github/workflows/baseline.yml", "not of .github/workflows/nightly.yml"),
-        ("event", "pull_request", "is no night's"),
+        ("event", "pull_request", "was started by 'pull_request'"),
         ("head_sha", "f" * 40, "check that commit out"),
         ("created_at", "../../x", "as created_at"),
     ],

@@ -10,17 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from warpgauge.github.api import GitHub
-from warpgauge.github.fields import is_repository
 from warpgauge.system.errors import UserError
 from warpgauge.system.git import is_full
-from warpgauge.system.text import quoted
-
-
-def require_repository(text: str) -> str:
-    """``OWNER/NAME``, safe to stand in a path. Raises UserError."""
-    if not is_repository(text):
-        raise UserError(f"{quoted(text)} is no repository; name it as OWNER/NAME")
-    return text
 
 
 @dataclass(frozen=True)

@@ -56,9 +56,11 @@ def run_of_workflow(api: GitHub, repository: str, run_id: int, workflow: str) ->
     return answer
 
 
-def is_repository(name: str) -> bool:
-    """Whether this is OWNER/NAME, and nothing else that a path could mean."""
-    return _REPOSITORY.fullmatch(name) is not None
+def require_repository(name: str) -> str:
+    """``OWNER/NAME``, and nothing else that a path could mean. Raises UserError."""
+    if not _REPOSITORY.fullmatch(name):
+        raise UserError(f"{quoted(name)} is no repository; name it as OWNER/NAME")
+    return name
 
 
 def same(answered: object, name: str) -> bool:

@@ -13,18 +13,15 @@ from pathlib import Path
 
 from warpgauge.github import gpus, recorded_files
 from warpgauge.github.branch import Repository
-from warpgauge.github.recorded_files import WorkflowRun
 from warpgauge.history import entry
-from warpgauge.system import git
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
-from warpgauge.system.text import plural, quoted
+from warpgauge.system.text import plural
 
 WORKFLOW = "nightly.yml"
 BRANCH = "history"
 _SUFFIX = ".jsonl"
 _ARTIFACT = "nightly-"
-_EVENTS = ("schedule", "workflow_dispatch")
 
 _README = """\
 # What each night measured
@@ -38,7 +35,7 @@ _README = """\
 def add(repository: Repository, run_id: int, root: Path) -> str:
     """What was added, in words. Raises UserError; nothing was written then."""
     run = recorded_files.workflow_run(repository, run_id, WORKFLOW)
-    _require_checkout(root, run)
+    recorded_files.require_checkout(root, run, "schedule", "workflow_dispatch")
     models = {f"{_ARTIFACT}{gpu.slug}": gpu for gpu in gpus.read(gpus.file_of(root))}
     wanted = re.compile("|".join(map(re.escape, models)))
     files = recorded_files.fetch(repository, run.id, wanted)
@@ -68,14 +65,3 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
     lacking = [gpu.name for name, gpu in models.items() if name not in files]
     missing = f"; not measured: {', '.join(lacking)}" if lacking else ""
     return f"added to {BRANCH}: {plural(len(texts), 'night')} of {measured}{missing}"
-
-
-def _require_checkout(root: Path, run: WorkflowRun) -> None:
-    if run.event not in _EVENTS:
-        raise UserError(f"run {run.id} was started by {quoted(run.event)}, and is no night's")
-    here = git.require(root, "rev-parse", "--verify", "HEAD")
-    if here != run.commit:
-        raise UserError(
-            f"run {run.id} measured commit {short(run.commit)}, and {root} is at {short(here)}; "
-            "check that commit out"
-        )

@@ -20,6 +20,7 @@ from warpgauge.github.gpus import Gpu
 from warpgauge.records.load import load
 from warpgauge.records.model import Record, Source
 from warpgauge.records.sessions import only_session
+from warpgauge.system import git
 from warpgauge.system.errors import UserError
 from warpgauge.system.git import FULL_COMMIT, short
 from warpgauge.system.text import inert, quoted
@@ -68,6 +69,19 @@ def workflow_run(repository: Repository, run_id: int, workflow: str) -> Workflow
         _matching(_LOGIN, answer, who, "login"),
         _matching(_MOMENT, answer, "created_at"),
     )
+
+
+def require_checkout(root: Path, run: WorkflowRun, *events: str) -> None:
+    """Raise UserError unless one of `events` started the run, and `root` is at its commit."""
+    if run.event not in events:
+        names = " or ".join(events)
+        raise UserError(f"run {run.id} was started by {quoted(run.event)}, not by {names}")
+    here = git.require(root, "rev-parse", "--verify", "HEAD")
+    if here != run.commit:
+        raise UserError(
+            f"run {run.id} measured commit {short(run.commit)}, and {root} is at {short(here)}; "
+            "check that commit out"
+        )
 
 
 def fetch(repository: Repository, run_id: int, wanted: re.Pattern[str]) -> Mapping[str, bytes]:

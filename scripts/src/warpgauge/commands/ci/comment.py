@@ -14,11 +14,10 @@ from warpgauge.github import artifact, comment, gpus, pull_request
 from warpgauge.github.api import API_URL, TOKEN, GitHub
 from warpgauge.github.artifact import Artifact
 from warpgauge.github.comment import Part
-from warpgauge.github.fields import is_repository
+from warpgauge.github.fields import require_repository
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Job, Run
-from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.text import typed
+from warpgauge.system.errors import ExitStatus
 
 
 @dataclass(frozen=True)
@@ -57,9 +56,7 @@ def main(
 def parse(argv: Sequence[str]) -> Options:
     """Raises UserError."""
     given = command_line().parse_args(argv)
-    if not is_repository(given.repository):
-        raise UserError(f"--repository {typed(given.repository)} is not OWNER/NAME")
-    return Options(given.run_id, given.repository)
+    return Options(given.run_id, require_repository(given.repository))
 
 
 def command_line() -> Parser:

@@ -12,7 +12,8 @@ from warpgauge.commands import arguments
 from warpgauge.commands.arguments import Parser, group, positive
 from warpgauge.github import gpus, history_branch
 from warpgauge.github.api import GitHub
-from warpgauge.github.branch import Repository, require_repository
+from warpgauge.github.branch import Repository
+from warpgauge.github.fields import require_repository
 from warpgauge.records.benchmark_filter import normal
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 

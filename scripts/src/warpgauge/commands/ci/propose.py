@@ -15,13 +15,11 @@ from warpgauge.commands import arguments
 from warpgauge.commands.arguments import Parser, group, positive
 from warpgauge.github import gpus, recorded_files
 from warpgauge.github.api import GitHub
-from warpgauge.github.branch import Repository, require_repository
-from warpgauge.github.fields import address, number
+from warpgauge.github.branch import Repository
+from warpgauge.github.fields import address, number, require_repository
 from warpgauge.github.recorded_files import WorkflowRun
 from warpgauge.system import git
 from warpgauge.system.errors import ExitStatus, UserError, of_system
-from warpgauge.system.git import short
-from warpgauge.system.text import quoted
 
 WORKFLOW = "baseline.yml"
 _SERVER_URL = "GITHUB_SERVER_URL"
@@ -53,7 +51,9 @@ def _run(
     repository = Repository(GitHub.of(environment), require_repository(given.repository))
     gpu = gpus.chosen(gpus.file_of(root), given.gpu)
     run = recorded_files.workflow_run(repository, given.run_id, WORKFLOW)
-    _require_checkout(root, run)
+    recorded_files.require_checkout(root, run, "workflow_dispatch")
+    if git.require(root, "status", "--porcelain", "--", "baselines"):
+        raise UserError(f"{root / 'baselines'} differs from its commit; commit or restore it")
     wanted = re.compile(rf"session-{re.escape(gpu.slug)}-[1-9][0-9]?")
     files = recorded_files.fetch(repository, run.id, wanted)
     if not files:
@@ -98,20 +98,6 @@ def _opened(
             "be opened or completed by hand"
         ) from None
     return address(pull, "html_url")
-
-
-def _require_checkout(root: Path, run: WorkflowRun) -> None:
-    """Raise UserError unless the baselines here are those of the commit that was measured."""
-    if run.event != "workflow_dispatch":
-        raise UserError(f"run {run.id} was started by {quoted(run.event)}, and not by a person")
-    here = git.require(root, "rev-parse", "--verify", "HEAD")
-    if here != run.commit:
-        raise UserError(
-            f"run {run.id} measured commit {short(run.commit)}, and {root} is at {short(here)}; "
-            "check that commit out"
-        )
-    if git.require(root, "status", "--porcelain", "--", "baselines"):
-        raise UserError(f"{root / 'baselines'} differs from its commit; commit or restore it")
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
