@@ -163,11 +163,7 @@ def last_log(folder: Path) -> str:
 
 
 def pytest_summary(output: str) -> str:
-    """pytest's own closing lines: its summary of skips and failures, and the count; of each run."""
-    return "\n".join(filter(None, map(_summary, re.split(r"^\$ ", output, flags=re.MULTILINE))))
-
-
-def _summary(output: str) -> str:
+    """pytest's own closing lines: its summary of skips and failures, and the count."""
     begin = output.rfind("= short test summary info =")
     if begin >= 0:
         return output[output.rfind("\n", 0, begin) + 1 :].rstrip()

@@ -80,7 +80,7 @@ class CommandLog:
 
 
 class Running:
-    """A command that is under way, and what is told of its end."""
+    """A command that is under way, and how it ended."""
 
     how = "ended from outside"  # as by Ctrl-C
 
@@ -100,19 +100,18 @@ def running(
 ) -> Iterator[Running]:
     """Around a command that is run: in the log before it begins, and with its end.
 
-    `environment` is what a program gets beside ours; a tool, which has none, finds its way without.
-    `folder` is where it runs, unless that does not matter.
+    `environment` is what a program gets beside ours, None for a tool that needs none of ours to be
+    repeated. `folder` is where it runs, unless that does not matter.
     """
     log, started, began = _current.get(), Running(), time.monotonic()
-    if log is None:
-        yield started
-        return
-    log.begins(repeatable(command, environment, folder), told)
+    if log is not None:
+        log.begins(repeatable(command, environment, folder), told)
     try:
         yield started
     finally:
-        with suppress(UserError):  # a full disk is told when the next command begins
-            log.ended(f"{time.monotonic() - began:.2f} s, {started.how}")
+        if log is not None:
+            with suppress(UserError):  # a full disk is told when the next command begins
+                log.ended(f"{time.monotonic() - began:.2f} s, {started.how}")
 
 
 def repeatable(
