@@ -134,8 +134,9 @@ def test_without_matplotlib_the_environment_is_asked_for_before_the_work(
 ) -> None:
     asked: list[list[str]] = []
     monkeypatch.setattr(
-        "warpgauge.system.environment.ensure", lambda names: asked.append(list(names))
+        "warpgauge.system.environment.ensure",
+        lambda names, lock: asked.append([*names, lock]),
     )
     for one in ("markdown=x.md", "intervals=x.svg"):
         Formats.parse([one.replace("=", f"={tmp_path}/")]).check(tmp_path / "baselines", ())
-    assert asked == [["matplotlib"]]
+    assert asked == [["matplotlib", "requirements.lock"]]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from warpgauge.system import environment, packages
-from warpgauge.system.environment import STAMP
+from warpgauge.system.environment import ROOT, RUNTIME, STAMP, WHOLE
 from warpgauge.system.errors import UserError
 
 SCRIPTS = Path(__file__).parents[2]
@@ -28,13 +28,15 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         raise Execed(path, arguments)
 
     monkeypatch.setattr(os, "execv", execv)
-    (tmp_path / "requirements.lock").write_text(LOCK)
+    for lock in (RUNTIME, WHOLE):
+        (tmp_path / lock).parent.mkdir(exist_ok=True)
+        (tmp_path / lock).write_text(f"# {lock}\n{LOCK}")
     return tmp_path
 
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Makes environments cheap; the list grows by one with each that is made."""
+    """Makes environments cheap; the list tells what was created, and from which lock filled."""
     calls: list[str] = []
 
     def create(venv: Path) -> None:
@@ -43,7 +45,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (venv / "bin" / "python").symlink_to(sys.executable)
 
     monkeypatch.setattr(environment, "_create", create)
-    monkeypatch.setattr(environment, "_install", lambda *arguments: None)
+    monkeypatch.setattr(environment, "_install", lambda _, lock, __: calls.append(lock.name))
     return calls
 
 
@@ -81,21 +83,53 @@ def test_a_missing_package_leads_to_the_environment_of_the_lock(
             environment.ensure(["no_such_package"], root)
         python = root / ".venv" / "bin" / "python"
         assert caught.value.args == (python, [str(python), "scripts/bench", "--quick"])
-    assert made == ["created"]
+    assert made == ["created", "runtime.lock"]
 
 
 def test_a_new_lock_makes_a_new_environment(root: Path, made: list[str]) -> None:
-    lock = root / "requirements.lock"
-    environment.make(root / ".venv", lock, ["x"])
-    lock.write_text("other==2.0\n")
-    environment.make(root / ".venv", lock, ["x"])
-    assert len(made) == 2
+    environment.make(root, RUNTIME, ["x"])
+    (root / RUNTIME).write_text("other==2.0\n")
+    environment.make(root, RUNTIME, ["x"])
+    assert made == ["created", "runtime.lock"] * 2
+
+
+def test_the_tools_are_added_to_what_a_user_has_and_serve_the_user_too(
+    root: Path, made: list[str]
+) -> None:
+    environment.make(root, RUNTIME, ["x"])
+    (root / ".venv" / "in use").touch()
+    for lock in (WHOLE, WHOLE, RUNTIME):
+        environment.make(root, lock, ["x"])
+    assert made == ["created", "runtime.lock", "requirements.lock"]
+    assert (root / ".venv" / "in use").exists()
+
+
+def test_a_command_in_the_small_environment_that_needs_a_tool_gets_the_whole_one(
+    root: Path, made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment.make(root, RUNTIME, ["x"])
+    monkeypatch.setattr(sys, "prefix", str(root / ".venv"))
+    with pytest.raises(Execed):
+        environment.ensure(["no_such_package"], root, WHOLE)
+    with pytest.raises(UserError, match="does not have no_such_package"):
+        environment.ensure(["no_such_package"], root, WHOLE)
+
+
+def test_what_a_user_gets_is_pinned_alike_among_the_tools() -> None:
+    runtime, whole = (
+        {line for line in (ROOT / lock).read_text().splitlines() if "==" in line}
+        for lock in (RUNTIME, WHOLE)
+    )
+    assert runtime <= whole
+    names = {line.partition("==")[0] for line in runtime}
+    assert {"numpy", "scipy", "rich"} <= names
+    assert names.isdisjoint({"ruff", "mypy", "pytest", "clang-tidy"})
 
 
 def test_an_interrupted_making_is_begun_anew(
     root: Path, made: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    venv, lock = root / ".venv", root / "requirements.lock"
+    venv = root / ".venv"
 
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
@@ -103,34 +137,34 @@ def test_an_interrupted_making_is_begun_anew(
     with monkeypatch.context() as patched:
         patched.setattr(environment, "_install", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            environment.make(venv, lock, ["x"])
+            environment.make(root, RUNTIME, ["x"])
     (venv / "leftover").touch()
-    environment.make(venv, lock, ["x"])
-    assert len(made) == 2
+    environment.make(root, RUNTIME, ["x"])
+    assert made == ["created", "created", "runtime.lock"]
     assert not (venv / "leftover").exists()
 
 
 def test_an_environment_whose_python_is_gone_is_made_anew(root: Path, made: list[str]) -> None:
-    venv, lock = root / ".venv", root / "requirements.lock"
-    python = environment.make(venv, lock, ["x"])
+    python = environment.make(root, RUNTIME, ["x"])
     python.unlink()
     python.symlink_to("/nowhere/python")
-    assert environment.make(venv, lock, ["x"]).exists()
-    assert len(made) == 2
+    assert environment.make(root, RUNTIME, ["x"]).exists()
+    assert made == ["created", "runtime.lock"] * 2
 
 
 def test_an_environment_of_the_users_own_is_left_alone(root: Path, made: list[str]) -> None:
     theirs = root / ".venv" / "precious"
     theirs.mkdir(parents=True)
     with pytest.raises(UserError, match="was not made by warpgauge"):
-        environment.make(root / ".venv", root / "requirements.lock", ["x"])
+        environment.make(root, RUNTIME, ["x"])
     assert theirs.exists()
     assert not made
 
 
 def test_an_environment_that_lacks_a_package_does_not_run_itself_again(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, made: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    environment.make(root, RUNTIME, ["x"])
     monkeypatch.setattr(sys, "prefix", str(root / ".venv"))
     with pytest.raises(UserError, match="does not have no_such_package"):
         environment.ensure(["no_such_package"], root)
@@ -148,7 +182,7 @@ def test_without_a_network_there_is_one_sentence_and_no_half_environment(
     )
     venv = root / ".venv"
     with pytest.raises(UserError, match="run this once with a network") as caught:
-        environment.make(venv, root / "requirements.lock", ["rich"])
+        environment.make(root, RUNTIME, ["rich"])
     assert "\n" not in str(caught.value)
     assert (venv / STAMP).read_text() == "incomplete"
 
@@ -163,5 +197,5 @@ def test_a_distribution_without_venv_gets_the_package(
     monkeypatch.setattr(sys, "executable", str(broken))
     monkeypatch.setattr(packages, "install", lambda names, say: asked.extend(names))
     with pytest.raises(UserError, match="ensurepip is not available"):
-        environment.make(root / ".venv", root / "requirements.lock", ["x"])
+        environment.make(root, RUNTIME, ["x"])
     assert asked == ["python3-venv"]

@@ -19,10 +19,12 @@ from pathlib import Path
 from warpgauge.system import packages as system_packages
 from warpgauge.system.errors import UserError
 
-_LOCK = "requirements.lock"
+# What a user's commands import; and all, the tools of scripts/test and scripts/lint too. What is in
+# both has one version.
+RUNTIME, WHOLE = "scripts/runtime.lock", "requirements.lock"
 _CLONE = Path(__file__).resolve().parents[4]
 # The clone that this lies in; where the package is installed, the project in the current folder.
-ROOT = _CLONE if (_CLONE / _LOCK).is_file() else Path.cwd()
+ROOT = _CLONE if (_CLONE / WHOLE).is_file() else Path.cwd()
 OLDEST_PYTHON = (3, 10)
 # What reads TOML: part of Python from 3.11 on.
 TOML = "tomllib" if sys.version_info >= (3, 11) else "tomli"
@@ -31,11 +33,12 @@ TOML = "tomllib" if sys.version_info >= (3, 11) else "tomli"
 STAMP = "warpgauge-lock-sha256"
 
 
-def ensure(packages: Sequence[str], root: Path = ROOT) -> None:
+def ensure(packages: Sequence[str], root: Path = ROOT, lock: str = RUNTIME) -> None:
     """Return when this interpreter imports all `packages`, else run this command again in .venv.
 
-    The .venv beside the README is made from requirements.lock when it is missing, half made, or
-    made from another lock. Raises UserError when that is not possible.
+    The .venv beside the README is made from `lock` when it is missing, half made, or made from
+    another state of it; to one of the smaller lock the rest is added. Raises UserError when that
+    is not possible.
     """
     if sys.version_info < OLDEST_PYTHON:
         raise UserError(
@@ -45,46 +48,61 @@ def ensure(packages: Sequence[str], root: Path = ROOT) -> None:
     missing = [name for name in packages if not _importable(name)]
     if not missing:
         return
-    if not (root / _LOCK).is_file():
+    if not (root / WHOLE).is_file():
         raise UserError(
             f"this Python does not have {', '.join(missing)}: install warpgauge with its "
             "dependencies, or add them to this environment"
         )
     venv = root / ".venv"
-    if Path(sys.prefix).resolve() == venv.resolve():
+    if Path(sys.prefix).resolve() == venv.resolve() and _holds(root, lock):
         raise UserError(
             f"{venv} does not have {', '.join(missing)}: remove that folder and run this again"
         )
-    python = make(venv, root / _LOCK, missing)
+    python = make(root, lock, missing)
     sys.stdout.flush()
     os.execv(python, [str(python), *sys.argv])
 
 
-def make(venv: Path, lock: Path, missing: Sequence[str]) -> Path:
-    """The interpreter of `venv`, made from `lock` first unless it is already up to date."""
+def make(root: Path, lock: str, missing: Sequence[str]) -> Path:
+    """The interpreter of the .venv in `root`, which has what is in `lock` by then."""
+    venv = root / ".venv"
     stamp, python = venv / STAMP, venv / "bin" / "python"
     try:
-        with lock.open("rb") as held:
+        with (root / WHOLE).open("rb") as held:
             fcntl.flock(held, fcntl.LOCK_EX)  # two commands at once: the second waits
-            wanted = hashlib.sha256(held.read()).hexdigest()
-            if stamp.exists() and stamp.read_text() == wanted and python.exists():
+            if _holds(root, lock):
                 return python
             if venv.exists() and not stamp.exists():
                 raise UserError(
                     f"this Python does not have {', '.join(missing)}, and {venv} was not made by "
                     "warpgauge: activate an environment that has them, or remove that folder"
                 )
-            print("warpgauge: making .venv from requirements.lock, once ...", file=sys.stderr)
-            if venv.exists():
-                shutil.rmtree(venv)
-            venv.mkdir()
-            stamp.write_text("incomplete")
-            _create(venv)
-            _install(python, lock, missing)
-            stamp.write_text(wanted)
+            if _holds(root, RUNTIME):  # packages are added only, beside whoever runs from it
+                print(f"warpgauge: adding the rest of {lock} to .venv, once ...", file=sys.stderr)
+            else:
+                print(f"warpgauge: making .venv from {lock}, once ...", file=sys.stderr)
+                if venv.exists():
+                    shutil.rmtree(venv)
+                venv.mkdir()
+                stamp.write_text("incomplete")
+                _create(venv)
+            _install(python, root / lock, missing)
+            stamp.write_text(_digest(root / lock))
     except OSError as fault:
         raise UserError(f"cannot make {venv}: {fault}") from fault
     return python
+
+
+def _holds(root: Path, lock: str) -> bool:
+    """Whether the .venv in `root` was made from `lock` as it is now, or from the whole one."""
+    stamp, python = root / ".venv" / STAMP, root / ".venv" / "bin" / "python"
+    if not (stamp.exists() and python.exists()):
+        return False
+    return stamp.read_text() in [_digest(root / one) for one in (lock, WHOLE)]
+
+
+def _digest(lock: Path) -> str:
+    return hashlib.sha256(lock.read_bytes()).hexdigest()
 
 
 def _importable(name: str) -> bool:
@@ -112,7 +130,7 @@ def _install(python: Path, lock: Path, missing: Sequence[str]) -> None:
     if done.returncode:
         raise UserError(
             f"this Python does not have {', '.join(missing)}, and pip could not install "
-            f"requirements.lock ({_last_line(done.stdout)}): run this once with a network, or "
+            f"{lock.name} ({_last_line(done.stdout)}): run this once with a network, or "
             "start it with a Python that has them"
         )
 
