@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from conftest import Loader
@@ -12,7 +13,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from builders import failed, google, google_row, row, run, scaled
-from comparisons import comparison, verdict, with_text
+from comparisons import comparison, of_every_kind, verdict, with_text
 from hostile_text import HOSTILE
 from warpgauge.records.model import Record
 from warpgauge.reports.terminal.report import plain, render
@@ -61,6 +62,24 @@ def test_the_verdict_comes_first_and_names_the_worst(text: str) -> None:
         "Worst: gemm/naive/f32/n:1024 (+30.0 %). "
         "Found against the baseline, not confirmed in alternating processes."
     )
+
+
+def test_the_rule_and_long_notes_are_shown_to_who_asks() -> None:
+    found = replace(of_every_kind(), notes=("A short note.", "A longer note. " * 20))
+    texts = []
+    for verbose in (False, True):
+        stream = io.StringIO()
+        render(found, Console(file=stream, width=80), verbose=verbose)
+        texts.append(" ".join(stream.getvalue().split()))
+    short, whole = texts
+    assert (
+        "A short note. --verbose shows 1 longer note and the rule that was in force. Next" in short
+    )
+    assert "A change counts" not in short
+    assert "A longer note." not in short
+    assert "A longer note. A change counts when" in whole
+    assert "--verbose" not in whole
+    assert "A change counts when" in plain(found)
 
 
 def test_the_largest_regression_leads_its_family(text: str) -> None:

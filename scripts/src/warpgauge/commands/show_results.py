@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 
 from rich.console import Console
 
 from warpgauge.baselines import store
+from warpgauge.commands.bench_options import Options
 from warpgauge.commands.format_options import Formats
 from warpgauge.execution.discovery import Probe
 from warpgauge.records import load
@@ -19,6 +21,7 @@ from warpgauge.system.text import inert
 from warpgauge.verdict import judge
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.comparison_settings import ComparisonSettings
+from warpgauge.verdict.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -26,21 +29,34 @@ class Conclusion:
     """Prints to one console; each method returns the exit status of what it showed."""
 
     console: Console
-    terms: ComparisonSettings
-    formats: Formats = field(default_factory=Formats)
+    settings: ComparisonSettings
+    formats: Formats
+    verbose: bool
+
+    @staticmethod
+    def of(options: Options, policy: Policy | None, console: Console) -> Conclusion:
+        """Judges and shows as a command of these options was asked to."""
+        settings = ComparisonSettings(
+            filter=options.filter or None,
+            fail_on_resources=options.fail_on_resources,
+            allow=options.allow,
+            policy=policy,
+            today=date.today(),
+        )
+        return Conclusion(console, settings, options.formats, options.verbose)
 
     def judged(self, base: Record, run: Record) -> Comparison:
         """`run` judged against `base`; shows nothing."""
-        return judge.judge(base, run, self.terms)
+        return judge.judge(base, run, self.settings)
 
     def compared(self, comparison: Comparison) -> ExitStatus:
         """What a comparison found. Raises UserError for a report that cannot be written."""
-        return self.formats.deliver(comparison, lambda: report.render(comparison, self.console))
+        return self.formats.deliver(comparison, lambda: self._render(comparison))
 
     def values(self, run: Record) -> ExitStatus:
         """The measured values alone: there is nothing to judge them by. As `compared`."""
         report.render_values(run, self.console)
-        self.formats.export(run, self.terms.allow)
+        self.formats.export(run, self.settings.allow)
         return ExitStatus.NOT_MEASURED
 
     def recorded(self, baselines: Path) -> None:
@@ -53,9 +69,12 @@ class Conclusion:
             self.console.print()
             self.console.rule(f"RECORDED on {gpu}, not measured here: {shown}", characters="=")
             if pair is not None:
-                report.render(judge.judge(*pair, self.terms), self.console)
+                self._render(self.judged(*pair))
             else:
                 report.render_values(whole, self.console)
+
+    def _render(self, comparison: Comparison) -> None:
+        report.render(comparison, self.console, verbose=self.verbose)
 
 
 def without_gpu(found: Comparison, probe: Probe) -> Comparison:

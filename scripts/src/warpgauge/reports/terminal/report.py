@@ -19,18 +19,26 @@ from warpgauge.reports.headline import headline, how_found
 from warpgauge.reports.provenance import differences_beside, side, told_values
 from warpgauge.reports.terminal.table import print_table
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
-from warpgauge.system.text import duration, inert, of_limit, rate
+from warpgauge.system.text import duration, inert, of_limit, plural, rate
 from warpgauge.verdict import disturbance
 from warpgauge.verdict.comparison import Comparison, ContextDifference
 
 __all__ = ["plain", "render", "render_values"]
 
+# Of a note that stands on the first screen: two lines.
+_LONGEST_NOTE = 200
+
 # Columns of what is written to a file.
 _FILE_WIDTH = 120
 
 
-def render(comparison: Comparison, console: Console, *, show_all: bool = False) -> None:
-    """Print a comparison; unchanged benchmarks fold into a count unless `show_all`."""
+def render(
+    comparison: Comparison, console: Console, *, show_all: bool = False, verbose: bool = False
+) -> None:
+    """Print a comparison; unchanged benchmarks fold into a count unless `show_all`.
+
+    Long notes, and the rule that was in force, only if `verbose`.
+    """
     print_text(console, _verdict_line(comparison))
     if said := how_found(comparison):
         print_text(console, said)
@@ -43,18 +51,26 @@ def render(comparison: Comparison, console: Console, *, show_all: bool = False) 
     if differences := differences_beside(comparison):
         print_text(console, "\nDifferent between the two", style="bold")
         print_facts(console, [_difference(one) for one in differences])
-    if comparison.notes:
+    notes = [one for one in comparison.notes if verbose or len(one) <= _LONGEST_NOTE]
+    if notes:
         print_text(console, "\nTo know", style="bold")
-        for note in comparison.notes:
+        for note in notes:
             print_text(console, inert(note), indent=2)
+    rule, longer = sentences(comparison), len(comparison.notes) - len(notes)
+    hidden = [plural(longer, "longer note")] if longer else []
+    hidden += ["the rule that was in force"] if rule and not verbose else []
+    if verbose and rule:
+        print_text(console, f"\n{rule}", style="dim")
+    if hidden:
+        print_text(console, f"\n--verbose shows {' and '.join(hidden)}.", style="dim")
     _advice(comparison, console)
 
 
 def plain(comparison: Comparison) -> str:
-    """What `render` prints, without colour, for a file."""
+    """All that `render` can print, without colour, for a file."""
     stream = io.StringIO()
     console = Console(file=stream, width=_FILE_WIDTH, color_system=None, highlight=False)
-    render(comparison, console)
+    render(comparison, console, verbose=True)
     return stream.getvalue()
 
 
@@ -77,8 +93,6 @@ def _verdict_line(comparison: Comparison) -> Text:
 
 
 def _advice(comparison: Comparison, console: Console) -> None:
-    if said := sentences(comparison):
-        print_text(console, f"\n{said}", style="dim")
     for index, step in enumerate(next_step(comparison)):
         lead = Text("" if index else "\nNext  ", "bold")
         print_text(console, Text.assemble(lead, step.words))
