@@ -35,7 +35,7 @@ def test_times_that_nobody_says_the_device_took_count_from_2_and_a_half_percent_
 ) -> None:
     folders.make("base", "a")
     folders.make("candidate", "a", {**TIMES, "BM_copy/64": 5090.0})
-    assert folders.beside() is ExitStatus.OK
+    assert folders.beside("--verbose") is ExitStatus.OK
     assert "from 2.5 % of host time on" in folders.output()[0]
 
 
@@ -43,6 +43,10 @@ def test_a_program_that_tells_the_sm_clock_timed_the_device(folders: TwoFolders)
     for side, times in (("base", TIMES), ("candidate", {**TIMES, "BM_copy/64": 5090.0})):
         folders.make(side, "a", times, counters={"sm_clock_hz": 1.98e9})
     assert folders.beside() is ExitStatus.REGRESSION
+    shown = folders.output()[0]
+    assert "--verbose shows the rule that was in force." in shown
+    assert "of device time on" not in shown
+    folders.beside("--verbose")
     assert "from 0.5 % of device time on" in folders.output()[0]
 
 

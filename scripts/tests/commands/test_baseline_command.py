@@ -42,7 +42,7 @@ def refused(there: Baselines, said: str, *argv: str) -> None:
         (["add-session"], "the following arguments are required: RUN_FILE"),
         (["forget"], "invalid choice: 'forget'"),
         (["show", "--row"], "unrecognized arguments: --row"),
-        (["record", "--processes=4"], "argument --processes: must be at least 5"),
+        (["record", "--processes=4"], "--record does not go with fewer than 5 processes"),
         (["record", "--device=-1"], "argument --device"),
         (["record", "--timeout=0"], "argument --timeout"),
         (["check", "--stale-days=0"], "argument --stale-days"),

@@ -150,6 +150,18 @@ def test_a_fault_of_its_own_is_told_in_full_and_is_no_regression(
     assert told.endswith("compare.py: this is a fault of its own: please report it\n")
 
 
+def test_the_first_screen_ends_with_what_to_do_and_verbose_shows_the_rule(
+    tmp_path: Path, base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slower = candidate(tmp_path, run([row("a/b", scaled(1.05)), row("a/c")]))
+    rule = "A change counts when"
+    for options, shown in (([], False), (["--verbose"], True)):
+        assert main([str(base), str(slower), *options]) == 1
+        out = capsys.readouterr().out
+        assert out.endswith("--record\n")
+        assert (rule in out, "--verbose shows the rule" in out) == (shown, not shown)
+
+
 def test_the_script_runs_from_any_folder(base: Path, tmp_path: Path) -> None:
     assert os.access(SCRIPT, os.X_OK)
     program = [sys.executable, str(SCRIPT), str(base), str(base)]

@@ -46,6 +46,6 @@ def test_another_shell_is_refused(words: list[str], capsys: pytest.CaptureFixtur
 
 def test_every_command_is_completed() -> None:
     options = command_line().parse_args(["bench", "--quick", "--filter=x"])
-    assert (options.quick, options.filter) == (True, "x")
+    assert (options.second_look, options.filter) == (False, "x")
     shown = command_line().parse_args(["ci", "history", "show", "--nights=3"])
     assert shown.nights == 3

@@ -53,7 +53,7 @@ def test_the_pair_holds_what_was_flagged_and_nothing_else(clone: GitRepository) 
 def test_the_baselines_own_code_needs_no_second_build(clone: GitRepository) -> None:
     recorded(clone)
     clone.weather = 2.0
-    assert clone.bench("--processes=5") is ExitStatus.OK
+    assert clone.bench("--processes=5", "--verbose") is ExitStatus.OK
     assert not (clone.root / "build" / "base").exists()
     assert ": 3 unchanged. Not by the code: 3 benchmarks (" in clone.output()[0]
 

@@ -236,7 +236,11 @@ def test_an_empty_artifact_is_judged_by_what_it_holds(hosted: HostedRun) -> None
         (["--run-id", "1"], "required"),
         (["--run-id", "x", "--repository", HOME], "whole number"),
         (["--run-id", "0", "--repository", HOME], "at least 1"),
-        (["--run-id", "1", "--repository", "warp/.."], "is no repository; name it as OWNER/NAME"),
+        (["--run-id", "1", "--repository", "warp"], "as OWNER/NAME"),
+        (["--run-id", "1", "--repository", "../gauge"], "as OWNER/NAME"),
+        (["--run-id", "1", "--repository", "warp/.."], "as OWNER/NAME"),
+        (["--run-id", "1", "--repository", "a/b/c"], "as OWNER/NAME"),
+        (["--run-id", "1", "--repository", "a/b?x=1"], "as OWNER/NAME"),
     ],
 )
 def test_bad_arguments_are_one_sentence(arguments: list[str], words: str) -> None:

@@ -151,4 +151,4 @@ def test_of_a_run_alone_times_that_are_no_result_are_left_out_and_skips_are_not_
 
 def test_each_gpu_of_several_exports_to_a_file_of_its_own() -> None:
     named = Formats.parse([], ["bencher=a/x.json"]).of("GPU-1")
-    assert [path for _, path in named.exports.files] == [Path("a/x-GPU-1.json")]
+    assert [path for _, path in named.exports] == [Path("a/x-GPU-1.json")]

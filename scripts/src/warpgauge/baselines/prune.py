@@ -25,13 +25,9 @@ class Criteria:
     """What is asked to go; each adds to the others."""
 
     keep: int | None = None
-    sessions: tuple[str, ...] = ()
+    sessions: Sequence[str] = ()
     older_than_days: float | None = None
-    removed: tuple[str, ...] = ()
-
-    @property
-    def is_empty(self) -> bool:
-        return self == Criteria()
+    removed: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

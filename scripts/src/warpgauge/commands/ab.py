@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from rich.console import Console
 
 from warpgauge.commands import ab_options, preview
 from warpgauge.commands.ab_options import Asked
+from warpgauge.commands.one_gpu import waiting
 from warpgauge.commands.run_paths import MEASURING, RunPaths, named_after
 from warpgauge.commands.show_results import Conclusion
 from warpgauge.execution import gpu_watch, machine_context, program_folder, selection
@@ -33,13 +34,12 @@ from warpgauge.reports import provenance
 from warpgauge.reports.formats import TERMINAL
 from warpgauge.system import command_log
 from warpgauge.system.command_log import CommandLog
-from warpgauge.system.errors import ExitStatus, UserError, of_system
+from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output
 from warpgauge.system.locks import Holder, alone, of_gpu
 from warpgauge.system.text import inert, typed
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import IN_TURNS, Comparison
-from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.context import PROGRAMS
 
 COMMAND = "scripts/warpgauge ab"
@@ -73,7 +73,7 @@ class _Invocation:
             held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
             held.enter_context(log.used())
             if uuid:
-                held.enter_context(alone(of_gpu(uuid), lambda pid: self.waits("on this GPU", pid)))
+                held.enter_context(alone(of_gpu(uuid), self.waiting("on this GPU")))
                 measuring = replace(measuring, watch=GpuWatch(uuid, measuring.note))
             measuring.wait_for_gpu()
             base, candidate = self._sides(measuring)
@@ -107,17 +107,16 @@ class _Invocation:
             ]
         )
 
+    def waiting(self, where: str) -> Callable[[Holder], None]:
+        return waiting(self.asked.options, f"command that measures {where}", self.notes)
+
     @cached_property
     def show(self) -> Conclusion:
         """How results are judged and shown, by no policy of this project. Raises UserError."""
         options = self.asked.options
-        terms = ComparisonSettings(
-            fail_on_resources="resources" in options.fail_on,
-            allow=options.allow,
-            policy=policy.load(options.policy) if options.policy is not None else None,
-            today=date.today(),
-        )
-        return Conclusion(self.results, terms, options.formats)
+        named = policy.load(options.policy) if options.policy is not None else None
+        # The files of both sides tell by themselves what they were asked for.
+        return Conclusion.of(replace(options, filter=""), named, self.results)
 
     def _paths(self) -> RunPaths:
         """Raises UserError for what must not be written."""
@@ -154,16 +153,6 @@ class _Invocation:
         note = f"{IN_TURNS}, the programs in {base} and those in {candidate}: {both.told}."
         return replace(both.found, notes=(note, *both.found.notes))
 
-    def waits(self, where: str, holder: Holder) -> None:
-        """Tells of another command that holds what this one needs, or refuses to wait for it."""
-        who = f"another command that measures {where}" + (f" (pid {holder})" if holder else "")
-        if not self.asked.options.wait:
-            raise UserError(
-                f"{who} is running: let it end, or leave out --no-wait", ExitStatus.NOT_MEASURED
-            )
-        line = f"Waiting for {who} to end ..."
-        self.notes.print(line, markup=False, highlight=False, soft_wrap=True)
-
 
 def _side(programs: Programs, asked: Sequence[PlainProgram]) -> Side:
     return Side(tuple(asked), _facts(programs), filters=_filters(programs, asked))
@@ -185,16 +174,13 @@ def _filters(programs: Programs, asked: Sequence[PlainProgram]) -> Mapping[str, 
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    """Raises UserError for what the user can mend, a full disk included."""
+    """Raises UserError for what the user can mend."""
     asked = ab_options.parse(argv)
     # What a program reads from standard output stands there alone.
     shown = Output(stderr=asked.options.formats.shown is not TERMINAL)
     one = _Invocation(asked, root, shown, Output(stderr=True), argv)
-    try:
-        if asked.options.list or asked.options.dry_run:
-            return one.preview()
-        # A build of this tree is nothing to it: only who measures is waited for.
-        with alone(root / MEASURING, lambda pid: one.waits("in this tree", pid)):
-            return one.run()
-    except OSError as fault:
-        raise of_system(fault) from fault
+    if asked.options.list or asked.options.dry_run:
+        return one.preview()
+    # A build of this tree is nothing to it: only who measures is waited for.
+    with alone(root / MEASURING, one.waiting("in this tree")):
+        return one.run()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command lines whose faults are told like all others: in one sentence, with no page of usage.
+"""What the command lines have in common: faults in one sentence, groups of options, types.
 
-And what numbers an argument may be, for argparse's `type`.
+A module of options imports little, so that --help answers at once: what does the work is imported
+when there is work.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import argparse
 import math
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,6 +24,14 @@ from warpgauge.verdict import override
 _EMPTY_END = re.compile(r"--?[a-z][a-z-]*=--")
 
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+# A benchmark takes about a second, the first of a process a few more, with libraries that come from
+# a slow disk a minute; only a hang takes this long.
+DEADLINE_S = 120.0
+
+# The names of `reports.formats` and `reports.exports`, which import all that writes them.
+FORMATS = ("terminal", "markdown", "json", "junit", "github", "svg")
+EXPORTS = ("github-action-benchmark", "bencher", "openmetrics")
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -49,6 +58,26 @@ class Parser(argparse.ArgumentParser):
         """Raises UserError, exit status 2."""
         raise UserError(inert(f"{message}; --help tells what there is"))
 
+    def given(self, options: argparse.Namespace) -> list[str]:
+        """The options that are not at their defaults, as in ``--filter``."""
+        values = vars(options)
+        return [
+            one.option_strings[0]
+            for one in self._actions
+            if one.option_strings and values.get(one.dest, one.default) != one.default
+        ]
+
+
+def refuse_together(given: Collection[str], option: str, *others: str) -> None:
+    """Raises UserError where `option` and one of the `others` are `given`."""
+    for other in others:
+        if option in given and other in given:
+            raise contradiction(option, other)
+
+
+def contradiction(option: str, other: str) -> UserError:
+    return UserError(f"{option} does not go with {other}: leave one of the two out")
+
 
 def group(parser: argparse.ArgumentParser, title: str, example: str) -> argparse._ArgumentGroup:
     """A group of options in --help, below a title and an example, which may name %(prog)s."""
@@ -56,16 +85,28 @@ def group(parser: argparse.ArgumentParser, title: str, example: str) -> argparse
 
 
 def add_filter(parser: argparse._ActionsContainer) -> None:
-    """Add --filter, which is one thing in every command."""
-    parser.add_argument("--filter", metavar="REGEX", default="",
+    """Add --filter."""
+    parser.add_argument("--filter", metavar="REGEX", type=_filter, default="",
         help="only benchmarks whose name matches; --filter=-REGEX: only the others")  # fmt: skip
+
+
+def _filter(text: str) -> str:
+    from warpgauge.records.benchmark_filter import normal
+
+    return normal(text)
 
 
 def add_run(parser: argparse._ActionsContainer, workflow: str) -> None:
     """Add --repository and --run-id, of a run of `workflow`."""
     add = parser.add_argument
-    add("--repository", metavar="OWNER/NAME", required=True, help="where it ran")
+    add("--repository", metavar="OWNER/NAME", type=_repository, required=True, help="where it ran")
     add("--run-id", metavar="N", type=positive, required=True, help=f"a run of {workflow}")
+
+
+def _repository(text: str) -> str:
+    from warpgauge.github.fields import require_repository
+
+    return require_repository(text)
 
 
 def add_preview(parser: argparse._ActionsContainer) -> None:
@@ -73,6 +114,47 @@ def add_preview(parser: argparse._ActionsContainer) -> None:
     add = parser.add_argument
     add("--list", action="store_true", help="print the names of what would be measured, one a line")
     add("--dry-run", action="store_true", help="say what would be done, and do nothing")
+
+
+def add_timeout(parser: argparse._ActionsContainer) -> None:
+    """Add --timeout."""
+    parser.add_argument("--timeout", dest="timeout_s", metavar="SECONDS", type=seconds,
+        default=DEADLINE_S, help="for one benchmark, which is ended then; default "
+        f"{DEADLINE_S:g}")  # fmt: skip
+
+
+def add_measuring(parser: argparse._ActionsContainer) -> None:
+    """Add --timeout, --seed and --no-wait."""
+    add_timeout(parser)
+    add = parser.add_argument
+    add("--seed", metavar="N", type=index, help="of the order; default random, and recorded")
+    add("--no-wait", dest="wait", action="store_false", help="refuse (exit 3) instead of waiting "
+        "for another command that measures here")  # fmt: skip
+
+
+def add_comparison_options(
+    parser: argparse._ActionsContainer, usual_policy: str = "policy.toml beside the baseline"
+) -> None:
+    """Add --fail-on, --policy and --allow."""
+    add = parser.add_argument
+    add("--fail-on", choices=("resources",), action="append", default=[], help="also fail on "
+        "registers, spills, occupancy, kernels and memory")  # fmt: skip
+    add("--policy", type=Path, metavar="FILE", help=f"tolerances; default: {usual_policy}")
+    override.add_argument(parser)
+
+
+def add_output(parser: argparse._ActionsContainer, verbose: str = "") -> None:
+    """Add --format, --export and --verbose, which shows what `verbose` says, too."""
+    add = parser.add_argument
+    # fmt: off
+    add("--format", metavar="NAME[=FILE]", action="append", default=[],
+        help=f"the comparison as {', '.join(FORMATS)}, to standard output or FILE; intervals to "
+        "FILE.svg or FILE.png; repeatable")
+    add("--export", metavar="NAME=FILE", action="append", default=[],
+        help=f"the candidate's times for another tool: {', '.join(EXPORTS)}; repeatable")
+    add("--verbose", action="store_true",
+        help=f"show {verbose}what was measured how, and the rule that was in force")
+    # fmt: on
 
 
 def positive(text: str) -> int:
@@ -159,14 +241,3 @@ def between(text: str, low: float, high: float, wanted: str) -> float:
     if not low < number < high:
         raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")
     return number
-
-
-def add_comparison_options(
-    parser: argparse._ActionsContainer, usual_policy: str = "policy.toml beside the baseline"
-) -> None:
-    """Add --fail-on, --policy and --allow."""
-    add = parser.add_argument
-    add("--fail-on", choices=("resources",), action="append", default=[], help="also fail on "
-        "registers, spills, occupancy, kernels and memory")  # fmt: skip
-    add("--policy", type=Path, metavar="FILE", help=f"tolerances; default: {usual_policy}")
-    override.add_argument(parser)

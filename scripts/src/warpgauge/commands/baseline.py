@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
@@ -11,22 +12,13 @@ from pathlib import Path
 
 from warpgauge.baselines import check, prune, show, store
 from warpgauge.baselines.files import open_folder, open_readable
-from warpgauge.baselines.store import chosen
+from warpgauge.baselines.prune import Criteria, Plan
 from warpgauge.commands import bench
-from warpgauge.commands.baseline_options import (
-    AddSession,
-    Check,
-    Limits,
-    Options,
-    Prune,
-    RecordNow,
-    Show,
-    parse,
-)
+from warpgauge.commands.baseline_options import parse
 from warpgauge.files.atomic import replace_all
 from warpgauge.reports.markdown import limits
 from warpgauge.system import interrupts
-from warpgauge.system.errors import ExitStatus, UserError, of_system
+from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output
 from warpgauge.system.locks import alone
 from warpgauge.system.text import inert
@@ -34,60 +26,60 @@ from warpgauge.system.text import inert
 
 def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitStatus:
     """Raises UserError for what the user can mend. `now`, with a zone, is what ages count to."""
-    try:
-        return _run(parse(argv), root, now or datetime.now(timezone.utc))
-    except OSError as fault:
-        raise of_system(fault) from fault
-
-
-def _run(options: Options, root: Path, now: datetime) -> ExitStatus:
+    given, now = parse(argv), now or datetime.now(timezone.utc)
     console, baselines = Output(highlight=False), root / "baselines"
-    if isinstance(options, RecordNow):
-        return bench.main(["--record", *options.bench_arguments], root)
-    if isinstance(options, AddSession):
-        recorded = store.record(options.run_file, baselines, now)
+    if given.command == "record":
+        options = {"suite": given.suite, "processes": given.processes, "timeout": given.timeout_s}
+        if given.device is not None:
+            options["device"] = given.device
+        words = [f"--{name}={value}" for name, value in options.items()]
+        return bench.main(["--record", *words, *["--verbose"] * given.verbose], root)
+    if given.command == "add-session":
+        recorded = store.record(given.run_file, baselines, now)
         with interrupts.telling(interrupts.CHANGED):
             _print(console, recorded.lines())
         return ExitStatus.OK
-    folders = chosen(baselines, options.asked)
-    if isinstance(options, Check):
-        return check.check(folders, root, now, options.stale_days, console)
-    if isinstance(options, Limits):
+    folders = store.chosen(baselines, given.asked)
+    if given.command == "check":
+        return check.check(folders, root, now, given.stale_days, console)
+    if given.command == "limits":
         for path in folders:
-            _print(console, limits.table(open_folder(path).whole, options.filter))
-        return ExitStatus.OK
-    if isinstance(options, Prune):
-        _prune(options, folders, now, console)
-        return ExitStatus.OK
-    _show(options, folders, now, console)
+            _print(console, limits.table(open_folder(path).whole, given.filter))
+    elif given.command == "prune":
+        _prune(given, folders, now, console)
+    else:
+        _show(folders, now, console, given.rows)
     return ExitStatus.OK
 
 
-def _show(options: Show, folders: Sequence[Path], now: datetime, console: Output) -> None:
+def _show(folders: Sequence[Path], now: datetime, console: Output, rows: bool) -> None:
     """Raises UserError, a line each, for those that cannot be read when the others are shown."""
     readable, faults = open_readable(folders)
     for index, folder in enumerate(readable):
         if index:
             console.print()
-        show.show(folder, now, console, options.rows)
+        show.show(folder, now, console, rows)
     if faults:
         raise UserError("\n".join(faults))
 
 
-def _prune(options: Prune, folders: Sequence[Path], now: datetime, console: Output) -> None:
+def _prune(
+    given: argparse.Namespace, folders: Sequence[Path], now: datetime, console: Output
+) -> None:
     for path in folders:
         if not path.is_dir():
             raise UserError(
                 inert(f"{path} is one file of a baseline; give its folder, for they change as one")
             )
+    criteria = Criteria(given.keep, given.session, given.older_than, given.removed)
     with ExitStack() as held:
         for parent in sorted({path.resolve().parent for path in folders}):
             held.enter_context(alone(parent))
-        _prune_held(options, folders, now, console)
+        plans = prune.plans([open_folder(path) for path in folders], criteria, now)
+        _carry_out(plans, given.dry_run, now, console)
 
 
-def _prune_held(options: Prune, folders: Sequence[Path], now: datetime, console: Output) -> None:
-    plans = prune.plans([open_folder(path) for path in folders], options.criteria, now)
+def _carry_out(plans: Sequence[Plan], dry_run: bool, now: datetime, console: Output) -> None:
     texts = {path: text for plan in plans for path, text in plan.texts.items()}
     for plan in plans:
         if plan.texts:
@@ -95,7 +87,7 @@ def _prune_held(options: Prune, folders: Sequence[Path], now: datetime, console:
             _print(console, [f"  {line}" for line in plan.lines(now)])
     if not texts:
         _print(console, ["nothing to remove: no session and no benchmark matches"])
-    elif options.dry_run:
+    elif dry_run:
         _print(console, ["nothing was changed (--dry-run)"])
     else:
         replace_all(texts, changed=interrupts.CHANGED)

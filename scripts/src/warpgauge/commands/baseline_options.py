@@ -5,17 +5,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.baselines.prune import SESSIONS_KEPT, Criteria
-from warpgauge.baselines.recordable import FEWEST_PROCESSES
 from warpgauge.commands import arguments, bench_options
-from warpgauge.commands.arguments import Parser, days, group, index, positive, seconds
+from warpgauge.commands.arguments import Parser, days, group, positive
 from warpgauge.commands.bench_options import PROCESSES
-from warpgauge.execution.plan import DEADLINE_S
-from warpgauge.records.benchmark_filter import normal
-from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.system.errors import UserError
 from warpgauge.verdict.staleness import STALE_DAYS
 
@@ -27,17 +21,15 @@ exit status:
 
 baselines/README.md and scripts/README.md explain what a baseline is."""
 
-_RECORD = f"""\
+_RECORD = """\
 Measure this GPU now and add the session to the baseline of its model: the same as
 scripts/bench --record. The tree must be committed, and the whole suite is measured: with
---suite full where the baseline holds the full one.
-At most {SESSIONS_KEPT} sessions stay; what gives way is told."""
+--suite full where the baseline holds the full one. A session that gives way is named."""
 
-_ADD = f"""\
-Add the session of a run file that scripts/bench wrote. No other session is touched,
-but that one of the same boot and GPU is replaced, and that at most {SESSIONS_KEPT} stay: the
-oldest of the GPU that has most sessions gives way. Counters and labels become the
-run's where it is the newest session."""
+_ADD = """\
+Add the session of a run file that scripts/bench wrote. It replaces the session of the same
+boot and GPU. Where there are too many, the oldest of the GPU that has most gives way. Counters
+and labels become the run's where it is the newest session."""
 
 _SHOW = "Show the sessions of each baseline, their age and origin, and how many rows there are."
 
@@ -57,66 +49,16 @@ files that contradict each other, benchmarks that are gone or new (where program
 built in build/release), and times that scatter too much."""
 
 
-@dataclass(frozen=True)
-class RecordNow:
-    bench_arguments: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class AddSession:
-    run_file: Path
-
-
-@dataclass(frozen=True)
-class Show:
-    asked: str | None
-    rows: bool
-
-
-@dataclass(frozen=True)
-class Limits:
-    asked: str | None
-    filter: str
-
-
-@dataclass(frozen=True)
-class Prune:
-    asked: str | None
-    criteria: Criteria
-    dry_run: bool
-
-
-@dataclass(frozen=True)
-class Check:
-    asked: str | None
-    stale_days: float
-
-
-Options = RecordNow | AddSession | Show | Limits | Prune | Check
-
-
-def parse(argv: Sequence[str]) -> Options:
-    """Raises UserError for bad usage."""
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The options of one `command`. Raises UserError for bad usage."""
     given = command_line().parse_args(argv)
-    if given.command == "record":
-        options = ("suite", "device", "processes", "timeout")
-        values = {key: getattr(given, key) for key in options}
-        told = [f"--{key}={value}" for key, value in values.items() if value is not None]
-        return RecordNow((*told, *(["--verbose"] if given.verbose else [])))
-    if given.command == "add-session":
-        return AddSession(given.run_file)
-    if given.command == "show":
-        return Show(given.asked, given.rows)
-    if given.command == "limits":
-        return Limits(given.asked, normal(given.filter))
-    if given.command == "check":
-        return Check(given.asked, given.stale_days)
-    criteria = Criteria(given.keep, tuple(given.session), given.older_than, tuple(given.removed))
-    if criteria.is_empty:
+    if given.command == "prune" and not (
+        given.keep or given.session or given.older_than or given.removed
+    ):
         raise UserError(
             "prune needs to know what goes: give --keep, --session, --older-than or --removed"
         )
-    return Prune(given.asked, criteria, given.dry_run)
+    return given
 
 
 def command_line() -> Parser:
@@ -140,14 +82,11 @@ def command_line() -> Parser:
     # fmt: off
     record = command("record", "measure this GPU and add the session", _RECORD)
     what = group(record, "what is measured", "%(prog)s --suite full --device 1")
-    what.add_argument("--suite", choices=(DEFAULT_SUITE, FULL_SUITE),
-        help="full: every benchmark; default: those that cover each cost once")
-    bench_options.add_device(what)
-    add = group(record, "how long", "%(prog)s --processes 9").add_argument
-    add("--processes", metavar="N", type=_processes,
-        help=f"of each program; default {PROCESSES}, at least {FEWEST_PROCESSES}")
-    add("--timeout", metavar="SECONDS", type=seconds,
-        help=f"for one benchmark, which is ended then; default {DEADLINE_S:g}")
+    bench_options.add_suite_and_device(what)
+    how_long = group(record, "how long", "%(prog)s --processes 9")
+    how_long.add_argument("--processes", metavar="N", type=positive, default=PROCESSES,
+        help=f"of each program; default {PROCESSES}")
+    arguments.add_timeout(how_long)
     add = group(record, "output", "%(prog)s --verbose").add_argument
     add("--verbose", action="store_true", help="show the build's output and every command")
 
@@ -190,9 +129,3 @@ def _choice(parser: Parser, title: str, example: str) -> argparse._ArgumentGroup
         help="a GPU model, as 'NVIDIA H200' or nvidia-h200, or a path; default all of baselines/",
     )
     return options
-
-
-def _processes(text: str) -> int:
-    if (number := index(text)) < FEWEST_PROCESSES:
-        raise argparse.ArgumentTypeError(f"must be at least {FEWEST_PROCESSES}")
-    return number

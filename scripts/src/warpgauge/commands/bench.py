@@ -12,7 +12,7 @@ from pathlib import Path
 
 from warpgauge.commands import preview, resume
 from warpgauge.commands.bench_options import parse
-from warpgauge.commands.one_gpu import Bench, Share, waiting
+from warpgauge.commands.one_gpu import BENCH_HERE, Bench, Share, waiting
 from warpgauge.commands.run_paths import RunPaths, named_after
 from warpgauge.execution.discovery import Probe
 from warpgauge.measurement import journal
@@ -21,7 +21,7 @@ from warpgauge.measurement.measuring import Measuring
 from warpgauge.reports.formats import TERMINAL
 from warpgauge.system import streams, worker_processes
 from warpgauge.system.command_log import CommandLog
-from warpgauge.system.errors import ExitStatus, of_system
+from warpgauge.system.errors import ExitStatus
 from warpgauge.system.interrupts import name_of
 from warpgauge.system.layout import Output
 from warpgauge.system.locks import alone
@@ -30,7 +30,7 @@ from warpgauge.system.worker_processes import Ended, Work
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    """Raises UserError for what the user can mend, a full disk included."""
+    """Raises UserError for what the user can mend."""
     options, before = parse(argv), None
     if options.resume is not None:
         before = resume.interrupted(options, root / "build" / "runs")
@@ -40,17 +40,14 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     faults = Output(stderr=True)
     notes = Output(stderr=True, quiet=True) if options.quiet else faults
     one = Bench(options, root, shown, notes, faults, argv, before)
-    try:
-        if options.list:
-            return preview.list_bench(one)
-        if options.dry_run:
-            return preview.plan_bench(one)
-        if options.self_check_of:
-            return one.judge_self_check(options.self_check_of)
-        with alone(one.work, waiting(options, "of this tree", notes)):
-            return on_every_gpu(one) if options.every_gpu else one.run()
-    except OSError as fault:
-        raise of_system(fault) from fault
+    if options.list:
+        return preview.list_bench(one)
+    if options.dry_run:
+        return preview.plan_bench(one)
+    if options.self_check_of:
+        return one.judge_self_check(options.self_check_of)
+    with alone(one.work, waiting(options, BENCH_HERE, notes)):
+        return on_every_gpu(one) if options.every_gpu else one.run()
 
 
 # From the one that decides over all others on.
@@ -99,7 +96,7 @@ def on_every_gpu(one: Bench) -> ExitStatus:
             one, options=its, argv=[*argv, f"--device={uuid}"], before=before, share=share
         )
         works[uuid] = lone.run
-    with alone(one.runs, waiting(options, "of this tree", one.notes)):
+    with alone(one.runs, waiting(options, BENCH_HERE, one.notes)):
         return _All(one, paths, there, gpus).run(works, facts["faults"])
 
 

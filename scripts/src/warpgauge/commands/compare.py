@@ -6,13 +6,14 @@ from __future__ import annotations
 import argparse
 import gc
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpgauge.commands import arguments
 from warpgauge.commands.arguments import Parser, between, group, input_file
+from warpgauge.commands.main import STATISTICS
 from warpgauge.system import entry_point, environment, streams
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from warpgauge.verdict.comparison import Comparison
 
 _PROCESSES = "--processes"
+
+# What decides about a verdict, and no more about one that was reached.
+_JUDGING = frozenset(
+    "--filter --min-effect --alpha --process-scatter --fail-on --policy --allow".split()
+)
 
 _DESCRIPTION = """\
 Tell what got slower or faster between two benchmark results.
@@ -55,7 +61,7 @@ def starter(argv: Sequence[str]) -> int:
 def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> int:
     """Compare as `argv` asks; the exit status. Raises UserError."""
     options = parse(argv, prog)
-    environment.ensure(["numpy", "scipy", "rich", environment.TOML])
+    environment.ensure(STATISTICS)
     return _compare(options, root / "baselines")
 
 
@@ -80,19 +86,17 @@ def _compare(options: argparse.Namespace, baselines: Path) -> int:
         baseline, candidate = load(options.baseline), load(options.candidate)
     gc.freeze()  # both stay to the end: the collector need not look at them again and again
     require_match(options.filter, baseline, candidate)
-    terms = ComparisonSettings(
+    settings = ComparisonSettings(
         filter=options.filter or None,
         minimum_effect=options.min_effect,
-        alpha=ALPHA if options.alpha is None else options.alpha,
-        process_scatter=(
-            PROCESS_SCATTER if options.process_scatter is None else options.process_scatter
-        ),
-        fail_on_resources="resources" in options.fail_on,
+        alpha=options.alpha or ALPHA,
+        process_scatter=options.process_scatter or PROCESS_SCATTER,
+        fail_on_resources=bool(options.fail_on),
         allow=frozenset(options.allow),
         policy=policy.of(baseline, candidate, baselines, options.policy),
         today=date.today(),
     )
-    comparison = judge(baseline, candidate, terms)
+    comparison = judge(baseline, candidate, settings)
     return formats.deliver(comparison, lambda: _show(comparison, options))
 
 
@@ -102,9 +106,7 @@ def _judged_before(options: argparse.Namespace) -> Comparison:
     from warpgauge.files.location import Place
     from warpgauge.reports import json_input
 
-    judging = ("filter", "min_effect", "alpha", "process_scatter", "fail_on", "policy", "allow")
-    given = [f"--{name.replace('_', '-')}" for name in judging if getattr(options, name)]
-    if given:
+    if given := [one for one in command_line().given(options) if one in _JUDGING]:
         raise UserError(
             f"{options.baseline} alone is shown as it was judged, without {' and '.join(given)}: "
             "give BASELINE and CANDIDATE to judge anew"
@@ -119,14 +121,13 @@ def _show(comparison: Comparison, options: argparse.Namespace) -> None:
 
     from warpgauge.reports.terminal.report import render
 
-    colours: dict[str, Callable[[], Console]] = {
-        "auto": lambda: Console(highlight=False),
-        "always": lambda: Console(highlight=False, force_terminal=True),
-        "never": lambda: Console(highlight=False, color_system=None),
-    }
-    console = colours[options.color]()
+    console = Console(
+        highlight=False,
+        force_terminal=options.color == "always" or None,
+        color_system=None if options.color == "never" else "auto",
+    )
     with console.capture() as output:
-        render(comparison, console, show_all=options.all)
+        render(comparison, console, show_all=options.all, verbose=options.verbose)
     streams.write(output.get())
 
 
@@ -192,15 +193,10 @@ def command_line(prog: str = "warpgauge compare") -> Parser:
         "than three plain files; default: 15")
     arguments.add_comparison_options(rule)
 
-    example = "%(prog)s old.json new.json --format markdown=report.md"
-    add = group(parser, "output", example).add_argument
+    output = group(parser, "output", "%(prog)s old.json new.json --format markdown=report.md")
+    add = output.add_argument
     add("--all", action="store_true", help="list every benchmark, unchanged ones too")
-    add("--format", metavar="NAME[=FILE]", action="append", default=[],
-        help="the comparison as terminal (default), markdown, json, junit, github or svg, to "
-        "standard output or FILE; intervals to FILE.svg or FILE.png; repeatable")
-    add("--export", metavar="NAME=FILE", action="append", default=[],
-        help="the candidate's times for another tool: github-action-benchmark, bencher or "
-        "openmetrics; repeatable")
+    arguments.add_output(output)
     add("--color", choices=("auto", "always", "never"), default="auto")
     # fmt: on
     return parser

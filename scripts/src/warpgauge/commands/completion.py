@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Mapping
 
+from warpgauge.commands import main
 from warpgauge.commands.main import CI, COMMANDS, Command
 from warpgauge.system import streams
 from warpgauge.system.errors import UserError
@@ -42,7 +42,5 @@ def _add(
     commands: argparse._SubParsersAction[argparse.ArgumentParser], known: Mapping[str, Command]
 ) -> None:
     for name, command in known.items():
-        module = importlib.import_module(f"warpgauge.commands.{command.options or command.module}")
-        commands.add_parser(
-            name, help=command.summary, parents=[module.command_line()], add_help=False
-        )
+        options = main.command_line(command)
+        commands.add_parser(name, help=command.summary, parents=[options], add_help=False)

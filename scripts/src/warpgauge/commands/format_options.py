@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -21,61 +21,6 @@ from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import pair
 
-
-@dataclass(frozen=True)
-class Exports:
-    """The files that were asked for."""
-
-    files: tuple[tuple[Export, Path], ...] = ()
-
-    @staticmethod
-    def parse(asked: Sequence[str], taken: Collection[Path] = ()) -> Exports:
-        """Raises UserError for what is no NAME=FILE, and for a file twice or among the `taken`."""
-        files: dict[Path, tuple[Export, Path]] = {}
-        for text in asked:
-            name, _, file = text.partition("=")
-            if name not in EXPORTS or not Path(file).name:
-                known = ", ".join(EXPORTS)
-                raise UserError(f"--export {quoted(text)} is not NAME=FILE with a NAME of {known}")
-            path = Path(file)
-            target = resolved(path)
-            if file in STANDARD_OUTPUT:
-                raise UserError(
-                    f"--export {quoted(text)}: standard output shows the comparison; name a file"
-                )
-            if target in files or target in taken:
-                raise UserError(f"{path} is to be written twice: name another file for one of them")
-            files[target] = (EXPORTS[name], path)
-        return Exports(tuple(files.values()))
-
-    def of(self, what: str) -> Exports:
-        """The same to other files, which are named after `what` too."""
-        return Exports(
-            tuple((one, path.with_stem(f"{path.stem}-{what}")) for one, path in self.files)
-        )
-
-    def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
-        """Raises UserError for a file that cannot or must not be written; see `output_file`."""
-        if any(one.name == "openmetrics" for one, _ in self.files):
-            environment.ensure(["prometheus_client"])
-        for one, path in self.files:
-            check_report(path, baselines, inputs, one.own, one.kind)
-
-    def texts(self, comparison: Comparison) -> dict[Path, str]:
-        """What goes to each file; none to one that would hold no benchmark."""
-        made = {path: one.render(comparison) for one, path in self.files}
-        return {path: text for path, text in made.items() if text}
-
-    def lacking(self, comparison: Comparison) -> list[str]:
-        """For each file that has not all benchmarks, a sentence with those that it lacks."""
-        found = []
-        for one, path in self.files:
-            if left_out := one.left_out(comparison):
-                what = "leaves out" if one.kept(comparison) else "is not written:"
-                found.append(f"--export {one.name}={inert(str(path))} {what} {left_out}")
-        return found
-
-
 AnyFormat = Format[str] | Format[bytes]
 
 
@@ -85,14 +30,15 @@ class Formats:
 
     shown: Format[str] = TERMINAL
     files: tuple[tuple[AnyFormat, Path], ...] = ()
-    exports: Exports = field(default_factory=Exports)
+    exports: tuple[tuple[Export, Path], ...] = ()
 
     @staticmethod
-    def parse(asked: Sequence[str], exports: Sequence[str] = ()) -> Formats:
+    def parse(formats: Sequence[str], exports: Sequence[str] = ()) -> Formats:
         """Raises UserError for an unknown name, two on standard output, or one file twice."""
         shown: list[Format[str]] = []
         files: dict[Path, tuple[AnyFormat, Path]] = {}
-        for text in asked:
+        exported: dict[Path, tuple[Export, Path]] = {}
+        for text in formats:
             name, equals, file = text.partition("=")
             if (name not in FORMATS and name != INTERVALS) or (equals and not Path(file).name):
                 known = ", ".join((*FORMATS, INTERVALS))
@@ -102,16 +48,23 @@ class Formats:
             if name in FORMATS and (not equals or file in STANDARD_OUTPUT):
                 shown.append(FORMATS[name])
                 continue
-            path = Path(file)
-            target = resolved(path)
-            if target in files:
-                raise UserError(f"{path} is to hold two formats: name another file for one of them")
-            files[target] = (FORMATS[name] if name in FORMATS else _picture(text, path), path)
+            form = FORMATS[name] if name in FORMATS else _picture(text, Path(file))
+            files[_untaken(file, files)] = (form, Path(file))
         if len(shown) > 1:
             both = " and ".join(one.name for one in shown)
             raise UserError(f"--format {both} cannot share standard output: add =FILE to one")
-        exported = Exports.parse(exports, files)
-        return Formats(shown[0] if shown else TERMINAL, tuple(files.values()), exported)
+        for text in exports:
+            name, _, file = text.partition("=")
+            if name not in EXPORTS or not Path(file).name:
+                known = ", ".join(EXPORTS)
+                raise UserError(f"--export {quoted(text)} is not NAME=FILE with a NAME of {known}")
+            if file in STANDARD_OUTPUT:
+                raise UserError(
+                    f"--export {quoted(text)}: standard output shows the comparison; name a file"
+                )
+            exported[_untaken(file, {*files, *exported})] = (EXPORTS[name], Path(file))
+        on_output = shown[0] if shown else TERMINAL
+        return Formats(on_output, tuple(files.values()), tuple(exported.values()))
 
     @property
     def unwritten(self) -> tuple[str, ...]:
@@ -123,15 +76,17 @@ class Formats:
     def of(self, what: str) -> Formats:
         """The same to other files, which are named after `what` too."""
         files = tuple((one, path.with_stem(f"{path.stem}-{what}")) for one, path in self.files)
-        return replace(self, files=files, exports=self.exports.of(what))
+        exports = tuple((one, path.with_stem(f"{path.stem}-{what}")) for one, path in self.exports)
+        return replace(self, files=files, exports=exports)
 
     def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
         """Raises UserError for a file that cannot or must not be written; see `output_file`."""
         if any(one.name == INTERVALS for one, _ in self.files):
-            environment.ensure(["matplotlib"])
-        for one, path in self.files:
+            environment.ensure(["matplotlib"], lock=environment.WHOLE)
+        if any(one.name == "openmetrics" for one, _ in self.exports):
+            environment.ensure(["prometheus_client"])
+        for one, path in (*self.files, *self.exports):
             check_report(path, baselines, inputs, one.own, one.kind)
-        self.exports.check(baselines, inputs)
 
     def deliver(self, comparison: Comparison, show: Callable[[], None]) -> ExitStatus:
         """Write everything; the exit status of `comparison`. `show` shows it on a terminal.
@@ -148,21 +103,31 @@ class Formats:
         except OSError as fault:
             faults.append(f"standard output cannot be written ({fault.strerror or fault})")
         texts = {path: one.render(comparison) for one, path in self.files}
-        faults += _written({**texts, **self.exports.texts(comparison)})
-        if faults:
-            regressed = comparison.exit_status is ExitStatus.REGRESSION
-            status = ExitStatus.REGRESSION if regressed else ExitStatus.BAD_USAGE
-            raise UserError("; ".join(faults), status)
-        lacking = self.exports.lacking(comparison)
-        for sentence in lacking:
-            print(sentence, file=sys.stderr)
+        # An export that would hold no benchmark is not written.
+        exported = {path: one.render(comparison) for one, path in self.exports}
+        faults += _written({**texts, **{path: text for path, text in exported.items() if text}})
         status = comparison.exit_status
-        return ExitStatus.NOT_MEASURED if lacking and status is ExitStatus.OK else status
+        if faults:
+            regressed = status is ExitStatus.REGRESSION
+            raise UserError("; ".join(faults), status if regressed else ExitStatus.BAD_USAGE)
+        for one, path in self.exports:
+            if left_out := one.left_out(comparison):
+                what = "leaves out" if exported[path] else "is not written:"
+                print(f"--export {one.name}={inert(str(path))} {what} {left_out}", file=sys.stderr)
+                status = ExitStatus.NOT_MEASURED if status is ExitStatus.OK else status
+        return status
 
     def export(self, run: Record, allow: Collection[Override]) -> ExitStatus:
         """The exports alone of a run that there is nothing to compare with. As `deliver`."""
-        alone = replace(self, files=(), shown=TERMINAL)
+        alone = Formats(exports=self.exports)
         return alone.deliver(unpaired_comparison(run, allow), lambda: None)
+
+
+def _untaken(file: str, taken: Collection[Path]) -> Path:
+    """Where `file` leads to. Raises UserError where something else is written there."""
+    if (target := resolved(Path(file))) in taken:
+        raise UserError(f"{Path(file)} is to be written twice: name another file for one of them")
+    return target
 
 
 def _written(texts: Mapping[Path, str | bytes]) -> list[str]:

@@ -10,87 +10,100 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Mapping, NamedTuple, Optional, Sequence, Tuple  # noqa: UP035 - for Python 3.8
+from argparse import ArgumentParser
+from typing import Any, Mapping, NamedTuple, Optional, Sequence, Tuple  # noqa: UP035 - for Python 3.8
 
 from warpgauge import __version__
 from warpgauge.system import entry_point, environment
 from warpgauge.system.errors import UserError
 
-_STATISTICS = ("numpy", "scipy", "rich", environment.TOML)
+STATISTICS = ("numpy", "scipy", "rich", environment.TOML)
 
 
 class Command(NamedTuple):
-    """`module` of `warpgauge.commands` has main(argv, root); parse(argv) is there or in `options`.
+    """What `main(argv, root)` of `module` does; a module and its function are in `command_line`.
 
-    `interrupted` says where an interrupt was, unless the interrupt does.
+    Without a module there is nothing to do but to get the packages. `interrupted` says where an
+    interrupt was, unless the interrupt does.
     """
 
     summary: str
     module: str
+    command_line: str
     packages: Tuple[str, ...] = ()  # noqa: UP006 - for Python 3.8
     interrupted: str = ""
-    options: str = ""
 
 
 COMMANDS = {
     "bench": Command(
         "measure this GPU, and compare it with its baseline or with another commit",
         "bench",
-        (*_STATISTICS, "pynvml"),
+        "bench_options:command_line",
+        (*STATISTICS, "pynvml"),
         "before a run file was written",
-        "bench_options",
     ),
     # It makes the environment itself, once its command line is known to be good.
-    "compare": Command("compare two benchmark results", "compare"),
+    "compare": Command("compare two benchmark results", "compare", "compare:command_line"),
     "ab": Command(
         "compare two builds of Google Benchmark programs, in turns",
         "ab",
-        (*_STATISTICS, "pynvml"),
+        "ab_options:command_line",
+        (*STATISTICS, "pynvml"),
         "before the run files were written",
-        "ab_options",
     ),
     "baseline": Command(
         "record, show, prune and check baselines",
         "baseline",
-        _STATISTICS,
+        "baseline_options:command_line",
+        STATISTICS,
         "before any baseline was changed",
-        "baseline_options",
     ),
     "fidelity": Command(
         "hold device times against CUPTI's",
         "fidelity",
-        _STATISTICS,
+        "fidelity_options:command_line",
+        STATISTICS,
         "before all was measured",
-        "fidelity_options",
     ),
 }
 
 # What the workflows run, as in `warpgauge ci gate`.
 CI = {
-    "gate": Command("measure a pull request, and leave a folder to upload", "ci.gate"),
+    "gate": Command(
+        "measure a pull request, and leave a folder to upload", "ci.gate", "ci.command_lines:gate"
+    ),
     "comment": Command(
         "post what a run of the GPU workflow found on its pull request",
         "ci.comment",
-        (*_STATISTICS, "jsonschema"),
+        "ci.command_lines:comment",
+        (*STATISTICS, "jsonschema"),
         "before anything was posted",
     ),
     "propose": Command(
         "open a pull request with a recorded baseline",
         "ci.propose",
-        _STATISTICS,
+        "ci.command_lines:propose",
+        STATISTICS,
         "before a pull request was opened",
     ),
     "history": Command(
         "add the nightly times to the history, and show them",
         "ci.history",
-        _STATISTICS,
+        "ci.command_lines:history",
+        STATISTICS,
         "before anything was added",
     ),
-    "gpus": Command("print the GPU models that pull requests are measured on", "ci.gpus"),
+    "gpus": Command(
+        "print the GPU models that pull requests are measured on",
+        "ci.gpus",
+        "ci.command_lines:gpus",
+    ),
+    # A step of its own installs packages, so that none has a token meanwhile.
     "prepare": Command(
         "make the Python environment that the other commands need, and nothing else",
-        "ci.prepare",
-        (*_STATISTICS, "jsonschema"),
+        "",
+        "ci.command_lines:prepare",
+        (*STATISTICS, "jsonschema"),
     ),
 }
 
@@ -111,20 +124,28 @@ def main(argv: Optional[Sequence[str]] = None) -> int:  # noqa: UP045 - for Pyth
     return entry_point.run(prog, lambda: _without_a_command(prog, name, commands))
 
 
+def command_line(command: Command) -> ArgumentParser:
+    """The options of a command, whose own modules are not imported."""
+    module, _, function = command.command_line.partition(":")
+    parser: ArgumentParser = getattr(_imported(module), function)()
+    return parser
+
+
 def _run(command: Command, argv: Sequence[str]) -> int:
     environment.ensure(())  # of packages nothing yet: whether this Python is too old
-    if _asks_for_help(argv):
-        options = importlib.import_module(f"warpgauge.commands.{command.options or command.module}")
-        options.parse(argv)  # which shows it and ends, unless the word is something's value
+    if _asks_for_help(argv) or not command.module:
+        command_line(command).parse_args(argv)  # which shows it, unless it is something's value
     environment.ensure(command.packages)
-    module = importlib.import_module(f"warpgauge.commands.{command.module}")
-    return int(module.main(argv, environment.ROOT))
+    return int(_imported(command.module).main(argv, environment.ROOT)) if command.module else 0
+
+
+def _imported(module: str) -> Any:  # noqa: ANN401 - a module
+    return importlib.import_module(f"warpgauge.commands.{module}")
 
 
 def _completion(words: Sequence[str]) -> int:
     environment.ensure(())
-    completion = importlib.import_module("warpgauge.commands.completion")
-    return int(completion.show(" ".join(words)))
+    return int(_imported("completion").show(" ".join(words)))
 
 
 def _asks_for_help(argv: Sequence[str]) -> bool:

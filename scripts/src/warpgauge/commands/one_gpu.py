@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -35,11 +35,10 @@ from warpgauge.system import interrupts, worktree
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
-from warpgauge.system.locks import alone, of_gpu
+from warpgauge.system.locks import Holder, alone, of_gpu
 from warpgauge.system.text import plural
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison
-from warpgauge.verdict.comparison_settings import ComparisonSettings
 
 
 @dataclass(frozen=True)
@@ -82,9 +81,9 @@ class Bench:
             built = share.built if share else measuring.built()
             suite = measuring.suite(built.programs)
             if share is None:
-                held.enter_context(alone(self.runs, waiting(options, "of this tree", self.notes)))
+                held.enter_context(alone(self.runs, waiting(options, BENCH_HERE, self.notes)))
             if uuid := suite.known.get("gpu_uuid", ""):
-                held.enter_context(alone(of_gpu(uuid), waiting(options, "on this GPU", self.notes)))
+                held.enter_context(alone(of_gpu(uuid), self._waiting_for_gpu()))
             facts = resume.facts(self.argv, options.seed, paths.run, suite, built.source)
             folder = share.journal if share else paths.journal
             journal = resume.journal_of(folder, facts, self.before)
@@ -105,6 +104,9 @@ class Bench:
             if budget is not None:
                 (measuring.warn if budget.too_short else measuring.note)(budget.told)
             return status
+
+    def _waiting_for_gpu(self) -> Callable[[Holder], None]:
+        return waiting(self.options, "scripts/bench on this GPU", self.notes)
 
     @property
     def baselines(self) -> Path:
@@ -166,7 +168,8 @@ class Bench:
             if options.record:
                 return found
             # The files of the pair tell by themselves what they were asked for.
-            judge = replace(self.show, terms=replace(self.show.terms, filter=None)).judged
+            settings = replace(self.show.settings, filter=None)
+            judge = replace(self.show, settings=settings).judged
             further = partial(screened.further, side)
             return confirm.confirmed(found, beside, paths.confirming, judge, further, commit)
 
@@ -178,15 +181,9 @@ class Bench:
     @cached_property
     def show(self) -> Conclusion:
         """How results are judged and shown. Raises UserError for a policy that is wrong."""
-        options = self.options
-        terms = ComparisonSettings(
-            filter=options.filter or None,
-            fail_on_resources="resources" in options.fail_on,
-            allow=options.allow,
-            policy=policy.named_or_in(self.baselines, options.policy),
-            today=date.today(),
+        return Conclusion.of(
+            self.options, policy.named_or_in(self.baselines, self.options.policy), self.results
         )
-        return Conclusion(self.results, terms, options.formats)
 
     def _against(self, beside: AbRun, commit: str, paths: RunPaths) -> ExitStatus:
         """Base and candidate in turns, and nothing else."""
@@ -265,11 +262,14 @@ class Bench:
         return status
 
 
-def waiting(options: Options, where: str, notes: Console) -> Callable[[int | None], None]:
-    """What to do while another command holds what this one needs: tell, or refuse to wait."""
+BENCH_HERE = "scripts/bench of this tree"
 
-    def wait(holder: int | None) -> None:
-        who = f"another scripts/bench {where}" + (f" (pid {holder})" if holder else "")
+
+def waiting(options: Options, what: str, notes: Console) -> Callable[[Holder], None]:
+    """What to do while another of `what` holds what this one needs: tell, or refuse to wait."""
+
+    def wait(holder: Holder) -> None:
+        who = f"another {what}" + (f" (pid {holder})" if holder else "")
         if not options.wait:
             raise UserError(
                 f"{who} is running: let it end, or leave out --no-wait", ExitStatus.NOT_MEASURED

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from warpgauge.baselines import store
 from warpgauge.commands.bench_options import Options
-from warpgauge.commands.one_gpu import Bench, waiting
+from warpgauge.commands.one_gpu import BENCH_HERE, Bench, waiting
 from warpgauge.commands.run_paths import RunPaths
 from warpgauge.execution import discovery, manifest, selection
 from warpgauge.execution.discovery import Binary
@@ -34,7 +34,7 @@ def list_bench(one: Bench) -> ExitStatus:
     options = one.options
     with (
         tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch,
-        alone(one.work, waiting(options, "of this tree", one.notes)),
+        alone(one.work, waiting(options, BENCH_HERE, one.notes)),
     ):
         measuring = Measuring(options, one.root, Path(scratch), one.notes, one.faults)
         return names(_wanted(one, measuring.built().programs), measuring.warn)
@@ -115,7 +115,7 @@ def sizes(programs: Sequence[Binary], processes: int, sides: int, note: str = ""
 def reports(options: Options) -> list[Path]:
     """The files of --format and --export."""
     formats = options.formats
-    return [path for _, path in (*formats.files, *formats.exports.files)]
+    return [path for _, path in (*formats.files, *formats.exports)]
 
 
 def _wanted(one: Bench, folder: Path) -> list[Binary]:

@@ -69,7 +69,7 @@ def _concluded(
     self_check_report.render(check, screened, show.console)
     judged = [check.same, *([screened] if screened is not None else [])]
     failed = _failed([check.same, *check.injected.values()])
-    why_not = _why_not_kept(_context(check), show.terms, failed) or short
+    why_not = _why_not_kept(_context(check), show.settings, failed) or short
     if why_not:
         say(f"The result is not kept in {os.path.relpath(baselines)}: {why_not}.")
     else:
@@ -89,11 +89,11 @@ def path_of(baselines: Path, gpu_name: str) -> Path:
 
 def _without_exceptions(show: Conclusion) -> Conclusion:
     """The gate as it is, but for changes that somebody expects: here they are made on purpose."""
-    policy = show.terms.policy
+    policy = show.settings.policy
     if policy is None:
         return show
     return replace(
-        show, terms=replace(show.terms, policy=replace(policy, expected=(), required=()))
+        show, settings=replace(show.settings, policy=replace(policy, expected=(), required=()))
     )
 
 
@@ -110,11 +110,11 @@ def _context(check: SelfCheck) -> Mapping[str, str]:
 
 
 def _why_not_kept(
-    context: Mapping[str, str], terms: ComparisonSettings, failed: Sequence[str]
+    context: Mapping[str, str], settings: ComparisonSettings, failed: Sequence[str]
 ) -> str:
     if failed:
         return f"there is no result of {named(failed)}"
-    if context.get("filter") or terms.filter:
+    if context.get("filter") or settings.filter:
         return "only a part was measured (--filter)"
     if context.get("dirty") != "false":
         return "the working tree had uncommitted changes"

@@ -14,9 +14,6 @@ from warpgauge.execution.discovery import Binary
 from warpgauge.execution.shuffle import shuffled
 from warpgauge.system.process import Ending
 
-# A benchmark takes about a second, and with libraries from a slow disk the first one a minute.
-DEADLINE_S = 120.0
-
 
 @dataclass(frozen=True)
 class Lane:
@@ -37,7 +34,7 @@ class Plan:
     seed: int
     folder: Path  # gets every process's JSON
     gpu_arguments: tuple[str, ...] = ()  # only for the binaries that need a GPU
-    deadline_s: float = DEADLINE_S  # of a benchmark
+    deadline_s: float = 120.0  # of a benchmark
     environment: Mapping[str, str] = field(default_factory=dict)  # beside our own
     settle: Callable[[Sequence[str]], None] = lambda names: None  # before these run once more
     freed: Callable[[Ending], None] = lambda ending: None  # after a bad end, before what is next

@@ -5,37 +5,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.commands import arguments
-from warpgauge.commands.arguments import Parser, group
+from warpgauge.commands.ci import command_lines
 from warpgauge.github import artifact, comment, gpus, pull_request
-from warpgauge.github.api import API_URL, TOKEN, GitHub
+from warpgauge.github.api import GitHub
 from warpgauge.github.artifact import Artifact
 from warpgauge.github.comment import Part
-from warpgauge.github.fields import require_repository
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Job, Run
 from warpgauge.system.errors import ExitStatus
-
-
-@dataclass(frozen=True)
-class Options:
-    """Which run, of which repository."""
-
-    run_id: int
-    repository: str
 
 
 def main(
     argv: Sequence[str], root: Path, environment: Mapping[str, str] = os.environ
 ) -> ExitStatus:
     """Raises UserError for whatever is not as it should be; then nothing was posted."""
-    options = parse(argv)
+    given = command_lines.comment().parse_args(argv)
     api = GitHub.of(environment)
     models = gpus.read(gpus.file_of(root))
-    run = pull_request.run_of(api, options.repository, options.run_id)
+    run = pull_request.run_of(api, given.repository, given.run_id)
     number = _pull_request(api, run)
     # Everything is read before anything is written.
     parts = _parts(api, run, models) if run.complete else []
@@ -51,25 +40,6 @@ def main(
     marked = comment.mark_outdated(api, run.repository, number, why)
     print(f"marked as outdated: {marked}" if marked else "no comment to mark as outdated yet")
     return ExitStatus.OK
-
-
-def parse(argv: Sequence[str]) -> Options:
-    """Raises UserError."""
-    given = command_line().parse_args(argv)
-    return Options(given.run_id, require_repository(given.repository))
-
-
-def command_line() -> Parser:
-    """The options, for --help too."""
-    parser = Parser(
-        prog="warpgauge ci comment",
-        description="Posts what a run of .github/workflows/gpu.yml found as the one comment on its "
-        "pull request; while the run goes on, marks the comment that is there as outdated. "
-        f"{TOKEN} in the environment is the token, {API_URL} the API.",
-    )
-    example = "%(prog)s --repository owner/name --run-id 1234"
-    arguments.add_run(group(parser, "which run", example), pull_request.WORKFLOW)
-    return parser
 
 
 def _pull_request(api: GitHub, run: Run) -> int:

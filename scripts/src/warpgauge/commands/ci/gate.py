@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.commands.arguments import Parser, group
+from warpgauge.commands.ci import command_lines
 from warpgauge.github import gpus, job_report
 from warpgauge.github.job_report import Job
 from warpgauge.reports.workflow_commands import commands_stopped
@@ -41,7 +41,7 @@ class Options:
 def parse(argv: Sequence[str]) -> Options:
     """Raises UserError for bad usage, and for what contradicts itself."""
     end = list(argv).index("--") if "--" in argv else len(argv)
-    given, further = command_line().parse_args(argv[:end]), tuple(argv[end + 1 :])
+    given, further = command_lines.gate().parse_args(argv[:end]), tuple(argv[end + 1 :])
     if (given.base is None) == (given.programs is None):
         raise UserError("name one of --base REF and --programs BASE CANDIDATE")
     if given.base == "":
@@ -58,33 +58,6 @@ def parse(argv: Sequence[str]) -> Options:
             )
     programs = tuple(given.programs) if given.programs is not None else None
     return Options(given.out_dir, given.base or "", programs, given.gpu, further)
-
-
-def command_line() -> Parser:
-    """The options, for --help too."""
-    parser = Parser(
-        prog="warpgauge ci gate",
-        usage="%(prog)s --base REF --out-dir FOLDER [--gpu SLUG] [-- OPTIONS of scripts/bench]\n"
-        "       %(prog)s --programs BASE CANDIDATE --out-dir FOLDER [-- OPTIONS of ab]",
-        description="Measures what a pull request changed, on the GPU of this runner: against the "
-        "baseline, and what differs from it beside the commit that the pull request began at. "
-        "Leaves reports, run files and the log in FOLDER, annotates the job, writes its summary.",
-        epilog="Exit status: that of the comparison. 0 nothing regressed and everything was "
-        "measured; 1 a regression; 2 bad usage, or nothing could be compared; 3 nothing regressed, "
-        "but something was not measured or not comparable.",
-    )
-    what = group(parser, "what is measured", "%(prog)s --base origin/main --out-dir verdict")
-    add = what.add_argument
-    add("--base", metavar="REF", help="the branch or commit that the change is to go into; it is "
-        "measured from the last commit that both have in common")  # fmt: skip
-    add("--programs", metavar=("BASE", "CANDIDATE"), nargs=2, type=Path, help="instead: every "
-        "program of these two folders, in turns")  # fmt: skip
-    add("--gpu", metavar="SLUG", default="", help="of .github/gpus.json: refuse (exit 3) where the "
-        "runner has another; empty: take what is there")  # fmt: skip
-    example = "%(prog)s --programs old/build new/build --out-dir verdict"
-    add = group(parser, "output", example).add_argument
-    add("--out-dir", metavar="FOLDER", type=Path, help="for what is left; new, or empty")
-    return parser
 
 
 # What stays of a comparison, by the format that writes it.

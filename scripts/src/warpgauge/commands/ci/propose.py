@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import tempfile
@@ -11,22 +10,17 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
-from warpgauge.commands import arguments
-from warpgauge.commands.arguments import Parser, group, positive
-from warpgauge.github import gpus, recorded_files
+from warpgauge.commands.ci import command_lines
+from warpgauge.github import gpus, proposal, recorded_files
 from warpgauge.github.api import GitHub
 from warpgauge.github.branch import Repository
-from warpgauge.github.fields import address, number, require_repository
+from warpgauge.github.fields import address, number
 from warpgauge.github.recorded_files import WorkflowRun
 from warpgauge.system import git
-from warpgauge.system.errors import ExitStatus, UserError, of_system
+from warpgauge.system.errors import ExitStatus, UserError
 
 WORKFLOW = "baseline.yml"
 _SERVER_URL = "GITHUB_SERVER_URL"
-
-_DESCRIPTION = """\
-Take the run files that the GPU jobs of a run of baseline.yml uploaded, add them to the baseline
-as scripts/warpgauge baseline add-session does, and open a pull request with the result."""
 
 
 def main(
@@ -36,19 +30,8 @@ def main(
     now: datetime | None = None,
 ) -> ExitStatus:
     """Raises UserError for whatever is refused; nothing is posted then."""
-    try:
-        return _run(argv, root, environment, now or datetime.now(timezone.utc))
-    except OSError as fault:
-        raise of_system(fault) from fault
-
-
-def _run(
-    argv: Sequence[str], root: Path, environment: Mapping[str, str], now: datetime
-) -> ExitStatus:
-    given = parse(argv)
-    from warpgauge.github import proposal
-
-    repository = Repository(GitHub.of(environment), require_repository(given.repository))
+    given, now = command_lines.propose().parse_args(argv), now or datetime.now(timezone.utc)
+    repository = Repository(GitHub.of(environment), given.repository)
     gpu = gpus.chosen(gpus.file_of(root), given.gpu)
     run = recorded_files.workflow_run(repository, given.run_id, WORKFLOW)
     recorded_files.require_checkout(root, run, "workflow_dispatch")
@@ -98,25 +81,3 @@ def _opened(
             "be opened or completed by hand"
         ) from None
     return address(pull, "html_url")
-
-
-def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Raises UserError for bad usage."""
-    return command_line().parse_args(argv)
-
-
-def command_line() -> Parser:
-    """The options, for --help too."""
-    parser = Parser(
-        prog="warpgauge ci propose",
-        description=_DESCRIPTION,
-        epilog="GH_TOKEN is the token, GITHUB_API_URL where its API is. Exit status: 0 opened; 2 "
-        "refused, and nothing was posted; 3 nothing was recorded.",
-    )
-    example = "%(prog)s --repository owner/name --run-id 1234 --gpu nvidia-h200"
-    run = group(parser, "which run", example)
-    arguments.add_run(run, WORKFLOW)
-    add = run.add_argument
-    add("--gpu", metavar="SLUG", required=True, help="of .github/gpus.json")
-    add("--sessions", metavar="N", type=positive, default=1, help="so many were asked for")
-    return parser

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command lines of `warpgauge ci`, by the command's name; --help imports nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from warpgauge.commands import arguments
+from warpgauge.commands.arguments import Parser, group, positive, revision
+
+HISTORY = "origin/history"
+_NIGHTS = 30
+
+_ADD = """\
+Take the run files that the GPU jobs of a run of nightly.yml uploaded, and add a line for each to
+the branch history. GH_TOKEN is the token, GITHUB_API_URL where its API is."""
+
+_SHOW = """\
+Show the nights of a GPU model: each benchmark's newest time beside the median of the nights before
+it, or of a single one every night."""
+
+_PROPOSE = """\
+Take the run files that the GPU jobs of a run of baseline.yml uploaded, add them to the baseline
+as scripts/warpgauge baseline add-session does, and open a pull request with the result."""
+
+
+def gate() -> Parser:
+    parser = Parser(
+        prog="warpgauge ci gate",
+        usage="%(prog)s --base REF --out-dir FOLDER [--gpu SLUG] [-- OPTIONS of scripts/bench]\n"
+        "       %(prog)s --programs BASE CANDIDATE --out-dir FOLDER [-- OPTIONS of ab]",
+        description="Measures what a pull request changed, on the GPU of this runner: against the "
+        "baseline, and what differs from it beside the commit that the pull request began at. "
+        "Leaves reports, run files and the log in FOLDER, annotates the job, writes its summary.",
+        epilog="Exit status: that of the comparison. 0 nothing regressed and everything was "
+        "measured; 1 a regression; 2 bad usage, or nothing could be compared; 3 nothing regressed, "
+        "but something was not measured or not comparable.",
+    )
+    what = group(parser, "what is measured", "%(prog)s --base origin/main --out-dir verdict")
+    add = what.add_argument
+    add("--base", metavar="REF", help="the branch or commit that the change is to go into; it is "
+        "measured from the last commit that both have in common")  # fmt: skip
+    add("--programs", metavar=("BASE", "CANDIDATE"), nargs=2, type=Path, help="instead: every "
+        "program of these two folders, in turns")  # fmt: skip
+    add("--gpu", metavar="SLUG", default="", help="of .github/gpus.json: refuse (exit 3) where the "
+        "runner has another; empty: take what is there")  # fmt: skip
+    example = "%(prog)s --programs old/build new/build --out-dir verdict"
+    add = group(parser, "output", example).add_argument
+    add("--out-dir", metavar="FOLDER", type=Path, help="for what is left; new, or empty")
+    return parser
+
+
+def comment() -> Parser:
+    parser = Parser(
+        prog="warpgauge ci comment",
+        description="Posts what a run of .github/workflows/gpu.yml found as the one comment on its "
+        "pull request; while the run goes on, marks the comment that is there as outdated. "
+        "GH_TOKEN in the environment is the token, GITHUB_API_URL the API.",
+    )
+    example = "%(prog)s --repository owner/name --run-id 1234"
+    arguments.add_run(group(parser, "which run", example), "gpu.yml")
+    return parser
+
+
+def propose() -> Parser:
+    parser = Parser(
+        prog="warpgauge ci propose",
+        description=_PROPOSE,
+        epilog="GH_TOKEN is the token, GITHUB_API_URL where its API is. Exit status: 0 opened; 2 "
+        "refused, and nothing was posted; 3 nothing was recorded.",
+    )
+    example = "%(prog)s --repository owner/name --run-id 1234 --gpu nvidia-h200"
+    run = group(parser, "which run", example)
+    arguments.add_run(run, "baseline.yml")
+    add = run.add_argument
+    add("--gpu", metavar="SLUG", required=True, help="of .github/gpus.json")
+    add("--sessions", metavar="N", type=positive, default=1, help="so many were asked for")
+    return parser
+
+
+def history() -> Parser:
+    parser = Parser(
+        prog="warpgauge ci history",
+        description="Keeps what each night measured, on a branch of its own, and shows it.",
+        epilog="Exit status: 0 done; 2 refused, and nothing was written; 3 nothing was measured.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    added = commands.add_parser("add", help="add the night that a run measured", description=_ADD)
+    example = "%(prog)s --repository owner/name --run-id 1234"
+    arguments.add_run(group(added, "which run", example), "nightly.yml")
+    shown = commands.add_parser("show", help="show how times went", description=_SHOW)
+    what = group(shown, "what is shown", "%(prog)s --gpu nvidia-h200 --filter '^gemm/' --nights 14")
+    add = what.add_argument
+    add("--gpu", metavar="SLUG", default="",
+        help="of .github/gpus.json; empty: the first there")  # fmt: skip
+    arguments.add_filter(what)
+    add("--nights", metavar="N", type=positive, default=_NIGHTS,
+        help=f"the last so many; default {_NIGHTS}")  # fmt: skip
+    add("--ref", metavar="REF", type=revision, default=HISTORY,
+        help=f"where the history is; default {HISTORY}")  # fmt: skip
+    return parser
+
+
+def gpus() -> Parser:
+    parser = Parser(
+        prog="warpgauge ci gpus",
+        description="Prints the GPU models of .github/gpus.json as a line for $GITHUB_OUTPUT: "
+        'matrix={"include": [...]}, with slug, name, labels and minutes of each.',
+    )
+    add = group(parser, "which models", "%(prog)s --gpu nvidia-h200").add_argument
+    add("--gpu", metavar="SLUG", default="", help="of .github/gpus.json; empty: all of them")
+    return parser
+
+
+def prepare() -> Parser:
+    return Parser(
+        prog="warpgauge ci prepare",
+        description="Makes the Python environment that the other commands need, where this Python "
+        "does not have their packages, and does nothing else.",
+    )
