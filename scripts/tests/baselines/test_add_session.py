@@ -105,13 +105,3 @@ def test_a_run_of_another_gpu_model_is_refused_where_the_folder_is_the_same(
     with pytest.raises(UserError, match=r"measured on 'NVIDIA-Test', and .* holds 'NVIDIA Test'"):
         added(tmp_path, run(ROWS, **day(2), gpu_name="NVIDIA-Test"))
     assert contents(tmp_path) == before
-
-
-def test_a_date_that_nobody_can_read_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="its date 'yesterday' is none that ISO 8601 knows"):
-        added(tmp_path, run(ROWS, date="yesterday"))
-
-
-def test_how_google_benchmark_was_packaged_is_not_kept(tmp_path: Path) -> None:
-    added(tmp_path, run(ROWS, library_build_type="debug"))
-    assert "debug" not in "".join(contents(tmp_path).values())

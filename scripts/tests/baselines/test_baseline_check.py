@@ -166,24 +166,24 @@ def test_files_that_contradict_each_other_are_warned_of(baselines: Baselines) ->
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"build_type": "Debug"}, "is of a build of type 'Debug', not Release"),
-        ({"inject": "sync=2"}, "was measured with injected extra work ('sync=2')"),
-        ({"dirty": "true"}, "was measured with uncommitted changes"),
-        ({"filter": "sync"}, "was measured in part only ('sync')"),
+        ({"build_type": "Debug"}, "its build type is 'Debug'"),
+        ({"inject": "sync=2"}, "extra work was injected"),
+        ({"dirty": "true"}, "the working tree had uncommitted changes"),
+        ({"filter": "sync"}, "only a part was measured"),
     ],
 )
 def test_a_session_that_would_not_be_recorded_is_warned_of(
     baselines: Baselines, changed: Mapping[str, str], said: str
 ) -> None:
     one_session(baselines, **changed)
-    warned(baselines, f"session 2026-11-20-s {said}")
+    warned(baselines, f"session 2026-11-20-s: {said}")
 
 
 def test_a_session_of_too_few_processes_is_warned_of(baselines: Baselines) -> None:
     told = told_by_a_run()
     rows = [baselines.row("sync/a", s=STEADY), baselines.row("sync/b", s=STEADY[:4])]
     baselines.written("sync", rows, {"s": told})
-    warned(baselines, "session s has fewer than 5 processes of 'sync/b'")
+    warned(baselines, "session s: there are fewer than 5 processes of 'sync/b'")
 
 
 def test_one_boot_under_two_keys_is_warned_of(baselines: Baselines) -> None:

@@ -14,9 +14,10 @@ from warpgauge.system.errors import UserError
 REFUSED = {
     "dirty": (run(ROWS, dirty="true"), "uncommitted changes; commit them"),
     "dirty unknown": (run(ROWS, dirty=""), "uncommitted changes"),
-    "debug": (run(ROWS, build_type="Debug"), "build type is Debug; build Release"),
+    "debug": (run(ROWS, build_type="Debug"), "build type is 'Debug'; build Release"),
     "injected": (run(ROWS, inject="a=2"), "extra work was injected; measure again without"),
     "filtered": (run(ROWS, filter="a"), "only a part was measured; measure again without"),
+    "no date": (run(ROWS, date="yesterday"), "date 'yesterday' is none that ISO 8601 knows"),
     "no gpu": (run(ROWS, gpu_name=""), "its context has no gpu_name"),
     "no boot": (run(ROWS, boot_id=""), "its context has no boot_id"),
     "failed": (run([*ROWS, failed("sync/d", "boom")]), "sync/d failed (boom); mend it"),

@@ -97,24 +97,6 @@ def test_only_a_run_file_is_added(there: Baselines, name: str, said: str) -> Non
     refused(there, said, "add-session", name)
 
 
-def test_a_run_that_lacks_a_benchmark_is_not_added(there: Baselines) -> None:
-    path = there.run_file(20)
-    path.write_text(path.read_text().replace("sync/c", "sync/d"))
-    refused(there, "it lacks 'sync/c' of", "add-session", str(path))
-
-
-@pytest.mark.parametrize(
-    "spoiled",
-    ['"dirty": "true"', '"inject": "sync=2"', '"filter": "sync"', '"build_type": "Debug"'],
-)
-def test_a_spoiled_run_is_not_added(there: Baselines, spoiled: str) -> None:
-    path = there.run_file(20)
-    key = spoiled.partition(":")[0]
-    text = path.read_text().replace(key, f'"was_{key[1:]}')
-    path.write_text(text.replace('"gpu_name"', f'{spoiled}, "gpu_name"'))
-    refused(there, "is not recorded", "add-session", str(path))
-
-
 @pytest.mark.parametrize("turn", [1, 2])
 def test_a_full_disk_loses_no_byte(
     there: Baselines, monkeypatch: pytest.MonkeyPatch, turn: int

@@ -137,12 +137,6 @@ def test_it_goes_on_after_an_interrupt(
     assert "Worst: sync/busy (+" in clone.output()[0]
 
 
-@pytest.mark.parametrize("other", ["--quick", "--processes=5", "--record", "--self-check"])
-def test_a_budget_decides_how_many_processes_there_are(other: str) -> None:
-    with pytest.raises(UserError, match=f"--budget does not go with {other.partition('=')[0]}"):
-        parse(["--budget", "60s", other])
-
-
 @pytest.mark.parametrize(
     ("text", "seconds"), [("90", 90), ("60s", 60), ("1.5m", 90), ("1h", 3600), ("1", 1)]
 )

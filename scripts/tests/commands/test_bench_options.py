@@ -56,39 +56,51 @@ def test_bad_usage_is_one_sentence_and_status_2(
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(
-    "spoiled",
-    [
-        ["--filter", "gemm"],
-        ["--inject", "gemm=1.05"],
-        ["--baseline", str(Path("x"))],
-        ["--processes", "4"],
-        ["--quick"],
-        ["--no-build"],
-        ["--against", "main"],
-    ],
-)
-def test_only_a_whole_untouched_run_is_recorded(spoiled: list[str]) -> None:
-    with pytest.raises(UserError, match="--record does not go with"):
-        parse(["--record", *spoiled])
-
-
-def test_quiet_is_not_verbose() -> None:
-    with pytest.raises(UserError, match="--quiet does not go with --verbose"):
-        parse(["--quiet", "--verbose"])
-
-
 def test_all_is_no_filter() -> None:
     options = parse(["--record", "--filter", "all"])
     assert options.filter == ""
 
 
-@pytest.mark.parametrize("other", [["--baseline", "x"], ["--no-confirm"]])
-def test_a_base_commit_leaves_a_baseline_no_part(other: list[str]) -> None:
-    with pytest.raises(UserError, match="--against does not go with"):
-        parse(["--against", "main", *other])
-
-
 def test_a_quick_run_takes_one_look() -> None:
     assert parse([]).second_look
     assert not parse(["--quick"]).second_look
+
+
+# Options, each with those that it contradicts.
+CONTRADICTIONS = {
+    "--budget=60s": ["--quick", "--processes=5", "--record", "--self-check"],
+    "--list": ["--dry-run", "--self-check"],
+    "--dry-run": ["--self-check"],
+    "--quiet": ["--verbose"],
+    "--record": [
+        *("--filter=gemm", "--inject=gemm=1.05", "--baseline=x", "--processes=4", "--quick"),
+        *("--no-build", "--against=main", "--confirm-beside=main"),
+    ],
+    "--self-check": [
+        *("--record", "--against=HEAD", "--inject=a=1.05", "--out=x.json", "--format=json"),
+        *("--export=bencher=x", "--confirm-beside=main"),
+    ],
+    "--self-check=earlier": ["--quick", "--processes=5"],
+    "--against=main": ["--baseline=x", "--no-confirm"],
+    "--confirm-beside=main": ["--against=x", "--no-confirm"],
+    "--device=all": ["--self-check", "--format=json"],
+    "--parallel": ["--device=0", "--record"],
+    "--resume": ["--dry-run", "--filter=x", "--no-build"],
+}
+
+
+@pytest.mark.parametrize(
+    ("option", "other"),
+    [(one, other) for one, others in CONTRADICTIONS.items() for other in others],
+)
+def test_what_contradicts_itself_is_refused(option: str, other: str) -> None:
+    all_of_them = ["--device=all"] if (option, other) == ("--parallel", "--record") else []
+    with pytest.raises(UserError, match=" does not go with ") as caught:
+        parse([option, other, *all_of_them])
+    assert option.partition("=")[0] in str(caught.value)
+    assert caught.value.status is ExitStatus.BAD_USAGE
+
+
+@pytest.mark.parametrize("free", [["--no-wait"], ["--quiet"], ["--verbose"]])
+def test_a_run_that_goes_on_may_be_shown_otherwise(free: list[str]) -> None:
+    assert parse(["--resume", *free]).resume == Path()

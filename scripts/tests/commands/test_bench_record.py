@@ -46,17 +46,20 @@ def test_a_program_that_fails_its_first_benchmark_is_not_recorded(repository: Re
     refused(repository, "bench_launch was killed by SIGSEGV: an illegal memory access; mend it")
 
 
-@pytest.mark.parametrize("key", ["gpu_name", "gpu_uuid"])
-def test_a_gpu_that_is_not_known_is_not_recorded(repository: Repository, key: str) -> None:
-    told = {name: value for name, value in fake_binary.GPU.items() if name != key}
-    fake_binary.make(repository.built, "sync", TIMES, context=told)
-    refused(repository, f"its context has no {key}")
-
-
-def test_a_gpu_that_others_use_is_noticed_before_measuring(repository: Repository) -> None:
-    told = {**fake_binary.GPU, "other_processes": "1"}
-    fake_binary.make(repository.built, "sync", TIMES, context=told)
-    refused(repository, "others used the GPU when it began")
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"gpu_name": ""}, "its context has no gpu_name"),
+        ({"gpu_uuid": ""}, "its context has no gpu_uuid"),
+        ({"other_processes": "1"}, "others used the GPU when it began"),
+    ],
+)
+def test_what_the_gpu_tells_is_looked_at_before_measuring(
+    repository: Repository, told: dict[str, str], said: str
+) -> None:
+    context = {key: one for key, one in {**fake_binary.GPU, **told}.items() if one}
+    fake_binary.make(repository.built, "sync", TIMES, context=context)
+    refused(repository, said)
 
 
 def test_a_run_at_a_lowered_clock_is_not_recorded(repository: Repository) -> None:

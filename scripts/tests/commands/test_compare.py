@@ -77,29 +77,24 @@ def test_a_bad_file_is_one_sentence_and_status_2(base: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [["--min-effect=0"], ["--min-effect=nan"], ["--alpha=1"], ["--alpha=x"], ["--color=red"]],
+    ("argument", "said"),
+    [
+        ("--min-effect=0", "argument --min-effect: "),
+        ("--min-effect=nan", "argument --min-effect: "),
+        ("--alpha=1", "argument --alpha: "),
+        ("--alpha=x", "argument --alpha: "),
+        ("--color=red", "argument --color: "),
+        ("--filter=(", "the filter '(' is no regular expression"),
+        ("--filter=nosuch", "no benchmark of either side matches --filter 'nosuch'\n"),
+    ],
 )
 def test_bad_usage_is_one_sentence_and_status_2(
-    base: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+    base: Path, argument: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(base), str(base), *arguments]) == 2
-    option = arguments[0].partition("=")[0]
-    assert capsys.readouterr().err.startswith(f"compare.py: argument {option}: ")
-
-
-def test_a_bad_filter_is_status_2(base: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(base), str(base), "--filter=("]) == 2
-    assert "is no regular expression" in capsys.readouterr().err
-
-
-def test_a_filter_that_matches_nothing_is_status_2(
-    base: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([str(base), str(base), "--filter=nosuch"]) == 2
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert output.err == ("compare.py: no benchmark of either side matches --filter 'nosuch'\n")
+    assert main([str(base), str(base), argument]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"compare.py: {said}")
 
 
 def test_options_reach_the_rule(base: Path, tmp_path: Path) -> None:

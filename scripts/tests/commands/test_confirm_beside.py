@@ -134,15 +134,6 @@ def test_without_a_gpu_the_host_alone_is_compared_and_that_is_no_pass(clone: Git
     assert "baselines belong to a GPU model" not in clone.output()[0]
 
 
-@pytest.mark.parametrize(
-    "other", [["--against", "x"], ["--no-confirm"], ["--record"], ["--self-check"]]
-)
-def test_another_way_to_judge_contradicts_it(other: list[str]) -> None:
-    with pytest.raises(UserError, match="does not go with") as caught:
-        parse(["--confirm-beside", "main", *other])
-    assert "--confirm-beside" in str(caught.value)
-
-
 @pytest.mark.parametrize("ref", ["", " ", "a\nb"])
 def test_a_commit_is_to_be_named(ref: str) -> None:
     with pytest.raises(UserError, match="names no commit"):

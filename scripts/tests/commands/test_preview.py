@@ -10,7 +10,6 @@ import pytest
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
 from two_folders import TwoFolders
 from warpgauge.commands import ab
-from warpgauge.commands.bench_options import parse
 from warpgauge.system.errors import ExitStatus, UserError
 
 
@@ -86,17 +85,6 @@ def test_a_dry_run_builds_nothing_and_says_so(clone: GitRepository) -> None:
 def test_a_commit_that_is_not_there_is_refused_as_in_a_run(clone: GitRepository) -> None:
     with pytest.raises(UserError, match="is no commit of this clone"):
         clone.bench("--dry-run", "--against", "nowhere")
-
-
-@pytest.mark.parametrize("argv", [["--list", "--dry-run"], ["--list", "--self-check"]])
-def test_what_cannot_be_told_together_is_refused(argv: list[str]) -> None:
-    with pytest.raises(UserError, match="--list does not go with"):
-        parse(argv)
-
-
-def test_a_run_that_goes_on_is_told_as_it_began() -> None:
-    with pytest.raises(UserError, match="--resume does not go with --dry-run"):
-        parse(["--resume", "--dry-run"])
 
 
 def test_two_folders_list_what_either_has(folders: TwoFolders) -> None:

@@ -159,23 +159,6 @@ def test_what_failed_on_any_side_is_no_success_and_not_kept(
     assert not (suite.root / "baselines").exists()
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        ("--record",),
-        ("--against", "HEAD"),
-        ("--inject", "a=1.05"),
-        ("--out", "x.json"),
-        ("--format", "json"),
-    ],
-)
-def test_it_goes_with_nothing_that_changes_what_is_measured(
-    suite: GitRepository, other: tuple[str, ...]
-) -> None:
-    with pytest.raises(UserError, match="--self-check does not go with"):
-        suite.bench("--self-check", *other)
-
-
 def test_an_interrupted_self_check_is_kept_to_go_on(
     suite: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:

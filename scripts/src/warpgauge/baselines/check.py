@@ -15,7 +15,7 @@ from rich.console import Console
 
 from warpgauge.baselines import spread
 from warpgauge.baselines.files import FamilyFile, Folder, open_readable
-from warpgauge.baselines.recordable import FEWEST_PROCESSES
+from warpgauge.baselines.recordable import FEWEST_PROCESSES, spoilt
 from warpgauge.baselines.store import slug
 from warpgauge.execution import discovery
 from warpgauge.execution.discovery import Binary
@@ -41,7 +41,8 @@ def check(
     folders: Sequence[Path], root: Path, now: datetime, stale_days: float, console: Console
 ) -> ExitStatus:
     """Check each, and say all; raises UserError for one that cannot be read, after the others."""
-    everything, built, unbuilt = _built(root / "build" / "release")
+    release = root / "build" / "release"
+    everything, built = _built(release)
     readable, faults = open_readable(folders)
     warned = remarked = 0
     for folder in readable:
@@ -57,8 +58,12 @@ def check(
             print_text(console, f"warning: {warning}", indent=2, style="yellow")
         for remark in told:
             print_text(console, remark, indent=2, style="dim")
-    if unbuilt:
+    if not everything:
         remarked += 1
+        unbuilt = (
+            f"nothing is built in {os.path.relpath(release)}: whether each benchmark still exists, "
+            "and each is in the baseline, was not checked"
+        )
         print_text(console, unbuilt, style="dim")
     if faults:
         raise UserError("; ".join(faults))
@@ -74,23 +79,14 @@ def _ending(warned: int, remarked: int) -> str:
     return f"{warnings}, {plural(remarked, 'remark')} (no fault, but worth knowing)"
 
 
-def _built(folder: Path) -> tuple[list[Binary], list[Binary], str]:
-    """The programs that are built, with all their benchmarks and with those of the default suite,
-    or why the baselines are not held against them.
-    """
+def _built(folder: Path) -> tuple[list[Binary], list[Binary]]:
+    """The programs with all their benchmarks, and with those of the default suite, if any."""
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
         try:
             everything = discovery.find(folder, Path(scratch), FULL_SUITE)
-            return everything, discovery.find(folder, Path(scratch)), ""
+            return everything, discovery.find(folder, Path(scratch))
         except UserError:
-            return (
-                [],
-                [],
-                (
-                    f"nothing is built in {os.path.relpath(folder)}: whether each benchmark still "
-                    "exists, and each is in the baseline, was not checked"
-                ),
-            )
+            return [], []
 
 
 def _heading(folder: Folder, now: datetime) -> str:
@@ -164,7 +160,7 @@ def _dates(record: Record, now: datetime) -> Iterator[str]:
 def _sessions(record: Record) -> Iterator[str]:
     for session in newest_last(record.sessions.values()):
         for fault in _unfit(session, record.rows):
-            yield inert(f"session {session.key} {fault}; record it again, or prune it")
+            yield inert(f"session {session.key}: {fault}; record it again, or prune it")
     seen: dict[str, str] = {}
     for session in record.sessions.values():
         identity = session_hash(session.context)
@@ -175,22 +171,14 @@ def _sessions(record: Record) -> Iterator[str]:
 
 def _unfit(session: Session, rows: Mapping[str, Row]) -> Iterator[str]:
     """Why a session would not be recorded today."""
-    context = session.context
-    if context.get("build_type") != "Release":
-        yield f"is of a build of type {quoted(context.get('build_type', 'unknown'))}, not Release"
-    if context.get("inject"):
-        yield f"was measured with injected extra work ({quoted(context['inject'])})"
-    if context.get("filter"):
-        yield f"was measured in part only ({quoted(context['filter'])})"
-    if context.get("dirty") != "false":
-        yield "was measured with uncommitted changes, or does not say that there were none"
+    yield from (reason for reason, _ in spoilt(session.context))
     few = [
         n
         for n, r in rows.items()
         if 0 < len(r.process_medians.get(session.key, ())) < FEWEST_PROCESSES
     ]
     if few:
-        yield f"has fewer than {FEWEST_PROCESSES} processes of {named(few)}"
+        yield f"there are fewer than {FEWEST_PROCESSES} processes of {named(few)}"
 
 
 def _gpus(folder: Folder) -> Iterator[str]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -69,14 +69,8 @@ def require_run(run: Record, now: datetime | None = None) -> Session:
             f"its date {quoted(context['date'])} is of a day to come",
             "set the clock that is wrong, here or where it was measured, and measure again",
         )
-    if context.get("dirty") != "false":
-        raise _refusal(
-            what, "the working tree had uncommitted changes", "commit them and measure again"
-        )
-    if context.get("inject"):
-        raise _refusal(what, "extra work was injected", "measure again without --inject")
-    if context.get("filter"):
-        raise _refusal(what, "only a part was measured", "measure again without --filter")
+    for reason, remedy in spoilt(context):
+        raise _refusal(what, reason, remedy)
     for row in run.rows.values():
         if row.skipped:
             continue
@@ -91,6 +85,19 @@ def require_run(run: Record, now: datetime | None = None) -> Session:
             least = f"measure again in at least {FEWEST_PROCESSES}"
             raise _refusal(what, f"{row.name} was measured in {count}", least)
     return session
+
+
+def spoilt(context: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Why what was measured so is no baseline, each with what to do."""
+    if context.get("build_type") != "Release":
+        build = quoted(context.get("build_type") or "unknown")
+        yield f"its build type is {build}", "build Release and measure again"
+    if context.get("dirty") != "false":
+        yield "the working tree had uncommitted changes", "commit them and measure again"
+    if context.get("inject"):
+        yield "extra work was injected", "measure again without --inject"
+    if context.get("filter"):
+        yield "only a part was measured", "measure again without --filter"
 
 
 def require_family(name: str) -> None:
@@ -139,9 +146,8 @@ def _require_context(what: str, context: Mapping[str, str]) -> None:
     for key in ("gpu_name", "gpu_uuid", "boot_id"):
         if not context.get(key):
             raise _refusal(what, f"its context has no {key}", "measure on a GPU with scripts/bench")
-    if context.get("build_type") != "Release":
-        build = context.get("build_type") or "unknown"
-        raise _refusal(what, f"its build type is {build}", "build Release and measure again")
+    for reason, remedy in spoilt({**context, "dirty": "false", "inject": "", "filter": ""}):
+        raise _refusal(what, reason, remedy)
     if context.get(OTHER_PROCESSES, "0") != "0":
         others = f"others used the GPU when it began (other_processes {context[OTHER_PROCESSES]})"
         raise _refusal(what, others, "end what else uses the GPU and measure again")

@@ -21,13 +21,11 @@ from warpgauge.files.atomic import replace_all
 from warpgauge.files.document import Document, Object, read, rows_of
 from warpgauge.records.load import holds_results, load, load_document
 from warpgauge.records.model import Record, Row, Session, Source
-from warpgauge.records.sessions import newest_last, session_hash, session_key
+from warpgauge.records.sessions import newest_last, session_hash
 from warpgauge.system import interrupts
 from warpgauge.system.errors import UserError
 from warpgauge.system.locks import alone
 from warpgauge.system.text import inert, quoted
-
-__all__ = ["find", "path_of", "record", "recorded_comparison", "session_key", "slug"]
 
 _UNSAFE = re.compile(r"[^a-z0-9]+")
 
@@ -189,31 +187,17 @@ def chosen(baselines: Path, asked: str | None) -> list[Path]:
             )
         return there
     path = Path(asked)
-    if asked and _exists(path):
+    if asked and path.exists():
         several = [] if holds_results(path) else folders(path)
         return several or [path]
     there = folders(baselines)
-    meant = [folder for folder in there if folder.name == _slug_of_name(asked)]
+    meant = [folder for folder in there if folder.name == slug(asked)]
     if not meant:
         names = ", ".join(folder.name for folder in there) or "none"
         raise UserError(
             inert(f"{quoted(asked)} is neither a path nor a GPU in {baselines}; there is {names}")
         )
     return meant
-
-
-def _slug_of_name(asked: str) -> str | None:
-    try:
-        return slug(asked)
-    except UserError:
-        return None
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):  # too long for a name, or with a NUL in it
-        return False
 
 
 def folders(path: Path) -> list[Path]:

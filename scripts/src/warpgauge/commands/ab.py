@@ -8,23 +8,21 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
 from rich.console import Console
 
-from warpgauge.commands import ab_options, preview
+from warpgauge.commands import ab_options, preview, run_paths
 from warpgauge.commands.ab_options import Asked
 from warpgauge.commands.one_gpu import waiting
-from warpgauge.commands.run_paths import MEASURING, RunPaths, named_after
+from warpgauge.commands.run_paths import MEASURING, RunPaths
 from warpgauge.commands.show_results import Conclusion
 from warpgauge.execution import gpu_watch, machine_context, program_folder, selection
 from warpgauge.execution.discovery import Probe
 from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.execution.plain_program import PlainProgram
 from warpgauge.execution.program_folder import Programs
-from warpgauge.files import output_file
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.measuring import Measuring, Suite
 from warpgauge.measurement.paired import Side
@@ -32,7 +30,6 @@ from warpgauge.measurement.two_stage import Looks
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.reports import provenance
 from warpgauge.reports.formats import TERMINAL
-from warpgauge.system import command_log
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output
@@ -57,7 +54,9 @@ class _Invocation:
 
     def run(self) -> ExitStatus:
         """The whole way; everything that can be refused is refused before the minutes of it."""
-        options, show, paths = self.asked.options, self.show, self._paths()
+        options, show = self.asked.options, self.show
+        paths = run_paths.chosen(options, self.root / MEASURING)
+        paths.check(options, self.root / "baselines", paths.pair)
         gpu = gpu_watch.chosen(options.device)
         uuid = gpu.get("gpu_uuid", "")
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
@@ -118,17 +117,6 @@ class _Invocation:
         # The files of both sides tell by themselves what they were asked for.
         return Conclusion.of(replace(options, filter=""), named, self.results)
 
-    def _paths(self) -> RunPaths:
-        """Raises UserError for what must not be written."""
-        options, baselines = self.asked.options, self.root / "baselines"
-        runs = self.root / MEASURING
-        paths = RunPaths(options.out) if options.out else named_after(runs, datetime.now())
-        for path in paths.pair:
-            output_file.check_run_file(path, baselines, [])
-        command_log.require_ours(paths.log)
-        options.formats.check(baselines, paths.pair)
-        return paths
-
     def _sides(self, measuring: Measuring) -> tuple[Side, Side]:
         """Base and candidate, with what is asked for. Raises UserError where a side has nothing."""
         filter, visible = self.asked.options.filter, measuring.options.device
@@ -145,21 +133,16 @@ class _Invocation:
                     "the other folder has: there is nothing to compare",
                     ExitStatus.NOT_MEASURED,
                 )
-        base, candidate = (_side(*one) for one in zip(found, asked, strict=True))
+        base, candidate = (
+            Side(tuple(left), {PROGRAMS: _shown(programs.folder)}, filters=_filters(programs, left))
+            for programs, left in zip(found, asked, strict=True)
+        )
         return base, candidate
 
     def _noted(self, both: Looks[Comparison]) -> Comparison:
         base, candidate = map(_shown, self.asked.folders)
         note = f"{IN_TURNS}, the programs in {base} and those in {candidate}: {both.told}."
         return replace(both.found, notes=(note, *both.found.notes))
-
-
-def _side(programs: Programs, asked: Sequence[PlainProgram]) -> Side:
-    return Side(tuple(asked), _facts(programs), filters=_filters(programs, asked))
-
-
-def _facts(programs: Programs) -> Mapping[str, str]:
-    return {PROGRAMS: _shown(programs.folder)}
 
 
 def _shown(folder: Path) -> str:

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.commands import arguments, bench_options
-from warpgauge.commands.arguments import Parser, file, group, one_device, positive, refuse_together
+from warpgauge.commands.arguments import (
+    EXIT_STATUS,
+    Parser,
+    file,
+    group,
+    one_device,
+    positive,
+    refuse_together,
+)
 from warpgauge.commands.bench_options import PROCESSES, Options
 from warpgauge.records.sessions import FEWEST_ROUNDS
 
@@ -19,12 +27,8 @@ Benchmark programs. Every executable file in the two folders is run, and is
 taken for such a program; programs of one name are run in turns, each time in a
 fresh process (A B, B A, ...). What that leaves undecided gets a second look."""
 
-_EPILOG = """\
-exit status:
-  0  nothing regressed, and everything was measured
-  1  at least one benchmark regressed
-  2  bad usage, or a folder that holds no program
-  3  nothing regressed, but something was not measured or not comparable
+_EPILOG = f"""\
+{EXIT_STATUS}
 
 scripts/README.md, "Programs of another project", explains what such a verdict
 rests on."""

@@ -19,7 +19,7 @@ from warpgauge.files.atomic import replace_all
 from warpgauge.reports.markdown import limits
 from warpgauge.system import interrupts
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.layout import Output
+from warpgauge.system.layout import Output, print_line
 from warpgauge.system.locks import alone
 from warpgauge.system.text import inert
 
@@ -97,4 +97,4 @@ def _carry_out(plans: Sequence[Plan], dry_run: bool, now: datetime, console: Out
 
 def _print(console: Output, lines: Iterable[str]) -> None:
     for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        print_line(console, line)

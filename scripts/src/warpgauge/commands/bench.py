@@ -7,13 +7,12 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 
-from warpgauge.commands import preview, resume
+from warpgauge.commands import preview, resume, run_paths
 from warpgauge.commands.bench_options import parse
 from warpgauge.commands.one_gpu import BENCH_HERE, Bench, Share, waiting
-from warpgauge.commands.run_paths import RunPaths, named_after
+from warpgauge.commands.run_paths import RunPaths
 from warpgauge.execution.discovery import Probe
 from warpgauge.measurement import journal
 from warpgauge.measurement.journal import Journal
@@ -23,7 +22,7 @@ from warpgauge.system import streams, worker_processes
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.interrupts import name_of
-from warpgauge.system.layout import Output
+from warpgauge.system.layout import Output, print_line
 from warpgauge.system.locks import alone
 from warpgauge.system.text import inert, plural
 from warpgauge.system.worker_processes import Ended, Work
@@ -51,12 +50,6 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
 
 
 # From the one that decides over all others on.
-_WORST_FIRST = (
-    ExitStatus.REGRESSION,
-    ExitStatus.BAD_USAGE,
-    ExitStatus.NOT_MEASURED,
-    ExitStatus.OK,
-)
 _MEANINGS = {
     ExitStatus.REGRESSION: "something regressed",
     ExitStatus.BAD_USAGE: "could not be done",
@@ -69,7 +62,7 @@ _SHORT = len("GPU-01234567")  # of a UUID, where it stands before every line
 def on_every_gpu(one: Bench) -> ExitStatus:
     """What `one` asks for, of each GPU. Raises UserError for what no GPU could do."""
     options = one.options
-    paths = RunPaths(options.out) if options.out else named_after(one.runs, datetime.now())
+    paths = run_paths.chosen(options, one.runs)
     one.inputs()
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
         measuring = Measuring(options, one.root, Path(scratch), one.notes, one.faults)
@@ -89,7 +82,7 @@ def on_every_gpu(one: Bench) -> ExitStatus:
         share = Share(built, at_once, there.folder, own)
         to = paths.of(uuid).run
         its = replace(options, device=uuid, out=to, formats=options.formats.of(uuid))
-        RunPaths(to).check(its, one.baselines)
+        RunPaths(to).check(its, one.baselines, RunPaths(to).measured(its))
         before = resume.begun(own, its)
         argv = [word for word in one.argv if word != "--parallel"]
         lone = replace(
@@ -174,9 +167,11 @@ class _All:
         for uuid, status in statuses.items():
             run = self.paths.of(uuid).run
             where = os.path.relpath(run) if run.exists() else "no run file"
-            self._show(f"{uuid} {inert(self.gpus[uuid])}: {_MEANINGS[status]}; {where}")
+            print_line(
+                self.one.results, f"{uuid} {inert(self.gpus[uuid])}: {_MEANINGS[status]}; {where}"
+            )
         for fault in faults:
-            self._show(fault)
+            print_line(self.one.results, fault)
 
     def _tell_of_resuming(self) -> bool:
         """Whether something of the run is kept that can go on."""
@@ -191,16 +186,13 @@ class _All:
         self.one.results.rule(inert(f"{title} {model}".strip()), characters="=")
 
     def _note(self, line: str) -> None:
-        self.one.notes.print(line, markup=False, highlight=False, soft_wrap=True)
+        print_line(self.one.notes, line)
 
     def _warn(self, line: str) -> None:
         """Of what --quiet does not silence; of what a run of one GPU says, that is all it says."""
-        self.one.faults.print(line, markup=False, highlight=False, soft_wrap=True)
-
-    def _show(self, line: str) -> None:
-        self.one.results.print(line, markup=False, highlight=False, soft_wrap=True)
+        print_line(self.one.faults, line)
 
 
 def worst_of(statuses: Sequence[ExitStatus]) -> ExitStatus:
     """A regression on any GPU is one; nothing that was not measured is a pass."""
-    return min(statuses, key=_WORST_FIRST.index, default=ExitStatus.NOT_MEASURED)
+    return min(statuses, key=[*_MEANINGS].index, default=ExitStatus.NOT_MEASURED)

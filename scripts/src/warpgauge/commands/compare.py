@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpgauge.commands import arguments
-from warpgauge.commands.arguments import Parser, between, group, input_file
+from warpgauge.commands.arguments import EXIT_STATUS, Parser, between, group, input_file
 from warpgauge.commands.main import STATISTICS
 from warpgauge.system import entry_point, environment, streams
 from warpgauge.system.errors import UserError
@@ -40,15 +40,11 @@ seven are better. Of fewer, only large changes are called (--process-scatter).
 One file alone is a comparison that --format json wrote: it is shown again as it
 was judged, in any format. One of all these can be -, which is standard input."""
 
-_EPILOG = """\
+_EPILOG = f"""\
 example, of a program that was run in five processes on each side:
   compare.py --processes old-*.json -- new-*.json
 
-exit status:
-  0  nothing regressed, and everything was measured
-  1  at least one benchmark regressed
-  2  bad usage, or input that cannot be read
-  3  nothing regressed, but something was not measured or not comparable
+{EXIT_STATUS}
 
 scripts/README.md explains how a verdict is reached."""
 

@@ -140,6 +140,14 @@ def _written(texts: Mapping[Path, str | bytes]) -> list[str]:
     return [fault for step in steps if (fault := _fault(step))]
 
 
+def _fault(step: Callable[[], None]) -> str:
+    try:
+        step()
+    except UserError as error:
+        return str(error)
+    return ""
+
+
 def _picture(text: str, path: Path) -> AnyFormat:
     if path.suffix not in PICTURES:
         raise UserError(
@@ -147,14 +155,6 @@ def _picture(text: str, path: Path) -> AnyFormat:
             f"in {' or '.join(PICTURES)}, as in {INTERVALS}=FILE.svg"
         )
     return PICTURES[path.suffix]
-
-
-def _fault(step: Callable[[], None]) -> str:
-    try:
-        step()
-    except UserError as error:
-        return str(error)
-    return ""
 
 
 def unpaired_comparison(run: Record, allow: Collection[Override] = frozenset()) -> Comparison:

@@ -8,17 +8,16 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 
 from rich.console import Console
 
 from warpgauge.baselines import recordable, store
-from warpgauge.commands import resume, self_check
+from warpgauge.commands import resume, run_paths, self_check
 from warpgauge.commands.bench_options import Options
 from warpgauge.commands.resume import Interrupted
-from warpgauge.commands.run_paths import MEASURING, RunPaths, named_after
+from warpgauge.commands.run_paths import MEASURING, RunPaths
 from warpgauge.commands.show_results import Conclusion, without_baseline, without_gpu
 from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.measurement import confirm, merge, run_file
@@ -35,6 +34,7 @@ from warpgauge.system import interrupts, worktree
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
+from warpgauge.system.layout import print_line
 from warpgauge.system.locks import Holder, alone, of_gpu
 from warpgauge.system.text import plural
 from warpgauge.verdict import policy
@@ -68,8 +68,8 @@ class Bench:
         """The whole way; everything that can be refused is refused before the minutes of it."""
         options, share = self.options, self.share
         chosen, commit = self.inputs()
-        paths = RunPaths(options.out) if options.out else named_after(self.runs, datetime.now())
-        paths.check(options, self.baselines)
+        paths = run_paths.chosen(options, self.runs)
+        paths.check(options, self.baselines, paths.measured(options))
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
             at_once = share.at_once if share else 1
             measuring = Measuring(
@@ -141,7 +141,7 @@ class Bench:
             lambda gpu: chosen or self._baseline_of(gpu),
             self.show,
             self.baselines,
-            partial(self.faults.print, markup=False, highlight=False, soft_wrap=True),
+            partial(print_line, self.faults),
         )
 
     def _by_itself(
@@ -248,7 +248,7 @@ class Bench:
             status = show.compared(without_gpu(settled(show.judged(base, run)), probe))
         if self.options.record:
             for line in store.record(run.path, self.baselines).lines():
-                self.results.print(line, markup=False, highlight=False, soft_wrap=True)
+                print_line(self.results, line)
             return ExitStatus.OK
         if base is None:
             warn(without_baseline(probe))
@@ -274,6 +274,6 @@ def waiting(options: Options, what: str, notes: Console) -> Callable[[Holder], N
             raise UserError(
                 f"{who} is running: let it end, or leave out --no-wait", ExitStatus.NOT_MEASURED
             )
-        notes.print(f"Waiting for {who} to end ...", markup=False, highlight=False, soft_wrap=True)
+        print_line(notes, f"Waiting for {who} to end ...")
 
     return wait

@@ -56,7 +56,7 @@ def plan_bench(one: Bench) -> ExitStatus:
     chosen, commit = one.inputs()
     paths = RunPaths(options.out or one.runs / ANY_TIME)
     if options.out is not None:
-        paths.check(options, one.baselines)
+        paths.check(options, one.baselines, paths.measured(options))
     options.formats.check(one.baselines, [])
     folder = options.build_dir or one.root / "build" / "release"
     built = [os.path.relpath(folder)] if options.build else []

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -54,18 +55,26 @@ class RunPaths:
     def _beside(self, what: str) -> Path:
         return self.run.with_stem(f"{self.run.stem}-{what}")
 
-    def check(self, options: Options, baselines: Path) -> None:
-        """Raise UserError unless all that `options` may lead to may be written, reports too."""
-        inputs = [options.baseline] if options.baseline else []
-        runs = [self.run]
-        if options.against or options.confirm_beside:
-            runs = [*self.pair]
+    def measured(self, options: Options) -> list[Path]:
+        """The run files that scripts/bench may write."""
+        in_turns = options.against or options.confirm_beside
+        runs = [*self.pair] if in_turns else [self.run]
         if options.confirm and not options.record and not options.against:
             runs += self.confirming
+        return runs
+
+    def check(self, options: Options, baselines: Path, runs: Sequence[Path]) -> None:
+        """Raise UserError unless these, the log and all reports may be written."""
+        inputs = [options.baseline] if options.baseline else []
         for path in runs:
             output_file.check_run_file(path, baselines, inputs)
         command_log.require_ours(self.log)
         options.formats.check(baselines, [*inputs, *runs])
+
+
+def chosen(options: Options, folder: Path) -> RunPaths:
+    """Where a run goes: where the user says, or into `folder`."""
+    return RunPaths(options.out) if options.out else named_after(folder, datetime.now())
 
 
 def named_after(folder: Path, now: datetime) -> RunPaths:

@@ -95,6 +95,11 @@ def print_text(console: Console, text: Text | str, indent: int = 0, style: str =
     _print_indented(console, Text(" " * indent), text, style)
 
 
+def print_line(console: Console, line: str) -> None:
+    """A line as it is, however narrow the console."""
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
 def print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
     """``key  value`` lines with the values aligned, long ones wrapped under themselves."""
     shown = [(cut(key, _LONGEST_KEY), value) for key, value in facts]

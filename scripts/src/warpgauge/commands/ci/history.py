@@ -13,7 +13,7 @@ from warpgauge.github.api import GitHub
 from warpgauge.github.branch import Repository
 from warpgauge.history import show
 from warpgauge.system.errors import ExitStatus
-from warpgauge.system.layout import Output
+from warpgauge.system.layout import Output, print_line
 
 
 def main(
@@ -24,9 +24,7 @@ def main(
     console = Output(highlight=False)
     if given.command == "add":
         repository = Repository(GitHub.of(environment), given.repository)
-        console.print(
-            history_branch.add(repository, given.run_id, root), markup=False, soft_wrap=True
-        )
+        print_line(console, history_branch.add(repository, given.run_id, root))
         return ExitStatus.OK
     listed = gpus.file_of(root)
     gpu = gpus.chosen(listed, given.gpu) if given.gpu else gpus.read(listed)[0]
