@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from warpgauge.commands import ab_options, bench_options
+from warpgauge.commands import ab_options, arguments, bench_options
 from warpgauge.commands.arguments import Parser
+from warpgauge.reports.exports import EXPORTS
+from warpgauge.reports.formats import FORMATS
 from warpgauge.system.errors import ExitStatus, UserError
 
 
@@ -69,3 +71,7 @@ def test_an_argument_with_a_nul_is_refused() -> None:
 def test_a_file_to_be_written_has_a_name(parse: Callable[[str], object], name: str) -> None:
     with pytest.raises(UserError, match=r"names no file|is not NAME"):
         parse(name)
+
+
+def test_help_names_every_format_and_export() -> None:
+    assert (tuple(FORMATS), tuple(EXPORTS)) == (arguments.FORMATS, arguments.EXPORTS)

@@ -43,6 +43,7 @@ def test_the_injected_regex_ends_at_the_last_equals_sign() -> None:
         ["--inject", "gemm=inf"],
         ["--against", ""],
         ["--against", "a\nb"],
+        ["--confirm-beside", " "],
         ["--filt", "x"],
         ["stray"],
     ],

@@ -22,6 +22,17 @@ def _binaries(repository: Repository, big: str = "") -> None:
     repository.binary("sync", {**TIMES, BIG: 5000.0}, full_suite=[BIG], ill=ill)
 
 
+def _recorded(repository: Repository) -> None:
+    """A baseline of the full suite."""
+    _binaries(repository)
+    assert repository.bench("--record", "--suite=full") is ExitStatus.OK
+
+
+def _full_run(repository: Repository) -> ExitStatus:
+    out = repository.root / "again.json"
+    return repository.bench("--no-confirm", "--suite=full", "--out", str(out))
+
+
 def _rows(path: Path) -> dict[str, dict[str, object]]:
     return {row["name"]: row for row in json.loads(path.read_text())["benchmarks"]}
 
@@ -47,8 +58,7 @@ def test_the_full_suite_has_everything_and_says_so(repository: Repository) -> No
 def test_a_default_run_does_not_miss_what_a_baseline_has_of_the_full_suite(
     repository: Repository,
 ) -> None:
-    _binaries(repository)
-    assert repository.bench("--record", "--suite=full") is ExitStatus.OK
+    _recorded(repository)
     _binaries(repository)
     again = repository.root / "again.json"
     assert repository.bench("--no-confirm", "--out", str(again)) is ExitStatus.OK
@@ -56,13 +66,10 @@ def test_a_default_run_does_not_miss_what_a_baseline_has_of_the_full_suite(
 
 
 def test_a_full_run_misses_what_vanished_of_the_full_suite(repository: Repository) -> None:
-    _binaries(repository)
-    assert repository.bench("--record", "--suite=full") is ExitStatus.OK
+    _recorded(repository)
     repository.binary("host", {"host/copy": 3000.0})
     repository.binary("sync", {**TIMES, "sync/other": 1.0}, full_suite=["sync/other"])
-    again = repository.root / "again.json"
-    status = repository.bench("--no-confirm", "--suite=full", "--out", str(again))
-    assert status is ExitStatus.NOT_MEASURED
+    assert _full_run(repository) is ExitStatus.NOT_MEASURED
     assert "big" in repository.output()[0]
 
 
@@ -75,12 +82,9 @@ def test_programs_that_know_no_suites_run_whole_in_the_full_one(repository: Repo
 def test_what_the_machine_can_no_longer_run_is_not_measured_and_says_why(
     repository: Repository,
 ) -> None:
-    _binaries(repository)
-    assert repository.bench("--record", "--suite=full") is ExitStatus.OK
+    _recorded(repository)
     _binaries(repository, big="skipped")
-    again = repository.root / "again.json"
-    status = repository.bench("--no-confirm", "--suite=full", "--out", str(again))
-    assert status is ExitStatus.NOT_MEASURED
+    assert _full_run(repository) is ExitStatus.NOT_MEASURED
     assert "skipped: needs another GPU" in repository.output()[0]
 
 
@@ -91,16 +95,13 @@ def test_a_baseline_leaves_out_what_its_machine_cannot_run_and_then_nobody_misse
     assert repository.bench("--record", "--suite=full") is ExitStatus.OK
     assert f"left out: {BIG}, skipped: needs another GPU" in repository.output()[0]
     _binaries(repository, big="skipped")
-    again = repository.root / "again.json"
-    status = repository.bench("--no-confirm", "--suite=full", "--out", str(again))
-    assert status is ExitStatus.OK
+    assert _full_run(repository) is ExitStatus.OK
     told = "1 benchmark of which the baseline has no time was not measured ('sync/big'): skipped: "
     assert told in repository.output()[0]
 
 
 def test_a_skip_does_not_lose_what_a_baseline_has(repository: Repository) -> None:
-    _binaries(repository)
-    assert repository.bench("--record", "--suite=full") is ExitStatus.OK
+    _recorded(repository)
     _binaries(repository, big="skipped")
     with pytest.raises(UserError, match="it lacks 'sync/big' of"):
         repository.bench("--record", "--suite=full")
@@ -129,8 +130,7 @@ def test_what_a_baseline_of_the_full_suite_asks_for_is_what_records_it(
 def test_what_is_gone_of_the_full_suite_is_not_to_be_measured_with_it(
     repository: Repository,
 ) -> None:
-    _binaries(repository)
-    assert repository.bench("--record", "--suite=full") is ExitStatus.OK
+    _recorded(repository)
     repository.binary("sync", {**TIMES, "sync/other": 1.0}, full_suite=["sync/other"])
     with pytest.raises(UserError, match=f"it lacks '{BIG}' of .*; measure all, or remove"):
         repository.bench("--record", "--suite=full")

@@ -60,8 +60,9 @@ def test_a_filter_that_leaves_only_gpu_benchmarks_needs_a_gpu(repository: Reposi
 
 def test_nothing_is_recorded_without_a_gpu(repository: Repository) -> None:
     repository.binary("sync", TIMES, no_gpu="the driver is too old")
-    with pytest.raises(UserError, match="nothing to record: the driver is too old"):
+    with pytest.raises(UserError, match="nothing to record: the driver is too old") as caught:
         repository.bench("--record")
+    assert caught.value.status is ExitStatus.NOT_MEASURED
     assert not (repository.root / "baselines").exists()
 
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded
-from warpgauge.commands.bench_options import parse
 from warpgauge.measurement import confirm
-from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import Comparison
 
 JSON = ("--format", "json")
@@ -132,9 +131,3 @@ def test_without_a_gpu_the_host_alone_is_compared_and_that_is_no_pass(clone: Git
     clone.no_gpu = "the driver is too old"
     assert beside(clone, "HEAD") is ExitStatus.NOT_MEASURED
     assert "baselines belong to a GPU model" not in clone.output()[0]
-
-
-@pytest.mark.parametrize("ref", ["", " ", "a\nb"])
-def test_a_commit_is_to_be_named(ref: str) -> None:
-    with pytest.raises(UserError, match="names no commit"):
-        parse(["--confirm-beside", ref])

@@ -7,7 +7,6 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -29,14 +28,6 @@ from warpgauge.verdict import staleness
 from warpgauge.verdict.controls import is_control
 
 
-@dataclass(frozen=True)
-class Suite:
-    """What was found: `warnings` are to be mended, `remarks` say what was not checked."""
-
-    warnings: tuple[str, ...]
-    remarks: tuple[str, ...]
-
-
 def check(
     folders: Sequence[Path], root: Path, now: datetime, stale_days: float, console: Console
 ) -> ExitStatus:
@@ -48,9 +39,10 @@ def check(
     for folder in readable:
         whole = any(row.counters.get(counters.FULL_SUITE) for row in folder.whole.rows.values())
         wanted = everything if whole else built
-        suite = compared(tuple(folder.whole.rows), everything, wanted) if built else Suite((), ())
-        warnings = [*findings(folder, now, stale_days), *suite.warnings]
-        told = [*remarks(folder.whole), *suite.remarks]
+        warnings, told = _findings(folder, now, stale_days), [*_drowned(folder.whole)]
+        if built:
+            differing, unchecked = _compared(tuple(folder.whole.rows), everything, wanted)
+            warnings, told = [*warnings, *differing], [*told, *unchecked]
         warned += len(warnings)
         remarked += len(told)
         print_text(console, _heading(folder, now))
@@ -67,16 +59,11 @@ def check(
         print_text(console, unbuilt, style="dim")
     if faults:
         raise UserError("; ".join(faults))
-    print_text(console, _ending(warned, remarked))
+    ending = plural(warned, "warning") if warned else "no warnings"
+    if remarked:
+        ending += f", {plural(remarked, 'remark')} (no fault, but worth knowing)"
+    print_text(console, ending)
     return ExitStatus.NOT_MEASURED if warned else ExitStatus.OK
-
-
-def _ending(warned: int, remarked: int) -> str:
-    """What was printed, counted: ``no warnings, 1 remark (no fault, but worth knowing)``."""
-    warnings = plural(warned, "warning") if warned else "no warnings"
-    if not remarked:
-        return warnings
-    return f"{warnings}, {plural(remarked, 'remark')} (no fault, but worth knowing)"
 
 
 def _built(folder: Path) -> tuple[list[Binary], list[Binary]]:
@@ -99,8 +86,10 @@ def _heading(folder: Folder, now: datetime) -> str:
     )
 
 
-def compared(names: Collection[str], built: Sequence[Binary], wanted: Sequence[Binary]) -> Suite:
-    """The names of a baseline's rows beside those of the programs of a build.
+def _compared(
+    names: Collection[str], built: Sequence[Binary], wanted: Sequence[Binary]
+) -> tuple[list[str], list[str]]:
+    """Warnings and remarks on a baseline's names beside those of the programs of a build.
 
     `wanted` has of these programs what belongs into the baseline.
     """
@@ -127,10 +116,10 @@ def compared(names: Collection[str], built: Sequence[Binary], wanted: Sequence[B
         further = " ".join(dict.fromkeys(word for binary in wanted for word in binary.arguments))
         record = f"scripts/warpgauge baseline record {further}".rstrip()
         warnings.append(f"in the build and not in the baseline: {named(new)}; {record} adds it")
-    return Suite(tuple(warnings), tuple(remarks))
+    return warnings, remarks
 
 
-def findings(folder: Folder, now: datetime, stale_days: float) -> list[str]:
+def _findings(folder: Folder, now: datetime, stale_days: float) -> list[str]:
     """Everything that a user of this baseline must know, the weightiest first."""
     record = folder.whole
     stale = staleness.note(record, now, stale_days)
@@ -239,7 +228,7 @@ def _rows(record: Record) -> Iterator[str]:
         yield inert(f"the newest session, {newest}, has no time of {named(old)}")
 
 
-def remarks(record: Record) -> Iterator[str]:
+def _drowned(record: Record) -> Iterator[str]:
     """Rows whose minimum effect drowns in their own scatter: no fault, but worth knowing.
 
     A control judges nobody.

@@ -38,7 +38,7 @@ def require_suite(
     """
     for fault in (*(f"{b.path.name} {b.fault}" for b in binaries if b.fault), *faults):
         raise _refusal("this build", fault, "mend it first")
-    _require_context("this build", context)
+    _require_context("this build", {"dirty": "false", **context})  # it was asked for already
     names = [name for binary in binaries for name in binary.names]
     for name in names:
         require_family(name)
@@ -69,8 +69,6 @@ def require_run(run: Record, now: datetime | None = None) -> Session:
             f"its date {quoted(context['date'])} is of a day to come",
             "set the clock that is wrong, here or where it was measured, and measure again",
         )
-    for reason, remedy in spoilt(context):
-        raise _refusal(what, reason, remedy)
     for row in run.rows.values():
         if row.skipped:
             continue
@@ -146,7 +144,7 @@ def _require_context(what: str, context: Mapping[str, str]) -> None:
     for key in ("gpu_name", "gpu_uuid", "boot_id"):
         if not context.get(key):
             raise _refusal(what, f"its context has no {key}", "measure on a GPU with scripts/bench")
-    for reason, remedy in spoilt({**context, "dirty": "false", "inject": "", "filter": ""}):
+    for reason, remedy in spoilt(context):
         raise _refusal(what, reason, remedy)
     if context.get(OTHER_PROCESSES, "0") != "0":
         others = f"others used the GPU when it began (other_processes {context[OTHER_PROCESSES]})"
