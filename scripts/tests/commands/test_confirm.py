@@ -31,7 +31,7 @@ def test_a_change_of_the_machine_is_not(clone: GitRepository) -> None:
     recorded(clone)
     clone.weather = 1.2
     clone.commit({"host": {"host/copy": 2500.0}, "sync": {**TIMES, "sync/idle": 1000.0 / 1.2}})
-    assert clone.bench("--processes=5") is ExitStatus.OK
+    assert clone.bench("--processes=5", "--verbose") is ExitStatus.OK
     out = clone.output()[0]
     assert "0 regressions, 0 improvements" in out
     assert ": 1 unchanged. Not by the code: 'sync/busy' differs from what the baseline" in out

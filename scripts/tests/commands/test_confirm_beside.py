@@ -49,7 +49,7 @@ def test_a_change_that_the_base_made_already_is_not_the_candidates(clone: GitRep
     recorded(clone)
     base = clone.commit({"host": HOST_TIMES, "sync": SLOW}, message="slower, and merged")
     clone.commit({"host": HOST_TIMES, "sync": SLOW}, message="innocent")
-    assert beside(clone, "HEAD~1") is ExitStatus.OK
+    assert beside(clone, "HEAD~1", "--verbose") is ExitStatus.OK
     out = clone.output()[0]
     assert "0 regressions, 0 improvements" in out
     assert "Not by this change: 'sync/busy' differs from what the baseline recorded" in out

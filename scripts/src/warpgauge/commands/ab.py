@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from warpgauge.commands import ab_options, preview, run_paths
-from warpgauge.commands.ab_options import Asked
+from warpgauge.commands.bench_options import Options
 from warpgauge.commands.one_gpu import waiting
 from warpgauge.commands.run_paths import MEASURING, RunPaths
 from warpgauge.commands.show_results import Conclusion
@@ -44,9 +44,10 @@ COMMAND = "scripts/warpgauge ab"
 
 @dataclass(frozen=True)
 class _Invocation:
-    """What was asked for, where the runs are kept, and where output goes."""
+    """Base and candidate, what was asked for, where the runs are kept, where output goes."""
 
-    asked: Asked
+    folders: tuple[Path, Path]
+    options: Options
     root: Path
     results: Console
     notes: Console
@@ -54,7 +55,7 @@ class _Invocation:
 
     def run(self) -> ExitStatus:
         """The whole way; everything that can be refused is refused before the minutes of it."""
-        options, show = self.asked.options, self.show
+        options, show = self.options, self.show
         paths = run_paths.chosen(options, self.root / MEASURING)
         paths.check(options, self.root / "baselines", paths.pair)
         gpu = gpu_watch.chosen(options.device)
@@ -88,7 +89,7 @@ class _Invocation:
 
     def preview(self) -> ExitStatus:
         """--list or --dry-run: what there is, and what would be done. Raises UserError."""
-        options = self.asked.options
+        options = self.options
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
             measuring = Measuring(options, self.root, Path(scratch), self.notes, self.notes)
             sides = self._sides(measuring)
@@ -99,29 +100,29 @@ class _Invocation:
         files = [*named.pair, named.log, *preview.reports(options)]
         return preview.show(
             [
-                ("base", _shown(self.asked.folders[0])),
-                ("candidate", _shown(self.asked.folders[1])),
+                ("base", _shown(self.folders[0])),
+                ("candidate", _shown(self.folders[1])),
                 *preview.sizes(sides[1].binaries, options.processes, 2),
                 ("files", ", ".join(map(_shown, files))),
             ]
         )
 
     def waiting(self, where: str) -> Callable[[Holder], None]:
-        return waiting(self.asked.options, f"command that measures {where}", self.notes)
+        return waiting(self.options, f"command that measures {where}", self.notes)
 
     @cached_property
     def show(self) -> Conclusion:
         """How results are judged and shown, by no policy of this project. Raises UserError."""
-        options = self.asked.options
+        options = self.options
         named = policy.load(options.policy) if options.policy is not None else None
         # The files of both sides tell by themselves what they were asked for.
         return Conclusion.of(replace(options, filter=""), named, self.results)
 
     def _sides(self, measuring: Measuring) -> tuple[Side, Side]:
         """Base and candidate, with what is asked for. Raises UserError where a side has nothing."""
-        filter, visible = self.asked.options.filter, measuring.options.device
+        filter, visible = self.options.filter, measuring.options.device
         environment = {gpu_watch.VARIABLE: str(visible)} if visible is not None else {}
-        found = program_folder.both(self.asked.folders, measuring.scratch, environment)
+        found = program_folder.both(self.folders, measuring.scratch, environment)
         asked = [programs.asked(filter) for programs in found]
         if not any(asked):
             names = [name for side in found for one in side.everything for name in one.names]
@@ -140,7 +141,7 @@ class _Invocation:
         return base, candidate
 
     def _noted(self, both: Looks[Comparison]) -> Comparison:
-        base, candidate = map(_shown, self.asked.folders)
+        base, candidate = map(_shown, self.folders)
         note = f"{IN_TURNS}, the programs in {base} and those in {candidate}: {both.told}."
         return replace(both.found, notes=(note, *both.found.notes))
 
@@ -158,11 +159,11 @@ def _filters(programs: Programs, asked: Sequence[PlainProgram]) -> Mapping[str, 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     """Raises UserError for what the user can mend."""
-    asked = ab_options.parse(argv)
+    folders, options = ab_options.parse(argv)
     # What a program reads from standard output stands there alone.
-    shown = Output(stderr=asked.options.formats.shown is not TERMINAL)
-    one = _Invocation(asked, root, shown, Output(stderr=True), argv)
-    if asked.options.list or asked.options.dry_run:
+    shown = Output(stderr=options.formats.shown is not TERMINAL)
+    one = _Invocation(folders, options, root, shown, Output(stderr=True), argv)
+    if options.list or options.dry_run:
         return one.preview()
     # A build of this tree is nothing to it: only who measures is waited for.
     with alone(root / MEASURING, one.waiting("in this tree")):

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.commands import arguments, bench_options
@@ -34,16 +33,8 @@ scripts/README.md, "Programs of another project", explains what such a verdict
 rests on."""
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Two folders of programs, and the options that scripts/bench has, too."""
-
-    folders: tuple[Path, Path]  # the base's first
-    options: Options
-
-
-def parse(argv: Sequence[str]) -> Asked:
-    """Raises UserError for bad usage."""
+def parse(argv: Sequence[str]) -> tuple[tuple[Path, Path], Options]:
+    """Two folders of programs, the base's first, and options. Raises UserError for bad usage."""
     from warpgauge.records.benchmark_filter import matches
 
     parser = command_line()
@@ -53,7 +44,7 @@ def parse(argv: Sequence[str]) -> Asked:
     folders = values.pop("base"), values.pop("candidate")
     options = bench_options.options_of(values)
     matches(options.filter, "", "--filter")
-    return Asked(folders, options)
+    return folders, options
 
 
 def command_line() -> Parser:
