@@ -16,8 +16,13 @@ from warpgauge.system.process import Ending
 ABC = ("a", "b", "c")
 
 
-def row(name: str, error: str = "") -> dict[str, Any]:
-    return {"name": name, **({"error_occurred": True, "error_message": error} if error else {})}
+def row(name: str, error: str = "", **counters: float) -> dict[str, Any]:
+    failed = {"error_occurred": True, "error_message": error, **counters}
+    return {"name": name, **(failed if error else {})}
+
+
+def lost(name: str, culprit: str) -> dict[str, Any]:
+    return row(name, f"not measured: {culprit} broke the CUDA context", not_tried=1.0)
 
 
 def part(
@@ -101,8 +106,7 @@ def test_a_program_that_cannot_begin_is_not_begun_again(status: int, ended_for: 
 
 
 def test_what_a_broken_context_kept_from_running_goes_on() -> None:
-    lost = "not measured: a broke the CUDA context"
-    rows = [row("a", "an illegal address"), row("b", lost), row("c", lost)]
+    rows = [row("a", "an illegal address"), lost("b", "a"), lost("c", "a")]
     for status, complete in ((1, True), (-6, True), (-6, False)):
         bad = part(ABC, rows, status, complete=complete)
         assert (after(bad).faults, after(bad).left) == ({}, [("b", "c")])
@@ -175,7 +179,7 @@ def test_whatever_happens_it_ends_with_a_row_or_a_fault_for_each(
         for name in asked:
             kind = ill.get(name, "good")
             if broken:
-                rows.append(row(name, f"not measured: {broken} broke the CUDA context"))
+                rows.append(lost(name, broken))
             elif kind == "good":
                 rows.append(row(name))
             elif kind in ("wrong", "breaks"):

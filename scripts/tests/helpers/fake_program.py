@@ -174,6 +174,7 @@ def measure(told: dict[str, Any], names: list[str], gpu: dict[str, str]) -> None
         error = ""
         if broken:
             error = f"not measured: {broken} broke the CUDA context"
+            row["not_tried"] = 1.0
         elif fault == "errored row" and index == 0:
             error = "wrong result"
         elif ill.startswith("wrong"):

@@ -7,21 +7,18 @@ its end is given up, for it is the likely cause: so each process has fewer to do
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from warpgauge.execution.discovery import BAD_USAGE, NOT_MEASURABLE
 from warpgauge.files.document import failure_of
+from warpgauge.records.counters import NOT_TRIED
 from warpgauge.records.partial_report import Report
 from warpgauge.system.process import NOT_EXECUTABLE, Ending
 
 Names = tuple[str, ...]
 Row = dict[str, Any]
-
-# What a program says of the benchmarks that come after one that broke its CUDA context.
-_NOT_TRIED = re.compile(r"not measured: .* broke the CUDA context$")
 
 # Of a program that does not even begin, with whatever benchmark.
 _HOPELESS = (BAD_USAGE, NOT_MEASURABLE, NOT_EXECUTABLE)
@@ -39,7 +36,7 @@ class Part:
     @property
     def rows(self) -> list[Row]:
         """Of what was tried."""
-        return [row for row in self.report.get("benchmarks", []) if not _is_untried(row)]
+        return [row for row in self.report.get("benchmarks", []) if not row.get(NOT_TRIED)]
 
     @property
     def good(self) -> bool:
@@ -82,7 +79,7 @@ def after(part: Part) -> Step:
     """What follows from one process. Each of the processes to come has fewer benchmarks."""
     tried = {row["name"] for row in part.rows}
     left = tuple(name for name in part.asked if name not in tried)
-    untried = any(_is_untried(row) for row in part.report.get("benchmarks", []))
+    untried = any(row.get(NOT_TRIED) for row in part.report.get("benchmarks", []))
     if untried and len(left) < len(part.asked):  # whoever broke the context has its own row
         return Step({}, [left])
     if not left:
@@ -136,8 +133,3 @@ def _remarks(ending: Ending, step: Step) -> list[str]:
     elif ending.left_behind:
         told.append(f"{ending.program} left a process behind, which was ended")
     return told
-
-
-def _is_untried(row: Row) -> bool:
-    failure = failure_of(row)
-    return failure is not None and _NOT_TRIED.match(failure.message) is not None

@@ -60,6 +60,9 @@ SOURCE_LINE = "source_line"
 # 1 where only the full suite has the benchmark, and not the default one.
 FULL_SUITE = "full_suite"
 
+# 1 in an errored row that was not tried: an earlier benchmark broke its process's CUDA context.
+NOT_TRIED = "not_tried"
+
 # What rows and contexts say of the minute of a measurement, and of the source as it stood then. A
 # baseline does not keep it.
 OF_THE_MOMENT = frozenset(
