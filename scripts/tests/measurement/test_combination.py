@@ -56,7 +56,7 @@ def test_only_what_is_flagged_is_replaced(record: Record) -> None:
         "e": Outcome.ERROR,
         "f": Outcome.MISSING,
     }
-    assert found.notes == (
+    assert found.every_note == (
         "Screened against the baseline: 3 of 6 benchmarks were flagged. Measured again in turns "
         "with its commit abcdef0123, 7 rounds: 1 slower, 2 unchanged.",
         "Not by the code: 'c' differs from what the baseline recorded, and not from its commit as "
@@ -71,7 +71,7 @@ def test_what_a_policy_accepts_in_the_pair_is_a_change_of_the_code(record: Recor
     paired = comparison(record, a=Outcome.PASS, b=Outcome.PASS)
     accepted = replace(paired.verdicts[0], accepted="meant")
     paired = replace(paired, verdicts=(accepted, paired.verdicts[1]))
-    first, second, *_ = combined(screened, Looks(paired, "7 rounds")).notes
+    first, second, *_ = combined(screened, Looks(paired, "7 rounds")).every_note
     assert first.endswith("7 rounds: 1 unchanged, 1 accepted.")
     assert second.startswith("Not by the code: 'b' differs")
 
@@ -111,7 +111,7 @@ def test_what_the_pair_lacks_stays(record: Record) -> None:
     screened = comparison(record, a=Outcome.REGRESSION, b=Outcome.INCONCLUSIVE)
     found = combined(screened, Looks(comparison(record, b=Outcome.INCONCLUSIVE), "7 rounds"))
     assert outcomes(found) == outcomes(screened)
-    assert found.notes[0].endswith(
+    assert found.method.endswith(
         "in turns with its commit abcdef0123, 7 rounds: 1 inconclusive, 1 could not be measured so."
     )
 
@@ -122,7 +122,7 @@ def test_a_refused_pair_leaves_all_as_it_was(record: Record) -> None:
     found = combined(screened, Looks(paired, "7 rounds"))
     assert outcomes(found) == {"a": Outcome.REGRESSION}
     assert found.exit_status is ExitStatus.REGRESSION
-    assert found.notes[0] == (
+    assert found.method == (
         "Screened against the baseline: 1 of 1 benchmark was flagged. Not measured again beside "
         "its commit: Both are Debug builds."
     )
@@ -133,7 +133,7 @@ def test_another_base_than_the_baselines_own_is_told(record: Record) -> None:
     paired = comparison(record, a=Outcome.PASS, b=Outcome.REGRESSION)
     found = combined(screened, Looks(paired, "7 rounds"), {"b"}, ASKED)
     assert outcomes(found) == {"a": Outcome.PASS, "b": Outcome.REGRESSION}
-    assert found.notes == (
+    assert found.every_note == (
         "Screened against the baseline: 1 of 1 benchmark was flagged, 1 is new to it. Measured "
         "again in turns with commit 9876543210, 7 rounds: 1 slower, 1 unchanged.",
         "Not by this change: 'a' differs from what the baseline recorded, and not from commit "
@@ -160,7 +160,7 @@ def test_what_is_new_and_no_pair_judged_is_no_pass(
     reason = f"new to the baseline, and not measured beside commit 9876543210: {why}"
     assert found.verdicts[0].reason == reason
     assert found.exit_status is ExitStatus.NOT_MEASURED
-    assert found.notes[0].startswith(
+    assert found.method.startswith(
         "Screened against the baseline: 0 of 1 benchmark was flagged, 1 is new to it. "
     )
 
@@ -205,7 +205,7 @@ def test_what_a_policy_expects_is_not_accepted_a_second_time(record: Record) -> 
         "the baseline (+220 %)"
     )
     assert found.verdicts == (replace(was, reason=reason),)
-    assert found.notes[0].endswith("7 rounds: 1 slower.")
+    assert found.method.endswith("7 rounds: 1 slower.")
     # The baseline's own commit was before any of it.
     assert combined(screened, both).verdicts == (now,)
 
@@ -255,4 +255,4 @@ def test_only_a_pair_that_rules_a_change_out_acquits_it(
     assert outcomes(found) == {"a": left}
     if left is Outcome.INCONCLUSIVE:
         assert "which its commit beside it neither shows nor rules out" in found.verdicts[0].reason
-        assert "3 rounds: 1 inconclusive." in found.notes[0]
+        assert "3 rounds: 1 inconclusive." in found.method

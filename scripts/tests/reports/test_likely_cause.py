@@ -60,7 +60,7 @@ def test_another_environment_may_be_the_cause_of_what_a_baseline_alone_shows() -
     flags = ContextDifference("flags", "-O2 " * 10, "-O3 " * 10)
     one = cause(slower(kernels=1.0), flags, DRIVER, ContextDifference("ecc", "0", "1"))
     assert one == (
-        "none seen: kernels unchanged; perhaps other compiler flags, driver 575.1 → 580.2 "
+        "none seen: kernels unchanged; perhaps compiler flags changed, driver 575.1 → 580.2 "
         "and 1 more"
     )
 

@@ -62,8 +62,11 @@ class Recorded:
 
     def lines(self) -> list[str]:
         """The same for people, a line each."""
-        told = [f"recorded: {os.path.relpath(path)}" for path in self.files]
-        told += [f"replaced: session {one.key}, of the same boot and GPU" for one in self.replaced]
+        return [inert(f"recorded: {os.path.relpath(path)}") for path in self.files] + self.changes()
+
+    def changes(self) -> list[str]:
+        """`lines` without the files."""
+        told = [f"replaced: session {one.key}, of the same boot and GPU" for one in self.replaced]
         told += [
             f"dropped: session {one.key} of {one.gpu_uuid}, for a baseline keeps {SESSIONS_KEPT}"
             for one in self.dropped

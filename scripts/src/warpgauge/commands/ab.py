@@ -36,7 +36,7 @@ from warpgauge.system.layout import Output
 from warpgauge.system.locks import Holder, alone, of_gpu
 from warpgauge.system.text import inert, typed
 from warpgauge.verdict import policy
-from warpgauge.verdict.comparison import IN_TURNS, Comparison
+from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.context import PROGRAMS
 
 COMMAND = "scripts/warpgauge ab"
@@ -142,8 +142,8 @@ class _Invocation:
 
     def _noted(self, both: Looks[Comparison]) -> Comparison:
         base, candidate = map(_shown, self.folders)
-        note = f"{IN_TURNS}, the programs in {base} and those in {candidate}: {both.told}."
-        return replace(both.found, notes=(note, *both.found.notes))
+        method = f"Measured in turns, the programs in {base} and those in {candidate}: {both.told}."
+        return replace(both.found, method=method)
 
 
 def _shown(folder: Path) -> str:

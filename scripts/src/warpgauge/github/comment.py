@@ -67,7 +67,7 @@ def _told(part: Part, named: bool, limit: int) -> tuple[str, str]:
     if isinstance(part.found, str):
         see = f" ([job]({part.url}))" if part.url else ""
         return f"{_name(part)}: **not measured**, {prose(part.found)}{see}.", ""
-    verdict, _, rest = report.render(part.found, limit).removesuffix(MARK).partition("\n\n")
+    verdict, rest = report.parts(part.found, limit)
     return f"{_name(part)}: {verdict}" if named else verdict, rest
 
 

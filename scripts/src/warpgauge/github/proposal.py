@@ -29,7 +29,7 @@ from warpgauge.verdict.judge import judge
 
 @dataclass(frozen=True)
 class Added:
-    """One session, what `store.record` said of it, and the verdict; None without a baseline."""
+    """One session, what it changed in the baseline, and the verdict; None without a baseline."""
 
     name: str
     session: Session
@@ -64,9 +64,8 @@ def made(
         run = recorded_files.checked_record(path, f"the artifact {name}", gpu, commit, root)
         recorded = store.record(path, baselines, now)
         written |= {one.relative_to(scratch) for one in recorded.files}
-        told = tuple(line for line in recorded.lines() if not line.startswith("recorded: "))
         verdict = None if before is None else _judged(before, run, name, root, now)
-        added.append(Added(name, only_session(run), told, verdict))
+        added.append(Added(name, only_session(run), tuple(recorded.changes()), verdict))
     texts = {path.as_posix(): (scratch / path).read_text("utf-8") for path in sorted(written)}
     return Proposal(tuple(added), texts)
 
@@ -154,4 +153,4 @@ def _compared(one: Added, room: int) -> str:
     head = f"{session} beside the baseline as it was\n\n"
     limit = min(room - len(head), report.LIMIT)
     # Without the mark: no program is to take this for the gate's comment, and put another there.
-    return head + report.render(one.comparison, limit).replace(report.MARK, "")
+    return head + _BETWEEN.join(report.parts(one.comparison, limit))

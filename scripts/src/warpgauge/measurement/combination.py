@@ -11,10 +11,8 @@ from warpgauge.measurement.two_stage import Looks
 from warpgauge.measurement.unmatched import missing, unjudged
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.git import short
-from warpgauge.system.text import inert, named, percent, plural
+from warpgauge.system.text import clause, inert, named, percent, plural
 from warpgauge.verdict.comparison import (
-    IN_TURNS,
-    SCREENED,
     UNMEASURED,
     Comparison,
     Outcome,
@@ -47,9 +45,9 @@ def flagged(screened: Comparison, also: Collection[str] = ()) -> tuple[Verdict, 
 
 
 def measured_in_turns(both: Looks[Comparison], commit: str) -> Comparison:
-    """A pair's comparison with a note on how it was measured."""
-    note = f"{IN_TURNS} with commit {inert(short(commit))}: {both.told}."
-    return replace(both.found, notes=(note, *both.found.notes))
+    """A pair's comparison, and how it was measured."""
+    method = f"Measured in turns with commit {inert(short(commit))}: {both.told}."
+    return replace(both.found, method=method)
 
 
 def combined(
@@ -80,8 +78,8 @@ def combined(
     newest = newest_last(paired.baseline.sessions.values())[-1]
     commit = inert(short(newest.context.get("commit", "")))
     beside_what = _whose(asked) if asked else f"its commit {commit}"
-    note = (
-        f"{SCREENED}{_flagged(flags, screened)}. Measured again in turns with "
+    method = (
+        f"Screened against the baseline: {_flagged(flags, screened)}. Measured again in turns with "
         f"{beside_what}, {both.told}: {_found(flags, list(found.values()))}."
     )
     moved = [
@@ -92,7 +90,8 @@ def combined(
     return replace(
         screened,
         verdicts=tuple({**found, **left}.get(one.name, one) for one in screened.verdicts),
-        notes=(note, *_moved(moved, asked), *screened.notes),
+        method=method,
+        notes=(*_moved(moved, asked), *screened.notes),
         beside=asked,
     )
 
@@ -106,20 +105,19 @@ def unconfirmed(
     """
     unknown = {one.name for one in screened.verdicts if one.outcome is Outcome.NEW} & {*also}
     flags = flagged(screened, unknown)
-    why = why.removesuffix(".")
     if flags:
-        note = (
-            f"{SCREENED}{_flagged(flags, screened)}. Not measured again beside "
-            f"{_whose(asked)}: {why}."
+        verdicts = tuple(
+            unjudged(one, asked, why) if one.name in unknown else one for one in screened.verdicts
         )
-    elif asked and missing(screened):
-        note = f"Whether {_whose(asked)} has what is missing here is not known: {why}."
-    else:
-        return screened
-    verdicts = tuple(
-        unjudged(one, asked, why) if one.name in unknown else one for one in screened.verdicts
-    )
-    return replace(screened, verdicts=verdicts, notes=(note, *screened.notes))
+        method = (
+            f"Screened against the baseline: {_flagged(flags, screened)}. Not measured again "
+            f"beside {_whose(asked)}: {clause(why)}."
+        )
+        return replace(screened, verdicts=verdicts, method=method)
+    if asked and missing(screened):
+        note = f"Whether {_whose(asked)} has what is missing here is not known: {clause(why)}."
+        return replace(screened, notes=(note, *screened.notes))
+    return screened
 
 
 def _why_not(new: Verdict, beside: Mapping[str, Verdict]) -> str:

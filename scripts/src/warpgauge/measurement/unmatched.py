@@ -12,9 +12,8 @@ from dataclasses import replace
 
 from warpgauge.measurement.paired import Side
 from warpgauge.system.git import short
-from warpgauge.system.text import inert, listed
+from warpgauge.system.text import clause, inert, listed
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
-from warpgauge.verdict.pairing import GONE
 
 
 def new(screened: Comparison) -> set[str]:
@@ -27,9 +26,7 @@ def missing(screened: Comparison) -> set[str]:
     if screened.refusal is not None:
         return set()
     return {
-        one.name
-        for one in screened.verdicts
-        if one.outcome is Outcome.MISSING and one.reason.endswith(GONE)
+        one.name for one in screened.verdicts if one.outcome is Outcome.MISSING and not one.required
     }
 
 
@@ -43,8 +40,7 @@ def lacking(base: Side, names: Collection[str]) -> set[str]:
 def unjudged(verdict: Verdict, asked: str, why: str) -> Verdict:
     """A NEW verdict that the commit `asked` for was to judge, and could not."""
     commit = inert(short(asked))
-    why = inert(why.removesuffix("."))
-    reason = f"new to the baseline, and not measured beside commit {commit}: {why}"
+    reason = f"new to the baseline, and not measured beside commit {commit}: {inert(clause(why))}"
     return replace(verdict, outcome=Outcome.INVALID, reason=reason)
 
 

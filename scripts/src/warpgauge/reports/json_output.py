@@ -57,7 +57,7 @@ def document(comparison: Comparison) -> Json:
             for verdict in comparison.verdicts
         ],
         "differences": _plain(comparison.differences),
-        "notes": list(comparison.notes),
+        "notes": list(comparison.every_note),
     }
 
 

@@ -50,6 +50,11 @@ def cut(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[:length]}…"
 
 
+def clause(sentence: str) -> str:
+    """A sentence as the end of another one: without its full stop."""
+    return sentence[:-1] if sentence[-1:] == "." else sentence
+
+
 def left_to_right(text: str) -> str:
     """`text` with letters that are read from right to left written as escapes.
 

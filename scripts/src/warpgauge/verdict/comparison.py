@@ -11,10 +11,6 @@ from warpgauge.records.model import Clock, Record
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.system.errors import ExitStatus
 
-# How the notes begin that say how it was measured; a pair may be another project's programs.
-SCREENED = "Screened against the baseline: "
-IN_TURNS = "Measured in turns"
-
 
 class Outcome(Enum):
     """What is said of one benchmark."""
@@ -76,7 +72,8 @@ class Verdict:
     `minimum_effect` and `noise_floor` on, and one of `detectable` is found nine times in ten.
     `by_time` is what the time alone says where resources made it a regression.
     `accepted` is a policy's reason why a change does not count: it is expected, or under the
-    policy's minimum effect. `counters` are the candidate's. Ratios are fractions.
+    policy's minimum effect. `required` says that a policy misses it, whatever either side has.
+    `counters` are the candidate's. Ratios are fractions.
     """
 
     name: str
@@ -94,6 +91,7 @@ class Verdict:
     reason: str = ""
     by_time: Outcome | None = None
     accepted: str = ""
+    required: bool = False
     resources: tuple[ResourceChange, ...] = ()
     counters: Mapping[str, float] = field(default_factory=dict)
     baseline_counters: Mapping[str, float] = field(default_factory=dict)
@@ -139,6 +137,7 @@ class ContextDifference:
 class Comparison:
     """Two records, compared. `refusal` says why nothing could be, if so.
 
+    `method` is a sentence on screening and confirming, or on a pair; empty where there was neither.
     `beside` is the full hash of the commit that was measured in turns with the candidate where the
     baseline's own was not, as `scripts/bench --confirm-beside` asks; else empty.
     """
@@ -151,6 +150,12 @@ class Comparison:
     refusal: str | None = None
     alpha: float = ALPHA
     beside: str = ""
+    method: str = ""
+
+    @property
+    def every_note(self) -> tuple[str, ...]:
+        """The method, where there is one, and the notes."""
+        return (self.method, *self.notes) if self.method else self.notes
 
     def count(self, *outcomes: Outcome) -> int:
         return sum(verdict.outcome in outcomes for verdict in self.verdicts)
@@ -168,8 +173,3 @@ class Comparison:
 def is_accepted(verdict: Verdict) -> bool:
     """Whether a policy says that what changed here does not count."""
     return bool(verdict.accepted) and verdict.outcome is Outcome.PASS
-
-
-def how_measured(comparison: Comparison) -> str:
-    """The note on screening and confirming, or on a pair; empty where there is none."""
-    return next((one for one in comparison.notes if one.startswith((SCREENED, IN_TURNS))), "")

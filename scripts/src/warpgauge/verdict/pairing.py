@@ -17,9 +17,6 @@ from warpgauge.verdict.comparison import Outcome, Verdict
 from warpgauge.verdict.context import same_clock, same_model
 from warpgauge.verdict.override import Incompatibility, Override, reason, standing
 
-# How the reason of a MISSING benchmark ends that simply is not there.
-GONE = ", but the candidate does not have it"
-
 
 @dataclass(frozen=True)
 class Pairing:
@@ -118,7 +115,12 @@ def _one_sided(name: str, base: Row | None, cand: Row | None, whose: str) -> Ver
         reason = f"failed in the {whose}: {inert(base.error)}"
         return Verdict(name, Outcome.ERROR, base.clock, reason=reason)
     if base is not None:
-        return Verdict(name, Outcome.MISSING, base.clock, reason=f"in the {whose}{GONE}")
+        return Verdict(
+            name,
+            Outcome.MISSING,
+            base.clock,
+            reason=f"in the {whose}, but the candidate does not have it",
+        )
     raise KeyError(name)
 
 

@@ -163,7 +163,9 @@ def _missing(
         reason = f"required by {inert(policy.name)}: {why}"
         pattern = one.pattern.pattern
         if pattern in known:  # it is a name as well, and has one verdict already
-            found.append(_adding(known[pattern], reason))
+            found.append(replace(_adding(known[pattern], reason), required=True))
         else:
-            found.append(Verdict(pattern, Outcome.MISSING, Clock.DEVICE, reason=reason))
+            found.append(
+                Verdict(pattern, Outcome.MISSING, Clock.DEVICE, reason=reason, required=True)
+            )
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from warpgauge.records.model import Source, by_family
 from warpgauge.reports import ranking
@@ -31,7 +32,6 @@ from warpgauge.verdict.comparison import (
     Comparison,
     Outcome,
     Verdict,
-    how_measured,
     is_accepted,
 )
 
@@ -48,30 +48,38 @@ _NOTES_SHOWN = 3
 
 _NO_VERDICT = "Undecided, or not measured"
 
+_BETWEEN = "\n\n"  # the verdict and the rest
 _OPEN, _CLOSE = "<details>", "\n</details>\n\n"
 
-# How much each section matters: the first is cut last.
-_WEIGHTS = {
-    "block": -1,
-    "regression": 0,
-    "benchmark not measured": 1,
-    "note": 2,
-    "difference of the environment": 3,
-    "improvement": 4,
-    "accepted change": 5,
-    "new benchmark": 6,
-    "unchanged benchmark": 7,
-}
+
+class Kind(Enum):
+    """What a section's rows are, one and several of them; the first kind is cut last."""
+
+    BLOCK = ("", "")
+    REGRESSION = ("regression", "regressions")
+    NOT_MEASURED = ("benchmark not measured", "benchmarks not measured")
+    NOTE = ("note", "notes")
+    DIFFERENCE = ("difference of the environment", "differences of the environment")
+    IMPROVEMENT = ("improvement", "improvements")
+    ACCEPTED = ("accepted change", "accepted changes")
+    NEW = ("new benchmark", "new benchmarks")
+    UNCHANGED = ("unchanged benchmark", "unchanged benchmarks")
 
 
 def render(comparison: Comparison, limit: int = LIMIT) -> str:
     """At most `limit` characters; foreign text in it is inert, every table has all its cells."""
-    opening = f"{_headline(comparison)}\n\n"
+    verdict, rest = parts(comparison, limit)
+    return f"{verdict}{_BETWEEN}{rest}{MARK}"
+
+
+def parts(comparison: Comparison, limit: int) -> tuple[str, str]:
+    """The verdict in one line and all that follows, without the mark."""
+    verdict = _headline(comparison)
     refused = all(verdict.reason == comparison.refusal for verdict in comparison.verdicts)
     # Refused as a whole, every row would only repeat the first line.
     verdicts = () if refused else sorted(comparison.verdicts, key=rank)
-    closing = f"{_next(comparison, verdicts)}{MARK}"
-    room = limit - _RESERVE - len(opening) - len(closing)
+    closing = _next(comparison, verdicts)
+    room = limit - _RESERVE - sum(map(len, (verdict, _BETWEEN, closing, MARK)))
     sections = [
         *_of_rows(comparison, verdicts),
         _notes(comparison),
@@ -79,7 +87,7 @@ def render(comparison: Comparison, limit: int = LIMIT) -> str:
         _compared(comparison),
     ]
     fitted = fit(sections, room)
-    return "".join([opening, *fitted.texts, _left_out(fitted, limit), closing])
+    return verdict, "".join([*fitted.texts, _left_out(fitted, limit), closing])
 
 
 def _headline(comparison: Comparison) -> str:
@@ -101,35 +109,35 @@ def _of_rows(comparison: Comparison, ranked: Sequence[Verdict]) -> list[Section]
     columns = markdown_rows.changed(comparison)
     beneath = [_block(plot([*slower, *faster])), _block(_how(comparison))]
     return [
-        _table("regression", slower, columns, "Regressions"),
+        _table(Kind.REGRESSION, slower, columns, "Regressions"),
         *(beneath if slower else ()),
-        _table("benchmark not measured", of(*UNMEASURED), markdown_rows.UNMEASURED, _NO_VERDICT),
-        _table("improvement", faster, columns, "Improvements"),
+        _table(Kind.NOT_MEASURED, of(*UNMEASURED), markdown_rows.UNMEASURED, _NO_VERDICT),
+        _table(Kind.IMPROVEMENT, faster, columns, "Improvements"),
         *(() if slower else beneath),
-        _table("accepted change", accepted, markdown_rows.ACCEPTED, "Accepted"),
-        _table("new benchmark", of(Outcome.NEW), markdown_rows.NEW, "New"),
+        _table(Kind.ACCEPTED, accepted, markdown_rows.ACCEPTED, "Accepted"),
+        _table(Kind.NEW, of(Outcome.NEW), markdown_rows.NEW, "New"),
     ]
 
 
 def _block(text: str) -> Section:
     """What is small and never cut; nothing where there is nothing."""
-    return _section("block", "", [text] if text else [], int(bool(text)))
+    return Section(Kind.BLOCK, "", int(bool(text)), [text])
 
 
 def _how(comparison: Comparison) -> str:
-    told = how_measured(comparison)
-    return f"**How it was measured:** {prose(told, longest=OUR_OWN)}" if told else ""
+    method = prose(comparison.method, longest=OUR_OWN)
+    return f"**How it was measured:** {method}" if method else ""
 
 
 def _table(
-    noun: str, verdicts: Sequence[Verdict], columns: Sequence[Column], title: str = ""
+    kind: Kind, verdicts: Sequence[Verdict], columns: Sequence[Column], title: str = ""
 ) -> Section:
     columns = markdown_rows.worth_showing(columns, verdicts)
     numbers = [index for index, column in enumerate(columns) if column.is_number]
     head = table_head([column.heading for column in columns], numbers)
     lines = (table_row(column.cell(verdict) for column in columns) for verdict in verdicts)
     title = f"**{title}**\n\n" if title else ""
-    return Section(noun, _WEIGHTS[noun], title + head, len(verdicts), lines)
+    return Section(kind, title + head, len(verdicts), lines)
 
 
 def _folds(ranked: Sequence[Verdict]) -> list[Section]:
@@ -140,20 +148,18 @@ def _folds(ranked: Sequence[Verdict]) -> list[Section]:
 def _folded(fold: Fold) -> Section:
     counts = "".join(f" · {count} {width}".rstrip() for count, width in fold.counts)
     title = summary(fold.family, counts if fold.family else f"{fold.title}{counts}")
-    return _fold(_table("unchanged benchmark", fold.members, markdown_rows.UNCHANGED), title)
+    return _fold(_table(Kind.UNCHANGED, fold.members, markdown_rows.UNCHANGED), title)
 
 
 def _fold(inner: Section, title: str, below: str = "") -> Section:
     head = f"{_OPEN}{title}\n\n{inner.head}"
-    return Section(inner.noun, inner.weight, head, inner.count, inner.lines, below + _CLOSE)
+    return Section(inner.kind, head, inner.count, inner.lines, below + _CLOSE)
 
 
 def _notes(comparison: Comparison) -> Section:
-    told = how_measured(comparison)
-    notes = [note for note in comparison.notes if note != told]
-    found = _section(
-        "note", "", (f"- {prose(note, longest=OUR_OWN)}" for note in notes), len(notes)
-    )
+    notes = comparison.notes
+    lines = (f"- {prose(note, longest=OUR_OWN)}" for note in notes)
+    found = Section(Kind.NOTE, "", len(notes), lines)
     if len(notes) <= _NOTES_SHOWN:
         return found
     return _fold(found, summary("", plural(len(notes), "note")))
@@ -166,17 +172,13 @@ def _compared(comparison: Comparison) -> Section:
     cells = [["compared", *(prose(side(record)) for record in sides)]]
     cells += map(markdown_rows.difference, differences)
     head = table_head(("", "baseline", "candidate"))
-    inner = _section("difference of the environment", head, map(table_row, cells), len(cells))
+    inner = Section(Kind.DIFFERENCE, head, len(cells), map(table_row, cells))
     rule = sentences(comparison)
     title = "What was compared" + (", and when a change counts" if rule else "")
     if differences:
         told = plural(len(differences), "difference")
         title = f"{title} · {told} of the environment"
     return _fold(inner, summary("", title), f"\n{prose(rule, longest=OUR_OWN)}\n" if rule else "")
-
-
-def _section(noun: str, head: str, lines: Iterable[str], count: int) -> Section:
-    return Section(noun, _WEIGHTS[noun], head, count, lines)
 
 
 def _next(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
@@ -197,7 +199,7 @@ def _next(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
 def _left_out(fitted: Fitted, limit: int) -> str:
     if not fitted.left_out:
         return ""
-    them = ", ".join(_counted(count, noun) for noun, count in fitted.left_out.items())
+    them = ", ".join(_counted(count, *kind.value) for kind, count in fitted.left_out.items())
     return (
         f"**Left out, to stay within {limit:,} characters: {them}.** "
         "`scripts/compare.py BASELINE CANDIDATE --all` lists everything, "
@@ -205,22 +207,19 @@ def _left_out(fitted: Fitted, limit: int) -> str:
     )
 
 
-def _counted(count: int, noun: str) -> str:
+def _counted(count: int, one: str, several: str) -> str:
     """``1 benchmark not measured``, ``2,000 benchmarks not measured``."""
-    first, *rest = noun.split(" ") if noun.startswith(("benchmark", "difference")) else [noun]
-    return " ".join([f"{count:,}", first if count == 1 else f"{first}s", *rest])
+    return f"{count:,} {one if count == 1 else several}"
 
 
 @dataclass(frozen=True)
 class Section:
     """Rows between a head and a foot, in the order in which they matter.
 
-    `weight` is how much: the sections with the least number are filled first. `lines` makes the
-    `count` rows one by one, so that none is made in vain; `noun` is what one of them is.
+    `lines` makes the `count` rows one by one, so that none is made in vain.
     """
 
-    noun: str
-    weight: int
+    kind: Kind
     head: str
     count: int
     lines: Iterable[str]
@@ -232,20 +231,21 @@ class Fitted:
     """The texts of the sections, empty where nothing fits, and how many rows of what are not in."""
 
     texts: tuple[str, ...]
-    left_out: dict[str, int]
+    left_out: dict[Kind, int]
 
 
 def fit(sections: Sequence[Section], room: int) -> Fitted:
     """As many rows as `room` characters hold; after the first that does not fit, none."""
     texts = [""] * len(sections)
-    left_out: dict[str, int] = {}
-    for index in sorted(range(len(sections)), key=lambda index: sections[index].weight):
+    left_out: dict[Kind, int] = {}
+    weights = list(Kind)
+    for index in sorted(range(len(sections)), key=lambda at: weights.index(sections[at].kind)):
         one = sections[index]
         text, shown = ("", 0) if left_out else _filled(one, room)
         room -= len(text)
         texts[index] = text
         if shown < one.count:
-            left_out[one.noun] = left_out.get(one.noun, 0) + one.count - shown
+            left_out[one.kind] = left_out.get(one.kind, 0) + one.count - shown
     return Fitted(tuple(texts), left_out)
 
 

@@ -222,9 +222,9 @@ def _environment(differences: Sequence[ContextDifference], clock: Clock) -> str:
 
 
 def _told(word: str, one: ContextDifference) -> str:
-    """``driver 575.57 → 580.65``; that it is another one where the values are long."""
+    """``driver 575.57 → 580.65``; only that it changed where the values are long."""
     if max(len(one.baseline), len(one.candidate)) > _LONGEST_VALUE:
-        return f"other {word}" if word.endswith("s") else f"another {word}"
+        return f"{word} changed"
     return f"{word} {one.baseline} → {one.candidate}"
 
 

@@ -51,7 +51,7 @@ def render(
     if differences := differences_beside(comparison):
         print_text(console, "\nDifferent between the two", style="bold")
         print_facts(console, [_difference(one) for one in differences])
-    notes = [one for one in comparison.notes if verbose or len(one) <= _LONGEST_NOTE]
+    notes = [one for one in comparison.every_note if verbose or len(one) <= _LONGEST_NOTE]
     if notes:
         print_text(console, "\nTo know", style="bold")
         for note in notes:
