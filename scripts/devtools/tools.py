@@ -8,8 +8,8 @@ from pathlib import Path
 
 # What scripts/test and scripts/lint import and run.
 PACKAGES = [
-    *("numpy", "scipy", "rich", "pytest", "xdist", "hypothesis", "jsonschema", "ruff", "mypy"),
-    *("clang_format", "clang_tidy", "check_jsonschema", "ruamel.yaml"),
+    *("numpy", "scipy", "rich", "msgspec", "pytest", "xdist", "hypothesis", "jsonschema"),
+    *("ruff", "mypy", "clang_format", "clang_tidy", "check_jsonschema", "ruamel.yaml"),
     *("prometheus_client", "cmarkgfm"),
 ]
 

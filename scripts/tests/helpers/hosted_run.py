@@ -42,7 +42,7 @@ def text_of(found: Comparison) -> bytes:
 
 def changed(found: Comparison, changes: Mapping[str, object]) -> bytes:
     """A report in which something was written over."""
-    return json.dumps({**json_output.document(found), **changes}).encode()
+    return json.dumps({**json.loads(json_output.render(found)), **changes}).encode()
 
 
 def archive_of(content: bytes) -> bytes:

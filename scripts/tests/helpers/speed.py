@@ -116,7 +116,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--peer", action="store_true", help="Google Benchmark's, too: 80 s")
     parser.add_argument("options", nargs="*", help="of compare.py")
     given = parser.parse_args(argv)
-    environment.ensure(["numpy", "scipy", "rich"])
+    environment.ensure(["numpy", "scipy", "rich", "msgspec"])
     print(report(given.benchmarks, given.times, given.options, given.peer, given.plain))
     return 0
 

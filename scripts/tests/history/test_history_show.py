@@ -38,7 +38,7 @@ class History:
     ) -> None:
         told = {**FACTS, **facts}
         date = f"2026-11-{day:02}T01:00:00Z"
-        night = Night(date, f"{day:02}" * 20, day, told, seconds, unmeasured or {})
+        night = Night(date, f"{day:02}" * 20, day, told, dict(seconds), dict(unmeasured or {}))
         self.text(f"2026-11-{day:02}-{day}", entry.line(night))
 
     def text(self, name: str, text: str, slug: str = "nvidia-test") -> None:
@@ -143,14 +143,20 @@ def test_a_line_that_nobody_can_read_is_told_with_its_place(
     night = Night("2026-11-01", "c" * 40, 1, FACTS, {"a/b": 1.0}, {})
     told = {**json.loads(entry.line(night)), **change}
     history.text("1", json.dumps(told))
-    with pytest.raises(UserError, match="'main', nvidia-test: it holds a line that is no"):
+    with pytest.raises(UserError, match=r"main, a line of nvidia-test: is no history/1 .*; update"):
         history.show()
+
+
+def test_a_key_of_a_later_warpgauge_is_passed_over(history: History) -> None:
+    night = Night("2026-11-01", "c" * 40, 1, FACTS, {"a/b": 1e-6}, {})
+    history.text("1", json.dumps({**json.loads(entry.line(night)), "later": [None]}))
+    assert history.rows()[1] == ["a/b"]
 
 
 @pytest.mark.parametrize("line", ["{", "[]", "1", "[" * 100_000])
 def test_a_line_that_is_no_object_is_told(history: History, line: str) -> None:
     history.text("1", line)
-    with pytest.raises(UserError, match="it holds a line that is no"):
+    with pytest.raises(UserError, match=r"main, a line of nvidia-test: is no (JSON|history/1)"):
         history.show()
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from warpgauge.commands import preview, resume, run_paths
 from warpgauge.commands.bench_options import parse
 from warpgauge.commands.one_gpu import BENCH_HERE, Bench, Share, waiting
@@ -69,12 +71,13 @@ def on_every_gpu(one: Bench) -> ExitStatus:
         with CommandLog(paths.log, one.argv, goes_on=one.before is not None).used():
             built = measuring.built()
             if one.before is None:
-                facts = {**resume.called(one.argv, options.seed, paths.run)}
-                facts["gpus"], facts["faults"] = named_gpus(measuring.gpus(built))
-                there = journal.begin(paths.journal, facts)
+                gpus, faults = named_gpus(measuring.gpus(built))
+                called = resume.called(one.argv, options.seed, paths.run)
+                began = msgspec.structs.replace(called, gpus=gpus, faults=tuple(faults))
+                there = journal.begin(paths.journal, began)
             else:
-                there, facts = one.before.journal, {**one.before.began}
-    gpus: Mapping[str, str] = facts["gpus"]
+                there, began = one.before.journal, one.before.began
+    gpus = began.gpus
     at_once = len(gpus) if options.parallel else 1
     works: dict[str, Work] = {}
     for uuid in gpus:
@@ -90,7 +93,7 @@ def on_every_gpu(one: Bench) -> ExitStatus:
         )
         works[uuid] = lone.run
     with alone(one.runs, waiting(options, BENCH_HERE, one.notes)):
-        return _All(one, paths, there, gpus).run(works, facts["faults"])
+        return _All(one, paths, there, gpus).run(works, began.faults)
 
 
 def named_gpus(probes: Sequence[Probe]) -> tuple[dict[str, str], list[str]]:
@@ -155,12 +158,12 @@ class _All:
             self._warn(f"{ended.name}: its scripts/bench {told}")
             status = ExitStatus.NOT_MEASURED
         if not self.journal.of(ended.name).is_dir():
-            self.journal.keep(["gpu", ended.name], {"status": int(status)})
+            self.journal.keep(["gpu", ended.name], journal.Ended(status))
         return status
 
     def _kept(self, uuid: str) -> ExitStatus | None:
-        told = self.journal.find(["gpu", uuid])
-        return None if told is None else ExitStatus(told["status"])
+        ended = self.journal.find(["gpu", uuid], journal.Ended)
+        return None if ended is None else ended.status
 
     def _summarize(self, statuses: Mapping[str, ExitStatus], faults: Sequence[str]) -> None:
         self._rule("all GPUs")

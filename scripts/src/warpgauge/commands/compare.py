@@ -107,7 +107,6 @@ def _judged_before(options: argparse.Namespace) -> Comparison:
             f"{options.baseline} alone is shown as it was judged, without {' and '.join(given)}: "
             "give BASELINE and CANDIDATE to judge anew"
         )
-    environment.ensure(["jsonschema"])
     place = Place(options.baseline)
     return json_input.load(json_file.text_of(place), place)
 

@@ -17,7 +17,7 @@ from warpgauge import __version__
 from warpgauge.system import entry_point, environment
 from warpgauge.system.errors import UserError
 
-STATISTICS = ("numpy", "scipy", "rich", environment.TOML)
+STATISTICS = ("numpy", "scipy", "rich", "msgspec", environment.TOML)
 
 
 class Command(NamedTuple):
@@ -76,7 +76,7 @@ CI = {
         "post what a run of the GPU workflow found on its pull request",
         "ci.comment",
         "ci.command_lines:comment",
-        (*STATISTICS, "jsonschema"),
+        STATISTICS,
         "before anything was posted",
     ),
     "propose": Command(
@@ -103,7 +103,7 @@ CI = {
         "make the Python environment that the other commands need, and nothing else",
         "",
         "ci.command_lines:prepare",
-        (*STATISTICS, "jsonschema"),
+        STATISTICS,
     ),
 }
 

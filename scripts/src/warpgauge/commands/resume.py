@@ -10,17 +10,16 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from warpgauge.commands.bench_options import Options, parse
 from warpgauge.measurement import journal
-from warpgauge.measurement.journal import Journal
+from warpgauge.measurement.journal import Journal, Start
 from warpgauge.measurement.measuring import Suite
 from warpgauge.records.counters import GPUS_AT_ONCE
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import plural
-
-Facts = Mapping[str, Any]
 
 # What must not have changed, and what it is called.
 _SAME = {
@@ -33,21 +32,20 @@ _SAME = {
 
 def facts(
     argv: Sequence[str], seed: int, run: Path, suite: Suite, source: Mapping[str, str]
-) -> Facts:
-    """What a run has to begin with to be the same one."""
-    return {
-        **called(argv, seed, run),
-        "programs": _digest(binary.path for binary in suite.binaries),
-        "gpu": suite.known.get("gpu_uuid", ""),
-        "at_once": suite.known.get(GPUS_AT_ONCE, ""),
-        "source": dict(source),
-    }
+) -> Start:
+    """How a run of one GPU was called, and what it measures."""
+    return msgspec.structs.replace(
+        called(argv, seed, run),
+        programs=_digest(binary.path for binary in suite.binaries),
+        gpu=suite.known.get("gpu_uuid", ""),
+        at_once=suite.known.get(GPUS_AT_ONCE, ""),
+        source=dict(source),
+    )
 
 
-def called(argv: Sequence[str], seed: int, run: Path) -> Facts:
+def called(argv: Sequence[str], seed: int, run: Path) -> Start:
     """How it was called."""
-    place = {"run": str(run.absolute()), "folder": str(Path.cwd())}
-    return {"argv": list(argv), "seed": seed, **place}
+    return Start(tuple(argv), seed, str(run.absolute()), str(Path.cwd()))
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class Interrupted:
     argv: Sequence[str]
     options: Options
     journal: Journal
-    began: Facts
+    began: Start
 
 
 def interrupted(given: Options, runs: Path) -> Interrupted:
@@ -66,33 +64,35 @@ def interrupted(given: Options, runs: Path) -> Interrupted:
     Raises UserError.
     """
     folder = given.resume if given.resume and given.resume.name else journal.newest(runs)
-    there, began = journal.opened(folder, called((), 0, Path()))
-    if began["folder"] != str(Path.cwd()):
-        raise UserError(f"{folder} is of a run in {began['folder']}: resume it there")
+    there, began = journal.opened(folder)
+    if began.folder != str(Path.cwd()):
+        raise UserError(f"{folder} is of a run in {began.folder}: resume it there")
     options = replace(
-        parse(began["argv"]),
-        seed=began["seed"],
-        out=Path(began["run"]),
+        parse(began.argv),
+        seed=began.seed,
+        out=Path(began.run),
         wait=given.wait,
         quiet=given.quiet,
         verbose=given.verbose,
     )
-    return Interrupted(began["argv"], options, there, began)
+    return Interrupted(began.argv, options, there, began)
 
 
 def begun(folder: Path, options: Options) -> Interrupted | None:
     """The run of which `folder` is the journal; None where none began. Raises UserError."""
     if not journal.is_begun(folder):
         return None
-    there, began = journal.opened(folder, called((), 0, Path()))
-    return Interrupted(began["argv"], options, there, began)
+    there, began = journal.opened(folder)
+    return Interrupted(began.argv, options, there, began)
 
 
-def journal_of(folder: Path, now: Facts, before: Interrupted | None) -> Journal:
+def journal_of(folder: Path, now: Start, before: Interrupted | None) -> Journal:
     """A new one; that of the run which goes on. Raises UserError where that is not the same."""
     if before is None:
         return journal.begin(folder, now)
-    changed = [name for key, name in _SAME.items() if before.began.get(key) != now[key]]
+    changed = [
+        name for key, name in _SAME.items() if getattr(before.began, key) != getattr(now, key)
+    ]
     if changed:
         raise UserError(
             f"the interrupted run cannot go on: the {' and the '.join(changed)} changed since; "

@@ -7,18 +7,20 @@ A line of JSON, so that the files of a GPU model, one after the other, are JSON 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 from statistics import median
+from typing import Annotated
 
+import msgspec
+from msgspec import Meta
+
+from warpgauge.files import contract
+from warpgauge.files.location import Place
 from warpgauge.records.fields import NAME_LIMIT
 from warpgauge.records.model import Record
 from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import cut, quoted
 from warpgauge.verdict import disturbance
-
-FORMAT = "history/1"
 
 # What may explain a step in the times, and what tells one machine from another.
 FACTS = tuple(
@@ -28,13 +30,15 @@ FACTS = tuple(
 
 _DIGITS = 7  # a hundred times below what any benchmark repeats to
 _LONGEST_REASON = 200
+_REMEDY = "update warpgauge, or mend the line"
 
 # Seconds. What is shorter or longer no benchmark takes, and a ratio of such times may overflow.
 _SHORTEST, _LONGEST = 1e-12, 1e6
+Seconds = Annotated[float, Meta(ge=_SHORTEST, le=_LONGEST)]
+Name = Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
 
 
-@dataclass(frozen=True)
-class Night:
+class Night(contract.Document, frozen=True, tag="history/1"):
     """`seconds` are the medians of processes; `unmeasured` says why a benchmark has none.
 
     `date` is GitHub's, when the run began: a runner whose clock is wrong would order the nights.
@@ -43,9 +47,9 @@ class Night:
     date: str
     commit: str
     run: int  # its number on GitHub
-    facts: Mapping[str, str]
-    seconds: Mapping[str, float]
-    unmeasured: Mapping[str, str]
+    facts: dict[str, str]
+    seconds: dict[Name, Seconds]
+    unmeasured: dict[str, str]
 
 
 def of(record: Record, date: str, commit: str, run: int) -> Night:
@@ -62,7 +66,7 @@ def of(record: Record, date: str, commit: str, run: int) -> Night:
             unmeasured[row.name] = cut(reason, _LONGEST_REASON)
             continue
         time = median(row.process_medians[session.key])
-        if not _is_time(time):
+        if not _SHORTEST <= time <= _LONGEST:
             raise UserError(
                 f"{record.path}: {quoted(row.name)} takes {time:g} s, which no benchmark does; "
                 "nothing is added"
@@ -75,30 +79,13 @@ def of(record: Record, date: str, commit: str, run: int) -> Night:
 
 def line(night: Night) -> str:
     """With its line break."""
-    told = {"warpgauge_format": FORMAT, **vars(night)}
-    return json.dumps(told, allow_nan=False) + "\n"
+    return json.dumps(msgspec.to_builtins(night), allow_nan=False) + "\n"
 
 
-def read(text: str) -> Night:
+def read(text: str, place: Place) -> Night:
     """The night of a line. Raises UserError for what `line` never wrote."""
     try:
         told = json.loads(text)
-        facts, seconds, unmeasured = (told[key] for key in ("facts", "seconds", "unmeasured"))
-        night = Night(told["date"], told["commit"], told["run"], facts, seconds, unmeasured)
-        good = (
-            told["warpgauge_format"] == FORMAT
-            and isinstance(night.run, int)
-            and all(isinstance(one, str) for one in (night.date, night.commit))
-            and all(isinstance(one, str) for one in (*facts.values(), *unmeasured.values()))
-            and all(isinstance(one, float) and _is_time(one) for one in seconds.values())
-            and all(0 < len(name) <= NAME_LIMIT for name in seconds)
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        good = False
-    if not good:
-        raise UserError(f"it holds a line that is no {FORMAT}; update warpgauge, or mend it")
-    return night
-
-
-def _is_time(seconds: float) -> bool:
-    return _SHORTEST <= seconds <= _LONGEST
+    except (ValueError, RecursionError):
+        raise place.error("is no JSON", _REMEDY) from None
+    return contract.decoded(told, Night, place, _REMEDY)

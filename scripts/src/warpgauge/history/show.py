@@ -15,6 +15,7 @@ from statistics import median
 
 from rich.console import Console
 
+from warpgauge.files.location import Place
 from warpgauge.history import entry
 from warpgauge.history.entry import Night
 from warpgauge.records import benchmark_filter
@@ -47,10 +48,8 @@ def nights(root: Path, ref: str, slug: str) -> list[Night]:
     lines = [line for line in told.stdout.split("\n") if line]
     if not lines:
         raise UserError(f"{quoted(ref)} holds no night of {slug}")
-    try:
-        read = [entry.read(line) for line in lines]
-    except UserError as fault:
-        raise UserError(f"{quoted(ref)}, {slug}: {fault}") from None
+    place = Place(Path(ref), f"a line of {slug}")
+    read = (entry.read(line, place) for line in lines)
     return sorted(read, key=lambda night: (night.date, night.run))
 
 

@@ -11,19 +11,55 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
+
+from warpgauge.files import contract
 from warpgauge.files.atomic import replace_all
-from warpgauge.system.errors import UserError
+from warpgauge.files.location import Place
+from warpgauge.system.errors import ExitStatus, UserError
 
-FORMAT = "journal/1"
 SUFFIX = ".journal"
 _START = "start.json"
 
-Json = Mapping[str, Any]
+T = TypeVar("T")
+
+
+class Start(contract.Document, frozen=True, tag="journal/1"):
+    """What a run has to begin with to be the same one: how it was called, and what it measures.
+
+    `gpus` are the models of several GPUs by their UUIDs; `faults` say why others are not measured.
+    """
+
+    argv: tuple[str, ...]
+    seed: int
+    run: str
+    folder: str  # that it was called in
+    programs: str = ""
+    gpu: str = ""
+    at_once: str = ""
+    source: dict[str, str] = msgspec.field(default_factory=dict)
+    gpus: dict[str, str] = msgspec.field(default_factory=dict)
+    faults: tuple[str, ...] = ()
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """What of a turn's outcome the turn itself does not tell."""
+
+    report: dict[str, Any]
+    faults: dict[str, str]
+    seconds: float
+    remarks: tuple[str, ...]
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """The exit status of one of several GPUs' runs."""
+
+    status: ExitStatus
 
 
 @dataclass(frozen=True)
@@ -32,17 +68,16 @@ class Journal:
 
     folder: Path
 
-    def find(self, key: Sequence[str]) -> Json | None:
+    def find(self, key: Sequence[str], kind: type[T]) -> T | None:
         """What was kept under this key; None for nothing, or nothing that can be read."""
         try:
-            kept = json.loads(self._path(key).read_text(encoding="utf-8"))
+            return msgspec.convert(json.loads(self._path(key).read_text("utf-8")), kind)
         except (OSError, ValueError):
             return None
-        return kept if isinstance(kept, dict) else None
 
-    def keep(self, key: Sequence[str], delivered: Json) -> None:
+    def keep(self, key: Sequence[str], delivered: msgspec.Struct) -> None:
         """On disk when this returns. Raises UserError."""
-        replace_all({self._path(key): json.dumps(delivered)})
+        replace_all({self._path(key): _text(delivered)})
 
     def of(self, what: str) -> Path:
         """The folder of a journal within this one, of one of several runs; it may not be there."""
@@ -62,12 +97,16 @@ class Journal:
         return self.folder / f"{digest[:24]}.json"
 
 
-def begin(folder: Path, facts: Json) -> Journal:
+def begin(folder: Path, start: Start) -> Journal:
     """A new journal. Raises UserError."""
     journal = Journal(folder)
     journal.remove()
-    replace_all({journal.folder / _START: json.dumps({"warpgauge_format": FORMAT, **facts})})
+    replace_all({journal.folder / _START: _text(start)})
     return journal
+
+
+def _text(kept: msgspec.Struct) -> str:
+    return json.dumps(msgspec.to_builtins(kept))
 
 
 def is_begun(folder: Path) -> bool:
@@ -75,21 +114,15 @@ def is_begun(folder: Path) -> bool:
     return (folder / _START).is_file()
 
 
-def opened(folder: Path, keys: Collection[str]) -> tuple[Journal, Json]:
-    """A journal that is there, and the facts that it began with, `keys` among them.
-
-    Raises UserError.
-    """
+def opened(folder: Path) -> tuple[Journal, Start]:
+    """A journal that is there, and what it began with. Raises UserError."""
     try:
         start = json.loads((folder / _START).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise UserError(
             f"{folder} holds no run to resume: name a folder that ends in {SUFFIX}"
         ) from None
-    known = isinstance(start, dict) and start.get("warpgauge_format") == FORMAT
-    if not known or not start.keys() >= set(keys):
-        raise UserError(f"{folder} is no journal that this scripts/bench can read: measure anew")
-    return Journal(folder), start
+    return Journal(folder), contract.decoded(start, Start, Place(folder), "measure anew")
 
 
 def newest(runs: Path) -> Path:

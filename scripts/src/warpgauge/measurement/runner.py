@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Protocol
 
+import msgspec
+
 from warpgauge.execution import turn_result
 from warpgauge.execution.crash_recovery import Names
 from warpgauge.execution.plan import Plan, Turn, command, order, sequence
 from warpgauge.execution.turn_result import Outcome, Running
 from warpgauge.files.document import failure_of
-from warpgauge.measurement.journal import Journal
+from warpgauge.measurement.journal import Journal, Kept
 from warpgauge.measurement.throttle_guard import ThrottleGuard
 from warpgauge.records.counters import is_disturbed
 from warpgauge.records.partial_report import Report
@@ -102,10 +104,6 @@ def _undisturbed(
     return better
 
 
-# What of an outcome a turn does not tell.
-_KEPT = ("report", "faults", "seconds", "remarks")
-
-
 def outcome_of(
     plan: Plan,
     turn: Turn,
@@ -120,14 +118,14 @@ def outcome_of(
     binary = replace(turn.binary, names=names)
     place = [str(turn.round), str(attempt), turn.lane.side]
     key = [*place, *command(plan, turn.lane, binary), *names]
-    found = journal.find(key)
+    found = journal.find(key, Kept)
     # What was disturbed may go undisturbed now, when the run goes on.
-    if found is None or disturbed([found["report"]]):
+    if found is None or disturbed([found.report]):
         fresh = turn_result.deliver(plan, turn, names, running)
-        journal.keep(key, {key: getattr(fresh, key) for key in _KEPT})
+        journal.keep(key, msgspec.convert(fresh, Kept, from_attributes=True))
         return fresh
-    told = {key: found[key] for key in _KEPT}
-    return Outcome(binary, turn.round, side=turn.lane.side, **told)
+    told = (found.report, found.faults, found.seconds)
+    return Outcome(binary, turn.round, *told, turn.lane.side, found.remarks)
 
 
 # So many tries in a row that are disturbed again, and the GPU is taken to stay as it is.

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from warpgauge.reports import annotations as github
-from warpgauge.reports import intervals, json_output, junit
+from warpgauge.reports import intervals, junit
 from warpgauge.reports.markdown import report as markdown
 from warpgauge.verdict.comparison import Comparison
 
@@ -27,7 +27,7 @@ class Format(Generic[Content]):
     own: re.Pattern[bytes]
 
 
-# What names the formats need not import rich: --help answers at once.
+# What names the formats need not import rich or msgspec: --help answers at once.
 def _plain(comparison: Comparison) -> str:
     from warpgauge.reports.terminal import report
 
@@ -38,6 +38,12 @@ def _svg(comparison: Comparison) -> str:
     from warpgauge.reports.terminal import report
 
     return report.svg(comparison)
+
+
+def _json(comparison: Comparison) -> str:
+    from warpgauge.reports import json_output
+
+    return json_output.render(comparison)
 
 
 # What a terminal shows; on standard output with the terminal's own width and colours.
@@ -61,7 +67,7 @@ FORMATS: Mapping[str, Format[str]] = MappingProxyType(
             ),
             Format(
                 "json",
-                json_output.render,
+                _json,
                 "JSON of a comparison",
                 re.compile(rb'"warpgauge_format"\s*:\s*"comparison/'),
             ),

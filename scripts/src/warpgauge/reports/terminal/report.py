@@ -56,7 +56,7 @@ def render(
         print_text(console, "\nTo know", style="bold")
         for note in notes:
             print_text(console, inert(note), indent=2)
-    rule, longer = sentences(comparison), len(comparison.notes) - len(notes)
+    rule, longer = sentences(comparison), len(comparison.every_note) - len(notes)
     hidden = [plural(longer, "longer note")] if longer else []
     hidden += ["the rule that was in force"] if rule and not verbose else []
     if verbose and rule:

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the JSON of a comparison holds: its types, from which its published schema is made.
+
+Docstrings are the schema's descriptions.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from enum import Enum
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from warpgauge.files import contract
+from warpgauge.records.model import Clock, Session, Source
+from warpgauge.system.errors import ExitStatus
+from warpgauge.verdict.comparison import ContextDifference, Evidence, Outcome, ResourceChange
+
+_MOST = sys.float_info.max  # infinity is more; NaN is within no limits
+Number = Annotated[float, Meta(ge=-_MOST, le=_MOST)]
+Fraction = Annotated[float, Meta(ge=0, le=_MOST)]
+Ratio = Annotated[float, Meta(ge=-1, le=_MOST)]
+Seconds = Annotated[float, Meta(gt=0, le=_MOST)]
+Chance = Annotated[float, Meta(ge=0, le=1)]
+Count = Annotated[int, Meta(ge=0)]
+# Forty digits, or nothing.
+Commit = Annotated[str, Meta(pattern=r"^([0-9a-f]{40})?(?![\s\S])")]
+
+
+class State(Enum):
+    """What a file has of a benchmark."""
+
+    ABSENT = "absent"
+    MEASURED = "measured"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class Side(msgspec.Struct, frozen=True):
+    """One side of the comparison; its rows are in the file. The newest session is the last.
+
+    `path` is relative to the folder that the comparison was made in where it lies in that.
+    """
+
+    path: str
+    source: Source
+    sessions: Annotated[tuple[Session, ...], Meta(min_length=1)]
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A relative change of time, and the ends of its 95 % interval; above zero is slower."""
+
+    ratio: Ratio | None
+    low: Ratio | None
+    high: Ratio | None
+
+
+class Processes(msgspec.Struct, frozen=True):
+    """How many processes were compared."""
+
+    baseline: Count
+    candidate: Count
+
+
+class Rows(msgspec.Struct, frozen=True):
+    """What each side's file has of the benchmark."""
+
+    baseline: State
+    candidate: State
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """One benchmark: `name` is the key of its baseline, `family` what its first slash ends.
+
+    `outcome`: scripts/README.md, 'Verdicts', explains each. A control of the host that was measured
+    is a PASS whatever it did. `by_time`: what the time alone says where resources made the outcome
+    REGRESSION; else null. `clock`: what the time was taken with. `evidence`: what the verdict rests
+    on: nothing, the sessions of a baseline, or both builds in alternating processes on one GPU.
+
+    `change` is null where there are not two times. `p` is the chance of such a difference without a
+    cause, adjusted for the number of benchmarks judged together. `minimum_effect` is the smallest
+    change that counts, `noise_floor` how far the benchmark moves without a cause, `detectable` the
+    change that would be found nine times in ten.
+
+    `reason`: why the outcome is what it is, where that needs words; else empty. `accepted`: a
+    policy's reason why a change does not count; else empty. `resources`: what an operation takes
+    and takes differently now: likely causes, free of noise. `counters` are the candidate's, each in
+    the unit that its name ends with (bytes_per_second, sm_clock_hz), limit_fraction a fraction;
+    `baseline_counters` likewise, empty where nothing was compared.
+    """
+
+    name: Annotated[str, Meta(min_length=1)]
+    family: str
+    outcome: Outcome
+    by_time: Outcome | None
+    clock: Clock
+    evidence: Evidence
+    baseline_seconds: Seconds | None
+    candidate_seconds: Seconds | None
+    change: Change | None
+    p: Chance | None
+    minimum_effect: Fraction | None
+    noise_floor: Fraction | None
+    detectable: Fraction | None
+    processes: Processes | None
+    reason: str
+    accepted: str
+    resources: tuple[ResourceChange, ...]
+    counters: dict[str, Number | None]
+    baseline_counters: dict[str, Number | None]
+    rows: Rows
+
+
+class Comparison(contract.Document, frozen=True, tag="comparison/1"):
+    """What scripts/compare.py --format json and scripts/bench --format json write.
+
+    Times are seconds an operation, ratios are fractions (0.05 is 5 %), and a number that is not
+    known or not finite is null. A later warpgauge may add keys within a version of the format: pass
+    over those that you do not know. The version grows when something is removed or changes its
+    meaning.
+
+    `headline`: the verdict in one line; the host's controls are not counted. `exit_status`: 0
+    nothing regressed and everything was measured; 1 at least one regression; 3 nothing regressed,
+    but something was not measured or not comparable. `refusal`: why nothing could be compared, as a
+    sentence; null when something was. `alpha`: the chance that unchanged code shows any change at
+    all, of all benchmarks together. `beside`: the commit that was measured in turns with the
+    candidate where the baseline's own was not (scripts/bench --confirm-beside); else empty.
+    `counts`: how many verdicts have each outcome. `differences`: what the contexts of the two sides
+    say differently; told, not judged. `notes`: what a reader of the verdicts has to know, the
+    weightiest first. `method`: the note on how it was measured, in turns or against a baseline and
+    again; empty where there is none.
+    """
+
+    headline: Annotated[str, Meta(min_length=1)]
+    exit_status: ExitStatus
+    refusal: str | None
+    alpha: Annotated[float, Meta(gt=0, lt=1)] | None
+    beside: Commit
+    counts: dict[Outcome, Count]
+    baseline: Side
+    candidate: Side
+    verdicts: tuple[Verdict, ...]
+    differences: tuple[ContextDifference, ...]
+    notes: tuple[str, ...]
+    method: str = ""
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema: comparison.schema.json, beside this file."""
+    made = msgspec.json.schema(Comparison)
+    for one in made["$defs"].values():
+        if "description" in one:  # indented as in the source, but for newer Pythons
+            one["description"] = inspect.cleandoc(one["description"])
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$comment": "SPDX-License-Identifier: Apache-2.0",
+        **made,
+    }
