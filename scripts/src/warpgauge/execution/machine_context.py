@@ -14,6 +14,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from warpgauge.execution import manifest
 from warpgauge.files.atomic import replace_all
 from warpgauge.system import git
@@ -118,7 +120,9 @@ def _cpu_model() -> str:
     return platform.machine()
 
 
-_KEYS = ("commit", "dirty")
+class _Source(msgspec.Struct, frozen=True):
+    commit: str
+    dirty: str
 
 
 def forget(root: Path) -> None:
@@ -128,22 +132,20 @@ def forget(root: Path) -> None:
 
 def keep(root: Path, source: Mapping[str, str]) -> None:
     """After a build of `source`, as `machine_context.source` tells it. Raises UserError."""
-    replace_all({_path(root): json.dumps({key: source[key] for key in _KEYS}) + "\n"})
+    replace_all({_path(root): json.dumps(msgspec.to_builtins(_Source(**source))) + "\n"})
 
 
 def known(root: Path) -> dict[str, str] | None:
     """What was kept; None where nothing was, or somebody built a program since."""
     path = _path(root)
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        kept = msgspec.convert(json.loads(path.read_text(encoding="utf-8")), _Source)
         since = path.stat().st_mtime_ns
         programs = manifest.read(path.parent).programs
         newer = any(program.path.stat().st_mtime_ns > since for program in programs)
     except (OSError, ValueError):
         return None
-    if newer or not isinstance(kept, dict) or not all(isinstance(kept.get(k), str) for k in _KEYS):
-        return None
-    return {key: kept[key] for key in _KEYS}
+    return None if newer else {"commit": kept.commit, "dirty": kept.dirty}
 
 
 def note(programs: Mapping[str, str] | None, tree: Mapping[str, str]) -> str:
