@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.files.document import TIME_UNITS, Object, read, rows_of
+from warpgauge.files.document import TIME_UNITS, read, rows_of
+from warpgauge.files.json_file import Object
 from warpgauge.records.counters import OF_THE_MOMENT, RESOURCES
 from warpgauge.records.fields import context_strings
 from warpgauge.records.load import BASELINE_FORMAT, json_files, load, load_document

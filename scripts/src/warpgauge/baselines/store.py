@@ -18,7 +18,8 @@ from warpgauge.baselines.recordable import (
     require_run,
 )
 from warpgauge.files.atomic import replace_all
-from warpgauge.files.document import Document, Object, read, rows_of
+from warpgauge.files.document import Document, read, rows_of
+from warpgauge.files.json_file import Object
 from warpgauge.records.load import holds_results, load, load_document
 from warpgauge.records.model import Record, Row, Session, Source
 from warpgauge.records.sessions import newest_last, session_hash

@@ -3,33 +3,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import cast
 
-from warpgauge.files import row_pieces
-from warpgauge.files.json_file import RESULT_FILE, Object, Repeated, parsed, text_of
+from warpgauge.files.json_file import RESULT_FILE, Object, parsed, text_of
 from warpgauge.files.location import Place
+from warpgauge.system.errors import UserError
 from warpgauge.system.text import cut, quoted
-
-__all__ = [
-    "TIME_UNITS",
-    "Document",
-    "Failure",
-    "Object",
-    "Place",
-    "as_object",
-    "failure_of",
-    "kind",
-    "objects_of",
-    "place_of",
-    "read",
-    "read_in_pieces",
-    "rows_of",
-]
 
 TIME_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
@@ -38,11 +22,11 @@ _MESSAGE_LIMIT = 1000
 
 # The only way that JSON in UTF-8 has to spell half of a surrogate pair.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-# Read from left to right, each escape of a text is one of these: one that is no half, both halves
-# of a pair, or a half alone.
-_ESCAPE = re.compile(
-    r"\\(?:[^u]|u(?![dD][89a-fA-F])|u[dD][89abAB]..\\u[dD][c-fC-F]|(?P<half>u))", re.DOTALL
-)
+
+
+# What stands before, between and behind the rows, as JSON is usually written.
+_ROWS = re.compile(r'"benchmarks"\s*:\s*\[\s*(?=\{)')
+_COMMA, _END = re.compile(r"\s*,\s*"), re.compile(r"\s*\]\s*\}\s*\Z")
 
 
 @dataclass(frozen=True)
@@ -75,7 +59,7 @@ def read(path: Path) -> Document:
     return _whole(place, text_of(place))
 
 
-def read_in_pieces(path: Path, whole: Callable[[Object], bool]) -> Document:
+def read_row_by_row(path: Path, whole: Callable[[Object], bool]) -> Document:
     """As `read`, with `later` rows unless the file is `whole` by what stands before its rows.
 
     All rows of a large file at once take several times its size in memory. What is wrong behind a
@@ -83,22 +67,44 @@ def read_in_pieces(path: Path, whole: Callable[[Object], bool]) -> Document:
     """
     place = Place(path)
     text = text_of(place)
-    head = row_pieces.head_of(text)
-    if head is None or whole(head.top) or _may_hold_half(text):
+    found = None if _SURROGATE.search(text) else _ROWS.search(text)
+    try:
+        top = _DECODER.decode(f"{text[: found.end()]}]}}") if found else None
+    except (ValueError, RecursionError):
+        top = None
+    if not isinstance(top, dict) or [*top][-1:] != ["benchmarks"] or "context" not in top:
         return _whole(place, text)
-    return Document(place, head.top, _later(place, text, head.end))
+    if found is None or whole(top):
+        return _whole(place, text)
+    return Document(place, top, _later(place, text, found.end()))
 
 
-def _later(place: Place, text: str, start: int) -> Iterator[object]:
-    """The rows from `start` on. What a piece cannot be taken for is judged by the whole text."""
+def _later(place: Place, text: str, at: int) -> Iterator[object]:
+    """The rows from `at` on. What is not as usual is judged by the whole text."""
     count = 0
-    for piece in row_pieces.pieces(text, start):
-        if piece is None:
-            rows = cast(list[object], _whole(place, text).top["benchmarks"])
-            yield from islice(rows, count, None)
+    while True:
+        try:
+            row, at = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError, MemoryError):
+            break
+        yield row
+        count += 1
+        if _END.match(text, at):
             return
-        yield from piece
-        count += len(piece)
+        if (comma := _COMMA.match(text, at)) is None:
+            break
+        at = comma.end()
+    yield from cast(list[object], _whole(place, text).top["benchmarks"])[count:]
+
+
+def _once(pairs: list[tuple[str, object]]) -> Object:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a key stands there twice")
+    return members
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once, strict=False)
 
 
 def _whole(place: Place, text: str) -> Document:
@@ -108,57 +114,48 @@ def _whole(place: Place, text: str) -> Document:
         raise place.error(fault, RESULT_FILE)
     document = Document(place, value)
     if repeated is not None:
-        _refuse_repeated(document, repeated)
-    if _may_hold_half(text) and _holds_half(text):
+        raise _repeated(document, *repeated)
+    if _SURROGATE.search(text):
         _refuse_surrogates(document)
     return document
 
 
-def _refuse_repeated(document: Document, repeated: Repeated) -> None:
+def _repeated(document: Document, members: Object, key: str) -> UserError:
     """JSON leaves open which of two counts, so no reader can be trusted with either.
 
     Google Benchmark writes such a row for a counter that is called as a key of its own is.
     """
-    members, key = repeated
+    there = id(members)  # quick, for there may be a million objects
     owners = (
-        _place(document, index)
-        for index, part in _objects(document)
-        if part is members or any(value is members for value in part.values())
+        part for part in _objects(document) if part is members or there in map(id, part.values())
     )
-    raise next(owners, document.place).error(
+    return _place(document, next(owners, document.top)).error(
         f"holds the key {quoted(key)} twice in one object",
         "keep one of them, or give one another name if both are meant",
     )
 
 
-def _objects(document: Document) -> Iterator[tuple[int | None, Object]]:
-    """The rows that are objects, with their numbers; then the whole."""
+def _objects(document: Document) -> Iterator[Object]:
+    """The rows that are objects; then the whole."""
+    rows = document.top.get("benchmarks")
+    for row in rows if isinstance(rows, list) else ():
+        if isinstance(row, dict):
+            yield row
+    yield document.top
+
+
+def _place(document: Document, part: Object) -> Place:
+    """Of what `_objects` yields."""
     rows = document.top.get("benchmarks")
     for index, row in enumerate(rows if isinstance(rows, list) else ()):
-        if isinstance(row, dict):
-            yield index, row
-    yield None, document.top
-
-
-def _place(document: Document, index: int | None) -> Place:
-    """Of what `_objects` yields."""
-    if index is None:
-        return document.place
-    row = cast(list[Object], document.top["benchmarks"])[index]
-    return Place(document.place.path, "", index, row.get("name"))
-
-
-def _may_hold_half(text: str) -> bool:
-    return "\\" in text and _SURROGATE.search(text) is not None
-
-
-def _holds_half(text: str) -> bool:
-    return any(escape.lastgroup == "half" for escape in _ESCAPE.finditer(text))
+        if row is part:
+            return Place(document.place.path, "", index, part.get("name"))
+    return document.place
 
 
 def _refuse_surrogates(document: Document) -> None:
     """What no file and no terminal can be written with must not get further than here."""
-    for index, part in _objects(document):
+    for part in _objects(document):
         waiting: list[object] = [part]
         while waiting:
             value = waiting.pop()
@@ -168,7 +165,7 @@ def _refuse_surrogates(document: Document) -> None:
                 waiting.extend(value)
             elif isinstance(value, str) and not _is_unicode(value):
                 fault = f"{quoted(value)} holds half a character"
-                raise _place(document, index).error(fault, "rename it")
+                raise _place(document, part).error(fault, "rename it")
 
 
 def _is_unicode(value: str) -> bool:
@@ -201,13 +198,7 @@ def as_object(value: object, key: str, place: Place) -> Object:
 
 def rows_of(document: Document) -> Iterator[tuple[Place, Object]]:
     """The objects of 'benchmarks' with their places; at least one. Raises UserError on the way."""
-    for index, row in objects_of(document):
-        yield place_of(document, index, row), row
-
-
-def objects_of(document: Document) -> Iterator[tuple[int, Object]]:
-    """As `rows_of`, with numbers from 0 on: few places of many rows are ever told."""
-    rows = document.top.get("benchmarks")
+    path, rows = document.place.path, document.top.get("benchmarks")
     if "benchmarks" not in document.top:
         raise document.place.error("has no 'benchmarks'", RESULT_FILE)
     if not isinstance(rows, list):
@@ -216,13 +207,8 @@ def objects_of(document: Document) -> Iterator[tuple[int, Object]]:
         raise document.place.error("holds no benchmark")
     for index, row in enumerate(rows if document.later is None else document.later):
         if not isinstance(row, dict):
-            raise Place(document.place.path, "", index).error(f"is {kind(row)}, not an object")
-        yield index, row
-
-
-def place_of(document: Document, index: int, row: Object) -> Place:
-    """Of a row of `objects_of`."""
-    return Place(document.place.path, "", index, row.get("name"))
+            raise Place(path, "", index).error(f"is {kind(row)}, not an object")
+        yield Place(path, "", index, row.get("name")), row
 
 
 def failure_of(row: Object) -> Failure | None:

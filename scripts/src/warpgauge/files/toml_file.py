@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import cast
 
-from warpgauge.files.document import Place
 from warpgauge.files.json_file import bytes_of
+from warpgauge.files.location import Place
 from warpgauge.system.text import cut
 
 if sys.version_info >= (3, 11):

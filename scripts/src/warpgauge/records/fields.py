@@ -7,9 +7,11 @@ import math
 import sys
 from collections.abc import Container, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, cast
 
-from warpgauge.files.document import TIME_UNITS, Object, as_object, kind
+from warpgauge.files.document import TIME_UNITS, as_object, kind
+from warpgauge.files.json_file import Object
 from warpgauge.files.location import Place
 from warpgauge.system.text import quoted
 
@@ -34,8 +36,9 @@ CONTEXT_LIMIT = 128 * 1024
 # A name is a key, a column and a line of every report. Templates make names of a few hundred.
 NAME_LIMIT = 4096
 
+_NO_FILE = Place(Path())
 _NUMBERS = frozenset((int, float))
-LARGEST = sys.float_info.max
+_LARGEST = sys.float_info.max
 
 
 def is_name(text: str) -> bool:
@@ -90,32 +93,30 @@ def _questionable_seconds(value: object, unit: float, key: str, place: Place) ->
     return time
 
 
-def counters_of(row: Object) -> dict[str, float]:
-    """The finite counters of a row; a NaN in a counter carries nothing."""
-    values = cast(dict[str, float], row)
-    # The type is asked for before anything is done with the value; a boolean is of another one.
-    return {
-        key: float(values[key])
-        for key in countable(tuple(row))
-        if type(values[key]) in _NUMBERS and -LARGEST <= values[key] <= LARGEST
-    }
+def counters_of(
+    row: Object, checked: Container[str] = (), place: Place = _NO_FILE
+) -> dict[str, float]:
+    """The finite counters of a row; a NaN in a counter carries nothing.
 
-
-def require_counters(row: Object, place: Place, names: Container[str] | None = None) -> None:
-    """Raise UserError for a counter that is no number, of those called `names`, or of all.
-
-    Counted as absent it would hide what it tells of: spills, or a lowered clock.
+    Raises UserError for one of `checked` that is no number. Counted as absent it would hide what it
+    tells of: spills, or a lowered clock.
     """
-    for key in countable(tuple(row)):
-        if type(row[key]) not in _NUMBERS and (names is None or key in names):
+    found = {}
+    for key in _countable(tuple(row)):
+        value = row[key]
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            if -_LARGEST <= value <= _LARGEST:
+                found[key] = float(value)
+        elif key in checked:
             raise place.error(
-                f"the counter {quoted(key)} is {kind(row[key])}, not a number",
+                f"the counter {quoted(key)} is {kind(value)}, not a number",
                 "measure again, or remove it",
             )
+    return found
 
 
 @lru_cache(maxsize=4096)
-def countable(keys: tuple[str, ...]) -> tuple[str, ...]:
+def _countable(keys: tuple[str, ...]) -> tuple[str, ...]:
     """Those that may be counters. The rows of a file have few different sets of keys."""
     return tuple(key for key in keys if key not in _NOT_COUNTERS)
 
@@ -123,7 +124,7 @@ def countable(keys: tuple[str, ...]) -> tuple[str, ...]:
 def number_or_zero(value: object) -> float:
     """A finite number that is not negative; 0 for whatever else stands in its place."""
     number = cast(float, value) if type(value) in _NUMBERS else 0.0
-    return float(number) if 0.0 <= number <= LARGEST else 0.0
+    return float(number) if 0.0 <= number <= _LARGEST else 0.0
 
 
 def label_of(row: Object) -> str:

@@ -9,36 +9,23 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from operator import itemgetter
 
-from warpgauge.files.document import (
-    TIME_UNITS,
-    Document,
-    Failure,
-    Object,
-    failure_of,
-    objects_of,
-    place_of,
-)
-from warpgauge.files.json_file import uncollected
+from warpgauge.files.document import Document, Failure, failure_of, rows_of
+from warpgauge.files.json_file import Object, uncollected
 from warpgauge.files.location import Place
 from warpgauge.records.counters import combined
 from warpgauge.records.fields import (
-    LARGEST,
     context_strings,
-    countable,
     counters_of,
-    is_name,
     label_of,
     name_of,
     number_or_zero,
-    require_counters,
     seconds,
     unit_of,
 )
 from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.system.errors import UserError
-from warpgauge.system.text import quoted
+from warpgauge.system.text import listed
 
 # More say hardly more of how far they scatter, and a file may claim any number.
 _MOST_REPETITIONS = 100
@@ -84,17 +71,6 @@ _OLD_SUFFIXES = ("mean", "median", "stddev", "cv", "BigO", "RMS")
 # Fitted over a family of benchmarks: no benchmark stands behind their name.
 _FITTED = frozenset(("BigO", "RMS"))
 
-# What a row of a repetition has, in versions that number them, and what one that failed has, too.
-_OF_A_REPETITION = (
-    *("name", "run_name", "run_type", "repetition_index"),
-    *("iterations", "real_time", "cpu_time", "time_unit"),
-)
-_VALUES = itemgetter(*_OF_A_REPETITION)
-_OF_A_FAILURE = frozenset(("error_occurred", "skipped"))
-
-# Whole numbers up to here are floats without rounding.
-_EXACT = 2**53
-
 # Stand-ins for a benchmark's own times where only aggregates were written, best first.
 _USABLE_AGGREGATES = ("median", "mean")
 _SPREAD = "stddev"
@@ -121,10 +97,7 @@ def load_google_benchmark(document: Document) -> Record:
     key = document.place.path.name
     found: dict[str, _Benchmark] = {}
     with uncollected():
-        for index, row in objects_of(document):
-            if _is_added(found, row):
-                continue
-            place = place_of(document, index, row)
+        for place, row in rows_of(document):
             name, aggregate = _identity(row, place)
             if name not in found:
                 found[name] = _Benchmark()
@@ -135,54 +108,6 @@ def load_google_benchmark(document: Document) -> Record:
         raise document.place.error("holds no measured time, only derived rows")
     session = Session(key, context_strings(document.top, document.place))
     return Record(document.place.path, Source.GOOGLE_BENCHMARK, {key: session}, rows)
-
-
-def _is_added(found: dict[str, _Benchmark], row: Object) -> bool:
-    """Add a repetition of a benchmark; False, and nothing is added, unless all is as usual.
-
-    It does what `_identity` and `_add` do, in a fraction of the time.
-    """
-    keys = _usual_counters(tuple(row))
-    if keys is None:
-        return False
-    name, run_name, kind, repetition, iterations, time, cpu, unit = _VALUES(row)
-    if type(name) is not str or name != run_name or kind != "iteration" or type(unit) is not str:
-        return False
-    seconds_a_unit, benchmark = TIME_UNITS.get(unit), found.get(name)
-    if seconds_a_unit is None:
-        return False
-    if benchmark is None:
-        if not is_name(name):
-            return False
-        benchmark = _Benchmark()
-    if type(time) is not float or type(cpu) is not float or type(repetition) is not int:
-        return False
-    if type(iterations) is not int or not 0 <= iterations <= _EXACT or not 0.0 <= cpu <= LARGEST:
-        return False
-    if not 0.0 < time * seconds_a_unit < math.inf or repetition in benchmark.repetitions:
-        return False
-    counters: dict[str, float] = {}
-    for key in keys:
-        value = row[key]
-        if type(value) is not float or not -LARGEST <= value <= LARGEST:
-            return False
-        counters[key] = value
-    found[name] = benchmark
-    if "label" in row:
-        benchmark.label = benchmark.label or label_of(row)
-    benchmark.repetitions.add(repetition)
-    benchmark.times.append(time * seconds_a_unit)
-    benchmark.counters.append(counters)
-    benchmark.iterations += iterations
-    benchmark.cpu.append(cpu * seconds_a_unit)
-    return True
-
-
-@lru_cache(maxsize=4096)
-def _usual_counters(keys: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The counters of a row with these keys; None where they are not those of a repetition."""
-    usual = frozenset(keys).issuperset(_OF_A_REPETITION) and _OF_A_FAILURE.isdisjoint(keys)
-    return countable(keys) if usual else None
 
 
 def _identity(row: Object, place: Place) -> tuple[str, str | None]:
@@ -215,12 +140,12 @@ def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place
         return
     unit = unit_of(row, place)
     time = seconds(row.get("real_time"), unit, "real_time", place)
-    require_counters(row, place)  # none that Google Benchmark writes is anything else
+    counters = counters_of(row, row, place)  # none that Google Benchmark writes is no number
     benchmark.label = benchmark.label or label_of(row)
     if aggregate is not None:
         if aggregate in benchmark.aggregates:
             raise _twice(place)
-        benchmark.aggregates[aggregate] = (time, counters_of(row))
+        benchmark.aggregates[aggregate] = (time, counters)
         return
     repetition = row.get("repetition_index")
     if type(repetition) is int:  # what has no number is one more repetition
@@ -228,7 +153,7 @@ def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place
             raise _twice(place)
         benchmark.repetitions.add(repetition)
     benchmark.times.append(time)
-    benchmark.counters.append(counters_of(row))
+    benchmark.counters.append(counters)
     benchmark.iterations += int(number_or_zero(row.get("iterations")))
     benchmark.cpu.append(number_or_zero(row.get("cpu_time")) * unit)
 
@@ -265,13 +190,9 @@ def _row(name: str, session: str, benchmark: _Benchmark) -> Row | None:
             times = repetitions_of(time, *benchmark.spread)
             return Row(name, {session: times}, Clock.HOST, counters, benchmark.label)
     if benchmark.unusable:  # measured, and never to be mistaken for one that is not there
-        error = f"its only aggregates are no typical time ({_listed(benchmark.unusable)})"
+        error = f"its only aggregates are no typical time ({listed(benchmark.unusable)})"
         return Row(name, {}, Clock.HOST, error=error)
     return None
-
-
-def _listed(aggregates: list[str]) -> str:
-    return ", ".join(quoted(aggregate) for aggregate in aggregates[:3])
 
 
 def _middle(counters: list[Mapping[str, float]]) -> Mapping[str, float]:

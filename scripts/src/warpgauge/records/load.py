@@ -11,14 +11,13 @@ from statistics import median
 
 from warpgauge.files.document import (
     Document,
-    Object,
     as_object,
     failure_of,
     kind,
-    read_in_pieces,
+    read_row_by_row,
     rows_of,
 )
-from warpgauge.files.json_file import RESULT_FILE
+from warpgauge.files.json_file import RESULT_FILE, Object
 from warpgauge.files.location import Place
 from warpgauge.files.undo import settle
 from warpgauge.records import processes
@@ -29,7 +28,6 @@ from warpgauge.records.fields import (
     label_of,
     name_of,
     number_or_zero,
-    require_counters,
     rounds_of,
     seconds,
     timed_by_host,
@@ -90,7 +88,7 @@ def load_processes(paths: Sequence[Path]) -> Record:
 
 
 def _loaded(file: Path) -> Record:
-    return load_document(read_in_pieces(file, _is_ours))
+    return load_document(read_row_by_row(file, _is_ours))
 
 
 def _is_ours(top: Object) -> bool:
@@ -210,8 +208,7 @@ def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
         name = name_of(row, place)
         if name in rows:
             raise place.error("this benchmark is in the file twice", "remove one of them")
-        require_counters(row, place, KNOWN)
-        counters, label = counters_of(row), label_of(row)
+        counters, label = counters_of(row, KNOWN, place), label_of(row)
         clock = Clock.HOST if counters.get(HOST_CLOCK) or timed_by_host(row) else Clock.DEVICE
         failure = failure_of(row)
         if failure is not None:

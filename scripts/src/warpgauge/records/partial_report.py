@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from warpgauge.files.document import TIME_UNITS, Failure, Object, failure_of
+from warpgauge.files.document import TIME_UNITS, Failure, failure_of
+from warpgauge.files.json_file import Object
 from warpgauge.records.fields import CONTEXT_LIMIT, is_name
 from warpgauge.system.text import cut, quoted
 

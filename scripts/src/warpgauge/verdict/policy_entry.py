@@ -13,8 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
-from warpgauge.files.document import Place
 from warpgauge.files.document import kind as json_kind
+from warpgauge.files.location import Place
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import quoted
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import TypeGuard
 
-from warpgauge.files.document import Object
+from warpgauge.files.json_file import Object
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, plural
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that are parsed a piece at a time are those that the whole text holds, or it is judged."""
+"""Rows that are parsed one after the other are those of the whole text, or that is judged."""
 
 from __future__ import annotations
 
@@ -10,18 +10,12 @@ from pathlib import Path
 import pytest
 
 from builders import Json, google, google_row
-from warpgauge.files import row_pieces
-from warpgauge.files.document import read, read_in_pieces, rows_of
+from warpgauge.files.document import read, read_row_by_row, rows_of
 from warpgauge.records.load import load
 from warpgauge.system.errors import UserError
 
-ROWS = [google_row(f"a/{index}", 1.0 + index, label="x" * 50) for index in range(200)]
+ROWS = [google_row(f"a/{index}", 1.0 + index, label="x" * 50) for index in range(20)]
 DOCUMENT = google(ROWS, host_name="h")
-
-
-@pytest.fixture(autouse=True)
-def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_pieces, "_PIECE", 1000)
 
 
 def never(_: Json) -> bool:
@@ -35,7 +29,7 @@ def written(tmp_path: Path, text: str) -> Path:
 
 
 def rows(path: Path) -> list[tuple[object, Json]]:
-    return list(rows_of(read_in_pieces(path, never)))
+    return list(rows_of(read_row_by_row(path, never)))
 
 
 LAYOUTS: dict[str, Callable[[object], str]] = {
@@ -49,7 +43,7 @@ LAYOUTS: dict[str, Callable[[object], str]] = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_rows_and_their_places_are_those_of_the_whole(tmp_path: Path, layout: str) -> None:
     path = written(tmp_path, LAYOUTS[layout](DOCUMENT))
-    assert read_in_pieces(path, never).later is not None
+    assert read_row_by_row(path, never).later is not None
     assert rows(path) == list(rows_of(read(path)))
 
 
@@ -58,7 +52,7 @@ def test_the_rows_and_their_places_are_those_of_the_whole(tmp_path: Path, layout
     [
         {"label": "}, {"},
         {"label": "x}\n,\n{y"},
-        {"more": [{"a": 1}, {"b": 2}] * 100},
+        {"more": [{"a": 1}, {"b": 2}] * 9},
         {"more": {"a": [{}, {}], "b": {}}},
         {"real_time": float("nan")},
     ],
@@ -72,16 +66,19 @@ def test_what_looks_like_the_end_of_a_row_is_none(tmp_path: Path, odd: Json) -> 
 
 def damages() -> dict[str, str]:
     text = json.dumps(DOCUMENT, indent=2)
-    at = text.index('"a/150"')
+    at = text.index('"a/15"')
     return {
         "breaks off": text[:at],
         "no JSON": text[:at] + "x" + text[at:],
         "a key twice": text[:at] + '"a", "name": ' + text[at:],
         "context twice": text.rstrip()[:-1] + ', "context": {}}',
         "rows twice": text.rstrip()[:-1] + ', "benchmarks": []}',
-        "half a character": text.replace('"a/150"', '"\\ud800"'),
+        "half a character": text.replace('"a/15"', '"\\ud800"'),
         "a row that is none": text[: text.index("{", at)] + "3, " + text[text.index("{", at) :],
         "something behind": text + "x",
+        "no comma": text.replace("},", "}", 7),
+        "a comma too many": text.replace("]", ",]"),
+        "no row": text[: text.index("[")] + "[]}",
     }
 
 
@@ -90,9 +87,9 @@ def test_a_fault_is_told_as_of_the_whole(tmp_path: Path, damage: str) -> None:
     path = written(tmp_path, damages()[damage])
     with pytest.raises(UserError) as whole:
         list(rows_of(read(path)))
-    with pytest.raises(UserError) as pieces:
+    with pytest.raises(UserError) as one_by_one:
         rows(path)
-    assert str(pieces.value) == str(whole.value)
+    assert str(one_by_one.value) == str(whole.value)
 
 
 def test_a_context_behind_the_rows_is_read(tmp_path: Path) -> None:
