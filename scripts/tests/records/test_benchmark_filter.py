@@ -13,6 +13,7 @@ from builders import row, run
 from warpgauge.records.benchmark_filter import (
     Request,
     found,
+    hint,
     matches,
     require_match,
     require_portable,
@@ -115,3 +116,29 @@ def test_what_a_base_measured_under_the_same_filter_was_asked_for(loaded: Loader
     assert Request(None, candidate, base).covered(["broken", "a/b"]) == ["broken", "a/b"]
     other = loaded(run([row("broken"), row("a/b")]))
     assert Request(None, candidate, other).covered(["broken", "a/b"]) == ["a/b"]
+
+
+NAMES = ["gemm/cublas/f32/n:1024", "gemm/tiled/f32/n:256", "memcpy/h2d_pinned/bytes:4096"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("gemn", ": did you mean 'gemm'?"),
+        ("^memcopy/", ": did you mean 'memcpy'?"),
+        ("gemm/tilde/f32/n:256", ": did you mean 'gemm/tiled/f32/n:256'?"),
+        *((far, "") for far in ("softmax", "-.*", "", "x" * 10_000)),
+    ],
+)
+def test_a_slip_of_the_pen_is_answered_with_the_nearest_name(asked: str, told: str) -> None:
+    assert hint(asked, NAMES) == told
+
+
+def test_a_foreign_name_does_nothing_but_be_read() -> None:
+    assert hint("gemm\x1b[2", ["gemm\x1b[2J/a"]).isprintable()
+
+
+def test_ten_thousand_names_take_no_time() -> None:
+    began = time.monotonic()
+    hint("memcopy/h2d", [f"family_{index}/variant_{index}/n:{index}" for index in range(10_000)])
+    assert time.monotonic() - began < 2.0

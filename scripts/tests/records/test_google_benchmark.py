@@ -1,59 +1,272 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain Google Benchmark files of old and new versions: one process, its repetitions as values."""
+"""Files as the versions of Google Benchmark from 1.5 on write them, each with what it is known for.
+
+1.5.0 has neither family numbers nor aggregate units; 1.6 brought cv and `aggregate_unit`; 1.8 the
+message of a skipped benchmark, the version of the library and the schema's.
+"""
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, median, stdev
+
+import numpy as np
 import pytest
 from conftest import Loader
 
 from builders import Json, google, google_row
-from warpgauge.records.model import Record
+from warpgauge.records.load import load
+from warpgauge.records.model import Record, Row
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.verdict.judge import judge
+
+CONTEXT = """
+  "context": {
+    "date": "2026-11-20T10:00:00+00:00",
+    "host_name": "machine",
+    "executable": "./bench_copy",
+    "num_cpus": 2,
+    "mhz_per_cpu": 2100,
+    "cpu_scaling_enabled": false,
+    "caches": [
+      {
+        "type": "Data",
+        "level": 1,
+        "size": 49152,
+        "num_sharing": 1
+      }
+    ],
+    "load_avg": [0.13,0.3,0.41],%s
+    "library_build_type": "release"
+  },
+  "benchmarks": [
+"""
+NEWER_CONTEXT = CONTEXT % '\n    "library_version": "v1.9.5",\n    "json_schema_version": 1,'
+OLDER_CONTEXT = CONTEXT % ""
 
 
-def times_ns(record: Record, name: str) -> list[float]:
-    (times,) = record.rows[name].process_medians.values()
+def measured(name: str, time: float, repetition: int = 0, of: int = 1, **keys: object) -> Json:
+    """A row of one repetition, as 1.6 and later have it."""
+    return {
+        "name": name,
+        "family_index": 0,
+        "per_family_instance_index": 0,
+        "run_name": name,
+        "run_type": "iteration",
+        "repetitions": of,
+        "repetition_index": repetition,
+        "threads": 1,
+        "iterations": 1000,
+        "real_time": time,
+        "cpu_time": 0.5 * time,
+        "time_unit": "ns",
+        **keys,
+    }
+
+
+def aggregate(name: str, kind: str, value: float, **keys: object) -> Json:
+    unit = "percentage" if kind in ("cv", "RMS") else "time"
+    row = measured(f"{name}_{kind}", value, run_name=name, run_type="aggregate")
+    del row["repetition_index"]
+    return {**row, "aggregate_name": kind, "aggregate_unit": unit, **keys}
+
+
+def old(row: Mapping[str, object]) -> Json:
+    """The same row from 1.5.0."""
+    newer = ("family_index", "per_family_instance_index", "aggregate_unit")
+    return {key: value for key, value in row.items() if key not in newer}
+
+
+def rows(folder: Path, told: Sequence[Json], context: str = NEWER_CONTEXT) -> Mapping[str, Row]:
+    """What is loaded of a file that is laid out as Google Benchmark does it."""
+    lines = ",\n".join(json.dumps(row, indent=6) for row in told)
+    path = folder / "google.json"
+    path.write_text(f"{{{context}{lines}\n  ]\n}}\n")
+    return load(path).rows
+
+
+def times_ns(row: Row) -> list[float]:
+    (times,) = row.process_medians.values()
     return [time * 1e9 for time in times]
 
 
-def aggregate(name: str, kind: str, time: float, **keys: object) -> Json:
-    told = {"run_type": "aggregate", "run_name": name, "aggregate_name": kind}
-    return google_row(f"{name}_{kind}", time, **told, **keys)
+STATISTICS = {"mean": 52.0, "median": 50.0, "stddev": 5.0, "cv": 0.1}
+
+
+@pytest.mark.parametrize("context", [OLDER_CONTEXT, NEWER_CONTEXT])
+def test_repetitions_with_their_statistics_are_the_repetitions(
+    tmp_path: Path, context: str
+) -> None:
+    told = [measured("f/8", time, i, 3) for i, time in enumerate((50.0, 49.0, 57.0))]
+    told += [aggregate("f/8", kind, value) for kind, value in STATISTICS.items()]
+    if context is OLDER_CONTEXT:
+        told = [old(row) for row in told]
+    found = rows(tmp_path, told, context)
+    assert list(found) == ["f/8"]
+    assert times_ns(found["f/8"]) == pytest.approx([50.0, 49.0, 57.0])
+
+
+def test_a_report_of_aggregates_only_is_its_medians(tmp_path: Path) -> None:
+    told = [
+        aggregate(name, kind, value) for name in ("f", "g") for kind, value in STATISTICS.items()
+    ]
+    found = rows(tmp_path, told)
+    assert list(found) == ["f", "g"]
+    assert times_ns(found["g"]) == pytest.approx([50.0])
+
+
+@pytest.mark.parametrize("count", [2, 3, 10, 10**12])
+@pytest.mark.parametrize("stddev", [0.0, 5.0, 400.0, 1e300])
+def test_aggregates_alone_stand_for_repetitions_that_scatter_as_they_tell(
+    tmp_path: Path, count: int, stddev: float
+) -> None:
+    told = [
+        aggregate("f", kind, value, repetitions=count)
+        for kind, value in {**STATISTICS, "stddev": stddev}.items()
+    ]
+    logs = [math.log(time / 50.0) for time in times_ns(rows(tmp_path, told)["f"])]
+    assert len(logs) == min(count, 100)
+    assert median(logs) == pytest.approx(0.0, abs=1e-9)
+    least, most = {0.0: (0.0, 1e-9), 5.0: (0.099, 0.1)}.get(stddev, (1.0, 10.0))
+    assert least <= stdev(logs) <= most
+
+
+def test_noisy_aggregates_alone_are_no_change(tmp_path: Path) -> None:
+    noise = np.random.default_rng(1)
+    for _ in range(100):
+        sides: list[Record] = []
+        for _ in range(2):
+            times = [50.0 * math.exp(0.3 * noise.normal()) for _ in range(5)]
+            told = {"median": median(times), "mean": fmean(times), "stddev": stdev(times)}
+            path = tmp_path / f"{len(sides)}.json"
+            report = [aggregate("f", kind, one, repetitions=5) for kind, one in told.items()]
+            path.write_text(json.dumps({"benchmarks": report}))
+            sides.append(load(path))
+        assert judge(sides[0], sides[1]).exit_status is not ExitStatus.REGRESSION
+
+
+@pytest.mark.parametrize("stddev", [-1.0, math.nan, math.inf, "5", None])
+def test_a_standard_deviation_that_is_none_is_refused(tmp_path: Path, stddev: object) -> None:
+    told = [aggregate("f", "median", 50.0), {**aggregate("f", "stddev", 5.0), "real_time": stddev}]
+    with pytest.raises(UserError, match=r"row 2 \('f_stddev'\)"):
+        rows(tmp_path, told)
+
+
+def test_statistics_of_the_users_own_are_no_times(tmp_path: Path) -> None:
+    told = [aggregate("f", "p99", 99.0), aggregate("f", "median", 50.0)]
+    assert times_ns(rows(tmp_path, told)["f"]) == pytest.approx([50.0])
+
+
+def test_a_median_in_percent_is_no_time(tmp_path: Path) -> None:
+    told = [aggregate("f", "median", 0.5, aggregate_unit="percentage"), aggregate("f", "mean", 52)]
+    assert times_ns(rows(tmp_path, told)["f"]) == pytest.approx([52.0])
+
+
+def test_only_statistics_that_are_no_typical_time_are_an_error_and_not_nothing(
+    tmp_path: Path,
+) -> None:
+    told = [aggregate("f", "p99", 99.0), aggregate("f", "cv", 0.1), measured("g", 1.0)]
+    found = rows(tmp_path, told)
+    assert found["f"].error == "its only aggregates are no typical time ('p99', 'cv')"
+    assert found["f"].process_medians == {}
+
+
+def test_fitted_complexities_are_no_benchmarks(tmp_path: Path) -> None:
+    fitted = {"cpu_coefficient": 2.0, "real_coefficient": 3.0, "big_o": "N", "time_unit": "ns"}
+    about: Json = {"run_name": "f", "run_type": "aggregate", "repetitions": 1, "threads": 1}
+    big_o = {"name": "f_BigO", **about, "aggregate_name": "BigO", "aggregate_unit": "time"}
+    rms = {"name": "f_RMS", **about, "aggregate_name": "RMS", "aggregate_unit": "percentage"}
+    told = [measured("f/8", 5.0), measured("f/64", 40.0), {**big_o, **fitted}, {**rms, "rms": 0.02}]
+    assert list(rows(tmp_path, told)) == ["f/8", "f/64"]
+    assert list(rows(tmp_path, [old(row) for row in told], OLDER_CONTEXT)) == ["f/8", "f/64"]
+
+
+def test_benchmarks_may_be_repeated_unequally_and_out_of_turn(tmp_path: Path) -> None:
+    told = [measured("f", 5.0, 1, 2), measured("g", 7.0), measured("f", 6.0, 0, 2)]
+    found = rows(tmp_path, told)
+    assert times_ns(found["f"]) == pytest.approx([5.0, 6.0])
+    assert times_ns(found["g"]) == pytest.approx([7.0])
+
+
+def test_units_within_a_file_may_differ_even_between_repetitions(tmp_path: Path) -> None:
+    told = [measured("f", 5000.0, 0, 2), measured("f", 5.1, 1, 2, time_unit="us")]
+    told += [measured("g", 2.0, time_unit="ms"), measured("h", 2.0, time_unit="s")]
+    found = rows(tmp_path, told)
+    assert times_ns(found["f"]) == pytest.approx([5000.0, 5100.0])
+    assert times_ns(found["g"]) == pytest.approx([2e6])
+    assert times_ns(found["h"]) == pytest.approx([2e9])
+
+
+def test_a_label_is_kept_and_no_time(tmp_path: Path) -> None:
+    assert rows(tmp_path, [measured("f", 5.0, label="3 GB/s \u00b5")])["f"].label == "3 GB/s \u00b5"
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        {"error_occurred": True, "error_message": "no memory", "iterations": 0, "real_time": 0.0},
+        {"skipped": True, "skip_message": "no memory", "iterations": 0, "real_time": 0.0},
+    ],
+    ids=["error", "skipped"],
+)
+@pytest.mark.parametrize("when", [0, 1, 2])
+def test_a_benchmark_of_which_some_repetition_failed_has_failed(
+    tmp_path: Path, failed: Json, when: int
+) -> None:
+    told = [measured("f", 5.0, i, 3, **(failed if i == when else {})) for i in range(3)]
+    told += [aggregate("f", kind, value) for kind, value in STATISTICS.items()]
+    found = rows(tmp_path, told)["f"]
+    assert found.error is not None
+    assert found.error.endswith("no memory")
+    assert found.process_medians == {}
+
+
+def test_an_old_failure_is_known_without_repetitions(tmp_path: Path) -> None:
+    failed: Json = {"name": "f", "run_name": "f", "run_type": "iteration", "error_occurred": True}
+    told = [{**failed, "error_message": "boom"}, old(measured("g", 1.0))]
+    assert rows(tmp_path, told, OLDER_CONTEXT)["f"].error == "boom"
+
+
+def test_numbers_of_the_library_are_no_counters_and_those_of_the_user_are(tmp_path: Path) -> None:
+    told = [measured("f/threads:4", 5.0, threads=4, items_per_second=2e8, allocs_per_iter=1.5)]
+    counters = rows(tmp_path, told)["f/threads:4"].counters
+    assert counters == {"items_per_second": 2e8, "allocs_per_iter": 1.5}
+
+
+@pytest.mark.parametrize("suffix", ["manual_time", "real_time", "process_time/real_time"])
+def test_a_name_tells_how_the_time_was_taken_and_stays_whole(tmp_path: Path, suffix: str) -> None:
+    name = f"f/8/iterations:5/repeats:2/{suffix}/threads:2"
+    told = [measured(name, 5.0, 0, 2), measured(name, 6.0, 1, 2)]
+    found = rows(tmp_path, told)
+    assert list(found) == [name]
+    assert times_ns(found[name]) == pytest.approx([5.0, 6.0])  # and never the CPU's
+
+
+def test_a_counter_that_no_number_can_hold_is_dropped_as_it_is_written(tmp_path: Path) -> None:
+    told = [measured("f", 5.0, nan=float("nan"), endless=float("-inf"), whole=3)]
+    assert rows(tmp_path, told)["f"].counters == {"whole": 3.0}
 
 
 def test_runs_without_a_number_are_repetitions(loaded: Loader) -> None:
-    """As in Google Benchmark's own tools/gbench/Inputs/test3_run0.json."""
-    rows = [google_row("medium", time) for time in (8.0, 9.0)]
-    assert times_ns(loaded({"benchmarks": rows}), "medium") == pytest.approx([8.0, 9.0])
-
-
-def test_aggregates_are_not_mistaken_for_benchmarks(loaded: Loader) -> None:
-    rows = [google_row("f", 5.0), aggregate("f", "mean", 9.0), aggregate("f", "cv", 0.1)]
-    rows[-1]["aggregate_unit"] = "percentage"
-    record = loaded(google(rows))
-    assert list(record.rows) == ["f"]
-    assert times_ns(record, "f") == pytest.approx([5.0])
-
-
-def test_a_mean_stands_in_for_an_absent_median(loaded: Loader) -> None:
-    record = loaded(google([aggregate("f", "mean", 9.0), aggregate("f", "stddev", 0.0)]))
-    assert times_ns(record, "f") == pytest.approx([9.0])
+    """As in Google Benchmark's own tools/gbench/Inputs/test3_run0.json, without a context."""
+    found = loaded({"benchmarks": [google_row("medium", time) for time in (8.0, 9.0)]})
+    assert times_ns(found.rows["medium"]) == pytest.approx([8.0, 9.0])
 
 
 def test_old_versions_tell_aggregates_by_the_end_of_the_name(loaded: Loader) -> None:
     names = ("f", "f", "f_mean", "f_median", "f_stddev", "g_median", "f_BigO", "f_RMS")
-    rows: list[Json] = [
+    told: list[Json] = [
         {"name": name, "real_time": float(i + 1), "time_unit": "ns"} for i, name in enumerate(names)
     ]
-    record = loaded(google(rows))
-    assert list(record.rows) == ["f", "g"]
-    assert times_ns(record, "f") == pytest.approx([1.0, 2.0])
-    assert times_ns(record, "g") == pytest.approx([6.0])
+    found = loaded(google(told)).rows
+    assert list(found) == ["f", "g"]
+    assert times_ns(found["f"]) == pytest.approx([1.0, 2.0])
+    assert times_ns(found["g"]) == pytest.approx([6.0])
 
 
-def test_counters_are_those_of_the_middle_repetition(loaded: Loader) -> None:
-    rows = [google_row("f", 5.0, bytes_per_second=b) for b in (30.0, 10.0, 20.0)]
-    assert loaded(google(rows)).rows["f"].counters == {"bytes_per_second": 20.0}
-
-
-def test_a_file_without_a_context_is_read(loaded: Loader) -> None:
-    assert list(loaded({"benchmarks": [google_row("f", 5.0)]}).rows) == ["f"]
+def test_counters_are_those_of_the_middle_repetition(tmp_path: Path) -> None:
+    told = [measured("f", 5.0, i, 3, bytes_per_second=b) for i, b in enumerate((30.0, 10.0, 20.0))]
+    assert rows(tmp_path, told)["f"].counters == {"bytes_per_second": 20.0}

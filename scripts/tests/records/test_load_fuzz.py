@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from mutations import TEMPLATES, VALUES, damaged, documents, written
+from mutations import VALUES, damaged, documents, written
 from warpgauge.records.load import load
 from warpgauge.records.model import Record
 from warpgauge.reports.formats import FORMATS
@@ -60,11 +60,6 @@ def sound(record: Record) -> None:
         assert all(map(math.isfinite, row.counters.values()))
         assert len(set(row.rounds)) == len(row.rounds)
         assert not row.rounds or len(row.rounds) == len(next(iter(row.process_medians.values())))
-
-
-def test_the_documents_that_are_mutated_are_sound_before() -> None:
-    for template in TEMPLATES:
-        assert loaded(written(template).encode()) is not None
 
 
 @settings(max_examples=100, deadline=None)

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-import jsonschema
+import msgspec
 import pytest
+from msgspec import Meta, Struct
 
 from builders import row, run, write
 from comparisons import comparison, of_every_kind, verdict, with_text
@@ -20,78 +21,59 @@ from warpgauge.verdict.comparison import Comparison, Outcome
 
 HOSTILE = 'a"b\\c\nd\r\x1b[2J</script>##[error]@everyone\N{LINE SEPARATOR}e'
 
-NUMBER, TEXT = {"type": "number"}, {"type": "string", "minLength": 1}
-WHOLE = {"type": "integer", "minimum": 0}
-STRING, ONE = {"type": "string"}, {"const": 1}
+Text, Whole = Annotated[str, Meta(min_length=1)], Annotated[int, Meta(ge=0)]
 
-# What github-action-benchmark declares of the tool `googlecpp` (GoogleCppBenchmarkJson in its
-# extract.ts). Of the rows it prints name, real_time, time_unit, iterations, cpu_time and threads.
-ACTION = {
-    "type": "object",
-    "required": ["context", "benchmarks"],
-    "properties": {
-        "context": {
-            "type": "object",
-            "required": [
-                *("date", "host_name", "executable", "num_cpus", "mhz_per_cpu", "caches"),
-                *("load_avg", "library_build_type"),
-            ],
-            "properties": {
-                **dict.fromkeys(("date", "host_name", "executable"), STRING),
-                **dict.fromkeys(("num_cpus", "mhz_per_cpu"), WHOLE),
-                "cpu_scaling_enabled": {"type": "boolean"},
-                "load_avg": {"type": "array", "items": NUMBER},
-                "library_build_type": {"enum": ["release", "debug"]},
-            },
-        },
-        "benchmarks": {
-            "type": "array",
-            "minItems": 1,
-            "items": {
-                "type": "object",
-                "required": [
-                    *("name", "run_name", "run_type", "repetitions", "repetition_index"),
-                    *("threads", "iterations", "real_time", "cpu_time", "time_unit"),
-                ],
-                "properties": {
-                    **dict.fromkeys(("name", "run_name"), TEXT),
-                    **dict.fromkeys(("repetitions", "threads"), ONE),
-                    **dict.fromkeys(("repetition_index", "iterations"), WHOLE),
-                    "run_type": {"const": "iteration"},
-                    "real_time": {"type": "number", "exclusiveMinimum": 0},
-                    "cpu_time": {"type": "number", "minimum": 0},
-                    "time_unit": {"const": "ns"},
-                },
-            },
-        },
-    },
-}
-# What Bencher's adapter `cpp_google` reads, and refuses the whole file without: a list of objects
-# called caches, names of 1 to 1024 bytes, a time, and its unit.
-BENCHER = {
-    "type": "object",
-    "required": ["context", "benchmarks"],
-    "properties": {
-        "context": {
-            "type": "object",
-            "required": ["caches"],
-            "properties": {"caches": {"type": "array", "items": {"type": "object"}}},
-        },
-        "benchmarks": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["name", "real_time", "time_unit"],
-                "properties": {
-                    "name": {"type": "string", "minLength": 1, "maxLength": 1024},
-                    "real_time": NUMBER,
-                    "time_unit": {"enum": ["ps", "ns", "us", "ms", "s"]},
-                },
-            },
-        },
-    },
-}
-READERS = {"github-action-benchmark": ACTION, "bencher": BENCHER}
+
+class ActionContext(Struct):
+    date: str
+    host_name: str
+    executable: str
+    num_cpus: Whole
+    mhz_per_cpu: Whole
+    caches: list[Any]
+    load_avg: list[float]
+    library_build_type: Literal["release", "debug"]
+    cpu_scaling_enabled: bool = False
+
+
+class ActionRow(Struct):
+    name: Text
+    run_name: Text
+    run_type: Literal["iteration"]
+    repetitions: Literal[1]
+    repetition_index: Whole
+    threads: Literal[1]
+    iterations: Whole
+    real_time: Annotated[float, Meta(gt=0)]
+    cpu_time: Annotated[float, Meta(ge=0)]
+    time_unit: Literal["ns"]
+
+
+class Action(Struct):
+    """What github-action-benchmark declares of the tool `googlecpp` (extract.ts)."""
+
+    context: ActionContext
+    benchmarks: Annotated[list[ActionRow], Meta(min_length=1)]
+
+
+class BencherContext(Struct):
+    caches: list[dict[str, Any]]
+
+
+class BencherRow(Struct):
+    name: Annotated[str, Meta(min_length=1, max_length=1024)]
+    real_time: float
+    time_unit: Literal["ps", "ns", "us", "ms", "s"]
+
+
+class Bencher(Struct):
+    """What Bencher's adapter `cpp_google` reads, and refuses the whole file without."""
+
+    context: BencherContext
+    benchmarks: list[BencherRow]
+
+
+READERS = {"github-action-benchmark": Action, "bencher": Bencher}
 each_reader = pytest.mark.parametrize("reader", READERS)
 
 
@@ -101,7 +83,7 @@ def exported(found: Comparison, reader: str) -> dict[str, Any]:
 
     text = EXPORTS[reader].render(found)
     document: dict[str, Any] = json.loads(text, parse_constant=refuse)
-    jsonschema.validate(document, READERS[reader])
+    msgspec.convert(document, READERS[reader])
     return document
 
 

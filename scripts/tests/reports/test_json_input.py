@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 import pytest
 from conftest import Loader
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import simulation
 from builders import baseline, context, failed, google, google_row, row, run, scaled, write
 from comparisons import comparison, of_every_kind, record, verdict, with_text
 from hostile_text import HOSTILE
@@ -45,25 +43,6 @@ def assert_kept(found: Comparison) -> None:
     assert terminal.plain(back) == terminal.plain(found)
     assert str(headline(back)) == str(headline(found))
     assert back.exit_status == found.exit_status
-
-
-@given(
-    st.sampled_from(sorted(simulation.NOISES)),
-    st.sampled_from(sorted(simulation.SETTINGS)),
-    st.lists(st.floats(-0.5, 0.5), min_size=1, max_size=12),
-    st.integers(0, 2**32 - 1),
-)
-@settings(deadline=None, max_examples=50)
-def test_simulated_suites_come_back(
-    noise: str, setting: str, changes: list[float], seed: int
-) -> None:
-    sides = simulation.suite(
-        np.random.default_rng(seed),
-        simulation.NOISES[noise],
-        simulation.SETTINGS[setting],
-        np.array(changes),
-    )
-    assert_kept(judge(*sides))
 
 
 def test_rows_of_every_kind_come_back_with_their_advice() -> None:

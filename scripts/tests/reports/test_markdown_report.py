@@ -179,3 +179,15 @@ def test_a_sentence_of_our_own_is_whole_however_long_the_names_in_it() -> None:
     text = render(replace(of_every_kind(), notes=(f"{note}here.",)))
     assert "this is how the sentence ends" in text
     assert "x here." in text
+
+
+def test_the_old_share_of_the_limit_is_told_of_a_pair_only() -> None:
+    one = verdict("a", Outcome.REGRESSION, 0.1, limit_fraction=0.4)
+    one = replace(one, baseline_counters={"limit_fraction": 0.39})
+    screened, paired = (
+        rendered(comparison([replace(one, evidence=evidence)]))
+        for evidence in (Evidence.SCREENED, Evidence.PAIRED)
+    )
+    assert "| 40 % |" in screened
+    assert "39 %" not in screened
+    assert "| 39 % → 40 % |" in paired

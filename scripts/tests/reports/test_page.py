@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 from conftest import Loader
 
-from builders import failed, noisy, row, run, scaled, write
+from builders import failed, noisy, row, run, scaled
 from comparisons import comparison, of_every_kind, verdict, with_text
-from github_page import CHROMIUM, HEIGHT, WIDTH, measured, page
+from github_page import CHROMIUM, HEIGHT, WIDTH, measured
 from hostile_text import ALIVE
-from warpgauge.commands.compare import starter as main
 from warpgauge.reports import intervals, json_input, json_output
 from warpgauge.reports.markdown.report import render
 from warpgauge.verdict.comparison import (
@@ -198,25 +197,6 @@ def test_the_worst_of_five_hundred_changed_rows_is_the_first_and_all_tables_are_
     assert seen["wide"] == []
 
 
-@needs_browser
-def test_a_single_change_among_five_hundred_rows_leaves_the_page_short() -> None:
-    rest = unchanged([f"family{n % 9}/a/n:{n}" for n in range(500)])
-    seen = looked_at(comparison([confirmed("gemm/a", 0.05), *rest]))
-    assert_at_a_glance(seen, "gemm/a", "+5.0 %")
-    assert seen["bottom"] < HEIGHT
-
-
-def test_the_page_lets_through_what_github_does_and_nothing_else() -> None:
-    shown = page("a <script>a</script><b onclick=x>c</b> <a href='javascript:d'>e</a> **f**\n\n"
-                 "<details><summary>g</summary>\n\n`h`\n\n</details>")  # fmt: skip
-    main = shown[shown.index("<main>") : shown.index("</main>")]
-    assert "<script" not in main
-    assert "onclick" not in main
-    assert "javascript" not in main
-    assert "<strong>f</strong>" in main
-    assert "<summary>g</summary>" in main
-
-
 EXAMPLES = ROOT / ".github" / "examples"
 NAMES = ("improvement", "inconclusive", "regression")
 
@@ -242,21 +222,3 @@ def test_an_example_reads_at_a_glance(name: str) -> None:
     assert seen["rows"][0]["seen"]
     assert seen["rows"][0]["bottom"] <= HEIGHT
     assert seen["wide"] == []
-
-
-def test_the_command_that_makes_an_example_makes_what_is_asked_of_one(tmp_path: Path) -> None:
-    base = write(tmp_path / "base.json", run([row("a/b"), row("a/c")]))
-    cand = write(tmp_path / "cand.json", run([row("a/b", scaled(1.5)), row("a/c")]))
-    file = tmp_path / "regression.json"
-    assert main([str(base), str(cand), f"--format=json={file}"]) == 1
-    markdown, picture = file.with_suffix(".md"), file.with_suffix(".svg")
-    made = [f"--format=markdown={markdown}", f"--format=intervals={picture}"]
-    assert main([str(file), *made]) == 1
-    assert_is_example(file)
-    assert markdown.read_text().startswith("**1 regression, 0 improvements; 1 of 2")
-    for other in (markdown, picture):
-        text = other.read_text()
-        other.write_text(text.replace("a/b", "a/x"))
-        with pytest.raises(AssertionError):
-            assert_is_example(file)
-        other.write_text(text)

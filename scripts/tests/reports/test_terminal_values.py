@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that there is nothing to judge by: time, rate and spread."""
+"""Values that there is nothing to judge by, and times that are no result."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Sequence
 
+import pytest
 from conftest import Loader
+from rich.cells import cell_len
 from rich.console import Console
-from test_terminal import line_of
+from test_terminal import line_of, shown
 
 from builders import Json, failed, row, run
 from warpgauge.records.model import Record
@@ -40,3 +42,24 @@ def test_values_alone_show_time_rate_and_spread(loaded: Loader) -> None:
     ]
     assert text.splitlines()[line_of(text, "idle")].endswith("\N{EN DASH}")
     assert text.splitlines()[line_of(text, "[x]") + 1].strip() == "boom"
+
+
+SLOW = {"throttled": 7.0, "sm_clock_hz": 1.62e9, "clock_event_reasons": 4.0}
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_row_that_is_no_result_fits_and_says_why(loaded: Loader, width: int) -> None:
+    base = loaded(run([row("gemm/cublas/f32/n:4096", limit_fraction=1.0)]))
+    cand = loaded(run([row("gemm/cublas/f32/n:4096", limit_fraction=0.8, **SLOW)]))
+    text = shown(base, cand, width)
+    assert max(map(cell_len, text.splitlines())) <= width
+    assert "INVALID" in text
+    assert "1.620 GHz" in text
+    assert "80 %" not in text
+    assert "of 1 unchanged, 1 not comparable" in " ".join(text.split())
+
+
+def test_values_that_are_no_result_say_so(loaded: Loader) -> None:
+    text = values(loaded(run([row("a/b", **SLOW), failed("a/c", "boom")])))
+    below = text.splitlines()[line_of(text, "  b ") + 1]
+    assert below.strip().startswith("no result: the SM clock was lowered to 1.620 GHz")

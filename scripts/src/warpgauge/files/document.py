@@ -191,9 +191,14 @@ def kind(value: object) -> str:
 
 def as_object(value: object, key: str, place: Place) -> Object:
     if not isinstance(value, dict):
-        wrong = f"{quoted(key)} is {kind(value)}, not an object"
-        raise place.error(f"has no {quoted(key)}" if value is None else wrong)
+        raise misfit(value, key, "an object", place)
     return cast(Object, value)
+
+
+def misfit(value: object, key: str, wanted: str, place: Place) -> UserError:
+    """What says that `value`, which stands under `key`, is not what was `wanted`, or not there."""
+    wrong = f"{quoted(key)} is {kind(value)}, not {wanted}"
+    return place.error(f"has no {quoted(key)}" if value is None else wrong)
 
 
 def rows_of(document: Document) -> Iterator[tuple[Place, Object]]:

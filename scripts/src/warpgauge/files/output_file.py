@@ -15,30 +15,20 @@ from warpgauge.system.errors import UserError
 # Its other names. What else is printed there would spoil a report for its reader.
 STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
-# Found in the text and not by parsing: a damaged baseline is still one.
-_BASELINE = re.compile(rb'"warpgauge_format"\s*:\s*"baseline/')
+# Found in the text and not by parsing: a damaged one is still one.
 _RUN_FILE = re.compile(rb'"warpgauge_format"\s*:\s*"run/')
 _FIDELITY = re.compile(rb'"warpgauge_format"\s*:\s*"fidelity/')
 
 
 def check_run_file(path: Path, baselines: Path, inputs: Sequence[Path]) -> None:
-    """A run file may replace another one, but no baseline, nothing in their folder, no input."""
-    target = _check(path, inputs)
-    _refuse_folder(path, target, baselines)
-    if _holds(path, target, _BASELINE):
-        raise _refusal(path, "it is a baseline; name another file")
-    if not _replaceable(path, target, _RUN_FILE):
-        raise _refusal(path, "it is there and is no run file; name another file")
+    """A run file may replace another one, but nothing in the baselines' folder and no input."""
+    _require_replaceable(path, baselines, inputs, _RUN_FILE, "is no run file")
 
 
 def check_fidelity_file(path: Path, baselines: Path) -> None:
     """Findings of `warpgauge fidelity` may replace others, and go nowhere among the baselines."""
-    target = _check(path, [])
-    _refuse_folder(path, target, baselines)
-    if not _replaceable(path, target, _FIDELITY):
-        raise _refusal(
-            path, "it is there and holds no findings of scripts/warpgauge fidelity; name another"
-        )
+    told = "holds no findings of scripts/warpgauge fidelity"
+    _require_replaceable(path, baselines, [], _FIDELITY, told)
 
 
 def check_report(
@@ -48,18 +38,29 @@ def check_report(
 
     It goes nowhere among the baselines. A pipe or a device has nothing to replace.
     """
-    if is_stream(path):
-        _refuse_folder(path, path.resolve(), baselines)
-        if not os.access(path, os.W_OK):
-            raise _refusal(path, "it is read-only")
+    if not is_stream(path):
+        _require_replaceable(path, baselines, inputs, own, f"is no {kind}")
         return
-    target = _check(path, inputs)
+    _refuse_folder(path, path.resolve(), baselines)
+    if not os.access(path, os.W_OK):
+        raise _refusal(path, "it is read-only")
+
+
+def _require_replaceable(
+    path: Path, baselines: Path, inputs: Sequence[Path], own: re.Pattern[bytes], told: str
+) -> None:
+    """Nothing there, an empty file, or one that has `own` in it; `told` is any other."""
+    target = _target(path, inputs)
     _refuse_folder(path, target, baselines)
-    if not _replaceable(path, target, own):
-        raise _refusal(path, f"it is there and is no {kind}; name another file")
+    try:
+        held = target.read_bytes() if target.exists() else b""
+    except OSError as fault:
+        raise _refusal(path, fault.strerror or str(fault)) from None
+    if held.strip() and not own.search(held):
+        raise _refusal(path, f"it is there and {told}; name another file")
 
 
-def _check(path: Path, inputs: Sequence[Path]) -> Path:
+def _target(path: Path, inputs: Sequence[Path]) -> Path:
     """What `path` leads to: a file that can be written, or a place where one can be."""
     try:
         target = path.resolve()
@@ -70,7 +71,9 @@ def _check(path: Path, inputs: Sequence[Path]) -> Path:
         if target.exists() and not os.access(target, os.W_OK):
             raise _refusal(path, "it is read-only")
         for given in inputs:
-            if target == given.resolve() or (given.is_dir() and target in _inside(given)):
+            if target == given.resolve() or (
+                given.is_dir() and target in map(Path.resolve, given.iterdir())
+            ):
                 raise _refusal(path, f"it would replace {given}, which is compared")
             if target.suffix == ".json" and given.is_dir() and target.parent == given.resolve():
                 raise _refusal(path, f"{given} is compared, and every *.json in it is read")
@@ -86,22 +89,6 @@ def _check(path: Path, inputs: Sequence[Path]) -> Path:
 def _refuse_folder(path: Path, target: Path, baselines: Path) -> None:
     if target.is_relative_to(baselines.resolve()):
         raise _refusal(path, f"{baselines} holds baselines, which only --record writes")
-
-
-def _inside(folder: Path) -> list[Path]:
-    return [entry.resolve() for entry in folder.iterdir()]
-
-
-def _holds(path: Path, target: Path, what: re.Pattern[bytes]) -> bool:
-    try:
-        return target.exists() and what.search(target.read_bytes()) is not None
-    except OSError as fault:
-        raise _refusal(path, fault.strerror or str(fault)) from None
-
-
-def _replaceable(path: Path, target: Path, kind: re.Pattern[bytes]) -> bool:
-    """Nothing there, an empty file, or one of the same kind."""
-    return not _holds(path, target, re.compile(rb"\S")) or _holds(path, target, kind)
 
 
 def _refusal(path: Path, why: str) -> UserError:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
 
+from warpgauge.system.text import rate
+
 Counters = Mapping[str, float]
 Combine = Callable[[Sequence[float]], float]
 
@@ -128,3 +130,8 @@ def rates_of(counters: Mapping[str, float]) -> dict[str, float]:
     """Those that are there, and finite."""
     found = {key: counters[key] for key in RATES if key in counters}
     return {key: value for key, value in found.items() if math.isfinite(value)}
+
+
+def speed(counters: Counters) -> str:
+    """The rate that a person reads: of arithmetic where there is one, else the bandwidth."""
+    return rate(counters.get("bytes_per_second"), counters.get("flops_per_second"))

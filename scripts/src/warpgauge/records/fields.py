@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from warpgauge.files.document import TIME_UNITS, as_object, kind
+from warpgauge.files.document import TIME_UNITS, as_object, kind, misfit
 from warpgauge.files.json_file import Object
 from warpgauge.files.location import Place
 from warpgauge.system.text import quoted
@@ -80,8 +80,7 @@ def seconds(value: object, unit: float, key: str, place: Place) -> float:
 def _questionable_seconds(value: object, unit: float, key: str, place: Place) -> float:
     """An integer, or the sentence that says what is wrong."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        wrong = f"{quoted(key)} is {kind(value)}, not a number"
-        raise place.error(f"has no {quoted(key)}" if value is None else wrong)
+        raise misfit(value, key, "a number", place)
     try:
         time = float(value) * unit
     except OverflowError:

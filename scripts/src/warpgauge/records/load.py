@@ -13,7 +13,7 @@ from warpgauge.files.document import (
     Document,
     as_object,
     failure_of,
-    kind,
+    misfit,
     read_row_by_row,
     rows_of,
 )
@@ -195,8 +195,7 @@ def _baseline(document: Document) -> Record:
 
 def _times(value: object, unit: float, key: str, place: Place) -> tuple[float, ...]:
     if not isinstance(value, list):
-        wrong = f"{quoted(key)} is {kind(value)}, not a list"
-        raise place.error(f"has no {quoted(key)}" if value is None else wrong)
+        raise misfit(value, key, "a list", place)
     if not value:
         raise place.error(f"{quoted(key)} is empty")
     return tuple([seconds(time, unit, key, place) for time in value])

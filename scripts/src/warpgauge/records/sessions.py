@@ -43,6 +43,11 @@ def newest_last(sessions: Iterable[Session]) -> list[Session]:
     return sorted(sessions, key=lambda session: (when(session), session.key))
 
 
+def newest(record: Record) -> Session:
+    """The session of it that was measured last."""
+    return newest_last(record.sessions.values())[-1]
+
+
 def only_session(record: Record) -> Session:
     """Of a run file, which has one."""
     return next(iter(record.sessions.values()))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from warpgauge.records import counters
 from warpgauge.records.model import FULL_SUITE, Clock, Source
-from warpgauge.records.sessions import are_paired, newest_last
+from warpgauge.records.sessions import are_paired, newest
 from warpgauge.reports import provenance
 from warpgauge.reports.headline import worst
 from warpgauge.reports.markdown.text import prose
@@ -121,7 +121,7 @@ def command(comparison: Comparison, one: Verdict) -> str:
 
 def _bench(comparison: Comparison) -> str:
     """The command that measured the candidate, of whichever project's programs."""
-    context = newest_last(comparison.candidate.sessions.values())[-1].context
+    context = newest(comparison.candidate).context
     words = ["scripts/bench"]
     if BUILD_DIR in context and BASELINES in context:
         for key, word in ((BUILD_DIR, "BUILD_DIR"), (BASELINES, "BASELINES")):
@@ -155,10 +155,10 @@ def _folders(comparison: Comparison) -> list[str] | None:
     None for this project's. A name that is not harmless is left for the reader to fill in.
     """
     sides = {"BASE_FOLDER": comparison.baseline, "CANDIDATE_FOLDER": comparison.candidate}
-    newest = [newest_last(side.sessions.values())[-1].context for side in sides.values()]
-    if any(PROGRAMS not in context for context in newest):
+    contexts = [newest(side).context for side in sides.values()]
+    if any(PROGRAMS not in context for context in contexts):
         return None
-    told = {word: one[PROGRAMS] for word, one in zip(sides, newest, strict=True)}
+    told = {word: one[PROGRAMS] for word, one in zip(sides, contexts, strict=True)}
     return [one if _HARMLESS_FOLDER.fullmatch(one) else word for word, one in told.items()]
 
 
@@ -172,7 +172,7 @@ def _base(comparison: Comparison) -> str | None:
     """The commit beside which the candidate was measured, "" if it is none; None for no pair."""
     if not are_paired(comparison.baseline, comparison.candidate):
         return None
-    commit = newest_last(comparison.baseline.sessions.values())[-1].context.get("commit", "")
+    commit = newest(comparison.baseline).context.get("commit", "")
     return short(commit) if is_full(commit) else ""
 
 

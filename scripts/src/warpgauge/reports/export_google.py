@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from warpgauge.records.counters import rates_of
 from warpgauge.records.fields import number_or_zero
 from warpgauge.records.model import Row, by_family
-from warpgauge.records.sessions import newest_last
+from warpgauge.records.sessions import newest
 from warpgauge.verdict.comparison import Comparison, Verdict
 
 NS = 1e9
@@ -25,7 +25,7 @@ Json = dict[str, object]
 
 def render(comparison: Comparison, reader: str) -> str:
     """The document for `reader`, one benchmark a line. Every verdict has the candidate's time."""
-    session = newest_last(comparison.candidate.sessions.values())[-1]
+    session = newest(comparison.candidate)
     rows = [
         _row(verdict, comparison.candidate.rows.get(verdict.name), family, index)
         for family, verdicts in enumerate(by_family(comparison.verdicts).values())

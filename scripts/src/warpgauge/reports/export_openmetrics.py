@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from warpgauge.records.counters import rates_of
-from warpgauge.records.sessions import newest_last
+from warpgauge.records.sessions import newest
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _metrics(comparison: Comparison) -> Iterator[Metric]:
     """Those that have a value."""
     from prometheus_client import Metric
 
-    session = newest_last(comparison.candidate.sessions.values())[-1]
+    session = newest(comparison.candidate)
     run = {key: session.context.get(name, "") for key, name in _LABELS.items()}
     told = [(_labels(one, run), _values(one), one) for one in comparison.verdicts]
     for gauge, (unit, words) in _GAUGES.items():

@@ -17,7 +17,14 @@ from warpgauge.system.text import (
     percent_number,
     plural,
 )
-from warpgauge.verdict.comparison import Comparison, Evidence, Outcome, Verdict, is_accepted
+from warpgauge.verdict.comparison import (
+    Change,
+    Comparison,
+    Evidence,
+    Outcome,
+    Verdict,
+    is_accepted,
+)
 from warpgauge.verdict.controls import is_quiet, judged
 
 # What the line adds about benchmarks that are neither changed nor unchanged.
@@ -91,6 +98,11 @@ def size(verdict: Verdict) -> str:
     return f" ({percent(verdict.change.ratio)})" if verdict.change is not None else ""
 
 
+def interval(change: Change) -> str:
+    """The ends of its interval, in percent: ``+29.9 … +30.1``."""
+    return f"{percent_number(change.low)} … {percent_number(change.high)}"
+
+
 def how_found(comparison: Comparison) -> str:
     """What the changed rows rest on, as a sentence; nothing where no row changed."""
     changed = [
@@ -132,8 +144,7 @@ def _times(verdict: Verdict) -> str:
     before, after, change = verdict.baseline_seconds, verdict.candidate_seconds, verdict.change
     if before is None or after is None or change is None:
         return ""
-    interval = f"{percent_number(change.low)} … {percent_number(change.high)}"
     return (
-        f"{percent(change.ratio)} (95 % interval {interval}), "
+        f"{percent(change.ratio)} (95 % interval {interval(change)}), "
         f"{duration(before)} → {duration(after)}"
     )

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from warpgauge.reports.headline import headline
+from warpgauge.reports.headline import headline, interval
 from warpgauge.reports.provenance import gpu_name
 from warpgauge.reports.ranking import rank
-from warpgauge.system.text import cut, inert, left_to_right, percent, percent_number
+from warpgauge.system.text import cut, inert, left_to_right, percent
 from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict, is_accepted
 
 if TYPE_CHECKING:
@@ -221,8 +221,7 @@ def _draw(axes: Axes, rows: Sequence[_Row], letters: float) -> bool:
 
 
 def _size(row: _Row) -> str:
-    interval = f"{percent_number(row.change.low)} … {percent_number(row.change.high)}"
-    return f"{percent(row.change.ratio)} ({interval})"
+    return f"{percent(row.change.ratio)} ({interval(row.change)})"
 
 
 def _sign(kind: _Kind) -> Line2D:

@@ -11,7 +11,7 @@ from pathlib import Path
 from warpgauge.records.counters import SOURCE_LINE
 from warpgauge.records.model import Record, Source
 from warpgauge.records.processes import PROCESSES
-from warpgauge.records.sessions import newest_last
+from warpgauge.records.sessions import newest
 from warpgauge.system.git import short
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import Comparison, ContextDifference, Verdict
@@ -58,7 +58,7 @@ def told_values(one: ContextDifference) -> tuple[str, str]:
 
 
 def _newest(record: Record) -> Mapping[str, str]:
-    return newest_last(record.sessions.values())[-1].context
+    return newest(record).context
 
 
 def nearby(path: Path) -> Path:

@@ -8,11 +8,12 @@ from statistics import median
 
 from warpgauge.records import benchmark_filter
 from warpgauge.records.benchmark_filter import hint
+from warpgauge.records.counters import speed
 from warpgauge.records.model import Record, Row, Session
-from warpgauge.records.sessions import newest_last
+from warpgauge.records.sessions import newest
 from warpgauge.reports.markdown.text import code, table_head, table_row
 from warpgauge.system.errors import UserError
-from warpgauge.system.text import duration, of_limit, rate, typed
+from warpgauge.system.text import duration, of_limit, typed
 
 _HEADINGS = ("benchmark", "time", "rate", "of its limit")
 
@@ -22,12 +23,12 @@ def table(record: Record, filter: str) -> list[str]:
 
     All of the newest session, whose counters a baseline keeps. Raises UserError for no benchmark.
     """
-    newest = newest_last(record.sessions.values())[-1]
+    session = newest(record)
     lines = [
         table_row(cells)
         for row in record.rows.values()
         if benchmark_filter.matches(filter, row.name, "--filter")
-        for cells in _cells(row, newest)
+        for cells in _cells(row, session)
     ]
     if not lines:
         names = list(record.rows)
@@ -43,6 +44,6 @@ def _cells(row: Row, session: Session) -> Iterator[tuple[str, ...]]:
     yield (
         code(row.name),
         duration(median(times)),
-        rate(counters.get("bytes_per_second"), counters.get("flops_per_second")),
+        speed(counters),
         of_limit(counters.get("limit_fraction")),
     )

@@ -9,9 +9,10 @@ from types import MappingProxyType
 
 from warpgauge.records.model import Clock
 from warpgauge.records.sessions import are_paired
+from warpgauge.reports.headline import interval
 from warpgauge.reports.markdown.text import IN_CELL, breakable, code, prose, unbroken
 from warpgauge.reports.provenance import told_values
-from warpgauge.system.text import duration, of_limit, percent, percent_number, plural
+from warpgauge.system.text import duration, of_limit, percent, plural
 from warpgauge.verdict.comparison import Comparison, ContextDifference, Evidence, Outcome, Verdict
 
 
@@ -28,9 +29,8 @@ def _change(verdict: Verdict) -> str:
     """The change and its interval, which may stand below each other."""
     if verdict.change is None:
         return ""
-    ratio, low, high = verdict.change.ratio, verdict.change.low, verdict.change.high
-    interval = unbroken(f"({percent_number(low)} … {percent_number(high)})")
-    return f"{unbroken(percent(ratio))} {interval}"
+    ends = unbroken(f"({interval(verdict.change)})")
+    return f"{unbroken(percent(verdict.change.ratio))} {ends}"
 
 
 def _times(verdict: Verdict) -> str:

@@ -11,6 +11,7 @@ import statistics
 from rich.console import Console
 from rich.text import Text
 
+from warpgauge.records.counters import speed
 from warpgauge.records.model import Record, Row, by_family
 from warpgauge.records.sessions import newest_last
 from warpgauge.reports.advice import next_step
@@ -19,7 +20,7 @@ from warpgauge.reports.headline import headline, how_found
 from warpgauge.reports.provenance import differences_beside, side, told_values
 from warpgauge.reports.terminal.table import print_table
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
-from warpgauge.system.text import duration, inert, of_limit, plural, rate
+from warpgauge.system.text import duration, inert, of_limit, plural
 from warpgauge.verdict import disturbance
 from warpgauge.verdict.comparison import Comparison, ContextDifference
 
@@ -136,12 +137,11 @@ def _value_cells(row: Row, order: dict[str, int], alone: bool, limited: bool) ->
     logs = [math.log(time) for time in times]
     known = len(logs) > 1 and not alone
     spread = statistics.stdev(logs) if known else 0.0
-    speed = rate(row.counters.get("bytes_per_second"), row.counters.get("flops_per_second"))
     return Cells(
         name,
         (
             duration(math.exp(statistics.fmean(logs))),
-            speed,
+            speed(row.counters),
             *((of_limit(row.counters.get("limit_fraction")),) if limited else ()),
             f"{100 * spread:.2f} %" if known else _ONE_PROCESS,
         ),

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.text import Text
 
+from warpgauge.records.counters import speed
 from warpgauge.records.model import by_family
 from warpgauge.reports import ranking
+from warpgauge.reports.headline import interval
 from warpgauge.reports.interval_bar import HEADING, interval_bar
 from warpgauge.reports.ranking import CHANGED, Fold, rank
 from warpgauge.system.layout import Cells, Columns, print_text
@@ -22,9 +24,7 @@ from warpgauge.system.text import (
     inert,
     of_limit,
     percent,
-    percent_number,
     plural,
-    rate,
 )
 from warpgauge.verdict.comparison import Outcome, Verdict, is_accepted
 from warpgauge.verdict.controls import is_control
@@ -84,7 +84,7 @@ def _extras(shown: Sequence[Verdict], width: int) -> tuple[str, ...]:
     headings = []
     if width >= _ROOM_FOR_BARS and any(_bar(verdict) for verdict in shown):
         headings.append(HEADING)
-    if width >= _WIDE and any(_speed(verdict) for verdict in shown):
+    if width >= _WIDE and any(speed(verdict.counters) for verdict in shown):
         headings.append(_RATE)
     if width >= _WIDEST and any("limit_fraction" in verdict.counters for verdict in shown):
         headings.append(_LIMIT)
@@ -100,13 +100,10 @@ def _bar(verdict: Verdict) -> str:
 
 def _cells(verdict: Verdict, extras: Sequence[str]) -> Cells:
     before, after, change = verdict.baseline_seconds, verdict.candidate_seconds, verdict.change
-    interval = ""
-    if change is not None:
-        interval = f"{percent_number(change.low)} … {percent_number(change.high)}"
     counters = verdict.counters
     values = {
         HEADING: _bar(verdict),
-        _RATE: _speed(verdict),
+        _RATE: speed(verdict.counters),
         _LIMIT: of_limit(counters.get("limit_fraction")),
     }
     return Cells(
@@ -115,17 +112,12 @@ def _cells(verdict: Verdict, extras: Sequence[str]) -> Cells:
             duration(before) if before is not None else "",
             duration(after) if after is not None else "",
             percent(change.ratio) if change is not None else "",
-            interval,
+            interval(change) if change is not None else "",
             *(values[extra] for extra in extras),
             _CONTROL if is_control(verdict) and ranking.folds(verdict) else verdict.outcome.value,
         ),
         _STYLES[verdict.outcome],
     )
-
-
-def _speed(verdict: Verdict) -> str:
-    counters = verdict.counters
-    return rate(counters.get("bytes_per_second"), counters.get("flops_per_second"))
 
 
 def _short_name(verdict: Verdict) -> str:
