@@ -21,7 +21,8 @@ from warpgauge.verdict.comparison import Comparison, Outcome
 
 HOSTILE = 'a"b\\c\nd\r\x1b[2J</script>##[error]@everyone\N{LINE SEPARATOR}e'
 
-Text, Whole = Annotated[str, Meta(min_length=1)], Annotated[int, Meta(ge=0)]
+Text = Annotated[str, Meta(min_length=1)]
+Whole = Annotated[int, Meta(ge=0)]
 
 
 class ActionContext(Struct):

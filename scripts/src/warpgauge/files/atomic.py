@@ -39,8 +39,7 @@ def replace_all(contents: Mapping[Path, str | bytes | None], *, changed: str = "
                 settle(folder)
             works = {folder: held.enter_context(beside(folder)) for folder in folders}
             for path, content in contents.items():
-                work = works[path.parent]
-                at = _Deletion(path, work) if content is None else _Replacement(path, work, content)
+                at = _Change(path, works[path.parent], content)
                 changes.append(at)
                 at.prepare()
             with interrupts.postponed():
@@ -107,63 +106,35 @@ def _put_back(changes: list[_Change]) -> str:
 
 
 class _Change:
-    """What becomes of one file, in two steps, and how that is undone."""
+    """What becomes of one file, in two steps, and how that is undone.
 
-    done = "changed"
+    A file that goes is renamed, and removed under that name when all files are changed. The new
+    content of any other lies beside it first, and its old one is kept until all are renamed.
+    """
 
-    def __init__(self, path: Path, work: Work) -> None:
+    def __init__(self, path: Path, work: Work, content: str | bytes | None) -> None:
         self.path = path
         self.work = work
+        self._content = content
+        self._prepared = False
+
+    @property
+    def done(self) -> str:
+        return "deleted" if self._content is None else "written"
 
     @property
     def old(self) -> Path:
         return self.work.of("old", self.path.name)
 
-    def prepare(self) -> None:
-        """All that can fail without the file's being touched."""
-
-    def commit(self) -> None:
-        """The change itself, in one step."""
-
-    def put_back(self) -> bool:
-        """Undo the change if there was one; whether the file is what it was."""
-        return True
-
-
-class _Deletion(_Change):
-    """The file is renamed, and removed under that name when all files are changed."""
-
-    done = "deleted"
-
-    def commit(self) -> None:
-        self.path.replace(self.old)
-
-    def put_back(self) -> bool:
-        if os.path.lexists(self.path):
-            return True
-        try:
-            self.old.replace(self.path)
-        except OSError:
-            return not os.path.lexists(self.old)
-        return True
-
-
-class _Replacement(_Change):
-    """Its new content lies beside it, and its old one is kept until all files are renamed."""
-
-    done = "written"
-
-    def __init__(self, path: Path, work: Work, content: str | bytes) -> None:
-        super().__init__(path, work)
-        self._content = content
-        self._prepared = False
-
     @property
-    def new(self) -> Path:
+    def _new(self) -> Path:
         return self.work.of("new", self.path.name)
 
     def prepare(self) -> None:
-        with self.new.open("wb") as stream:
+        """All that can fail without the file's being touched."""
+        if self._content is None:
+            return
+        with self._new.open("wb") as stream:
             stream.write(_bytes(self._content))
             stream.flush()
             os.fsync(stream.fileno())
@@ -174,10 +145,19 @@ class _Replacement(_Change):
         self._prepared = True
 
     def commit(self) -> None:
-        self.new.replace(self.path)
+        """The change itself, in one step."""
+        if self._content is None:
+            self.path.replace(self.old)
+        else:
+            self._new.replace(self.path)
 
     def put_back(self) -> bool:
-        if not self._prepared or os.path.lexists(self.new):
+        """Undo the change if there was one; whether the file is what it was."""
+        if self._content is None:
+            untouched = os.path.lexists(self.path) or not os.path.lexists(self.old)
+        else:
+            untouched = not self._prepared or os.path.lexists(self._new)
+        if untouched:
             return True
         try:
             if os.path.lexists(self.old):
