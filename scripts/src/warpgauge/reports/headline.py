@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from warpgauge.records.model import Source
+from warpgauge.reports.ranking import CHANGED
 from warpgauge.system.text import (
     LONGEST_NAME,
     LONGEST_TEXT,
@@ -105,9 +106,7 @@ def interval(change: Change) -> str:
 
 def how_found(comparison: Comparison) -> str:
     """What the changed rows rest on, as a sentence; nothing where no row changed."""
-    changed = [
-        v for v in comparison.verdicts if v.outcome in (Outcome.REGRESSION, Outcome.IMPROVED)
-    ]
+    changed = [one for one in comparison.verdicts if one.outcome in CHANGED]
     paired = sum(verdict.evidence is Evidence.PAIRED for verdict in changed)
     if not changed:
         return ""

@@ -121,7 +121,7 @@ def _of_rows(comparison: Comparison, ranked: Sequence[Verdict]) -> list[Section]
 
 def _block(text: str) -> Section:
     """What is small and never cut; nothing where there is nothing."""
-    return Section(Kind.BLOCK, "", int(bool(text)), [text])
+    return Section(Kind.BLOCK, "", int(bool(text)), [text] if text else [])
 
 
 def _how(comparison: Comparison) -> str:

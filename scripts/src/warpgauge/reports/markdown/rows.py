@@ -12,8 +12,9 @@ from warpgauge.records.sessions import are_paired
 from warpgauge.reports.headline import interval
 from warpgauge.reports.markdown.text import IN_CELL, breakable, code, prose, unbroken
 from warpgauge.reports.provenance import told_values
+from warpgauge.reports.ranking import CHANGED
 from warpgauge.system.text import duration, of_limit, percent, plural
-from warpgauge.verdict.comparison import Comparison, ContextDifference, Evidence, Outcome, Verdict
+from warpgauge.verdict.comparison import Comparison, ContextDifference, Evidence, Verdict
 
 
 @dataclass(frozen=True)
@@ -173,8 +174,6 @@ _OF_HOST_TIME: Mapping[str, str] = MappingProxyType(
 _DIFFERENCES_TOLD = 2
 _LONGEST_VALUE = 24
 
-_CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
-
 
 def likely_causes(comparison: Comparison) -> Callable[[Verdict], str]:
     """``registers 40 → 72``, ``none seen: registers, kernels unchanged``; empty if none is known.
@@ -193,9 +192,7 @@ def likely_causes(comparison: Comparison) -> Callable[[Verdict], str]:
 
 
 def _cause(verdict: Verdict, around: str) -> str:
-    if verdict.outcome not in _CHANGED:
-        return "; ".join(verdict.causes)
-    if verdict.causes:
+    if verdict.causes or verdict.outcome not in CHANGED:
         return "; ".join(verdict.causes)
     unchanged = _unchanged(verdict)
     seen = f"none seen: {unchanged} unchanged" if unchanged else ""
