@@ -26,15 +26,6 @@ def test_a_run_file_has_one_session_named_after_day_gpu_and_boot(loaded: Loader)
     assert record.rows["a/b"].process_medians == {key: (1e-6, 2e-6)}
 
 
-@pytest.mark.parametrize(
-    ("unit", "seconds"), [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)]
-)
-def test_every_time_unit_becomes_seconds(loaded: Loader, unit: str, seconds: float) -> None:
-    record = loaded(run([row("a/b", [3.0], time_unit=unit)]))
-    (times,) = record.rows["a/b"].process_medians.values()
-    assert times == pytest.approx((3.0 * seconds,))
-
-
 def test_the_host_clock_is_known_by_its_counter(loaded: Loader) -> None:
     record = loaded(run([row("a/host", host_clock=1.0), row("a/device")]))
     assert record.rows["a/host"].clock is Clock.HOST

@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from rich.console import Console
 
 from mutations import VALUES, damaged, documents, written
@@ -66,12 +65,6 @@ def sound(record: Record) -> None:
 @given(VALUES)
 def test_any_json_loads_or_gives_a_sentence(value: object) -> None:
     loaded(written(value).encode())
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.binary(max_size=200))
-def test_any_bytes_load_or_give_a_sentence(content: bytes) -> None:
-    loaded(content)
 
 
 @settings(max_examples=400, deadline=None)

@@ -129,21 +129,6 @@ def test_where_it_is_narrow_columns_go_and_no_row_is_broken(
     assert max(map(cell_len, wrapped(lines))) <= width
 
 
-def test_a_command_to_paste_never_holds_a_foreign_name(loaded: Loader) -> None:
-    name = "a/$(reboot)'"
-    text = shown(loaded(run([row(name)])), loaded(run([row(name, scaled(2))])))
-    advice = text[text.index("Next") :]
-    assert "reboot" not in advice
-
-
-def test_the_next_run_of_a_host_time_brings_its_controls(loaded: Loader) -> None:
-    for clock, filter in ((1.0, "--filter '^a/b:1$|^host/'\n"), (0.0, "--filter '^a/b:1$'\n")):
-        base, cand = (
-            loaded(run([row("a/b:1", scaled(factor), host_clock=clock)])) for factor in (1, 3)
-        )
-        assert f"See it again with\n  scripts/bench {filter}" in shown(base, cand, 200)
-
-
 @pytest.mark.parametrize("width", [20, 60, 200])
 def test_a_command_can_be_pasted_whatever_the_width(loaded: Loader, width: int) -> None:
     name = "gemm/" + "/".join(f"size:{number}" for number in range(12))

@@ -70,15 +70,6 @@ def unit_of(row: Object, place: Place) -> float:
 
 def seconds(value: object, unit: float, key: str, place: Place) -> float:
     """A time that a measurement can have: finite and above zero."""
-    if isinstance(value, float):
-        time = value * unit
-        if 0.0 < time < math.inf:
-            return time
-    return _questionable_seconds(value, unit, key, place)
-
-
-def _questionable_seconds(value: object, unit: float, key: str, place: Place) -> float:
-    """An integer, or the sentence that says what is wrong."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise misfit(value, key, "a number", place)
     try:
