@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -86,8 +87,8 @@ def parts(comparison: Comparison, limit: int) -> tuple[str, str]:
         *_folds(verdicts),
         _compared(comparison),
     ]
-    fitted = fit(sections, room)
-    return verdict, "".join([*fitted.texts, _left_out(fitted, limit), closing])
+    texts, left_out = _fitted(sections, room)
+    return verdict, "".join([*texts, _left_out(left_out, limit), closing])
 
 
 def _headline(comparison: Comparison) -> str:
@@ -196,20 +197,15 @@ def _next(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
     return f"{told}{_OPEN}{summary('', title)}\n\n{again(comparison, rows)}{_CLOSE}"
 
 
-def _left_out(fitted: Fitted, limit: int) -> str:
-    if not fitted.left_out:
+def _left_out(counts: Mapping[Kind, int], limit: int) -> str:
+    if not counts:
         return ""
-    them = ", ".join(_counted(count, *kind.value) for kind, count in fitted.left_out.items())
+    them = ", ".join(f"{count:,} {kind.value[count != 1]}" for kind, count in counts.items())
     return (
         f"**Left out, to stay within {limit:,} characters: {them}.** "
         "`scripts/compare.py BASELINE CANDIDATE --all` lists everything, "
         "and so does `--format json=FILE`.\n\n"
     )
-
-
-def _counted(count: int, one: str, several: str) -> str:
-    """``1 benchmark not measured``, ``2,000 benchmarks not measured``."""
-    return f"{count:,} {one if count == 1 else several}"
 
 
 @dataclass(frozen=True)
@@ -226,18 +222,13 @@ class Section:
     foot: str = "\n"
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """The texts of the sections, empty where nothing fits, and how many rows of what are not in."""
+def _fitted(sections: Sequence[Section], room: int) -> tuple[list[str], Mapping[Kind, int]]:
+    """The sections' texts, empty where nothing fits, and how many rows of what are left out.
 
-    texts: tuple[str, ...]
-    left_out: dict[Kind, int]
-
-
-def fit(sections: Sequence[Section], room: int) -> Fitted:
-    """As many rows as `room` characters hold; after the first that does not fit, none."""
+    As many rows as `room` characters hold; after the first that does not fit, none.
+    """
     texts = [""] * len(sections)
-    left_out: dict[Kind, int] = {}
+    left_out = Counter[Kind]()
     weights = list(Kind)
     for index in sorted(range(len(sections)), key=lambda at: weights.index(sections[at].kind)):
         one = sections[index]
@@ -245,8 +236,8 @@ def fit(sections: Sequence[Section], room: int) -> Fitted:
         room -= len(text)
         texts[index] = text
         if shown < one.count:
-            left_out[one.kind] = left_out.get(one.kind, 0) + one.count - shown
-    return Fitted(tuple(texts), left_out)
+            left_out[one.kind] += one.count - shown
+    return texts, left_out
 
 
 def _filled(section: Section, room: int) -> tuple[str, int]:
