@@ -85,6 +85,7 @@ def lints_of(root: Path, no_cuda: bool, of_all: bool) -> list[Check]:
     def module(*arguments: str) -> Callable[[], Sequence[Command]]:
         return _one([sys.executable, "-m", *arguments])
 
+    python = ("--config=pyproject.toml", ".", "../benchmarks", "../fixtures")
     return [
         _configure(root, folder, no_cuda),
         Check("clang-format", _one([CLANG_FORMAT, "--dry-run", "-Werror", *sources]), root,
@@ -92,8 +93,8 @@ def lints_of(root: Path, no_cuda: bool, of_all: bool) -> list[Check]:
         Check("clang-tidy", tidy, root, CLANG_TIDY, after="configure", at_once=build.jobs(),
               may_be_empty=not of_all),
         *workflow_checks.checks(root),
-        Check("ruff", module("ruff", "check", "."), scripts, "python:ruff"),
-        Check("ruff format", module("ruff", "format", "--check", "."), scripts, "python:ruff"),
+        Check("ruff", module("ruff", "check", *python), scripts, "python:ruff"),
+        Check("ruff format", module("ruff", "format", "--check", *python), scripts, "python:ruff"),
         Check("mypy", module("mypy"), scripts, "python:mypy"),
     ]  # fmt: skip
 

@@ -11,9 +11,11 @@ import pytest
 
 import fake_binary
 from clone import Repository
+from fidelity import command
 from traces import KERNEL, Part, tape, text
-from warpgauge.commands import fidelity
+from warpgauge.commands.main import main
 from warpgauge.execution import build
+from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 
 # The fake's processes are counted, and each takes a nanosecond longer: the first looks for a GPU,
@@ -43,12 +45,12 @@ def make(
         faults=faults,
         no_gpu=no_gpu,
     )
-    (repository.built / "benchmarks" / fidelity.LIBRARY).touch()
+    (repository.built / "benchmarks" / command.LIBRARY).touch()
 
 
 def run(repository: Repository, *argv: str) -> ExitStatus:
     repository.rewind()
-    return fidelity.main(argv, repository.root)
+    return command.main(argv, repository.root)
 
 
 def test_times_that_agree_are_a_pass(repository: Repository) -> None:
@@ -187,7 +189,7 @@ def test_a_build_without_cupti_or_nvcc_is_told_apart(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(repository, 1050.0)
-    (repository.built / "benchmarks" / fidelity.LIBRARY).unlink()
+    (repository.built / "benchmarks" / command.LIBRARY).unlink()
     with pytest.raises(UserError, match="the CUDA toolkit has no CUPTI") as caught:
         run(repository)
     assert caught.value.status is ExitStatus.NOT_MEASURED
@@ -243,3 +245,17 @@ def test_wrong_usage_is_told(repository: Repository, tmp_path: Path) -> None:
     for flag in ("--processes=0", "--device=-1", "--unknown"):
         with pytest.raises(UserError, match="--help tells what there is"):
             run(repository, flag)
+
+
+@pytest.mark.parametrize("argv", [["fidelity"], ["fidelity", "--help"]])
+def test_outside_of_a_clone_a_sentence_says_so(
+    argv: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(environment, "ROOT", tmp_path)
+    assert main(argv) == ExitStatus.BAD_USAGE
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "fidelity needs a clone of warpgauge" in err

@@ -1,212 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge fidelity: the engine's device times held against CUPTI's, benchmark by benchmark."""
+"""warpgauge fidelity, from the clone: benchmarks/fidelity, which needs the trace library there."""
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
-from rich.console import Console
-
-from warpgauge.commands.fidelity_options import Options, parse
-from warpgauge.execution import build, discovery, machine_context, selection
-from warpgauge.execution.discovery import Binary
-from warpgauge.execution.plan import Lane, Plan, Turn, gpu_arguments, gpu_environment
-from warpgauge.execution.turn_result import Outcome
-from warpgauge.files import atomic, output_file
-from warpgauge.files.document import failure_of
-from warpgauge.measurement import merge, progress, runner
-from warpgauge.measurement.fidelity import finding as fidelity_finding
-from warpgauge.measurement.fidelity import trace
-from warpgauge.measurement.fidelity.finding import Finding
-from warpgauge.measurement.merge import JsonRow
-from warpgauge.records.benchmark_filter import hint
-from warpgauge.system import interrupts, packages
-from warpgauge.system.errors import ExitStatus, UserError, of_system
-from warpgauge.system.layout import Output
-from warpgauge.system.text import typed
-
-LIBRARY = "libwarpgauge_trace.so"
-FORMAT = "fidelity/1"
-SOURCES = (".cu", ".cpp")  # of benchmarks; one file is one family
+from warpgauge.system import environment
+from warpgauge.system.errors import UserError
 
 
-class _Silent:
-    """A runner.Observer: one line a benchmark says enough."""
-
-    def begins(self, turn: Turn) -> None: ...
-
-    def runs(self, benchmark: str) -> None: ...
-
-    def ended(self, outcome: Outcome) -> None: ...
-
-    def repeated(self, outcome: Outcome) -> None: ...
+def main(argv: Sequence[str], root: Path) -> int:
+    """Raises UserError for what the user can mend."""
+    return int(_from_clone("command").main(argv, root))
 
 
-@dataclass(frozen=True)
-class Fidelity:
-    """One invocation: what was asked for, where the repository is, and where output goes."""
-
-    options: Options
-    root: Path
-    results: Console
-    notes: Console  # standard error: progress and remarks
-
-    def run(self) -> ExitStatus:
-        """The whole way; everything that can be refused is refused before the minutes of it."""
-        options = self.options
-        if options.out is not None:
-            output_file.check_fidelity_file(options.out, self.root / "baselines")
-        self._require_family()
-        folder = self._built()
-        with tempfile.TemporaryDirectory(prefix="warpgauge-") as name:
-            scratch = Path(name)
-            binary = self._binary(folder, scratch)
-            device = self.options.device
-            where = (gpu_arguments(device), scratch, gpu_environment(device))
-            probe = discovery.probe([binary], *where)
-            if probe.no_gpu is not None:
-                raise UserError(f"no GPU to measure: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
-            with progress.status(self.notes) as say:
-                findings = [
-                    self._finding(Binary(binary.path, (name,)), folder / LIBRARY, scratch, say)
-                    for name in binary.names
-                ]
-        fidelity_finding.print_table(findings, self.results)
-        if options.out is not None:
-            self._write(options.out, findings, probe.context)
-        return fidelity_finding.status(findings)
-
-    def _require_family(self) -> None:
-        """Raise UserError for a program that a build will not make: none of its sources is so."""
-        sources = (self.root / "benchmarks").rglob("*.c*")
-        families = {path.stem for path in sources if path.suffix in SOURCES}
-        family = self.options.binary.removeprefix("bench_")
-        if self.options.build and families and family not in families:
-            raise UserError(f"--binary {typed(family)}: no such family{hint(family, families)}")
-
-    def _built(self) -> Path:
-        if self.options.build:
-            packages.provide(packages.BUILD, self._note)
-            with progress.status(self.notes) as say:
-                build.build(self.root, "release", say, lambda line: None)
-        return self.root / "build" / "release" / "benchmarks"
-
-    def _binary(self, folder: Path, scratch: Path) -> Binary:
-        """The program with the benchmarks that were asked for. Raises UserError."""
-        path = folder / self.options.binary
-        if not path.exists():
-            missing = UserError(f"{path} is not there: build first (leave out --no-build)")
-            if not self.options.build:
-                raise missing
-            raise UserError(
-                f"the build made no {path.name}: no family has this name, or nvcc, which the GPU "
-                "benchmarks need, is missing",
-                ExitStatus.NOT_MEASURED if build.cuda_compiler() is None else ExitStatus.BAD_USAGE,
-            )
-        if not (folder / LIBRARY).exists():
-            raise UserError(
-                f"the build made no {LIBRARY}, for the CUDA toolkit has no CUPTI: install it "
-                "(cuda-cupti-dev-13-0 and the like)",
-                ExitStatus.NOT_MEASURED,
-            )
-        (binary,) = selection.wanted(
-            [discovery.listed(path, scratch)], self.options.filter, scratch
-        )
-        return binary
-
-    def _finding(
-        self, binary: Binary, library: Path, scratch: Path, say: Callable[[str], None]
-    ) -> Finding:
-        """Both times of the one benchmark of `binary`. Raises UserError where CUPTI cannot work.
-
-        Traced first: when that is not possible nothing else is worth the time.
-        """
-        (name,) = binary.names
-        say(f"{name}, with CUPTI")
-        file = scratch / "trace.json"
-        file.unlink(missing_ok=True)
-        environment = {"CUDA_INJECTION64_PATH": str(library), "WARPGAUGE_TRACE": str(file)}
-        traced = self._row(binary, 1, scratch / "traced", environment)
-        fault = _fault(traced)
-        if fault is not None:
-            return Finding(name, error=f"with CUPTI: {fault}")
-        try:
-            busy = trace.busy(trace.read_trace(file), _work(traced))
-        except trace.TraceFault as mismatch:
-            return Finding(name, error=str(mismatch))
-        say(f"{name}, without CUPTI")
-        plain = self._row(binary, self.options.processes, scratch / "plain")
-        fault = _fault(plain)
-        if fault is not None:
-            return Finding(name, error=fault)
-        return Finding(
-            name,
-            kernels=busy.kernels,
-            process_medians=plain["process_medians"],
-            replay_ns=plain["real_time"],
-            traced_ns=traced["real_time"],
-            busy_ns=busy.nanoseconds,
-            regions=busy.regions,
-        )
-
-    def _row(
-        self,
-        binary: Binary,
-        processes: int,
-        folder: Path,
-        environment: Mapping[str, str] | None = None,
-    ) -> JsonRow:
-        """What fresh processes of this one benchmark say, merged."""
-        plan = Plan(
-            lanes=(Lane((binary,), filters={binary.family: selection.exactly(binary.names)}),),
-            rounds=range(1, processes + 1),
-            seed=0,  # one binary has but one order
-            folder=folder,
-            gpu_arguments=gpu_arguments(self.options.device),
-            environment={**gpu_environment(self.options.device), **(environment or {})},
-        )
-        (row,) = merge.rows([binary], runner.run(plan, _Silent()))
-        return row
-
-    def _write(self, path: Path, findings: Sequence[Finding], known: Mapping[str, str]) -> None:
-        facts = {**machine_context.source(self.root), "processes": str(self.options.processes)}
-        context = {"warpgauge_format": FORMAT, **known, **facts}
-        rows = [finding.as_json() for finding in findings]
-        document = {"context": context, "benchmarks": rows}
-        text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-        atomic.replace_all({atomic.resolved(path): text})
-        self._note(f"findings: {os.path.relpath(path)}")
-
-    def _note(self, line: str) -> None:
-        self.notes.print(line, markup=False, highlight=False, soft_wrap=True)
+def parse(argv: Sequence[str]) -> None:
+    """Show --help. Raises UserError for bad usage."""
+    _from_clone("options").parse(argv)
 
 
-def _fault(row: JsonRow) -> str | None:
-    """Why a row holds no device time."""
-    if (failure := failure_of(row)) is not None:
-        return str(failure)
-    if "host_clock" in row:
-        return "it is timed by the host's clock, of which CUPTI knows nothing"
-    return None
+def command_line() -> argparse.ArgumentParser:
+    """The options, for completion; none outside of a clone, where there is nothing to run."""
+    if not _folder().is_dir():
+        return argparse.ArgumentParser()
+    parser: argparse.ArgumentParser = _from_clone("options").command_line()
+    return parser
 
 
-def _work(row: JsonRow) -> trace.Work:
-    if "operations" not in row or "samples" not in row:
-        raise trace.TraceFault("it does not say how many operations and samples it timed")
-    kernels = int(row["kernels"]) if "kernels" in row else None
-    return trace.Work(int(row["operations"]), int(row["samples"]), kernels)
+def _folder() -> Path:
+    return environment.ROOT / "benchmarks" / "fidelity"
 
 
-def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    """Raises UserError for what the user can mend, a full disk included."""
-    options = parse(argv)
-    interrupts.exit_in_order()
-    try:
-        return Fidelity(options, root, Output(), Output(stderr=True)).run()
-    except OSError as fault:
-        raise of_system(fault) from fault
+def _from_clone(module: str) -> ModuleType:
+    if not _folder().is_dir():
+        raise UserError("fidelity needs a clone of warpgauge: run scripts/warpgauge fidelity there")
+    sys.path[:0] = [str(_folder().parent), str(environment.ROOT / "fixtures" / "trace")]
+    return importlib.import_module(f"fidelity.{module}")

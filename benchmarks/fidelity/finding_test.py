@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from warpgauge.measurement.fidelity.finding import Finding, Truth, status, summary
+from fidelity.finding import Finding, Truth, status, summary
 from warpgauge.system.errors import ExitStatus
 
 

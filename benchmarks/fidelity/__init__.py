@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""warpgauge fidelity: device times of the engine against CUPTI's."""
