@@ -108,7 +108,7 @@ def spread(loaded: Loader, allow: Collection[Override] = (), **keys: str) -> flo
     """The standard error of a difference to what was measured elsewhere, under driver 580."""
     told = {"driver_version": "580", **keys}
     base, cand = loaded(run([row("a/b")], driver_version="580")), loaded(run([row("a/b")], **told))
-    pairings, _ = pair(base, cand, ["a/b"], allow)
+    pairings, _, _ = pair(base, cand, ["a/b"], allow)
     return float(screen(base, cand, pairings).estimates.error[0])
 
 
@@ -132,6 +132,6 @@ def test_where_one_session_has_the_same_system_nothing_is_noted(loaded: Loader) 
         "new": context(driver_version="590"),
     }
     base = loaded(baseline([row("a/b", process_medians=medians)], about))
-    pairings, _ = pair(base, loaded(run([row("a/b")], driver_version="590")), ["a/b"])
+    pairings, _, _ = pair(base, loaded(run([row("a/b")], driver_version="590")), ["a/b"])
     assert pairings[0].kin is Comparability.SAME_BOOT
     assert context_notes.notes(pairings) == ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The terms of a comparison contradict themselves nowhere."""
+"""The settings of a comparison contradict themselves nowhere."""
 
 from __future__ import annotations
 

@@ -58,9 +58,14 @@ ALL = {**WHOLE, **BY_ROW}
 def paired(
     base: Record, cand: Record, allow: Collection[Override]
 ) -> tuple[list[Pairing], list[str]]:
-    pairings, unpaired = pair(base, cand, list(cand.rows), allow)
+    pairings, unpaired, _ = pair(base, cand, list(cand.rows), allow)
     assert {verdict.outcome for verdict in unpaired} <= {Outcome.INVALID}
     return pairings, [verdict.reason for verdict in unpaired]
+
+
+def notes(base: Record, cand: Record, allow: Collection[Override]) -> tuple[str, ...]:
+    _, _, waived = pair(base, cand, list(cand.rows), allow)
+    return context_notes.of_overrides(base, cand, waived, allow)
 
 
 def test_every_allowance_is_tried_here() -> None:
@@ -92,20 +97,20 @@ def test_what_is_allowed_is_compared_and_told(loaded: Loader, one: Override) -> 
     pairings, reasons = paired(base, cand, {one})
     assert len(pairings) == len(ROWS)
     assert not reasons
-    (note,) = context_notes.of_overrides(base, cand, list(cand.rows), {one})
+    (note,) = notes(base, cand, {one})
     assert note.startswith(f"--allow {one.word}: compared although {one.although}: ")
 
 
 @pytest.mark.parametrize("one", Override)
 def test_an_exception_that_nothing_needed_is_told(loaded: Loader, one: Override) -> None:
     base, cand = loaded(run(ROWS)), loaded(run(ROWS))
-    (note,) = context_notes.of_overrides(base, cand, list(cand.rows), {one})
+    (note,) = notes(base, cand, {one})
     assert note == f"--allow {one.word}: it was not needed."
 
 
 def test_without_exceptions_there_is_nothing_to_tell(loaded: Loader) -> None:
     base, cand = map(loaded, WHOLE[Override.GPU_MODEL])
-    assert context_notes.of_overrides(base, cand, list(cand.rows), frozenset()) == ()
+    assert notes(base, cand, frozenset()) == ()
 
 
 def test_a_row_that_another_fault_still_forbids_was_not_compared(loaded: Loader) -> None:
@@ -117,9 +122,7 @@ def test_a_row_that_another_fault_still_forbids_was_not_compared(loaded: Loader)
         "candidate: 2 other processes used the GPU: end what else uses the GPU, then measure "
         "again; --allow other-processes compares all the same"
     )
-    assert context_notes.of_overrides(base, bad, ["a/b"], allow) == (
-        "--allow throttled: it was not needed.",
-    )
+    assert notes(base, bad, allow) == ("--allow throttled: it was not needed.",)
 
 
 def test_every_fault_of_a_whole_side_is_told_at_once(loaded: Loader) -> None:
@@ -132,7 +135,7 @@ def test_every_fault_of_a_whole_side_is_told_at_once(loaded: Loader) -> None:
 
 def test_a_disturbed_new_row_is_new_where_that_is_allowed(loaded: Loader) -> None:
     base, cand = loaded(run([row("a/b")])), loaded(run([row("a/b"), row("a/n", throttled=7.0)]))
-    _, (verdict,) = pair(base, cand, list(cand.rows), {Override.THROTTLED})
+    _, (verdict,), _ = pair(base, cand, list(cand.rows), {Override.THROTTLED})
     assert verdict.outcome is Outcome.NEW
 
 
@@ -151,8 +154,7 @@ def test_sessions_that_nothing_forbids_come_before_what_is_allowed(loaded: Loade
     allow = {Override.GPU_MODEL, Override.SM_CLOCK}
     (one,), _ = paired(base, cand, allow)
     assert [session.key for session in one.references] == ["Test"]
-    notes = context_notes.of_overrides(base, cand, ["a/b"], allow)
-    assert all(note.endswith("it was not needed.") for note in notes)
+    assert all(note.endswith("it was not needed.") for note in notes(base, cand, allow))
 
 
 def test_a_row_from_other_models_only_needs_its_own_exception(loaded: Loader) -> None:

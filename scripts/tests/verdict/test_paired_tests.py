@@ -36,7 +36,7 @@ def only(base: Record, cand: Record) -> Verdict:
 def test_it_is_the_paired_t_test(loaded: Loader) -> None:
     base, cand = noisy(1, 0.01), noisy(2, 0.01, 1.01)
     records = side(loaded, base), side(loaded, cand)
-    pairings, _ = pair(*records, ["a/b"])
+    pairings, _, _ = pair(*records, ["a/b"])
     wanted = scipy_stats.ttest_rel(np.log(cand), np.log(base))
     assert compare(pairings).estimates.p[0] == pytest.approx(wanted.pvalue)
 

@@ -60,10 +60,10 @@ def test_a_pattern_that_would_take_years_is_refused(kind: str, loaded: Loader) -
         "required": Required(1, re.compile(endless), ""),
         "expected": expected(endless),
     }
-    terms = ComparisonSettings(policy=policy(entries[kind]), today=TODAY)
+    settings = ComparisonSettings(policy=policy(entries[kind]), today=TODAY)
     side = loaded(run([row("a" * 40)]))
     with pytest.raises(UserError, match=f"policy.toml, {kind} entry 1: 'pattern' takes too long"):
-        judge(side, side, terms)
+        judge(side, side, settings)
 
 
 def everything(pattern: str) -> bool:

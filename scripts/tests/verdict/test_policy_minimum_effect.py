@@ -36,7 +36,7 @@ def judged(
 ) -> Comparison:
     """A suite with one row that is slower by `factor`, and takes more registers."""
     effect = MinimumEffect(1, re.compile(pattern), fraction, "noise")
-    terms = ComparisonSettings(
+    settings = ComparisonSettings(
         policy=Policy(Path("/x/baselines/policy.toml"), minimum_effects=(effect,)),
         today=date(2026, 11, 21),
         minimum_effect=asked,
@@ -44,7 +44,7 @@ def judged(
     )
     base = run([row("a/slower", registers=40), row("a/same")])
     cand = run([row("a/slower", scaled(factor), registers=72), row("a/same")])
-    return judge(loaded(base), loaded(cand), terms)
+    return judge(loaded(base), loaded(cand), settings)
 
 
 def test_a_change_that_it_holds_back_passes_and_says_why(loaded: Loader) -> None:

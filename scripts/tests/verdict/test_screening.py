@@ -19,7 +19,7 @@ Times = Mapping[str, Sequence[float]]
 
 
 def estimates(base: Record, cand: Record) -> Estimates:
-    pairings, _ = pair(base, cand, base.rows)
+    pairings, _, _ = pair(base, cand, base.rows)
     return screen(base, cand, pairings).estimates
 
 

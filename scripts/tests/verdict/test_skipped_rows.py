@@ -146,7 +146,7 @@ def test_a_policy_asks_nothing_of_what_the_suite_left_out(
     loaded: Loader, pattern: str, suite: dict[str, str], missing: bool, unused: bool
 ) -> None:
     base = loaded(recorded("a/b", "a/skip", **FULL))
-    terms = ComparisonSettings(policy=policy(pattern), today=date(2027, 1, 1))
-    found = judge(base, loaded(run([STEADY], **suite)), terms)
+    settings = ComparisonSettings(policy=policy(pattern), today=date(2027, 1, 1))
+    found = judge(base, loaded(run([STEADY], **suite)), settings)
     assert (found.exit_status is ExitStatus.NOT_MEASURED) is missing
     assert any("expected entry 1" in note for note in found.notes) is unused

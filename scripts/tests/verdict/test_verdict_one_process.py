@@ -59,8 +59,8 @@ def test_who_knows_that_processes_agree_may_say_so(loaded: Loader) -> None:
 
 def test_what_is_assumed_of_plain_files_is_not_of_a_run_of_one_process(loaded: Loader) -> None:
     base, cand = loaded(run([row("a/b", [1.0])])), loaded(run([row("a/b", [1.35])]))
-    for terms in (ComparisonSettings(), ComparisonSettings(process_scatter=0.9)):
-        assert outcome(judge(base, cand, terms)) is Outcome.REGRESSION
+    for settings in (ComparisonSettings(), ComparisonSettings(process_scatter=0.9)):
+        assert outcome(judge(base, cand, settings)) is Outcome.REGRESSION
 
 
 def test_a_run_of_one_process_is_said_to_be_one(loaded: Loader) -> None:

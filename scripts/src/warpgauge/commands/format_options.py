@@ -164,5 +164,5 @@ def unpaired_comparison(run: Record, allow: Collection[Override] = frozenset()) 
     """
     nothing = Record(run.path, Source.BASELINE, {}, {})
     asked = [row.name for row in run.rows.values() if not row.skipped]
-    _, verdicts = pair(nothing, run, asked, allow)
+    _, verdicts, _ = pair(nothing, run, asked, allow)
     return Comparison(nothing, run, tuple(verdicts), refusal="There is nothing to compare with.")

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Collection, Iterable
 
 from warpgauge.records.model import Clock, Record, Session, Source
 from warpgauge.system.text import inert, quoted
@@ -15,12 +14,10 @@ _NOTHING: frozenset[Override] = frozenset()
 
 # What moves times by itself, so that two sessions of one GPU are less near when it differs.
 _SOFTWARE = ("driver_version", "cuda_driver_version", "runtime_version")
-WIDENING_KEYS: Mapping[Clock, tuple[str, ...]] = MappingProxyType(
-    {
-        Clock.DEVICE: _SOFTWARE,
-        Clock.HOST: (*_SOFTWARE, "cpu_model", "num_cpus", "kernel_release"),
-    }
-)
+WIDENING_KEYS = {
+    Clock.DEVICE: _SOFTWARE,
+    Clock.HOST: (*_SOFTWARE, "cpu_model", "num_cpus", "kernel_release"),
+}
 
 # The folder of another project's programs (`warpgauge ab`), which need not say how they were built.
 PROGRAMS = "programs"
@@ -30,17 +27,14 @@ BUILD_DIR, BASELINES = "build_dir", "baselines"
 
 # What may explain a change, in the order it is shown in.
 TOLD_KEYS = (
-    PROGRAMS,
-    *"driver_version cuda_driver_version runtime_version cublas_version nvcc_version".split(),
+    *(PROGRAMS, *_SOFTWARE, "cublas_version", "nvcc_version"),
     *"host_compiler flags library_version library_build_type cpu_model kernel_release".split(),
     *"num_cpus cpu_scaling_enabled ecc power_limit_watts sm_clock_target_hz".split(),
     *"max_sm_clock_hz processes commit dirty".split(),
 )
 
-# Numbers that binaries and nvidia-smi write with different digits, and the key of such a number in
-# older baselines.
+# Numbers that binaries and nvidia-smi write with different digits.
 _NUMBERS = frozenset(("power_limit_watts", "sm_clock_target_hz"))
-_FORMER_KEYS = {"power_limit_watts": "power_limit_w"}
 
 # SM clocks come in steps of 15 MHz, which is 0.76 % of 1.98 GHz: more than this is another setting.
 _SAME_CLOCK = 0.005
@@ -50,56 +44,45 @@ def refusal(
     baseline: Record, candidate: Record, allow: Collection[Override] = _NOTHING
 ) -> str | None:
     """Why nothing of these two may be compared, as a sentence, or None."""
-    found = standing(objections(baseline, candidate), allow)
-    if not found:
+    if not (found := standing(objections(baseline, candidate), allow)):
         return None
-    told = reason(found)
-    return f"{told[0].upper()}{told[1:]}."
+    sentence = reason(found)
+    return f"{sentence[0].upper()}{sentence[1:]}."
 
 
 def objections(baseline: Record, candidate: Record) -> tuple[Incompatibility, ...]:
     """What forbids every comparison of these two, allowed or not; one for each allowance."""
     found = (*_other_gpu(baseline, candidate), *_unfit(baseline, candidate))
-    first = {one.allowance: one for one in reversed(found)}
-    return tuple(first[allowance] for allowance in dict.fromkeys(one.allowance for one in found))
+    first: dict[Override, Incompatibility] = {}
+    for one in found:
+        first.setdefault(one.allowance, one)
+    return tuple(first.values())
 
 
-def same_model(
-    baseline: Record, candidate: Session, allow: Collection[Override] = _NOTHING
-) -> list[Session]:
-    """The baseline's sessions on the candidate's GPU model; if none and allowed, all of them.
+def same_model(baseline: Record, candidate: Session) -> list[Session]:
+    """The baseline's sessions on the candidate's GPU model.
 
-    A plain file may leave its GPU unsaid, and then meets every session.
+    A plain file that does not name its GPU matches every session.
     """
-    same = [
+    return [
         session
         for session in baseline.sessions.values()
         if session.gpu_name == candidate.gpu_name
         or (session.gpu_name is None and baseline.source is Source.GOOGLE_BENCHMARK)
         or (candidate.gpu_name is None and "warpgauge_format" not in candidate.context)
     ]
-    if not same and Override.GPU_MODEL in allow:
-        return list(baseline.sessions.values())
-    return same
 
 
-def same_clock(
-    reference: Session,
-    candidate: Session,
-    clock: Clock,
-    allow: Collection[Override] = _NOTHING,
-) -> bool:
-    """Whether times of `clock` were taken at one SM clock, or need not; a silent side was."""
-    if clock is not Clock.DEVICE or Override.SM_CLOCK in allow:
-        return True
+def same_clock(reference: Session, candidate: Session, clock: Clock) -> bool:
+    """Whether times of `clock` were taken at one SM clock, as far as both sides name theirs."""
     one, other = reference.sm_clock_target_hz, candidate.sm_clock_target_hz
-    if one is None or other is None:
+    if clock is not Clock.DEVICE or one is None or other is None:
         return True
     return abs(one - other) <= _SAME_CLOCK * max(one, other)
 
 
 def _other_gpu(baseline: Record, candidate: Record) -> list[Incompatibility]:
-    models = _listed({_gpu(one) for one in baseline.sessions.values()})
+    models = " and ".join(sorted({_gpu(one) for one in baseline.sessions.values()}))
     return [
         Incompatibility(
             Override.GPU_MODEL,
@@ -135,24 +118,16 @@ def _gpu(session: Session) -> str:
     return inert(session.gpu_name or "no GPU")
 
 
-def _listed(words: Iterable[str]) -> str:
-    return " and ".join(sorted(words))
-
-
 def differences(
     reference: Session, candidate: Session, keys: Iterable[str] = TOLD_KEYS
 ) -> tuple[ContextDifference, ...]:
     """Those of `keys` that both sides give and give differently."""
     found = []
     for key in keys:
-        before, after = _value(reference, key), _value(candidate, key)
+        before, after = reference.context.get(key), candidate.context.get(key)
         if before is not None and after is not None and not _same(key, before, after):
             found.append(ContextDifference(key, before, after))
     return tuple(found)
-
-
-def _value(session: Session, key: str) -> str | None:
-    return session.context.get(key, session.context.get(_FORMER_KEYS.get(key, "")))
 
 
 def _same(key: str, one: str, other: str) -> bool:

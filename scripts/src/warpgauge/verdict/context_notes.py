@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from warpgauge.records.model import Clock, Record
 from warpgauge.records.sessions import newest_last
@@ -12,11 +12,11 @@ from warpgauge.verdict import context
 from warpgauge.verdict.comparability import MINIMUM_EFFECT, Comparability, widened
 from warpgauge.verdict.controls import is_control
 from warpgauge.verdict.override import Override
-from warpgauge.verdict.pairing import Pairing, waived
+from warpgauge.verdict.pairing import Pairing
 
 
 def notes(pairings: Sequence[Pairing]) -> tuple[str, ...]:
-    """A sentence a clock whose sessions of this very GPU were not measured on the same system."""
+    """A sentence for each clock that meets sessions of this GPU, but not of this system."""
     return tuple(note for clock in Clock if (note := _note(pairings, clock)))
 
 
@@ -43,25 +43,18 @@ def _note(pairings: Sequence[Pairing], clock: Clock) -> str:
 
 
 def of_overrides(
-    baseline: Record, candidate: Record, names: Iterable[str], allow: Collection[Override]
+    baseline: Record,
+    candidate: Record,
+    waived: Mapping[Override, Sequence[str]],
+    allow: Collection[Override],
 ) -> tuple[str, ...]:
-    """The notes of `allow`, for a comparison of `names` that was not refused as a whole."""
-    if not allow:
-        return ()
+    """The notes of `allow`; `waived` are the benchmarks that `pair` compared despite each."""
     whole = {one.allowance: one.fact for one in context.objections(baseline, candidate)}
-    rows = waived(baseline, candidate, names, allow)
     notes = []
-    for one in Override:
-        if one not in allow:
-            continue
-        what = whole.get(one) or _named_rows(rows.get(one, ()))
-        although = f"compared although {one.although}: {what}" if what else "it was not needed"
-        notes.append(f"--allow {one.word}: {although}.")
+    for override in (one for one in Override if one in allow):
+        names = waived.get(override, ())
+        more = f", and {plural(len(names) - 1, 'more benchmark')}" if len(names) > 1 else ""
+        what = whole.get(override) or (f"{inert(names[0])}{more}" if names else "")
+        although = f"compared although {override.although}: {what}" if what else "it was not needed"
+        notes.append(f"--allow {override.word}: {although}.")
     return tuple(notes)
-
-
-def _named_rows(names: Sequence[str]) -> str:
-    if not names:
-        return ""
-    more = f", and {plural(len(names) - 1, 'more benchmark')}" if len(names) > 1 else ""
-    return f"{inert(names[0])}{more}"

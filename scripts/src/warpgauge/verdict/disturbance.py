@@ -80,10 +80,8 @@ def _all(row: Row, sessions: Mapping[str, Session]) -> dict[Override, Disturbanc
 
 
 def _gpus_at_once(session: Session) -> int:
-    told = session.context.get(GPUS_AT_ONCE)
-    if told is None:
-        return 1
-    return int(told) if told.isascii() and told.isdigit() and len(told) < 9 else 1
+    count = session.context.get(GPUS_AT_ONCE, "")
+    return int(count) if count.isascii() and count.isdigit() and len(count) < 9 else 1
 
 
 def _shares_the_host(row: Row) -> bool:
@@ -103,8 +101,8 @@ def _lowered(row: Row, sessions: Mapping[str, Session]) -> str:
     if (count := int(row.counters[THROTTLED])) > 1:
         total = max(len(times) for times in row.process_medians.values())
         words.append(f"in {count} of {total} processes")
-    if told := reasons(int(row.counters.get("clock_event_reasons", 0.0))):
-        words.append(f"({told})")
+    if why := reasons(int(row.counters.get("clock_event_reasons", 0.0))):
+        words.append(f"({why})")
     return " ".join(words)
 
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rule that makes a verdict a benchmark of two records (scripts/statistics.md). Pure.
+"""The rule: two records make a verdict for each benchmark (scripts/statistics.md). Pure.
 
 The unit is the median of one process, on a log scale. A benchmark has changed when chance does not
-explain the difference (`screening`, or `paired_tests` where both sides ran in alternation), when it
-is as large as the minimum effect (`comparability`), and larger than the benchmark's own noise
-floor.
+explain the difference (`screening`, or `paired_tests` of alternating processes), and the difference
+is above the minimum effect (`comparability`) and the benchmark's own noise floor.
 """
 
 from __future__ import annotations
@@ -29,36 +28,38 @@ from warpgauge.verdict import (
 from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.controls import controls, is_control
+from warpgauge.verdict.outcomes import Confirming, Screening
 from warpgauge.verdict.pairing import Pairing, harmless_skips, pair
-from warpgauge.verdict.rules import Confirming, Screening
 
 _DEFAULT = ComparisonSettings()
 
 
-def judge(baseline: Record, candidate: Record, terms: ComparisonSettings = _DEFAULT) -> Comparison:
+def judge(
+    baseline: Record, candidate: Record, settings: ComparisonSettings = _DEFAULT
+) -> Comparison:
     """Compare two records. Raises UserError for a filter that is no regular expression."""
-    request = Request(terms.filter, candidate, baseline)
+    request = Request(settings.filter, candidate, baseline)
     everything = list({**baseline.rows, **candidate.rows})
     asked = request.covered(everything)
     harmless = {row.name: row for row in harmless_skips(baseline, candidate)}
     skipped = [harmless[name] for name in asked if name in harmless]
     names = [name for name in asked if name not in harmless]
-    if terms.policy is not None:
-        terms.policy.require_quick([*names, *request.left_out])
-    refusal = context.refusal(baseline, candidate, terms.allow)
+    if settings.policy is not None:
+        settings.policy.require_quick([*names, *request.left_out])
+    refusal = context.refusal(baseline, candidate, settings.allow)
     if refusal is not None:
         refused = tuple(_refused(baseline, candidate, name, refusal) for name in names)
-        return Comparison(baseline, candidate, refused, refusal=refusal, alpha=terms.alpha)
+        return Comparison(baseline, candidate, refused, refusal=refusal, alpha=settings.alpha)
 
-    pairings, unpaired = pair(baseline, candidate, names, terms.allow)
+    pairings, unpaired, waived = pair(baseline, candidate, names, settings.allow)
     if are_paired(baseline, candidate):
         pairings, lonely = paired_tests.split(pairings)
         unpaired += lonely
         tests = paired_tests.compare(pairings)
-        rule: Screening = Confirming(terms)
+        rule: Screening = Confirming(settings)
     else:
-        tests = screening.screen(baseline, candidate, pairings, terms.process_scatter)
-        rule = Screening(terms, controls(pairings))
+        tests = screening.screen(baseline, candidate, pairings, settings.process_scatter)
+        rule = Screening(settings, controls(pairings))
     judged = outcomes.judged(pairings, tests, rule)
     verdicts = {verdict.name: verdict for verdict in (*unpaired, *judged)}
     met, unasked = list(zip(pairings, judged, strict=True)), len(everything) - len(asked)
@@ -67,27 +68,27 @@ def judge(baseline: Record, candidate: Record, terms: ComparisonSettings = _DEFA
         candidate,
         tuple(verdicts[name] for name in names),
         notes=(
-            *context_notes.of_overrides(baseline, candidate, names, terms.allow),
+            *context_notes.of_overrides(baseline, candidate, waived, settings.allow),
             *notes.of(
-                baseline, candidate, met, request, unasked, rule.moved, terms.process_scatter
+                baseline, candidate, met, request, unasked, rule.moved, settings.process_scatter
             ),
             *notes.of_skips(skipped),
             *context_notes.notes(pairings),
-            *staleness.notes(baseline, candidate, terms.today),
+            *staleness.notes(baseline, candidate, settings.today),
         ),
         differences=_differences(pairings),
         refusal=_nothing_in_common(baseline, candidate, names, request)
         or _controls_alone(pairings),
-        alpha=terms.alpha,
+        alpha=settings.alpha,
     )
-    return _under_policy(comparison, terms, request)
+    return _under_policy(comparison, settings, request)
 
 
 def _under_policy(
-    comparison: Comparison, terms: ComparisonSettings, request: Request
+    comparison: Comparison, settings: ComparisonSettings, request: Request
 ) -> Comparison:
     """With what the policy accepts and requires; a part of the suite need not have all of it."""
-    if terms.policy is None or comparison.refusal is not None:
+    if settings.policy is None or comparison.refusal is not None:
         return comparison
     names = [verdict.name for verdict in comparison.verdicts]
 
@@ -99,14 +100,13 @@ def _under_policy(
         return not any(map(search, request.left_out)) or any(map(search, names))
 
     found = policy_effects.apply(
-        terms.policy,
+        settings.policy,
         comparison.verdicts,
         asked,
-        terms.today,
-        resources_fail=terms.fail_on_resources,
+        settings.today,
+        resources_fail=settings.fail_on_resources,
     )
-    told = (*found.notes, *comparison.notes)
-    return replace(comparison, verdicts=found.verdicts, notes=told)
+    return replace(comparison, verdicts=found.verdicts, notes=(*found.notes, *comparison.notes))
 
 
 def _refused(baseline: Record, candidate: Record, name: str, reason: str) -> Verdict:

@@ -5,20 +5,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from warpgauge.records.model import Clock
-from warpgauge.statistics.log_ratios import Array, Estimates, Tested, Tests
+from warpgauge.statistics.log_ratios import (
+    Array,
+    Estimates,
+    Tested,
+    Tests,
+    benjamini_hochberg,
+    holm,
+)
 from warpgauge.system.text import inert, percent, plural
-from warpgauge.verdict import detectable_effect
-from warpgauge.verdict.comparison import Change, Outcome, Verdict
-from warpgauge.verdict.controls import is_control
+from warpgauge.verdict import comparability, detectable_effect
+from warpgauge.verdict.comparability import Comparability
+from warpgauge.verdict.comparison import Change, Evidence, Outcome, Verdict
+from warpgauge.verdict.comparison_settings import ComparisonSettings
+from warpgauge.verdict.controls import NO_CONTROLS, Controls, Movement, is_control
 from warpgauge.verdict.pairing import Pairing
 from warpgauge.verdict.resource_changes import resource_changes
-from warpgauge.verdict.rules import Screening
 
 Mask = NDArray[np.bool_]
 
@@ -33,19 +41,74 @@ _MOST_NOISE = {Clock.DEVICE: 0.10, Clock.HOST: 0.50}
 _LARGEST_LOG = 700.0
 
 
+# Pairs are looked at twice, if need be: each look has half of the chance of a false alarm.
+_LOOKS = 2
+
+
+@dataclass(frozen=True)
+class Screening:
+    """Against the sessions of a baseline: what was asked for, and what the host's controls say."""
+
+    settings: ComparisonSettings
+    moved: Controls = NO_CONTROLS
+
+    evidence = Evidence.SCREENED
+
+    def adjusted(self, p: Array) -> Array:
+        """p values for as many benchmarks as are judged together."""
+        return benjamini_hochberg(p)
+
+    def minimum_effect(self, one: Pairing, seconds: float) -> float:
+        """The minimum effect for a benchmark that takes `seconds` in the baseline."""
+        asked = self.settings.asked_effect(one.candidate.name)
+        return self.usual_effect(one, seconds) if asked is None else asked
+
+    def usual_effect(self, one: Pairing, seconds: float) -> float:
+        """The same where nobody asked for another."""
+        nearness = one.kin
+        if one.candidate.clock is Clock.HOST and not self.moved.of(one.candidate):
+            # Nothing tells a disturbed machine from a quiet one: one boot counts as another.
+            nearness = max(one.kin, Comparability.SAME_GPU)
+        return comparability.minimum_effect(one.candidate.clock, nearness, seconds)
+
+    def explained(self, one: Pairing, log_ratio: float) -> Movement | None:
+        """The control of the host that moved as far as this row did."""
+        if one.candidate.clock is not Clock.HOST:
+            return None
+        movements = self.moved.of(one.candidate)
+        controls = (movements[s.key] for s in one.references if s.key in movements)
+        return next((one for one in controls if abs(log_ratio) <= one.log_ratio), None)
+
+
+@dataclass(frozen=True)
+class Confirming(Screening):
+    """In alternating processes: what moved the machine moved both sides; no control is asked."""
+
+    evidence = Evidence.PAIRED
+
+    def adjusted(self, p: Array) -> Array:
+        return np.minimum(holm(p) * _LOOKS, 1.0)
+
+    def usual_effect(self, one: Pairing, seconds: float) -> float:
+        return comparability.PAIRED_EFFECT[one.candidate.clock]
+
+    def explained(self, one: Pairing, log_ratio: float) -> Movement | None:
+        return None
+
+
 def judged(pairings: Sequence[Pairing], tests: Tests, rule: Screening) -> list[Verdict]:
-    """The verdicts of pairings, in their order."""
+    """The verdicts of `pairings`, in their order."""
     own = np.array([not is_control(one.candidate) for one in pairings], dtype=bool)
     p = _adjusted(tests.estimates, own, rule)
     seconds = np.exp(tests.baseline_log).tolist()
     effects = [rule.minimum_effect(*one) for one in zip(pairings, seconds, strict=True)]
-    level = rule.terms.alpha / max(1, int(np.count_nonzero(own)))
+    level = rule.settings.alpha / max(1, int(np.count_nonzero(own)))
     detectable = tests.estimates.detectable(level, np.log1p(effects))
     # What counts by itself, and not beside the others, may be one of many that changed.
     alone = _counts(tests.by_themselves, own, rule, effects)
     each = zip(pairings, tests.each(p, detectable), effects, alone.tolist(), strict=True)
     verdicts = [_verdict(*one, rule) for one in each]
-    return [_gated(one) for one in verdicts] if rule.terms.fail_on_resources else verdicts
+    return [_gated(one) for one in verdicts] if rule.settings.fail_on_resources else verdicts
 
 
 def _adjusted(estimates: Estimates, own: Mask, rule: Screening) -> Array:
@@ -55,16 +118,16 @@ def _adjusted(estimates: Estimates, own: Mask, rule: Screening) -> Array:
 
 
 def _counts(estimates: Estimates, own: Mask, rule: Screening, effects: Sequence[float]) -> Mask:
-    """Which of them are changes that count."""
+    """Which changes count."""
     far = np.abs(estimates.log_ratio) >= estimates.noise_floor
     large = np.abs(np.expm1(np.minimum(estimates.log_ratio, _LARGEST_LOG))) >= effects
-    return np.asarray(far & large & (_adjusted(estimates, own, rule) < rule.terms.alpha))
+    return np.asarray(far & large & (_adjusted(estimates, own, rule) < rule.settings.alpha))
 
 
 def _verdict(
     one: Pairing, tested: Tested, minimum_effect: float, counts_alone: bool, rule: Screening
 ) -> Verdict:
-    outcome = _outcome(one, tested, minimum_effect, rule.terms.alpha)
+    outcome = _outcome(one, tested, minimum_effect, rule.settings.alpha)
     detectable = max(minimum_effect, _fraction(tested.detectable))
     changed = outcome in (Outcome.REGRESSION, Outcome.IMPROVED)
     control = rule.explained(one, tested.log_ratio) if changed else None
@@ -73,11 +136,17 @@ def _verdict(
         outcome = Outcome.INCONCLUSIVE
         moved = percent(_fraction(control.log_ratio), sign=False)
         reason = f"the host itself may have moved by {moved} ({inert(control.name)})"
-    elif counts_alone and _may_be_one_of_many(outcome, tested) and not is_control(one.candidate):
+    elif (
+        counts_alone
+        and not is_control(one.candidate)
+        and (outcome is Outcome.PASS or (tested.assumed and outcome is Outcome.INCONCLUSIVE))
+    ):
         outcome = Outcome.INCONCLUSIVE
         reason = "others changed as much, by chance or not: measure in several processes"
     elif outcome is Outcome.INCONCLUSIVE:
-        why = f"{_too_few(tested)} a side" if tested.assumed else "too noisy"
+        fewest = min(tested.baseline_processes, tested.candidate_processes)
+        few = f"{plural(fewest, 'process', 'processes')} a side"
+        why = few if tested.assumed else "too noisy"
         reason = f"{why}: {detectable_effect.least(detectable)} would be seen"
     return Verdict(
         one.candidate.name,
@@ -106,13 +175,12 @@ def _verdict(
 
 def _accepted(one: Pairing, tested: Tested, rule: Screening) -> str:
     """Why what would be a regression by the usual rule passes: a policy's larger minimum effect."""
-    policy, entry = rule.terms.policy, rule.terms.policy_effect(one.candidate.name)
+    policy, entry = rule.settings.policy, rule.settings.policy_effect(one.candidate.name)
     if policy is None or entry is None:
         return ""
     usual = rule.usual_effect(one, math.exp(tested.baseline_log))
-    if _outcome(one, tested, usual, rule.terms.alpha) is not Outcome.REGRESSION:
-        return ""
-    if rule.explained(one, tested.log_ratio) is not None:
+    regressed = _outcome(one, tested, usual, rule.settings.alpha) is Outcome.REGRESSION
+    if not regressed or rule.explained(one, tested.log_ratio) is not None:
         return ""
     least = percent(entry.fraction, sign=False)
     return inert(f"{entry.reason}; under {policy.name}'s minimum effect of {least}")
@@ -120,8 +188,7 @@ def _accepted(one: Pairing, tested: Tested, rule: Screening) -> str:
 
 def _gated(verdict: Verdict) -> Verdict:
     """A regression where the operation takes more than it did, or runs another kernel."""
-    worse = any(change.worse for change in verdict.resources)
-    if not worse or verdict.outcome is Outcome.REGRESSION:
+    if verdict.outcome is Outcome.REGRESSION or not any(one.worse for one in verdict.resources):
         return verdict
     reason = f"fails on its resources; by its time alone {verdict.outcome.value}"
     return replace(verdict, outcome=Outcome.REGRESSION, by_time=verdict.outcome, reason=reason)
@@ -131,7 +198,6 @@ def _outcome(one: Pairing, tested: Tested, minimum_effect: float, alpha: float) 
     """Slower, faster, unable to tell, or none of these."""
     if is_control(one.candidate):
         return Outcome.PASS  # it says how the machine did, and nothing of the code
-    floor = _fraction(tested.noise_floor)
     ratio = _fraction(tested.log_ratio)
     if tested.p < alpha and abs(tested.log_ratio) >= tested.noise_floor:
         if ratio >= minimum_effect:
@@ -140,20 +206,11 @@ def _outcome(one: Pairing, tested: Tested, minimum_effect: float, alpha: float) 
             return Outcome.IMPROVED
     room = _HIDING_ROOM * minimum_effect
     if not tested.assumed:  # what no data show hides nothing
-        room = max(room, _HIDING_ROOM * min(floor, _MOST_NOISE[one.candidate.clock]))
+        noise = min(_fraction(tested.noise_floor), _MOST_NOISE[one.candidate.clock])
+        room = max(room, _HIDING_ROOM * noise)
     low, high = tested.log_ratio - tested.half_width, tested.log_ratio + tested.half_width
     hides = _fraction(high) > room or _fraction(low) < -room
     return Outcome.INCONCLUSIVE if hides else Outcome.PASS
-
-
-def _may_be_one_of_many(outcome: Outcome, tested: Tested) -> bool:
-    return outcome is Outcome.PASS or (tested.assumed and outcome is Outcome.INCONCLUSIVE)
-
-
-def _too_few(tested: Tested) -> str:
-    """How many processes the side has that has fewest."""
-    fewest = min(tested.baseline_processes, tested.candidate_processes)
-    return plural(fewest, "process", "processes")
 
 
 def _fraction(log_ratio: float) -> float:

@@ -47,21 +47,12 @@ def add_argument(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def remedy(allowances: Iterable[Override]) -> str:
-    """How to compare all the same, for the end of a reason; each word once, in their own order."""
-    given = set(allowances)
-    options = " ".join(f"--allow {one.word}" for one in Override if one in given)
-    return f"{options} compares all the same"
-
-
 def _named(word: str) -> Override:
     for one in Override:
         if one.word == word:
             return one
-    words = [one.word for one in Override]
-    raise argparse.ArgumentTypeError(
-        f"{quoted(word)} is no exception; give {', '.join(words[:-1])} or {words[-1]}"
-    )
+    words = ", ".join(one.word for one in Override)
+    raise argparse.ArgumentTypeError(f"{quoted(word)} is no exception; give one of {words}")
 
 
 @dataclass(frozen=True)
@@ -82,5 +73,7 @@ def standing(
 
 def reason(objections: Collection[Incompatibility]) -> str:
     """All of them in one line, which ends with how to compare all the same."""
-    told = "; ".join(f"{one.fact}{one.rest}" for one in objections)
-    return f"{told}; {remedy(one.allowance for one in objections)}"
+    facts = "; ".join(f"{one.fact}{one.rest}" for one in objections)
+    overrides = {one.allowance for one in objections}
+    options = " ".join(f"--allow {one.word}" for one in Override if one in overrides)
+    return f"{facts}; {options} compares all the same"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from warpgauge.records.counters import FULL_SUITE, SOURCE_LINE
 from warpgauge.records.model import Clock, Record, Row, Session, Source
@@ -39,24 +40,29 @@ def pair(
     candidate: Record,
     names: Iterable[str],
     allow: Collection[Override] = frozenset(),
-) -> tuple[list[Pairing], list[Verdict]]:
-    """Pairings of `names`, and verdicts of those that cannot be paired."""
+) -> tuple[list[Pairing], list[Verdict], dict[Override, list[str]]]:
+    """Pairings of `names`, verdicts of those that cannot be paired, and what `allow` waived."""
     pairings: list[Pairing] = []
     unpaired: list[Verdict] = []
+    waived: dict[Override, list[str]] = {}
     matches = _Matches(baseline, candidate, allow)
     whose = "base" if are_paired(baseline, candidate) else "baseline"
     for name in names:
         base, cand = baseline.rows.get(name), candidate.rows.get(name)
-        if cand is None or cand.error is not None or (base is not None and base.error is not None):
+        if cand is None or _failed(cand) or _failed(base):
             unpaired.append(_one_sided(name, base, cand, whose))
-        elif forbidden := standing(matches.objections(base, cand), allow):
+            continue
+        objections = matches.objections(base, cand)
+        if forbidden := standing(objections, allow):
             unpaired.append(_invalid(cand, forbidden))
-        elif base is None:
+            continue
+        for override in {one.allowance for one in objections}:
+            waived.setdefault(override, []).append(name)
+        if base is None:
             unpaired.append(matches.new(cand))
         else:
-            met = matches.of(base, cand)
-            pairings.append(Pairing(base, cand, met.references, met.known, met.session, met.kin))
-    return pairings, unpaired
+            pairings.append(Pairing(base, cand, *matches.of(base, cand)[:-1]))
+    return pairings, unpaired, waived
 
 
 def harmless_skips(baseline: Record, candidate: Record) -> list[Row]:
@@ -67,29 +73,16 @@ def harmless_skips(baseline: Record, candidate: Record) -> list[Row]:
     """
     ours = {baseline.source, candidate.source} <= {Source.RUN, Source.BASELINE}
     recorded = baseline.source is Source.BASELINE
-    found = []
-    for name, row in candidate.rows.items():
-        base = baseline.rows.get(name)
-        if row.skipped and (recorded if base is None else ours and base.skipped):
-            found.append(row)
-    return found
+
+    def is_expected(base: Row | None) -> bool:
+        return recorded if base is None else ours and base.skipped
+
+    skips = (row for row in candidate.rows.values() if row.skipped)
+    return [row for row in skips if is_expected(baseline.rows.get(row.name))]
 
 
-def waived(
-    baseline: Record, candidate: Record, names: Iterable[str], allow: Collection[Override]
-) -> dict[Override, list[str]]:
-    """The benchmarks that each of `allow` let `pair` compare, in the order of `names`."""
-    found: dict[Override, list[str]] = {}
-    matches = _Matches(baseline, candidate, allow)
-    for name in names:
-        base, cand = baseline.rows.get(name), candidate.rows.get(name)
-        if cand is None or cand.error is not None or (base is not None and base.error is not None):
-            continue
-        objections = matches.objections(base, cand)
-        if not standing(objections, allow):
-            for allowance in {one.allowance for one in objections}:
-                found.setdefault(allowance, []).append(name)
-    return found
+def _failed(row: Row | None) -> bool:
+    return row is not None and row.error is not None
 
 
 def _invalid(row: Row, objections: Collection[Incompatibility]) -> Verdict:
@@ -124,8 +117,7 @@ def _one_sided(name: str, base: Row | None, cand: Row | None, whose: str) -> Ver
     raise KeyError(name)
 
 
-@dataclass(frozen=True)
-class _Met:
+class _Match(NamedTuple):
     """The sessions of a Pairing, and what forbids to compare them."""
 
     references: tuple[Session, ...]
@@ -149,7 +141,7 @@ class _Matches:
             key: frozenset(session.key for session in same_model(baseline, cand))
             for key, cand in candidate.sessions.items()
         }
-        self._met: dict[tuple[tuple[str, ...], tuple[str, ...], Clock], _Met] = {}
+        self._met: dict[tuple[tuple[str, ...], tuple[str, ...], Clock], _Match] = {}
 
     def objections(self, base: Row | None, cand: Row) -> tuple[Incompatibility, ...]:
         """What forbids to compare these two rows, or to call the candidate's new; allowed or not.
@@ -174,14 +166,14 @@ class _Matches:
             row.name, Outcome.NEW, row.clock, candidate_seconds=seconds, counters=row.counters
         )
 
-    def of(self, base: Row, cand: Row) -> _Met:
+    def of(self, base: Row, cand: Row) -> _Match:
         """Whom a row meets, of the candidate's sessions the newest."""
         combination = (tuple(base.process_medians), tuple(cand.process_medians), cand.clock)
         if combination not in self._met:
             self._met[combination] = self._meet(*combination)
         return self._met[combination]
 
-    def _meet(self, theirs: tuple[str, ...], ours: tuple[str, ...], clock: Clock) -> _Met:
+    def _meet(self, theirs: tuple[str, ...], ours: tuple[str, ...], clock: Clock) -> _Match:
         key = max(ours, key=self._newest.__getitem__)
         session = self._candidate.sessions[key]
         everything = [self._baseline.sessions[one] for one in theirs]
@@ -194,10 +186,10 @@ class _Matches:
         known = [one for one in same if same_clock(one, session, clock)]
         if same and not known:
             objections.append(_other_clock(same, session))
-            known = [one for one in same if same_clock(one, session, clock, self._allow)]
+            known = same if Override.SM_CLOCK in self._allow else []
         chosen, nearest = references(known, session, clock)
         nearness = self._plain_kin if self._plain else nearest
-        return _Met(tuple(chosen), tuple(known), session, nearness, tuple(objections))
+        return _Match(tuple(chosen), tuple(known), session, nearness, tuple(objections))
 
 
 def _other_clock(references: Iterable[Session], session: Session) -> Incompatibility:

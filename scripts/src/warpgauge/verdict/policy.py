@@ -12,6 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import ClassVar
 
 from warpgauge.files import toml_file
 from warpgauge.files.location import Place
@@ -19,15 +20,16 @@ from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit
 from warpgauge.records.model import Record, Source
 from warpgauge.records.sessions import are_paired
 from warpgauge.verdict.context import PROGRAMS
-from warpgauge.verdict.policy_entry import Entry, entries
+from warpgauge.verdict.policy_entry import entries
 
 FILE_NAME = "policy.toml"
 
 
 @dataclass(frozen=True)
 class MinimumEffect:
-    """A change of `name`s that match below `fraction` fails nobody."""
+    """A change below `fraction` fails nobody."""
 
+    kind: ClassVar = "minimum_effect"
     number: int
     pattern: re.Pattern[str]
     fraction: float
@@ -38,6 +40,7 @@ class MinimumEffect:
 class Required:
     """At least one benchmark that matches must be measured."""
 
+    kind: ClassVar = "required"
     number: int
     pattern: re.Pattern[str]
     reason: str
@@ -50,6 +53,7 @@ class Expected:
     With `resources` what it takes may have grown too.
     """
 
+    kind: ClassVar = "expected"
     number: int
     pattern: re.Pattern[str]
     fraction: float
@@ -79,17 +83,13 @@ class Policy:
 
     def require_quick(self, names: Collection[str]) -> None:
         """Raises UserError for a pattern that would take years to search in `names`."""
-        entries: list[tuple[str, MinimumEffect | Required | Expected]] = [
-            *(("minimum_effect", one) for one in self.minimum_effects),
-            *(("required", one) for one in self.required),
-            *(("expected", one) for one in self.expected),
-        ]
-        for kind, one in entries:
-            place = Place(self.path, f"{kind} entry {one.number}")
+        entries: list[MinimumEffect | Required | Expected] = [*self.minimum_effects]
+        for entry in [*entries, *self.required, *self.expected]:
+            place = Place(self.path, f"{entry.kind} entry {entry.number}")
             fault = place.error("'pattern' takes too long to search", "simplify it")
             with cpu_limit(SEARCH_LIMIT_S, str(fault)):
                 for name in names:
-                    one.pattern.search(name)
+                    entry.pattern.search(name)
 
 
 def find(baseline: Path) -> Path | None:
@@ -138,31 +138,23 @@ def of(baseline: Record, candidate: Record, baselines: Path, named: Path | None)
 def load(path: Path) -> Policy:
     """The policy in a file. Raises UserError that names the entry at fault."""
     tables = entries(toml_file.read(path), path)
-    return Policy(
-        path,
-        tuple(_minimum_effect(one) for one in tables["minimum_effect"]),
-        tuple(_required(one) for one in tables["required"]),
-        tuple(_expected(one) for one in tables["expected"]),
+    effects = (
+        MinimumEffect(one.number, one.pattern(), one.fraction("percent"), one.sentence("reason"))
+        for one in tables["minimum_effect"]
     )
-
-
-def _minimum_effect(entry: Entry) -> MinimumEffect:
-    return MinimumEffect(
-        entry.number, entry.pattern(), entry.fraction("percent"), entry.sentence("reason")
+    required = (
+        Required(one.number, one.pattern(), one.sentence("reason") if "reason" in one.table else "")
+        for one in tables["required"]
     )
-
-
-def _required(entry: Entry) -> Required:
-    reason = entry.sentence("reason") if "reason" in entry.table else ""
-    return Required(entry.number, entry.pattern(), reason)
-
-
-def _expected(entry: Entry) -> Expected:
-    return Expected(
-        entry.number,
-        entry.pattern(),
-        entry.fraction("slower_by_at_most_percent"),
-        entry.sentence("reason"),
-        entry.day("expires"),
-        entry.flag("resources"),
+    expected = (
+        Expected(
+            one.number,
+            one.pattern(),
+            one.fraction("slower_by_at_most_percent"),
+            one.sentence("reason"),
+            one.day("expires"),
+            one.flag("resources"),
+        )
+        for one in tables["expected"]
     )
+    return Policy(path, tuple(effects), tuple(required), tuple(expected))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
@@ -26,17 +26,18 @@ def entry_notes(
     today: date,
 ) -> tuple[str, ...]:
     """One sentence an entry. `needed` are the numbers of the expected entries that were."""
-    told = []
+    notes = []
     for expected in policy.expected:
         idle = expected.number not in needed and asked(expected.pattern.pattern)
         unknown = idle and not any(map(expected.pattern.search, names))
         if words := _NOTHING if unknown else _of_expected(expected, idle, today):
-            told.append(f"{_place(policy, 'expected', expected)} {words}.")
-    for effect in policy.minimum_effects:
-        if asked(effect.pattern.pattern) and not any(map(effect.pattern.search, names)):
-            place = _place(policy, "minimum_effect", effect)
-            told.append(f"{place} {_NOTHING}.")
-    return tuple(told)
+            notes.append(f"{_place(policy, expected)} {words}.")
+    idle_effects = (
+        one
+        for one in policy.minimum_effects
+        if asked(one.pattern.pattern) and not any(map(one.pattern.search, names))
+    )
+    return (*notes, *(f"{_place(policy, one)} {_NOTHING}." for one in idle_effects))
 
 
 def held_back(policy: Policy, names: Sequence[str]) -> tuple[str, ...]:
@@ -62,8 +63,8 @@ def _of_expected(entry: Expected, idle: bool, today: date) -> str:
     return ""
 
 
-def _place(policy: Policy, kind: str, entry: Expected | MinimumEffect) -> str:
-    where = f"{inert(policy.name)}, {kind} entry {entry.number}"
+def _place(policy: Policy, entry: Expected | MinimumEffect) -> str:
+    where = f"{inert(policy.name)}, {entry.kind} entry {entry.number}"
     return f"{where} ({inert(quoted(entry.pattern.pattern))})"
 
 
@@ -89,39 +90,32 @@ def apply(
 ) -> PolicyOutcome:
     """The effects of expected and required entries, for verdicts that are otherwise final.
 
-    What is accepted already is under the policy's minimum effect (`outcomes`).
-
-    `asked` says of a pattern whether this comparison was about all that it may match: what was not
-    asked for is neither missing nor unused. With `resources_fail` a REGRESSION may stand for what
+    What is accepted already is under the policy's minimum effect (`outcomes`). `asked` says of a
+    pattern whether this comparison was about all that it may match: what was not asked for is
+    neither missing nor unused. With `resources_fail` a REGRESSION may stand for what
     an operation takes (--fail-on resources), and only an entry with `resources` accepts that.
     Where several unexpired entries match, the last one counts.
     """
     needed: set[int] = set()
-    judged = []
+    judged: dict[str, Verdict] = {}
     for verdict in verdicts:
         entry = _covering(policy, verdict, today)
-        if entry is None:
-            judged.append(verdict)
-            continue
-        needed.add(entry.number)
-        judged.append(_expected(verdict, entry, resources_fail))
+        if entry is not None:
+            needed.add(entry.number)
+            verdict = _expected(verdict, entry, resources_fail)
+        judged[verdict.name] = verdict
+    notes = held_back(policy, [verdict.name for verdict in verdicts if verdict.accepted])
+    notes += entry_notes(policy, list(judged), needed, asked, today)
     # In the place of the verdict of that name, if the pattern is one, else at the end.
-    left = {verdict.name: verdict for verdict in judged}
-    left.update((verdict.name, verdict) for verdict in _missing(policy, judged, asked))
-    told = held_back(policy, [verdict.name for verdict in verdicts if verdict.accepted])
-    names = [verdict.name for verdict in verdicts]
-    return PolicyOutcome(
-        tuple(left.values()), (*told, *entry_notes(policy, names, needed, asked, today))
-    )
+    judged |= {one.name: one for one in _missing(policy, judged, asked)}
+    return PolicyOutcome(tuple(judged.values()), notes)
 
 
 def _covering(policy: Policy, verdict: Verdict, today: date) -> Expected | None:
     if verdict.outcome is not Outcome.REGRESSION:
         return None
-    found = [
-        one for one in policy.expected if today <= one.expires and one.pattern.search(verdict.name)
-    ]
-    return found[-1] if found else None
+    unexpired = (one for one in reversed(policy.expected) if today <= one.expires)
+    return next((one for one in unexpired if one.pattern.search(verdict.name)), None)
 
 
 def _expected(verdict: Verdict, entry: Expected, resources_fail: bool) -> Verdict:
@@ -147,21 +141,17 @@ def _adding(verdict: Verdict, words: str) -> Verdict:
 
 
 def _missing(
-    policy: Policy, verdicts: Sequence[Verdict], asked: Callable[[str], bool]
+    policy: Policy, known: Mapping[str, Verdict], asked: Callable[[str], bool]
 ) -> list[Verdict]:
     """A verdict for each required pattern of which nothing was measured."""
-    measured = [one.name for one in verdicts if one.outcome not in _NOT_MEASURED]
-    lost = [
-        one
-        for one in policy.required
-        if asked(one.pattern.pattern) and not any(map(one.pattern.search, measured))
-    ]
-    known = {verdict.name: verdict for verdict in verdicts}
+    measured = [name for name, one in known.items() if one.outcome not in _NOT_MEASURED]
     found = []
-    for one in lost:
-        why = inert(one.reason) or "no benchmark that matches was measured"
+    for required in policy.required:
+        pattern = required.pattern.pattern
+        if not asked(pattern) or any(map(required.pattern.search, measured)):
+            continue
+        why = inert(required.reason) or "no benchmark that matches was measured"
         reason = f"required by {inert(policy.name)}: {why}"
-        pattern = one.pattern.pattern
         if pattern in known:  # it is a name as well, and has one verdict already
             found.append(replace(_adding(known[pattern], reason), required=True))
         else:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from pathlib import Path
-from types import MappingProxyType
 from typing import cast
 
 from warpgauge.files.document import kind as json_kind
@@ -21,16 +20,11 @@ from warpgauge.system.text import quoted
 LARGEST_PERCENT = 1000
 
 # The keys of each kind of entry: those that it must have, those that it may have.
-_KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
-    {
-        "minimum_effect": (("pattern", "percent", "reason"), ()),
-        "required": (("pattern",), ("reason",)),
-        "expected": (
-            ("pattern", "slower_by_at_most_percent", "reason", "expires"),
-            ("resources",),
-        ),
-    }
-)
+_KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "minimum_effect": (("pattern", "percent", "reason"), ()),
+    "required": (("pattern",), ("reason",)),
+    "expected": (("pattern", "slower_by_at_most_percent", "reason", "expires"), ("resources",)),
+}
 
 
 @dataclass(frozen=True)
@@ -58,7 +52,7 @@ class Entry:
         """A regular expression, searched in names."""
         expression = self.text("pattern")
         try:
-            with warnings.catch_warnings():  # what may be read differently one day is no news here
+            with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 return re.compile(expression)
         except (re.error, RecursionError, OverflowError) as error:
@@ -72,10 +66,8 @@ class Entry:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self._wrong(key, "a number")
         if not 0 < value < LARGEST_PERCENT:
-            raise self.place.error(
-                f"'{key}' is {_shown(value)}",
-                f"give a percentage above 0 and below {LARGEST_PERCENT}",
-            )
+            remedy = f"give a percentage above 0 and below {LARGEST_PERCENT}"
+            raise self.place.error(f"'{key}' is out of range", remedy)
         return value / 100.0
 
     def day(self, key: str) -> date:
@@ -143,20 +135,10 @@ def _unknown(place: Place, what: str, key: str, known: Iterable[str]) -> UserErr
     return place.error(f"has the unknown {what} {quoted(key)}", remedy)
 
 
-def _shown(value: float) -> str:
-    """A number in a few characters; TOML has whole ones of any length in its hexadecimal."""
-    try:
-        return f"{float(value):g}"
-    except OverflowError:
-        return "-inf" if value < 0 else "inf"
-
-
 def _kind(value: object) -> str:
     """What a TOML value is, in words."""
     if isinstance(value, datetime):
         return "a date with a time"
     if isinstance(value, (date, time)):
         return "a date" if isinstance(value, date) else "a time"
-    if isinstance(value, dict):
-        return "a table"
-    return json_kind(value)
+    return "a table" if isinstance(value, dict) else json_kind(value)

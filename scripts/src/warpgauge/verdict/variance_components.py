@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,11 +21,10 @@ _MEDIAN_VARIANCE = math.pi / 2
 
 @dataclass(frozen=True)
 class Side:
-    """Sessions' times: typical log (of processes: their mean), and how these scatter.
+    """Sessions' times: typical log, and how these scatter.
 
     `squares` sums squared deviations of the processes' logs, `processes` counts them;
-    `repetition_variance` is what the repetitions of a single process leave open of its log, zero
-    where times are whole processes'.
+    `repetition_variance` is that of a single process's log by its repetitions, else zero.
     """
 
     log_seconds: Array
@@ -39,26 +38,19 @@ class Side:
         return self.processes - 1.0
 
 
-def of_processes(times: Sequence[Sequence[float]]) -> Side:
-    """Each group holds the medians (seconds) of several processes: their geometric mean."""
-    groups = Groups.of_logs(times)
-    nothing = np.zeros(len(times))
-    return Side(groups.means, groups.squares, groups.counts.astype(float), nothing, nothing + 1.0)
+def side_of(record: Record, times: Sequence[Sequence[float]]) -> Side:
+    """Of sessions' times (seconds): medians of several processes, or repetitions of a single one.
 
-
-def of_repetitions(times: Sequence[Sequence[float]]) -> Side:
-    """Each group holds the repetitions (seconds) of one process: their median."""
+    Processes are summed up by their geometric mean, repetitions by their median.
+    """
     groups = Groups.of_logs(times)
+    zero = np.zeros(len(times))
+    if not record.single_process:
+        return Side(groups.means, groups.squares, groups.counts.astype(float), zero, zero + 1.0)
     freedom = np.maximum(groups.counts - 1.0, 1.0)
     variance = _MEDIAN_VARIANCE * groups.squares / freedom / groups.counts
     variance = np.maximum(variance, groups.median_variances)  # of two states it falls on either
-    nothing = np.zeros(len(times))
-    return Side(groups.medians, nothing, nothing + 1.0, variance, freedom)
-
-
-def side_of(record: Record, times: Sequence[Sequence[float]]) -> Side:
-    """Sessions' times of a record, be they processes or the repetitions of one."""
-    return of_repetitions(times) if record.single_process else of_processes(times)
+    return Side(groups.medians, zero, zero + 1.0, variance, freedom)
 
 
 @dataclass(frozen=True)
@@ -81,33 +73,26 @@ class Sessions:
 
     @staticmethod
     def of(baseline: Record, pairings: Sequence[Pairing]) -> Sessions:
-        times: list[Sequence[float]] = []
-        row: list[int] = []
-        key: list[int] = []
-        gpu: list[int] = []
-        gpu_row: list[int] = []
-        gpu_key: list[int] = []
-        used: list[float] = []
+        """Over `known` of each pairing, in their order."""
+        near = [{session.key for session in one.references} for one in pairings]
+        known = [(row, session) for row, one in enumerate(pairings) for session in one.known]
         keys: dict[str, int] = {}
+        gpus: dict[tuple[int, str | None], int] = {}
         uuids: dict[str | None, int] = {}
-        for index, one in enumerate(pairings):
-            near = {session.key for session in one.references}
-            numbers: dict[str | None, int] = {}
-            for session in one.known:
-                if session.gpu_uuid not in numbers:
-                    numbers[session.gpu_uuid] = len(gpu_row)
-                    gpu_row.append(index)
-                    gpu_key.append(uuids.setdefault(session.gpu_uuid, len(uuids)))
-                times.append(one.baseline.process_medians[session.key])
-                row.append(index)
-                key.append(keys.setdefault(session.key, len(keys)))
-                gpu.append(numbers[session.gpu_uuid])
-                used.append(float(session.key in near))
-        side = side_of(baseline, times)
-        numbers_of = (np.array(one, dtype=np.intp) for one in (row, key, gpu, gpu_row, gpu_key))
-        rows, sessions, gpus, gpu_rows, gpu_keys = numbers_of
-        used_now = np.array(used)
-        return Sessions(side, rows, sessions, gpus, gpu_rows, gpu_keys, used_now, len(pairings))
+        key = [keys.setdefault(session.key, len(keys)) for _, session in known]
+        gpu = [gpus.setdefault((row, session.gpu_uuid), len(gpus)) for row, session in known]
+        gpu_key = [uuids.setdefault(uuid, len(uuids)) for _, uuid in gpus]
+        times = [pairings[row].baseline.process_medians[session.key] for row, session in known]
+        return Sessions(
+            side_of(baseline, times),
+            row=_index(row for row, _ in known),
+            key=_index(key),
+            gpu=_index(gpu),
+            gpu_row=_index(row for row, _ in gpus),
+            gpu_key=_index(gpu_key),
+            used=np.array([float(session.key in near[row]) for row, session in known]),
+            size=len(pairings),
+        )
 
     def location(self) -> Array:
         """The typical log of the references: each GPU counts once, and each session on it."""
@@ -188,3 +173,7 @@ class Sessions:
 
     def _of_row(self, values: Array) -> Array:
         return sums_by(self.row, values, self.size)
+
+
+def _index(numbers: Iterable[int]) -> Index:
+    return np.array([*numbers], dtype=np.intp)
