@@ -17,9 +17,10 @@ from warpgauge.execution.plan import Lane, Plan, Turn, command, order
 from warpgauge.execution.turn_result import Outcome
 from warpgauge.measurement import paired, runner
 from warpgauge.measurement.paired import Side
+from warpgauge.records.sessions import are_paired, only_session
 
 GEMM = {"gemm/a": 1000.0, "gemm/b": 2000.0}
-FACTS = {"pair_id": "cafe", "order_seed": "1", "filter": ""}
+FACTS = {"order_seed": "1", "filter": ""}
 
 
 class Watched:
@@ -62,8 +63,7 @@ def rows(document: tuple[Any, list[dict[str, Any]]]) -> dict[str, dict[str, Any]
 
 def documents(base: Side, candidate: Side) -> tuple[dict[str, Any], dict[str, Any]]:
     """Rows of both sides by name."""
-    one, other = paired.documents(base, candidate, FACTS, {})
-    return rows(one), rows(other)
+    return rows(paired.document(base, FACTS, {})), rows(paired.document(candidate, FACTS, {}))
 
 
 def test_the_sides_take_turns_in_going_first(tmp_path: Path) -> None:
@@ -164,14 +164,18 @@ def test_the_two_files_know_each_other_and_themselves(tmp_path: Path) -> None:
     base = side(tmp_path / "bin", commit="b" * 40, dirty="false")
     candidate = side(tmp_path / "bin", commit="c" * 40, dirty="true", inject="gemm=2")
     sides = measured(base, candidate, None, range(1, 4), Watched(tmp_path))
-    (one, _), (other, _) = paired.documents(*sides, FACTS, {"cpu_model": "C"})
-    assert (one["pair_id"], one["pair_side"]) == ("cafe", "base")
-    assert (other["pair_id"], other["pair_side"]) == ("cafe", "candidate")
+    named = dict(zip(("base", "candidate"), sides, strict=True))
+    files = {name: tmp_path / f"{name}.json" for name in named}
+    kept = paired.kept(named, files, FACTS, {"cpu_model": "C"})
+    one, other = (only_session(kept[name]).context for name in named)
+    assert are_paired(kept["base"], kept["candidate"])
+    assert (one["pair_side"], other["pair_side"]) == ("base", "candidate")
     assert (one["commit"], one["dirty"], one.get("inject")) == ("b" * 40, "false", None)
     assert (other["commit"], other["dirty"], other["inject"]) == ("c" * 40, "true", "gemm=2")
     assert one["processes"] == other["processes"] == "3"
     assert one["cpu_model"] == "C"
-    assert paired.new_id() != paired.new_id()
+    again = paired.kept(named, files, FACTS, {})
+    assert not are_paired(kept["base"], again["candidate"])
 
 
 def test_extra_work_goes_into_one_side(tmp_path: Path) -> None:

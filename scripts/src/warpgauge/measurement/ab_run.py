@@ -10,12 +10,11 @@ from pathlib import Path
 
 from warpgauge.execution import build, discovery, selection
 from warpgauge.execution.discovery import Binary
-from warpgauge.measurement import paired, run_file, two_stage
+from warpgauge.measurement import paired, two_stage
 from warpgauge.measurement.adaptive_rounds import Spending
 from warpgauge.measurement.measuring import Measuring, Suite
 from warpgauge.measurement.paired import BASE, CANDIDATE, Side
 from warpgauge.measurement.two_stage import Looks
-from warpgauge.records import load
 from warpgauge.records.model import Record
 from warpgauge.records.sessions import FEWEST_ROUNDS
 from warpgauge.system import worktree
@@ -110,17 +109,12 @@ class AbRun:
                 ExitStatus.NOT_MEASURED,
             )
         options = self.measuring.options
-        facts = {
-            "order_seed": str(options.seed),
-            "filter": filter,
-            "pair_id": paired.new_id(),
-        }
+        facts = {"order_seed": str(options.seed), "filter": filter}
+        paths = dict(zip((BASE, CANDIDATE), files, strict=True))
 
         def keep_and_judge(sides: Mapping[str, Side]) -> Comparison:
-            documents = paired.documents(sides[BASE], sides[CANDIDATE], facts, self.suite.known)
-            run_file.write_all(dict(zip(files, documents, strict=True)))
-            one, other = (load.load(path) for path in files)
-            return judge(one, other)
+            records = paired.kept(sides, paths, facts, self.suite.known)
+            return judge(records[BASE], records[CANDIDATE])
 
         sides, note = {BASE: base, CANDIDATE: candidate}, self.measuring.note
         first = max(options.processes, FEWEST_ROUNDS)

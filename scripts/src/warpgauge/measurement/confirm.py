@@ -67,8 +67,8 @@ def confirmed(
             _require_listed(sides[0], commit)
             both = beside.compared(*sides, exactly(names), files, judge)
     except (UserError, OSError) as fault:
-        left = without(further(screened), gone, asked)
-        return unconfirmed(left, _words(fault), asked, to_judge)
+        why = str(of_system(fault) if isinstance(fault, OSError) else fault)
+        return unconfirmed(without(further(screened), gone, asked), why, asked, to_judge)
     if both is None:  # what is new to the baseline is new to the base, too
         return without(screened, gone, asked)
     if both.stop is not None:
@@ -94,10 +94,6 @@ def _require_listed(base: Side, commit: str) -> None:
         raise UserError(f"{one.path.name} of commit {short(commit)} {one.fault}")
 
 
-def _words(fault: UserError | OSError) -> str:
-    return str(of_system(fault) if isinstance(fault, OSError) else fault)
-
-
 def _undecided(screened: Comparison, beside: AbRun) -> set[str]:
     """What is open and not flagged, where a budget has time for it."""
     measuring = beside.measuring
@@ -119,10 +115,10 @@ def commit_of(baseline: Record, run: Record) -> str:
     """
     session = newest_last(run.sessions.values())[-1]
     used, _ = references(same_model(baseline, session), session, Clock.DEVICE)
-    told = newest_last(used)[-1].context if used else {}
-    commit = told.get("commit", "")
+    context = newest_last(used)[-1].context if used else {}
+    commit = context.get("commit", "")
     if not is_full(commit):
         raise UserError("the baseline does not tell its commit")
-    if told.get("dirty") == "true":
+    if context.get("dirty") == "true":
         raise UserError("the baseline was measured with changes that are in no commit")
     return commit

@@ -45,10 +45,9 @@ def rows(
     Where `outcomes` ran different parts of a binary, each benchmark is made of those that were
     asked for it. `paired` rows say which rounds their process medians come from.
 
-    A benchmark that failed in any round becomes an errored row: never a silent pass. One is skipped
-    where every process that was asked for it skipped it.
-    Processes in which the GPU was disturbed are left out where a majority was not; else all of
-    them stay, and counters of the row say that its times are no result.
+    A benchmark that failed in any round becomes an errored row, and one that every process skipped
+    a skipped row. Processes in which the GPU was disturbed are left out where a majority was not;
+    else all of them stay, and counters of the row say that its times are no result.
     """
     by_binary: dict[str, list[Outcome]] = {binary.family: [] for binary in binaries}
     for outcome in outcomes:
@@ -63,19 +62,15 @@ def rows(
             continue
         family = binary.family
         processes = [one for one in by_binary[family] if one.binary.names]
-        names = (one for one in _names(binary, processes) if owners.get(one, family) == family)
-        for index, name in enumerate(names):
+        # The listed benchmarks, then any that only showed up in a report.
+        seen = (row["name"] for outcome in processes for row in _runs(outcome))
+        names = dict.fromkeys([*binary.names, *seen])
+        for index, name in enumerate(one for one in names if owners.get(one, family) == family):
             places = {"family_index": family_index, "per_family_instance_index": index}
             # One that nobody listed was asked of all of them.
             asked = [one for one in processes if name in one.binary.names] or processes
             merged.append(_row({"name": name, **places}, asked, paired))
     return merged
-
-
-def _names(binary: Binary, processes: Iterable[Outcome]) -> Iterable[str]:
-    """The listed benchmarks, then any that only showed up in a report."""
-    seen = [row["name"] for outcome in processes for row in _runs(outcome)]
-    return dict.fromkeys([*binary.names, *seen])
 
 
 def _runs(outcome: Outcome) -> list[JsonRow]:

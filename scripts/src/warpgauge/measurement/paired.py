@@ -6,6 +6,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from warpgauge.execution import selection
 from warpgauge.execution.discovery import Binary
@@ -13,6 +14,8 @@ from warpgauge.execution.plan import Lane
 from warpgauge.execution.turn_result import Outcome
 from warpgauge.measurement import merge, run_file
 from warpgauge.measurement.merge import JsonRow
+from warpgauge.records import load
+from warpgauge.records.model import Record
 from warpgauge.records.partial_report import Report
 
 BASE, CANDIDATE = "base", "candidate"
@@ -77,23 +80,24 @@ def measure(
     }
 
 
-def new_id() -> str:
-    """What the two files of a pair have in common, and no other two."""
-    return secrets.token_hex(8)
+def kept(
+    sides: Mapping[str, Side],
+    files: Mapping[str, Path],
+    facts: Mapping[str, str],
+    known: Mapping[str, str],
+) -> dict[str, Record]:
+    """Each side's run file, written and read again; they share a `pair_id`. Raises UserError.
 
-
-def documents(
-    base: Side, candidate: Side, facts: Mapping[str, str], known: Mapping[str, str]
-) -> tuple[tuple[Report, list[JsonRow]], tuple[Report, list[JsonRow]]]:
-    """Context and rows of each side's run file.
-
-    `facts` hold for both sides, the pair's `pair_id` among them; `known` is said where the
-    programs themselves do not say it.
+    `facts` hold for all sides; `known` is said where the programs themselves do not say it.
     """
-    return (
-        document(base, {**facts, "pair_side": BASE}, known),
-        document(candidate, {**facts, "pair_side": CANDIDATE}, known),
+    of_all = {**facts, "pair_id": secrets.token_hex(8)}
+    run_file.write_all(
+        {
+            files[name]: document(side, {**of_all, "pair_side": name}, known)
+            for name, side in sides.items()
+        }
     )
+    return {name: load.load(files[name]) for name in sides}
 
 
 def document(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from statistics import fmean
@@ -42,21 +43,17 @@ class TimeLeft:
     """Guesses the rest of a run from how long each family's processes took so far, of any side."""
 
     def __init__(self, plan: Plan) -> None:
-        self._left: dict[str, int] = {}
-        self._benchmarks: dict[str, int] = {}
-        self._seconds: dict[str, list[float]] = {}
-        for lane in plan.lanes:
-            for binary in lane.binaries:
-                if binary.fault is None:
-                    family, size = binary.family, len(binary.names)
-                    self._left[family] = self._left.get(family, 0) + len(plan.rounds)
-                    self._benchmarks[family] = max(size, self._benchmarks.get(family, 1))
-                    self._seconds[family] = []
+        able = [one for lane in plan.lanes for one in lane.binaries if one.fault is None]
+        self._left = Counter(one.family for one in able for _ in plan.rounds)
+        self._benchmarks = dict.fromkeys(self._left, 1)
+        self._seconds: dict[str, list[float]] = {family: [] for family in self._left}
+        for one in able:
+            self._benchmarks[one.family] = max(len(one.names), self._benchmarks[one.family])
 
     @property
     def processes(self) -> int:
         """How many are to come."""
-        return sum(self._left.values())
+        return self._left.total()
 
     def ended(self, family: str, seconds: float, *, ran: bool = True) -> None:
         """Where nothing `ran` the time tells nothing of the others."""
@@ -117,7 +114,7 @@ class RunProgress:
     ) -> None:
         self._bar.stop()
         if kind is None:
-            self._line(f"measured in {clock(time.monotonic() - self._began)}")
+            _line(self._console, f"measured in {clock(time.monotonic() - self._began)}")
 
     def begins(self, turn: Turn) -> None:
         where = f"round {turn.round} of {self._last}"
@@ -125,8 +122,8 @@ class RunProgress:
             self._round = turn.round
             if not self._console.is_terminal:
                 elapsed = f"{clock(time.monotonic() - self._began)} elapsed"
-                told = ", ".join(filter(None, (elapsed, self._left_text())))
-                self._line(f"{where}{self._of_sides}: {told}")
+                times = ", ".join(filter(None, (elapsed, self._left_text())))
+                _line(self._console, f"{where}{self._of_sides}: {times}")
         self._turn = f"{where}, {turn.binary.family} {turn.lane.side}".rstrip()
         self._update(self._turn)
 
@@ -145,8 +142,8 @@ class RunProgress:
     def repeated(self, outcome: Outcome) -> None:
         """Tells what was bad in it, and counts no turn."""
         side = f", {outcome.side}" if outcome.side else ""
-        for told in (*_grouped(outcome.faults), *outcome.remarks):
-            _line(self._faults, f"round {outcome.round}{side}: {told}")
+        for line in (*_grouped(outcome.faults), *outcome.remarks):
+            _line(self._faults, f"round {outcome.round}{side}: {line}")
 
     def _update(self, description: str) -> None:
         self._bar.update(self._task, description=description, left=self._left_text())
@@ -154,9 +151,6 @@ class RunProgress:
     def _left_text(self) -> str:
         seconds = self._left.seconds()
         return "" if seconds is None else f"about {clock(seconds)} left"
-
-    def _line(self, text: str) -> None:
-        _line(self._console, text)
 
 
 def _line(console: Console, text: str) -> None:

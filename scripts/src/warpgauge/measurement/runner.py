@@ -18,6 +18,7 @@ from warpgauge.files.document import failure_of
 from warpgauge.measurement.journal import Journal, Kept
 from warpgauge.measurement.throttle_guard import ThrottleGuard
 from warpgauge.records.counters import is_disturbed
+from warpgauge.records.fields import counters_of
 from warpgauge.records.partial_report import Report
 
 
@@ -151,8 +152,8 @@ class RepeatBudget:
 def disturbed(reports: Iterable[Report]) -> tuple[str, ...]:
     """The benchmarks that were disturbed in any of them."""
     rows = (row for report in reports for row in report.get("benchmarks", []))
-    found = (row["name"] for row in rows if failure_of(row) is None and _is_disturbed(row))
-    return tuple(dict.fromkeys(found))
+    found = (row for row in rows if failure_of(row) is None and is_disturbed(counters_of(row)))
+    return tuple(dict.fromkeys(row["name"] for row in found))
 
 
 def with_repeated(report: Report, again: Report, names: Collection[str]) -> Report:
@@ -161,7 +162,3 @@ def with_repeated(report: Report, again: Report, names: Collection[str]) -> Repo
     measured = {row["name"] for row in new}
     kept = [row for row in report.get("benchmarks", []) if row["name"] not in measured]
     return {**report, "benchmarks": [*kept, *new]}
-
-
-def _is_disturbed(row: Report) -> bool:
-    return is_disturbed({key: value for key, value in row.items() if type(value) in (int, float)})

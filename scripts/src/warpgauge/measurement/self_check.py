@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.measurement import paired, run_file, two_stage
+from warpgauge.measurement import paired, two_stage
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.paired import BASE, Side
 from warpgauge.measurement.two_stage import Looks
@@ -109,20 +109,10 @@ def _undecided(found: SelfCheck) -> list[Verdict]:
 def _judged(beside: AbRun, sides: Mapping[str, Side], folder: Path, judge: Judge) -> SelfCheck:
     """What the run files show that are written of the sides."""
     options = beside.measuring.options
-    facts = {
-        "order_seed": str(options.seed),
-        "filter": options.filter,
-        "pair_id": paired.new_id(),
-    }
+    facts = {"order_seed": str(options.seed), "filter": options.filter}
     files = {name: folder / f"{name}.json" for name in sides}
     folder.mkdir(parents=True, exist_ok=True)
-    run_file.write_all(
-        {
-            files[name]: paired.document(side, {**facts, "pair_side": name}, beside.suite.known)
-            for name, side in sides.items()
-        }
-    )
-    return _found({name: load.load(path) for name, path in files.items()}, judge)
+    return _found(paired.kept(sides, files, facts, beside.suite.known), judge)
 
 
 def _found(records: Mapping[str, Record], judge: Judge) -> SelfCheck:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,11 +26,43 @@ FORMAT = "self-check/1"
 _TOLD = ("gpu_name", "gpu_uuid", "driver_version", "runtime_version", "commit", "date", "processes")
 
 
-def families(check: SelfCheck) -> list[Detection]:
-    """A family and clock a row, then all of each clock."""
-    rows = detections(check.same, check.injected)
-    totals = [detection_of_all(clock, rows) for clock in Clock]
-    return [*rows, *(one for one in totals if one is not None)]
+# The share of a family's benchmarks in which a change counts as found by the gate.
+FOUND = 0.9
+
+_CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
+
+
+@dataclass(frozen=True)
+class Detection:
+    """How a family's benchmarks of one clock fared.
+
+    Of `benchmarks`, `alarms` were called changed and `unknown` neither changed nor unchanged while
+    the code was the same; `found` counts by the injected change (a fraction) those called slower.
+    """
+
+    family: str
+    clock: Clock
+    benchmarks: int
+    alarms: int
+    unknown: int
+    found: Mapping[float, int]
+
+    @property
+    def smallest(self) -> float | None:
+        """The smallest change found in nine of ten benchmarks; None where not even the largest was.
+
+        Between two injected changes the share is taken to grow in proportion. Where the smallest
+        one was found so often, that one: what is smaller was not tried.
+        """
+        below, share_below = 0.0, 0.0
+        for change in sorted(self.found):
+            share = self.found[change] / self.benchmarks
+            if share >= FOUND:
+                if below == 0.0:
+                    return change
+                return below + (change - below) * (FOUND - share_below) / (share - share_below)
+            below, share_below = change, share
+        return None
 
 
 def render(check: SelfCheck, screened: Comparison | None, console: Console) -> None:
@@ -38,7 +70,7 @@ def render(check: SelfCheck, screened: Comparison | None, console: Console) -> N
     found = (f"{percent(change, sign=False)} found" for change in CHANGES)
     heads = ("clock", "benchmarks", "false alarms", "unknown", *found, "9 of 10 find")
     heading = Cells("family", heads)
-    rows = [_cells(one) for one in families(check)]
+    rows = [_cells(one) for one in detections(check.same, check.injected)]
     columns = Columns.fitting([heading, *rows], console.width)
     print_text(console, columns.line(heading, left=(0,)), style="dim")
     for row in rows:
@@ -51,7 +83,7 @@ def text(check: SelfCheck, screened: Comparison | None) -> str:
     """The file: JSON, a family a line, with the names of what was missed."""
     context = newest_last(check.run.sessions.values())[-1].context
     told = {key: context[key] for key in _TOLD if key in context}
-    rows = ",\n".join(json.dumps(_family(one)) for one in families(check))
+    rows = ",\n".join(json.dumps(_family(one)) for one in detections(check.same, check.injected))
     missed = ",\n".join(
         f"{json.dumps(f'{change:g}')}: {json.dumps(_missed(comparison))}"
         for change, comparison in check.injected.items()
@@ -110,88 +142,31 @@ def _against(screened: Comparison) -> str:
     return f"Against the baseline ({sessions}): {of}, {unknown} unknown."
 
 
-# The share of a family's benchmarks in which a change counts as found by the gate.
-FOUND = 0.9
-
-_CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
-
-
-@dataclass(frozen=True)
-class Detection:
-    """How a family's benchmarks of one clock fared.
-
-    Of `benchmarks`, `alarms` were called changed and `unknown` neither changed nor unchanged while
-    the code was the same; `found` counts by the injected change (a fraction) those called slower.
-    """
-
-    family: str
-    clock: Clock
-    benchmarks: int
-    alarms: int
-    unknown: int
-    found: Mapping[float, int]
-
-    @property
-    def smallest(self) -> float | None:
-        """The smallest change found in nine of ten benchmarks; None where not even the largest was.
-
-        Between two injected changes the share is taken to grow in proportion. Where the smallest
-        one was found so often, that one: what is smaller was not tried.
-        """
-        below, share_below = 0.0, 0.0
-        for change in sorted(self.found):
-            share = self.found[change] / self.benchmarks
-            if share >= FOUND:
-                if below == 0.0:
-                    return change
-                return below + (change - below) * (FOUND - share_below) / (share - share_below)
-            below, share_below = change, share
-        return None
-
-
 def detections(same: Comparison, injected: Mapping[float, Comparison]) -> list[Detection]:
-    """Every family of what was judged, in order of name; the host's controls judge nobody."""
+    """A family and clock a row, then all of each clock; the host's controls judge nobody."""
     groups: dict[tuple[str, Clock], list[Verdict]] = {}
+    totals: dict[tuple[str, Clock], list[Verdict]] = {("all", clock): [] for clock in Clock}
     for verdict in same.verdicts:
         if verdict.family != CONTROLS:
             groups.setdefault((verdict.family, verdict.clock), []).append(verdict)
-    slower = {change: _names_of(one.verdicts) for change, one in injected.items()}
+            totals["all", verdict.clock].append(verdict)
+    slower = {
+        change: {one.name for one in found.verdicts if one.outcome is Outcome.REGRESSION}
+        for change, found in injected.items()
+    }
+    rows = sorted(groups.items(), key=lambda item: (item[0][0], item[0][1].value))
     return [
-        _detection(family, clock, verdicts, slower)
-        for (family, clock), verdicts in sorted(
-            groups.items(), key=lambda item: (item[0][0], item[0][1].value)
+        Detection(
+            family,
+            clock,
+            len(verdicts),
+            sum(one.outcome in _CHANGED for one in verdicts),
+            sum(one.outcome in UNMEASURED for one in verdicts),
+            {
+                change: sum(one.name in names for one in verdicts)
+                for change, names in slower.items()
+            },
         )
+        for (family, clock), verdicts in [*rows, *totals.items()]
+        if verdicts
     ]
-
-
-def detection_of_all(clock: Clock, families: Sequence[Detection]) -> Detection | None:
-    """All families of one clock together; None where there is none."""
-    mine = [one for one in families if one.clock is clock]
-    if not mine:
-        return None
-    return Detection(
-        "all",
-        clock,
-        sum(one.benchmarks for one in mine),
-        sum(one.alarms for one in mine),
-        sum(one.unknown for one in mine),
-        {change: sum(one.found[change] for one in mine) for change in mine[0].found},
-    )
-
-
-def _detection(
-    family: str, clock: Clock, verdicts: Sequence[Verdict], slower: Mapping[float, set[str]]
-) -> Detection:
-    names = {verdict.name for verdict in verdicts}
-    return Detection(
-        family,
-        clock,
-        len(verdicts),
-        sum(verdict.outcome in _CHANGED for verdict in verdicts),
-        sum(verdict.outcome in UNMEASURED for verdict in verdicts),
-        {change: len(names & found) for change, found in slower.items()},
-    )
-
-
-def _names_of(verdicts: Iterable[Verdict]) -> set[str]:
-    return {verdict.name for verdict in verdicts if verdict.outcome is Outcome.REGRESSION}

@@ -18,7 +18,7 @@ from warpgauge.verdict import disturbance
 # sign: most of what its program measures is at full clock, and the programs after it are, too.
 _IN_A_ROW = 3
 
-_TOLD = (SM_CLOCK, "clock_event_reasons", "temperature_celsius")
+_SHOWN = (SM_CLOCK, "clock_event_reasons", "temperature_celsius", "full")
 
 
 class PersistentThrottling(UserError):
@@ -66,20 +66,19 @@ class ThrottleGuard:
 
 def _full_clock(context: Mapping[str, object]) -> float:
     """What the clock should be; 0.0 where nobody says."""
-    told = context.get("sm_clock_target_hz") or context.get("max_sm_clock_hz")
     try:
-        return float(str(told))
+        return float(str(context.get("sm_clock_target_hz") or context.get("max_sm_clock_hz")))
     except ValueError:
         return 0.0
 
 
 def _described(rows: Iterable[Report]) -> str:
     """``the SM clock was lowered to 1.2 GHz of 1.98 GHz (power cap) at 84 degrees Celsius``."""
-    told = [
-        {key: float(row[key]) for key in (*_TOLD, "full") if isinstance(row.get(key), int | float)}
+    seen = [
+        {key: float(row[key]) for key in _SHOWN if isinstance(row.get(key), int | float)}
         for row in rows
     ]
-    worst = combined(told)
+    worst = combined(seen)
     words = ["the SM clock was lowered"]
     if SM_CLOCK in worst:
         words.append(f"to {quantity(worst[SM_CLOCK], 'Hz')}")
@@ -88,6 +87,6 @@ def _described(rows: Iterable[Report]) -> str:
     if reasons := disturbance.reasons(int(worst.get("clock_event_reasons", 0.0))):
         words.append(f"({reasons})")
     if "temperature_celsius" in worst:
-        hottest = max(one.get("temperature_celsius", 0.0) for one in told)
+        hottest = max(one.get("temperature_celsius", 0.0) for one in seen)
         words.append(f"at {hottest:.0f} degrees Celsius")
     return " ".join(words)

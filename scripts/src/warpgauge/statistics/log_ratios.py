@@ -131,8 +131,6 @@ def benjamini_hochberg(p: Array) -> Array:
     1995, "Controlling the false discovery rate"; holds under positive dependence, too (Benjamini
     and Yekutieli 2001), and benchmarks of one machine move together.
     """
-    if p.size == 0:
-        return p
     order = np.argsort(p)[::-1]
     ranks = np.arange(p.size, 0, -1)
     adjusted = np.empty_like(p)
@@ -146,8 +144,6 @@ def holm(p: Array) -> Array:
     Holm 1979, "A simple sequentially rejective multiple test procedure"; no assumption on how the
     tests depend on each other.
     """
-    if p.size == 0:
-        return p
     order = np.argsort(p)
     factors = np.arange(p.size, 0, -1)
     adjusted = np.empty_like(p)

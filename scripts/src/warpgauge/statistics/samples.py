@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of logarithms of unequal length in one array, and how many independent ones they are.
-
-numpy is fast on one array. A GPU that runs at another temperature, or a boot that places memory
-elsewhere, moves many benchmarks by the same amount. Thirty of them that moved together tell of one
-draw, and not of thirty; what they show of the scatter is worth as much as one of them shows.
-"""
+"""Groups of logarithms of unequal length in one array, on which numpy is fast."""
 
 from __future__ import annotations
 

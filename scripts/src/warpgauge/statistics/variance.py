@@ -39,8 +39,7 @@ _HARDLY_KNOWN = 4.0
 _ASSUMED_WORTH = 4.0
 
 # What an assumed standard deviation that always counts is worth at least, in degrees of freedom:
-# right to within a factor of 0.6 to 2.9 nineteen times in twenty. Student's t knows what that
-# means, and another session only adds to it. Less leaves few sessions blind.
+# right to within a factor of 0.6 to 2.9 nineteen times in twenty. Less leaves few sessions blind.
 _ASSUMED_LEAST = 4.0
 
 # With fewer similar benchmarks than this nothing can be said of how far they agree.
@@ -173,10 +172,7 @@ def _worth(freedom: Array, d0: Array, alike: Array) -> Array:
 
 
 def _trigamma_inverse(target: float) -> float:
-    """x with trigamma(x) = target > 0, by Newton's method on 1/trigamma, which is nearly linear.
-
-    Smyth 2004, appendix.
-    """
+    """x with trigamma(x) = target > 0, by Newton's method on 1/trigamma (Smyth 2004, appendix)."""
     x = 0.5 + 1.0 / target
     for _ in range(_NEWTON_STEPS):
         trigamma = float(special.zeta(2.0, x))
@@ -191,8 +187,8 @@ def independent(similar: Sequence[Hashable], row: Index, column: Index, deviatio
     """For each benchmark how many independent ones those with its key in `similar` are.
 
     A GPU at another temperature, or a boot that places memory elsewhere, moves many by the same
-    amount: thirty that moved together tell of one draw.
-    `deviations` are those of sessions or GPUs (`column`) from the middle of a benchmark (`row`).
+    amount: thirty that moved together tell of one draw. `deviations` are those of sessions or GPUs
+    (`column`) from the middle of a benchmark (`row`).
     Of m benchmarks whose deviations correlate by r the variances correlate by r², and their mean is
     known as well as that of m / (1 + (m - 1) r²) independent ones (Kish 1965, "Survey sampling",
     5.4, the design effect). r is the mean over all pairs of them.

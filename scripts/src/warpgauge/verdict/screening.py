@@ -2,11 +2,10 @@
 """Tests of a candidate against the sessions of a baseline.
 
 Times vary on three levels: from process to process, from session to session of one GPU, and from
-one GPU of a model to the next. What the candidate and its references share cancels out; the level
-that they do not share decides how far apart they may lie: the candidate is one more draw from that
-level, and lies within Student's prediction interval. The levels' variances come from the baseline
-itself (`variance_components`), steadied by similar benchmarks (`variance`), and from what was
-measured elsewhere where it cannot tell.
+one GPU of a model to the next. What the candidate and its references share cancels out. On the
+level that they do not share the candidate is one more draw, within Student's prediction interval.
+The levels' variances come from the baseline itself (`variance_components`), steadied by similar
+benchmarks (`variance`), and from what was measured elsewhere where it cannot tell.
 """
 
 from __future__ import annotations
@@ -103,13 +102,14 @@ def screen(
     # A GPU's mean over several sessions scatters less by sessions than the candidate's only one.
     single = between[0].value * (1.0 - 1.0 / sessions.sessions_a_gpu()), between[0].freedom
     across_gpus = combined_freedom(_one_more(between[1], sessions.reference_gpus()), single, beyond)
-    kins = [level(one.kin) for one in pairings]
+    kins = np.array([level(one.kin) for one in pairings])
+    masks = [kins == Comparability.SAME_GPU, kins == Comparability.SIBLING]
+    chosen, its_freedom = (
+        np.select(masks, [across_sessions[index], across_gpus[index]], within[index])
+        for index in (0, 1)
+    )
     variance, freedom = combined_freedom(
-        _chosen(
-            kins,
-            {Comparability.SAME_GPU: across_sessions, Comparability.SIBLING: across_gpus},
-            within,
-        ),
+        (chosen, its_freedom),
         sessions.repetitions(),
         (ours.repetition_variance, ours.repetition_freedom),
     )
@@ -136,10 +136,8 @@ def _within(
     beside it, and by what the same benchmark shows in all other sessions. What both borrow counts
     once: no more freedom is left than the data of both and of the others have.
     """
-    theirs, elsewhere = (
-        sessions.between_processes_of_references(),
-        sessions.between_processes_elsewhere(),
-    )
+    theirs = sessions.between_processes_of_references()
+    elsewhere = sessions.between_processes_elsewhere()
     own, base = ours.moderated(similar), theirs.moderated(similar)
     most = own.freedom + base.freedom + np.minimum(elsewhere.freedom, SESSIONS_ALIKE)
     # The candidate steadies them, too, but lends no certainty to times that happen to be equal.
@@ -180,15 +178,3 @@ def _between(
 def _one_more(level: Variances, count: Array) -> _Part:
     """Of the difference of one more draw from a level to the mean of `count` draws."""
     return level.value * (1.0 + 1.0 / count), level.freedom
-
-
-def _chosen(
-    kins: Sequence[Comparability], by_kin: Mapping[Comparability, _Part], otherwise: _Part
-) -> _Part:
-    """For each benchmark the part that belongs to its comparability."""
-    masks = [np.array([kin is wanted for kin in kins], dtype=bool) for wanted in by_kin]
-    variance, freedom = (
-        np.select(masks, [part[index] for part in by_kin.values()], otherwise[index])
-        for index in (0, 1)
-    )
-    return variance, freedom
