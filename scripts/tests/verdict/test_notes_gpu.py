@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of the GPU and of what the kernels take, where times alone would not say it."""
+"""Notes: what times alone would not say of the GPU, the kernels, or an edited file."""
 
 from __future__ import annotations
 
@@ -33,19 +33,17 @@ def test_more_registers_in_the_same_time_are_noted(loaded: Loader) -> None:
     )
 
 
-def test_resources_of_what_changed_are_causes_and_no_note(loaded: Loader) -> None:
+@pytest.mark.parametrize(
+    ("after", "cause"),
+    [(3221225472.0, "2.147 GB → 3.221 GB"), (2147483904.0, "2147483648 → 2147483904 bytes")],
+)
+def test_resources_of_what_changed_are_causes_and_no_note(
+    loaded: Loader, after: float, cause: str
+) -> None:
     base = loaded(run([row("a/b", peak_device_bytes=2147483648.0)]))
-    cand = loaded(run([row("a/b", scaled(2.0), peak_device_bytes=3221225472.0)]))
-    comparison = judge(base, cand)
-    assert comparison.verdicts[0].causes == ("peak device memory 2.147 GB → 3.221 GB",)
+    comparison = judge(base, loaded(run([row("a/b", scaled(2.0), peak_device_bytes=after)])))
+    assert comparison.verdicts[0].causes == (f"peak device memory {cause}",)
     assert comparison.notes == ()
-
-
-def test_a_small_change_of_memory_is_told_in_bytes(loaded: Loader) -> None:
-    base = loaded(run([row("a/b", peak_device_bytes=2147483648.0)]))
-    cand = loaded(run([row("a/b", scaled(2.0), peak_device_bytes=2147483904.0)]))
-    (verdict,) = judge(base, cand).verdicts
-    assert verdict.causes == ("peak device memory 2147483648 → 2147483904 bytes",)
 
 
 @pytest.mark.parametrize("before", [{}, {"registers": float("nan")}])
@@ -76,16 +74,32 @@ def test_the_state_of_the_minute_is_no_difference(loaded: Loader) -> None:
     assert comparison.notes == ()
 
 
-@pytest.mark.parametrize("key", ["power_limit_watts", "power_limit_w"])
-def test_another_power_limit_is_told_and_judges_nothing(loaded: Loader, key: str) -> None:
-    cand = loaded(run([row("a/b")], power_limit_watts="500"))
-    comparison = judge(loaded(run([row("a/b")], **{key: "700.00"})), cand)
+@pytest.mark.parametrize(
+    ("key", "before", "after", "differs"),
+    [
+        ("power_limit_watts", "700.00", "500", True),
+        ("power_limit_watts", "500.00", "500", False),
+        ("runtime_version", "13.1", "13.10", True),  # no numbers
+    ],
+)
+def test_another_context_is_told_and_judges_nothing(
+    loaded: Loader, key: str, before: str, after: str, differs: bool
+) -> None:
+    sides = [loaded(run([row("a/b")], **{key: value})) for value in (before, after)]
+    comparison = judge(sides[0], sides[1])
     assert outcomes(comparison) == [Outcome.PASS]
-    assert comparison.differences == (ContextDifference("power_limit_watts", "700.00", "500"),)
-    same = judge(loaded(run([row("a/b")], **{key: "500.00"})), cand)
-    assert same.differences == ()
+    assert comparison.differences == ((ContextDifference(key, before, after),) * differs)
 
 
-def test_versions_are_no_numbers(loaded: Loader) -> None:
-    sides = [loaded(run([row("a/b")], runtime_version=version)) for version in ("13.1", "13.10")]
-    assert [one.key for one in judge(sides[0], sides[1]).differences] == ["runtime_version"]
+def test_a_time_that_was_edited_alone_is_no_change_and_is_told(loaded: Loader) -> None:
+    def notes(real_time: float) -> tuple[str, ...]:
+        edited = [row(name, real_time=real_time) for name in ("a/b", "a/c")]
+        found = judge(loaded(run([row("a/b"), row("a/c")])), loaded(run(edited)))
+        assert outcomes(found) == [Outcome.PASS] * 2
+        return found.notes
+
+    assert notes(1.2) == (
+        "The candidate's real_time is not the median of its process_medians, as if the file had "
+        "been edited, in a/b, and 1 more benchmark; only process_medians count.",
+    )
+    assert notes(1.00001) == ()  # rounding is no edit

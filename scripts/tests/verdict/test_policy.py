@@ -60,9 +60,6 @@ def test_every_kind_of_entry_is_read(tmp_path: Path) -> None:
     assert (required.pattern.pattern, required.reason) == ("^gemm/cublas/", "")
     assert (expected.fraction, expected.expires) == (0.05, date(2027, 1, 31))
     assert expected.resources
-
-
-def test_an_expected_change_of_time_expects_no_other_resources(tmp_path: Path) -> None:
     assert not policy.load(written(tmp_path, EXPECTED)).expected[0].resources
 
 
@@ -189,9 +186,12 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
             policy.load(path)
 
 
-@settings(
+FUZZ = settings(
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
+
+
+@FUZZ
 @given(st.binary() | st.text().map(str.encode))
 def test_any_bytes_are_read_or_refused(tmp_path: Path, raw: bytes) -> None:
     path = tmp_path / "policy.toml"
@@ -208,9 +208,7 @@ _VALUES = st.one_of(
 )  # fmt: skip
 
 
-@settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@FUZZ
 @given(st.sampled_from(["pattern", "slower_by_at_most_percent", "reason", "expires"]), _VALUES)
 def test_any_value_is_read_or_refused(tmp_path: Path, key: str, value: object) -> None:
     told = f"'{value}'" if isinstance(value, str) else str(value).lower().replace(" ", "t")
@@ -221,25 +219,17 @@ def test_any_value_is_read_or_refused(tmp_path: Path, key: str, value: object) -
         assert str(caught).isprintable()
 
 
-def test_the_policy_of_a_baseline_lies_above_its_folder(tmp_path: Path) -> None:
+def test_the_policy_of_a_baseline_lies_above_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "baselines" / "nvidia-test"
     folder.mkdir(parents=True)
     (folder / "gemm.json").touch()
     assert policy.find(folder) is None
     there = written(folder.parent, REQUIRED)
-    assert policy.find(folder) == there
-    assert policy.find(folder / "gemm.json") == there
-
-
-def test_a_relative_path_finds_the_policy_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "baselines" / "nvidia-test"
-    folder.mkdir(parents=True)
-    there = written(folder.parent, REQUIRED)
     monkeypatch.chdir(folder)
-    assert policy.find(Path()) == there
-    assert policy.find(Path("../nvidia-test")) == there
+    for path in (folder, folder / "gemm.json", Path(), Path("../nvidia-test")):
+        assert policy.find(path) == there
 
 
 def test_a_policy_that_cannot_be_read_is_no_missing_policy(tmp_path: Path) -> None:

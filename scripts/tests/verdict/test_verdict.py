@@ -15,6 +15,7 @@ from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 
+DEFAULT = ComparisonSettings()
 OTHER_BOOT = {"boot_id": "boot-2"}
 OTHER_GPU = {"boot_id": "boot-2", "gpu_uuid": "GPU-2"}
 
@@ -23,13 +24,23 @@ def outcome(comparison: Comparison, name: str = "a/b") -> Outcome:
     return next(verdict.outcome for verdict in comparison.verdicts if verdict.name == name)
 
 
+def runs(
+    loaded: Loader,
+    base: Sequence[Json],
+    cand: Sequence[Json],
+    settings: ComparisonSettings = DEFAULT,
+    **candidate: str,
+) -> Comparison:
+    """Two run files; `candidate` changes the context of the second."""
+    return judge(loaded(run(base)), loaded(run(cand, **candidate)), settings)
+
+
 def one_row(loaded: Loader, factor: float, host: bool = False, **candidate: str) -> Outcome:
     """The outcome of a steady benchmark that takes `factor` times its baseline."""
     keys: Json = {"host_clock": 1.0} if host else {}
     # Long enough that the latency by which siblings differ is nothing to it.
-    base = loaded(run([row("a/b", times(1000), **keys)]))
-    cand = loaded(run([row("a/b", times(1000 * factor), **keys)], **candidate))
-    return outcome(judge(base, cand))
+    sides = ([row("a/b", times(1000 * by), **keys)] for by in (1, factor))
+    return outcome(runs(loaded, *sides, **candidate))
 
 
 def test_the_same_times_pass(loaded: Loader) -> None:
@@ -58,52 +69,47 @@ def test_the_minimum_effect_follows_clock_and_kinship(
 
 
 def test_siblings_differ_by_a_fixed_latency_too(loaded: Loader) -> None:
-    half = times(0.5)  # half a microsecond
-    base = loaded(run([row("a/b", half)]))
-    assert outcome(judge(base, loaded(run([row("a/b", times(1.28, half))], **OTHER_GPU)))) is (
-        Outcome.PASS
-    )
-    assert outcome(judge(base, loaded(run([row("a/b", times(1.32, half))], **OTHER_GPU)))) is (
-        Outcome.REGRESSION
-    )
-    assert outcome(judge(base, loaded(run([row("a/b", times(1.02, half))])))) is Outcome.REGRESSION
+    base = [row("a/b", times(0.5))]  # half a microsecond
+    for factor, about, expected in (
+        (1.28, OTHER_GPU, Outcome.PASS),
+        (1.32, OTHER_GPU, Outcome.REGRESSION),
+        (1.02, {}, Outcome.REGRESSION),
+    ):
+        found = runs(loaded, base, [row("a/b", times(0.5 * factor))], **about)
+        assert outcome(found) is expected
 
 
 def test_the_minimum_effect_can_be_given(loaded: Loader) -> None:
-    base, cand = loaded(run([row("a/b")])), loaded(run([row("a/b", times(1.04))]))
-    assert outcome(judge(base, cand, ComparisonSettings(minimum_effect=0.05))) is Outcome.PASS
-    assert outcome(judge(base, cand, ComparisonSettings(minimum_effect=0.03))) is Outcome.REGRESSION
+    for effect, expected in ((0.05, Outcome.PASS), (0.03, Outcome.REGRESSION)):
+        settings = ComparisonSettings(minimum_effect=effect)
+        assert outcome(runs(loaded, [row("a/b")], [row("a/b", times(1.04))], settings)) is expected
 
 
 def test_a_large_change_within_the_noise_is_no_regression(loaded: Loader) -> None:
-    base = loaded(run([row("a/b")]))
-    cand = loaded(run([row("a/b", noisy(2, 0.10, 1.10))]))
-    assert outcome(judge(base, cand)) is Outcome.INCONCLUSIVE
+    found = runs(loaded, [row("a/b")], [row("a/b", noisy(2, 0.10, 1.10))])
+    assert outcome(found) is Outcome.INCONCLUSIVE
 
 
 def test_noise_as_accepted_in_the_baseline_passes_and_says_what_it_can_show(loaded: Loader) -> None:
-    base = loaded(run([row("a/b", noisy(1, 0.05))]))
-    cand = loaded(run([row("a/b", noisy(2, 0.05))]))
-    comparison = judge(base, cand)
+    comparison = runs(loaded, [row("a/b", noisy(1, 0.05))], [row("a/b", noisy(2, 0.05))])
     assert outcome(comparison) is Outcome.PASS
     assert 0.05 < (comparison.verdicts[0].detectable or 0.0) < 0.20
 
 
 def test_what_could_hide_a_change_is_inconclusive_and_says_which(loaded: Loader) -> None:
     noise = (0.6, 0.8, 1.0, 1.0, 1.0, 1.2, 1.4)
-    sides = loaded(run([row("a/b")])), loaded(run([row("a/b", noise)]))
-    (verdict,) = judge(*sides).verdicts
+    sides = [row("a/b")], [row("a/b", noise)]
+    (verdict,) = runs(loaded, *sides).verdicts
     assert verdict.outcome is Outcome.INCONCLUSIVE
     assert verdict.detectable is not None
     assert 0.50 < verdict.detectable < 2.0
     assert f"{100 * verdict.detectable:.0f} %" in verdict.reason
-    assert outcome(judge(*sides, ComparisonSettings(minimum_effect=0.50))) is Outcome.PASS
+    settings = ComparisonSettings(minimum_effect=0.50)
+    assert outcome(runs(loaded, *sides, settings)) is Outcome.PASS
 
 
 def test_a_change_is_told_with_times_and_interval(loaded: Loader) -> None:
-    (verdict,) = judge(
-        loaded(run([row("a/b", times(20.0))])), loaded(run([row("a/b", times(22.0))]))
-    ).verdicts
+    (verdict,) = runs(loaded, [row("a/b", times(20.0))], [row("a/b", times(22.0))]).verdicts
     assert verdict.change is not None
     assert verdict.baseline_seconds == pytest.approx(20e-6, rel=1e-3)
     assert verdict.candidate_seconds == pytest.approx(22e-6, rel=1e-3)
@@ -112,11 +118,14 @@ def test_a_change_is_told_with_times_and_interval(loaded: Loader) -> None:
     assert verdict.change.high - verdict.change.low < 0.004
 
 
-def sessions_at(loaded: Loader, levels: Sequence[float], candidate: float) -> Comparison:
-    """A candidate against sessions of this GPU whose times are `levels`."""
+def sessions_at(
+    loaded: Loader, levels: Sequence[float], candidate: float, *about: dict[str, str]
+) -> Comparison:
+    """A candidate against sessions whose times are `levels`: of other boots, or of `about`."""
     medians = {f"s{i}": times(level) for i, level in enumerate(levels)}
-    about = {key: context(boot_id=key) for key in medians}
-    base = loaded(baseline([row("a/b", process_medians=medians)], about))
+    contexts = about or [{"boot_id": key} for key in medians]
+    sessions = {key: context(**keys) for key, keys in zip(medians, contexts, strict=True)}
+    base = loaded(baseline([row("a/b", process_medians=medians)], sessions))
     return judge(base, loaded(run([row("a/b", times(candidate))])))
 
 
@@ -138,72 +147,50 @@ def test_the_change_is_against_the_typical_session(loaded: Loader) -> None:
 
 
 def test_the_session_of_the_same_boot_goes_before_others_of_the_gpu(loaded: Loader) -> None:
-    medians = {"here": times(1.0), "before": times(1.1), "long ago": times(1.1)}
-    about = {
-        "here": context(),
-        "before": context(boot_id="boot-2"),
-        "long ago": context(boot_id="boot-3"),
-    }
-    base = loaded(baseline([row("a/b", process_medians=medians)], about))
-    assert outcome(judge(base, loaded(run([row("a/b", times(1.02))])))) is Outcome.REGRESSION
+    found = sessions_at(loaded, (1.0, 1.1, 1.1), 1.02, {}, OTHER_BOOT, {"boot_id": "boot-3"})
+    assert outcome(found) is Outcome.REGRESSION
 
 
 def test_sessions_of_this_gpu_go_before_its_siblings(loaded: Loader) -> None:
-    medians = {"own": times(1.0), "sibling": times(1.02)}
-    about = {"own": context(), "sibling": context(**OTHER_GPU)}
-    base = loaded(baseline([row("a/b", process_medians=medians)], about))
-    comparison = judge(base, loaded(run([row("a/b", times(1.02))])))
+    comparison = sessions_at(loaded, (1.0, 1.02), 1.02, {}, OTHER_GPU)
     assert outcome(comparison) is Outcome.REGRESSION
     assert not any("siblings" in note for note in comparison.notes)
 
 
 def test_a_vanished_benchmark_is_missing_and_a_new_one_new(loaded: Loader) -> None:
-    comparison = judge(loaded(run([row("a/b"), row("a/c")])), loaded(run([row("a/b"), row("a/d")])))
+    comparison = runs(loaded, [row("a/b"), row("a/c")], [row("a/b"), row("a/d")])
     assert outcome(comparison, "a/c") is Outcome.MISSING
     assert outcome(comparison, "a/d") is Outcome.NEW
-    assert comparison.exit_status is ExitStatus.NOT_MEASURED
 
 
-def test_new_benchmarks_alone_are_no_fault(loaded: Loader) -> None:
-    comparison = judge(loaded(run([row("a/b")])), loaded(run([row("a/b"), row("a/d")])))
-    assert comparison.exit_status is ExitStatus.OK
-
-
-@pytest.mark.parametrize(("base", "cand"), [(row, failed), (failed, row), (failed, failed)])
-def test_an_error_on_either_side_is_an_error(loaded: Loader, base: object, cand: object) -> None:
-    assert callable(base)
-    assert callable(cand)
-    comparison = judge(
-        loaded(run([row("a/b"), base("a/c")])), loaded(run([row("a/b"), cand("a/c")]))
-    )
-    assert outcome(comparison, "a/c") is Outcome.ERROR
-    assert comparison.exit_status is ExitStatus.NOT_MEASURED
+@pytest.mark.parametrize(
+    ("base", "cand", "status"),
+    [
+        ([row("a/b")], [row("a/b"), row("a/d")], ExitStatus.OK),  # new ones are no fault
+        ([row("a/b"), row("a/c")], [row("a/b")], ExitStatus.NOT_MEASURED),
+        ([row("a/b"), row("a/c")], [row("a/b"), failed("a/c")], ExitStatus.NOT_MEASURED),
+        ([row("a/b"), row("a/c")], [row("a/b", times(2))], ExitStatus.REGRESSION),
+        ([row("a/b")], [row("a/c")], ExitStatus.NOT_MEASURED),
+    ],
+)
+def test_a_regression_outranks_what_was_not_measured(
+    loaded: Loader, base: list[Json], cand: list[Json], status: ExitStatus
+) -> None:
+    assert runs(loaded, base, cand).exit_status is status
 
 
 def test_another_clock_is_not_comparable(loaded: Loader) -> None:
-    base, cand = loaded(run([row("a/b")])), loaded(run([row("a/b", host_clock=1.0)]))
-    (verdict,) = judge(base, cand).verdicts
+    (verdict,) = runs(loaded, [row("a/b")], [row("a/b", host_clock=1.0)]).verdicts
     assert verdict.outcome is Outcome.INVALID
     assert "host clock" in verdict.reason
-
-
-def test_a_regression_outranks_what_was_not_measured(loaded: Loader) -> None:
-    base = loaded(run([row("a/b"), row("a/c")]))
-    assert judge(base, loaded(run([row("a/b", times(2))]))).exit_status is ExitStatus.REGRESSION
-
-
-def test_nothing_in_common_is_no_success(loaded: Loader) -> None:
-    comparison = judge(loaded(run([row("a/b")])), loaded(run([row("a/c")])))
-    assert comparison.refusal is not None
-    assert comparison.exit_status is ExitStatus.NOT_MEASURED
 
 
 def test_causes_are_named_for_what_changed_only(loaded: Loader) -> None:
     before: Json = {"registers": 40, "blocks_per_sm": 2, "label": "old", "samples": 3}
     after: Json = {"registers": 72, "blocks_per_sm": 2, "label": "new", "samples": 9}
-    base = loaded(run([row("a/b", **before), row("a/same", **before)]))
-    cand = loaded(run([row("a/b", times(1.5), **after), row("a/same", **after)]))
-    slower, same = judge(base, cand).verdicts
+    base = [row("a/b", **before), row("a/same", **before)]
+    cand = [row("a/b", times(1.5), **after), row("a/same", **after)]
+    slower, same = runs(loaded, base, cand).verdicts
     assert slower.causes == ("registers 40 → 72", "kernel old → new")
     assert same.causes == ()
 
@@ -239,9 +226,9 @@ def test_a_candidate_of_several_sessions_is_judged_by_its_newest(loaded: Loader)
 def test_resources_fail_alone_where_that_is_asked_for(
     loaded: Loader, before: Json, after: Json, worse: bool
 ) -> None:
-    sides = loaded(run([row("a/b", **before)])), loaded(run([row("a/b", **after)]))
-    assert outcome(judge(*sides)) is Outcome.PASS
-    gated = judge(*sides, ComparisonSettings(fail_on_resources=True))
+    sides = [row("a/b", **before)], [row("a/b", **after)]
+    assert outcome(runs(loaded, *sides)) is Outcome.PASS
+    gated = runs(loaded, *sides, ComparisonSettings(fail_on_resources=True))
     assert outcome(gated) is (Outcome.REGRESSION if worse else Outcome.PASS)
     if worse:
         assert gated.verdicts[0].reason == "fails on its resources; by its time alone PASS"
@@ -250,5 +237,5 @@ def test_resources_fail_alone_where_that_is_asked_for(
 
 def test_a_row_that_failed_still_tells_its_line_and_no_rates(loaded: Loader) -> None:
     fault = {**failed("a/b"), "source_line": 12.0, "bytes_per_second": 1.0}
-    (verdict,) = judge(loaded(run([row("a/b")])), loaded(run([fault]))).verdicts
+    (verdict,) = runs(loaded, [row("a/b")], [fault]).verdicts
     assert verdict.counters == {"source_line": 12.0}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from conftest import Loader
 
 from builders import STEADY, google, google_row, row, run
@@ -19,6 +20,11 @@ def outcome(comparison: Comparison) -> Outcome:
     return verdict.outcome
 
 
+def states(high: int) -> list[float]:
+    """Repetitions, so many of them in the slower of two states."""
+    return [(180.0 if index < high else 100.0) + index / 100.0 for index in range(21)]
+
+
 def plain(loaded: Loader, base: Sequence[float], cand: Sequence[float]) -> Comparison:
     return judge(
         loaded(google([google_row("a/b", time) for time in base])),
@@ -26,10 +32,27 @@ def plain(loaded: Loader, base: Sequence[float], cand: Sequence[float]) -> Compa
     )
 
 
-def test_plain_files_of_one_value_each_are_compared(loaded: Loader) -> None:
-    assert outcome(plain(loaded, [100.0], [300.0])) is Outcome.REGRESSION
-    assert outcome(plain(loaded, [300.0], [100.0])) is Outcome.IMPROVED
-    assert outcome(plain(loaded, [100.0], [100.0])) is Outcome.INCONCLUSIVE
+@pytest.mark.parametrize(
+    ("base", "cand", "expected"),
+    [
+        ([100.0], [300.0], Outcome.REGRESSION),
+        ([300.0], [100.0], Outcome.IMPROVED),
+        ([100.0], [100.0], Outcome.INCONCLUSIVE),
+        (times(100.0), times(160.0), Outcome.REGRESSION),
+        (times(160.0), times(100.0), Outcome.IMPROVED),
+        ([100.0, 180.0, 90.0], [150.0, 270.0, 140.0], Outcome.INCONCLUSIVE),
+        # Of two states the median may fall on either.
+        (states(10), states(11), Outcome.INCONCLUSIVE),
+        (states(1), states(20), Outcome.REGRESSION),
+    ],
+)
+def test_between_single_files_only_large_changes_are_called(
+    loaded: Loader, base: Sequence[float], cand: Sequence[float], expected: Outcome
+) -> None:
+    found = plain(loaded, base, cand)
+    assert outcome(found) is expected
+    if expected is Outcome.INCONCLUSIVE:
+        assert found.verdicts[0].reason.startswith("1 process a side: ")
 
 
 def test_tight_repetitions_in_one_process_prove_nothing(loaded: Loader) -> None:
@@ -42,11 +65,6 @@ def test_tight_repetitions_in_one_process_prove_nothing(loaded: Loader) -> None:
         assert "Both sides have a single process" in note
         assert "15 %" in note
         assert "--processes" in note
-
-
-def test_a_large_change_between_single_files_is_called(loaded: Loader) -> None:
-    assert outcome(plain(loaded, times(100.0), times(160.0))) is Outcome.REGRESSION
-    assert outcome(plain(loaded, times(160.0), times(100.0))) is Outcome.IMPROVED
 
 
 def test_who_knows_that_processes_agree_may_say_so(loaded: Loader) -> None:
@@ -84,18 +102,3 @@ def test_a_plain_file_may_meet_a_run(loaded: Loader) -> None:
     base = loaded(run([row("a/b", STEADY)]))
     cand = loaded(google([google_row("a/b", 1500.0)]))
     assert outcome(judge(base, cand)) is Outcome.REGRESSION
-
-
-def test_repetitions_too_noisy_to_tell_are_no_pass(loaded: Loader) -> None:
-    comparison = plain(loaded, [100.0, 180.0, 90.0], [150.0, 270.0, 140.0])
-    assert outcome(comparison) is Outcome.INCONCLUSIVE
-    (verdict,) = comparison.verdicts
-    assert verdict.reason.startswith("1 process a side: ")
-
-
-def test_of_repetitions_in_two_states_the_median_may_fall_on_either(loaded: Loader) -> None:
-    def repetitions(high: int) -> list[float]:
-        return [(180.0 if index < high else 100.0) + index / 100.0 for index in range(21)]
-
-    assert outcome(plain(loaded, repetitions(10), repetitions(11))) is Outcome.INCONCLUSIVE
-    assert outcome(plain(loaded, repetitions(1), repetitions(20))) is Outcome.REGRESSION
