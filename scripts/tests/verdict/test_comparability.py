@@ -36,11 +36,20 @@ def other(**keys: str) -> Session:
 
 
 @pytest.mark.parametrize("clock", Clock)
-def test_boot_gpu_and_model_are_told_apart(clock: Clock) -> None:
-    assert kin(other(), HERE, clock) is Comparability.SAME_BOOT
-    assert kin(other(boot_id="boot-2"), HERE, clock) is Comparability.SAME_GPU
-    assert kin(other(gpu_uuid="GPU-2"), HERE, clock) is Comparability.SIBLING
-    assert kin(other(gpu_name="NVIDIA Other"), HERE, clock) is Comparability.OTHER_MODEL
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({}, Comparability.SAME_BOOT),
+        ({"boot_id": "boot-2"}, Comparability.SAME_GPU),
+        ({"gpu_uuid": "GPU-2"}, Comparability.SIBLING),
+        ({"gpu_uuid": "GPU-2", "driver_version": "590"}, Comparability.SIBLING),
+        ({"gpu_name": "NVIDIA Other"}, Comparability.OTHER_MODEL),
+    ],
+)
+def test_boot_gpu_and_model_are_told_apart(
+    clock: Clock, keys: dict[str, str], expected: Comparability
+) -> None:
+    assert kin(other(**keys), HERE, clock) is expected
 
 
 @pytest.mark.parametrize("clock", Clock)
@@ -53,23 +62,11 @@ def test_another_system_is_less_near_for_the_times_that_it_moves(
     assert (far is Comparability.OTHER_SYSTEM) is (key in WIDENING_KEYS[clock])
 
 
-def test_only_host_times_ask_for_the_same_host() -> None:
-    assert kin(other(cpu_model="EPYC"), HERE, Clock.DEVICE) is Comparability.SAME_BOOT
-    assert kin(other(cpu_model="EPYC"), HERE, Clock.HOST) is Comparability.OTHER_SYSTEM
-
-
 @pytest.mark.parametrize("key", WIDENING_KEYS[Clock.HOST])
 def test_what_a_side_does_not_tell_widens_nothing(key: str) -> None:
     silent = Session("silent", {name: value for name, value in ABOUT.items() if name != key})
     assert kin(silent, HERE, Clock.HOST) is Comparability.SAME_BOOT
     assert kin(HERE, silent, Clock.HOST) is Comparability.SAME_BOOT
-
-
-def test_another_driver_brings_a_sibling_no_nearer() -> None:
-    assert (
-        kin(other(gpu_uuid="GPU-2", driver_version="590"), HERE, Clock.DEVICE)
-        is Comparability.SIBLING
-    )
 
 
 @pytest.mark.parametrize("clock", Clock)
@@ -112,17 +109,14 @@ def spread(loaded: Loader, allow: Collection[Override] = (), **keys: str) -> flo
     return float(screen(base, cand, pairings).estimates.error[0])
 
 
-def test_another_system_scatters_at_least_as_another_boot(loaded: Loader) -> None:
-    found = spread(loaded, driver_version="590")
-    assert found == spread(loaded, boot_id="boot-2")
-    assert found > spread(loaded)
-
-
-def test_another_model_scatters_at_least_as_a_sibling(loaded: Loader) -> None:
-    other = {"gpu_name": "NVIDIA Other", "gpu_uuid": "GPU-2"}
-    found = spread(loaded, {Override.GPU_MODEL}, **other)
-    assert found == spread(loaded, gpu_uuid="GPU-2")
-    assert found > spread(loaded, boot_id="boot-2")
+def test_another_system_scatters_as_another_boot_and_another_model_as_a_sibling(
+    loaded: Loader,
+) -> None:
+    boot, sibling = spread(loaded, boot_id="boot-2"), spread(loaded, gpu_uuid="GPU-2")
+    assert spread(loaded) < boot < sibling
+    assert spread(loaded, driver_version="590") == boot
+    model = {"gpu_name": "NVIDIA Other", "gpu_uuid": "GPU-2"}
+    assert spread(loaded, {Override.GPU_MODEL}, **model) == sibling
 
 
 def test_where_one_session_has_the_same_system_nothing_is_noted(loaded: Loader) -> None:

@@ -3,106 +3,91 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from conftest import Loader
 
-from builders import Json, row, run
+from builders import STEADY, Json, row, run
 from builders import scaled as times
 from warpgauge.system.errors import ExitStatus
-from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.comparison import Outcome
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 
 HOST: Json = {"host_clock": 1.0}
+PASS = Outcome.PASS
 UNSTEADY = (1.0, 1.0, 1.0, 1.1, 1.2, 1.3, 1.4)
 
 
-def compared(loaded: Loader, factor: float, control: tuple[float, ...]) -> Comparison:
-    """A host-side row that takes `factor` times as long, beside a control with these times."""
-    base = run([row("host/clock_read", **HOST), row("launch/x", **HOST), row("square/x")])
-    cand = run(
-        [
-            row("host/clock_read", control, **HOST),
-            row("launch/x", times(factor), **HOST),
-            row("square/x", times(factor)),
-        ]
-    )
-    return judge(loaded(base), loaded(cand))
+def copy(name: str, took: Sequence[float] = STEADY) -> Json:
+    return row(name, took, bytes_per_second=1e9, **HOST)
 
 
-def outcomes(comparison: Comparison) -> dict[str, Outcome]:
-    return {verdict.name: verdict.outcome for verdict in comparison.verdicts}
+def call(name: str, took: Sequence[float] = STEADY) -> Json:
+    return row(name, took, **HOST)
 
 
-def steady() -> tuple[float, ...]:
-    return tuple(times(1.0))
+def compared(loaded: Loader, base: Sequence[Json], cand: Sequence[Json]) -> dict[str, Outcome]:
+    verdicts = judge(loaded(run(base)), loaded(run(cand))).verdicts
+    return {verdict.name: verdict.outcome for verdict in verdicts}
 
 
-def test_a_quiet_host_lets_a_small_change_be_seen(loaded: Loader) -> None:
-    assert outcomes(compared(loaded, 1.05, steady()))["launch/x"] is Outcome.REGRESSION
+CONTROL, LAUNCH = "host/clock_read", "launch/x"
 
 
 @pytest.mark.parametrize(
-    ("factor", "outcome"), [(1.15, Outcome.INCONCLUSIVE), (1.5, Outcome.REGRESSION)]
+    ("factor", "control", "outcome"),
+    [
+        (1.05, STEADY, Outcome.REGRESSION),
+        # A change must exceed what the control moved.
+        (1.15, times(1.2), Outcome.INCONCLUSIVE),
+        (1.5, times(1.2), Outcome.REGRESSION),
+        # One bad process of a control hides nothing.
+        (1.05, (1.0, 1.0, 1.0, 1.0, 1.0005, 1.001, 1.8), Outcome.REGRESSION),
+    ],
 )
 def test_a_host_side_change_must_exceed_what_the_controls_moved(
-    loaded: Loader, factor: float, outcome: Outcome
+    loaded: Loader, factor: float, control: Sequence[float], outcome: Outcome
 ) -> None:
-    comparison = compared(loaded, factor, tuple(times(1.2)))
-    assert outcomes(comparison)["launch/x"] is outcome
-    assert any("host/clock_read moved by 20 %" in note for note in comparison.notes)
+    cand = [call(CONTROL, control), call(LAUNCH, times(factor))]
+    assert compared(loaded, [call(CONTROL), call(LAUNCH)], cand)[LAUNCH] is outcome
 
 
-def test_one_bad_process_of_a_control_hides_nothing(loaded: Loader) -> None:
-    control = (1.0, 1.0, 1.0, 1.0, 1.0005, 1.001, 1.8)
-    assert outcomes(compared(loaded, 1.05, control))["launch/x"] is Outcome.REGRESSION
+def test_a_control_that_moved_is_told(loaded: Loader) -> None:
+    sides = (run([call(CONTROL, times(by)), call(LAUNCH)]) for by in (1.0, 1.2))
+    notes = judge(*map(loaded, sides)).notes
+    assert any("host/clock_read moved by 20 %" in note for note in notes)
 
 
 def test_device_time_does_not_depend_on_the_controls(loaded: Loader) -> None:
-    assert outcomes(compared(loaded, 1.02, UNSTEADY))["square/x"] is Outcome.REGRESSION
+    cand = [call(CONTROL, UNSTEADY), row("square/x", times(1.02))]
+    found = compared(loaded, [call(CONTROL), row("square/x")], cand)
+    assert found["square/x"] is Outcome.REGRESSION
 
 
 def test_a_slow_disk_hides_nothing(loaded: Loader) -> None:
-    rows = [row("host/clock_read", **HOST)]
-    base = run([*rows, row("host/file_sync", **HOST), row("launch/x", **HOST)])
-    cand = run(
-        [*rows, row("host/file_sync", times(3.0), **HOST), row("launch/x", times(1.05), **HOST)]
-    )
-    comparison = judge(loaded(base), loaded(cand))
-    assert outcomes(comparison)["launch/x"] is Outcome.REGRESSION
-    assert outcomes(comparison)["host/file_sync"] is Outcome.PASS
+    names = (CONTROL, "host/file_sync", LAUNCH)
+    cand = [call(CONTROL), call("host/file_sync", times(3.0)), call(LAUNCH, times(1.05))]
+    found = compared(loaded, [*map(call, names)], cand)
+    assert found == {CONTROL: PASS, "host/file_sync": PASS, LAUNCH: Outcome.REGRESSION}
 
 
-def test_a_control_never_regresses(loaded: Loader) -> None:
-    slow = tuple(times(3.0))
-    assert outcomes(compared(loaded, 1.0, slow))["host/clock_read"] is Outcome.PASS
-    base = loaded(run([row("host/clock_read", (1.0,), **HOST)]))
-    cand = loaded(run([row("host/clock_read", (3.0,), **HOST)]))
-    assert (
-        outcomes(judge(base, cand, ComparisonSettings(minimum_effect=0.01)))["host/clock_read"]
-        is Outcome.PASS
-    )
+@pytest.mark.parametrize("took", [STEADY, (1.0,)])
+def test_a_control_never_regresses(loaded: Loader, took: Sequence[float]) -> None:
+    base, cand = ([call(CONTROL, times(by, took)), row("a/b")] for by in (1.0, 3.0))
+    assert compared(loaded, base, cand)[CONTROL] is PASS
 
 
 def test_without_controls_one_boot_counts_as_another(loaded: Loader) -> None:
-    base, cand = run([row("launch/x", **HOST)]), run([row("launch/x", times(1.15), **HOST)])
-    assert outcomes(judge(loaded(base), loaded(cand)))["launch/x"] is Outcome.PASS
+    assert compared(loaded, [call(LAUNCH)], [call(LAUNCH, times(1.15))])[LAUNCH] is PASS
 
 
 def test_copies_are_held_against_copies_and_calls_against_calls(loaded: Loader) -> None:
-    copy: Json = {**HOST, "bytes_per_second": 1e9}
-    rows = [row("host/clock_read", **HOST), row("host/memory_copy", **copy)]
-    base = run([*rows, row("launch/x", **HOST), row("memcpy/x", **copy)])
-    cand = run(
-        [
-            row("host/clock_read", **HOST),
-            row("host/memory_copy", UNSTEADY, **copy),
-            row("launch/x", times(1.1), **HOST),
-            row("memcpy/x", times(1.1), **copy),
-        ]
-    )
-    found = outcomes(judge(loaded(base), loaded(cand)))
-    assert found["launch/x"] is Outcome.REGRESSION
+    base = [call(CONTROL), copy("host/memory_copy"), call(LAUNCH), copy("memcpy/x")]
+    slower = [call(LAUNCH, times(1.1)), copy("memcpy/x", times(1.1))]
+    found = compared(loaded, base, [call(CONTROL), copy("host/memory_copy", UNSTEADY), *slower])
+    assert found[LAUNCH] is Outcome.REGRESSION
     assert found["memcpy/x"] is Outcome.INCONCLUSIVE
 
 

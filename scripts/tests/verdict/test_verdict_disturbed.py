@@ -43,13 +43,24 @@ def test_a_disturbed_row_is_never_judged(
     assert verdict.reason.startswith(f"{side}: ")
 
 
-def test_the_reason_is_one_that_a_person_understands(loaded: Loader) -> None:
-    base, cand = loaded(run([row("a/b")])), loaded(run([row("a/b", **SLOW)], **TARGET))
-    assert only(judge(base, cand)).reason == (
-        "candidate: the SM clock was lowered to 1.620 GHz of 1.980 GHz in 7 of 7 processes "
-        "(power cap): let the GPU cool or lift the power limit, then measure again; "
-        "--allow throttled compares all the same"
-    )
+@pytest.mark.parametrize(
+    ("base", "cand", "reason"),
+    [
+        ({}, SLOW,
+         "candidate: the SM clock was lowered to 1.620 GHz of 1.980 GHz in 7 of 7 processes "
+         "(power cap): let the GPU cool or lift the power limit, then measure again; "
+         "--allow throttled compares all the same"),
+        (FOREIGN, {"throttled": 1.0},
+         "candidate: the SM clock was lowered: let the GPU cool or lift the power limit, then "
+         "measure again; baseline: 2 other processes used the GPU: end what else uses the GPU, "
+         "then measure again; --allow throttled --allow other-processes compares all the same"),
+    ],
+)  # fmt: skip
+def test_each_disturbed_side_says_what_a_person_understands(
+    loaded: Loader, base: Json, cand: Json, reason: str
+) -> None:
+    sides = loaded(run([row("a/b", **base)])), loaded(run([row("a/b", **cand)], **TARGET))
+    assert only(judge(*sides)).reason == reason
 
 
 @pytest.mark.parametrize(
@@ -74,15 +85,6 @@ def test_what_the_engine_saw_of_a_benchmark_is_told_and_can_be_allowed(
     (allowance,) = (one for one in Override if one.word == allow)
     allowed = judge(base, cand, ComparisonSettings(allow=frozenset([allowance])))
     assert only(allowed).outcome is Outcome.PASS
-
-
-def test_each_disturbed_side_is_told(loaded: Loader) -> None:
-    base, cand = loaded(run([row("a/b", **FOREIGN)])), loaded(run([row("a/b", throttled=1.0)]))
-    assert only(judge(base, cand)).reason == (
-        "candidate: the SM clock was lowered: let the GPU cool or lift the power limit, then "
-        "measure again; baseline: 2 other processes used the GPU: end what else uses the GPU, "
-        "then measure again; --allow throttled --allow other-processes compares all the same"
-    )
 
 
 @pytest.mark.parametrize(
@@ -143,28 +145,28 @@ def clocks(loaded: Loader, base: str, cand: str, **keys: object) -> Verdict:
     )
 
 
-def test_another_sm_clock_is_not_comparable(loaded: Loader) -> None:
-    verdict = clocks(loaded, "1980000000", "1755000000")
-    assert verdict.outcome is Outcome.INVALID
-    assert verdict.reason == (
+@pytest.mark.parametrize(
+    ("cand", "keys", "outcome"),
+    [
+        *((cand, {}, Outcome.PASS)
+          for cand in ("1980000000.0", "1971000000", "1989000000", "", "nan", "0", "x")),
+        ("1755000000", {}, Outcome.INVALID),
+        ("1965000000", {}, Outcome.INVALID),  # one step of the clock
+        ("1755000000", {"host_clock": 1.0}, Outcome.PASS),
+    ],
+)  # fmt: skip
+def test_device_times_at_another_sm_clock_are_not_comparable(
+    loaded: Loader, cand: str, keys: dict[str, float], outcome: Outcome
+) -> None:
+    assert clocks(loaded, "1980000000", cand, **keys).outcome is outcome
+    assert clocks(loaded, cand, "1980000000", **keys).outcome is outcome
+
+
+def test_both_sm_clocks_are_told(loaded: Loader) -> None:
+    assert clocks(loaded, "1980000000", "1755000000").reason == (
         "measured at an SM clock of 1.755 GHz, in the baseline of 1.980 GHz; "
         "--allow sm-clock compares all the same"
     )
-
-
-@pytest.mark.parametrize("cand", ["1980000000.0", "1971000000", "1989000000", "", "nan", "0", "x"])
-def test_the_same_or_an_unknown_sm_clock_is_compared(loaded: Loader, cand: str) -> None:
-    assert clocks(loaded, "1980000000", cand).outcome is Outcome.PASS
-    assert clocks(loaded, cand, "1980000000").outcome is Outcome.PASS
-
-
-def test_one_step_of_the_sm_clock_is_another(loaded: Loader) -> None:
-    assert clocks(loaded, "1980000000", "1965000000").outcome is Outcome.INVALID
-
-
-def test_the_hosts_clock_does_not_ask_for_the_sm_clock(loaded: Loader) -> None:
-    verdict = clocks(loaded, "1980000000", "1755000000", host_clock=1.0)
-    assert verdict.outcome is Outcome.PASS
 
 
 def test_each_clock_is_asked_for_its_own_in_one_comparison(loaded: Loader) -> None:
