@@ -57,9 +57,6 @@ def test_counters_are_medians_without_what_is_not_finite() -> None:
     counters = [{"x": 1.0, "y": math.nan}, {"x": 3.0, "y": math.inf}, {"x": 2.0, "y": 5}]
     found = merged(*(outcome(row(1.0, **one)) for one in counters))
     assert (found["x"], found["y"]) == (2.0, 5.0)
-
-
-def test_a_counter_that_is_never_finite_is_left_out() -> None:
     assert "x" not in merged(outcome(row(1.0, x=math.nan)))
 
 
@@ -104,19 +101,9 @@ def test_what_is_no_time_is_an_error(time: object) -> None:
     assert "process_medians" not in found
 
 
-@pytest.mark.parametrize("unit", ["weeks", ["ns"], None])
-def test_an_unknown_unit_is_an_error(unit: object) -> None:
-    told = f"in round 1: its time unit is {unit!r}"
-    assert merged(outcome(row(1.0, time_unit=unit)))["error_message"] == told
-
-
 def test_a_skipped_row_has_no_time_and_says_so_in_a_field() -> None:
-    for native in (True, False):
-        keys = (
-            {"skip_message": "no memory"}
-            if native
-            else {"error_occurred": True, "error_message": "no memory"}
-        )
+    errored = {"error_occurred": True, "error_message": "no memory"}
+    for keys in ({"skip_message": "no memory"}, errored):
         found = merged(outcome(row(0.0, skipped=1.0, **keys)))
         assert (found["error_occurred"], found["error_message"]) == (True, "no memory")
         assert found["skipped"] is True
@@ -129,44 +116,38 @@ def test_a_message_makes_no_skip() -> None:
     assert found["error_message"] == "in round 1: skipped: it says"
 
 
-def test_a_row_is_skipped_only_where_every_process_skipped_it() -> None:
-    skip = row(0.0, skipped=True, skip_message="no memory")
-    wrong = row(0.0, error_occurred=True, error_message="wrong result")
-
-    def told(*outcomes: Outcome) -> object:
-        return merged(*outcomes)["error_message"]
-
-    assert told(outcome(skip), outcome(skip, number=2)) == "no memory"
-    assert told(outcome(skip), outcome(wrong, number=2)) == "in round 2: wrong result"
-    assert told(outcome(wrong), outcome(skip, number=2)) == "in round 1: wrong result"
-    assert told(outcome(skip), outcome(number=2)) == "in round 2: it broke"
-    found = "skipped in round 1 (no memory), measured in round 2"
-    assert told(outcome(skip), outcome(row(1.0), number=2)) == found
-    found = "skipped in round 2 (no memory), measured in round 1"
-    assert told(outcome(row(1.0)), outcome(skip, number=2)) == found
-    assert told(outcome(skip), outcome(row(1.0), number=2), outcome(wrong, number=3)) == (
-        "in round 3: wrong result"
-    )
+SKIP = row(0.0, skipped=True, skip_message="no memory")
+WRONG = row(0.0, error_occurred=True, error_message="wrong result")
+GOOD = row(1.0)
 
 
-def test_a_missing_row_is_an_error_with_the_reason_of_its_process() -> None:
-    found = merged(outcome(row(1.0)), outcome(number=2), outcome(row(1.0), number=3))
-    assert found["error_message"] == "in round 2: it broke"
-
-
-def test_a_fault_overrules_a_row() -> None:
-    found = merged(outcome(row(1.0)), outcome(row(1.0), number=2, suspect=True))
-    assert found["error_message"] == "in round 2: it broke"
-
-
-def test_one_bad_repetition_is_a_failure() -> None:
-    wrong = row(0.0, error_occurred=True, error_message="wrong result")
-    assert merged(outcome(row(1.0), wrong, row(2.0)))["error_message"] == "in round 1: wrong result"
-
-
-def test_what_has_neither_row_nor_fault_is_an_error() -> None:
-    nothing = Outcome(SYNC, 1, {}, {}, 1.0)
-    assert merged(outcome(row(1.0)), nothing)["error_message"] == "in round 1: it was not reported"
+@pytest.mark.parametrize(
+    ("outcomes", "message"),
+    [
+        # A row is skipped only where every process skipped it.
+        ([outcome(SKIP), outcome(SKIP, number=2)], "no memory"),
+        ([outcome(SKIP), outcome(WRONG, number=2)], "in round 2: wrong result"),
+        ([outcome(WRONG), outcome(SKIP, number=2)], "in round 1: wrong result"),
+        ([outcome(SKIP), outcome(number=2)], "in round 2: it broke"),
+        ([outcome(SKIP), outcome(GOOD, number=2)],
+         "skipped in round 1 (no memory), measured in round 2"),
+        ([outcome(GOOD), outcome(SKIP, number=2)],
+         "skipped in round 2 (no memory), measured in round 1"),
+        ([outcome(SKIP), outcome(GOOD, number=2), outcome(WRONG, number=3)],
+         "in round 3: wrong result"),
+        # A missing row, a fault beside a row, one bad repetition, neither row nor fault.
+        ([outcome(GOOD), outcome(number=2), outcome(GOOD, number=3)], "in round 2: it broke"),
+        ([outcome(GOOD), outcome(GOOD, number=2, suspect=True)], "in round 2: it broke"),
+        ([outcome(GOOD, WRONG, row(2.0))], "in round 1: wrong result"),
+        ([outcome(GOOD), Outcome(SYNC, 1, {}, {}, 1.0)], "in round 1: it was not reported"),
+        *(([outcome(row(1.0, time_unit=unit))], f"in round 1: its time unit is {unit!r}")
+          for unit in ("weeks", ["ns"], None)),
+    ],
+)  # fmt: skip
+def test_a_failure_in_any_round_is_an_error_with_its_reason(
+    outcomes: list[Outcome], message: str
+) -> None:
+    assert merged(*outcomes)["error_message"] == message
 
 
 @pytest.mark.parametrize("iterations", ["many", None, math.nan, 10**400])

@@ -73,11 +73,6 @@ def test_an_undisturbed_run_says_nothing_of_it() -> None:
     assert not {THROTTLED, LEFT_OUT}.intersection(found)
 
 
-def test_a_failed_process_is_an_error_even_where_others_are_left_out() -> None:
-    found = merged(outcome(row(1.0)), outcome(row(1.0, **SLOW)), outcome(row(1.0)), outcome())
-    assert found["error_occurred"] is True
-
-
 def test_resources_keep_their_last_digit_and_tell_when_they_vary() -> None:
     found = of({"peak_device_bytes": 8589934593.0}, {"peak_device_bytes": 8589934593.0})
     assert found["peak_device_bytes"] == 8589934593.0

@@ -54,27 +54,14 @@ def test_plain_output_is_one_line_a_round_and_one_a_cause() -> None:
     ]
 
 
-def test_a_terminal_sees_what_runs() -> None:
-    text = io.StringIO()
-    console = Console(file=text, force_terminal=True, width=100)
-    with progress.RunProgress(PLAN, console) as shown:
-        shown.begins(Turn(2, LANE, LARGE))
-    assert "round 2 of 2, b" in text.getvalue()
-
-
-def on_a_terminal(benchmark: str, width: int = 160) -> str:
-    text = io.StringIO()
-    console = Console(file=text, force_terminal=True, width=width)
-    with progress.RunProgress(PLAN, console) as shown:
-        shown.begins(Turn(2, LANE, LARGE))
-        shown.runs(benchmark)
-    return text.getvalue()
-
-
 def test_a_name_does_nothing_on_a_terminal_but_be_read() -> None:
-    shown = on_a_terminal("b/[red]x[/red]\x1b[2J\n" + "y" * 500)
-    assert "b: [red]x[/red]\\x1b[2J\\ny" in shown
-    assert "y" * 100 not in shown
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=True, width=160)
+    with progress.RunProgress(PLAN, console) as shown:
+        shown.begins(Turn(2, LANE, LARGE))
+        shown.runs("b/[red]x[/red]\x1b[2J\n" + "y" * 500)
+    assert "round 2 of 2, b: [red]x[/red]\\x1b[2J\\ny" in text.getvalue()
+    assert "y" * 100 not in text.getvalue()
 
 
 def test_faults_are_told_where_nothing_else_is() -> None:

@@ -20,15 +20,21 @@ TIMES = {"gemm/a": 1000.0, "gemm/b": 2000.0}
 
 
 def run(
-    folder: Path, disturbed: Mapping[str, Mapping[str, float]], *, rounds: int = 5, sides: int = 1
+    folder: Path,
+    disturbed: Mapping[str, Mapping[str, float]],
+    *,
+    rounds: int = 5,
+    sides: int = 1,
+    faults: Mapping[str, str] | None = None,
+    observer: Silent | None = None,
 ) -> tuple[Plan, list[Outcome], list[Sequence[str]]]:
-    """With these counters in the processes of these numbers (all that a program started)."""
-    fake_binary.make(folder / "bin", "gemm", TIMES, counters=disturbed)
+    """With these counters and faults in the processes of these numbers (all that were started)."""
+    fake_binary.make(folder / "bin", "gemm", TIMES, counters=disturbed, faults=faults)
     binaries = tuple(discovery.find(folder / "bin", folder))
     settled: list[Sequence[str]] = []
     lanes = tuple(Lane(binaries, side=f"side {index}") for index in range(sides))
     plan = Plan(lanes, range(1, rounds + 1), 1, folder / "runs", settle=settled.append)
-    return plan, runner.run(plan, Silent()), settled
+    return plan, runner.run(plan, observer or Silent()), settled
 
 
 def rows(plan: Plan, outcomes: list[Outcome]) -> dict[str, merge.JsonRow]:
@@ -54,31 +60,19 @@ def test_what_fails_in_its_repetition_is_not_run_again_and_its_remarks_are_told(
     tmp_path: Path,
 ) -> None:
     """Of process 1 all is disturbed; 2 repeats it and breaks down."""
-    fake_binary.make(
-        tmp_path / "bin",
-        "gemm",
-        TIMES,
-        counters={"1": {"throttled": 1.0}},
-        faults={"2": "crash"},
-    )
-    binaries = tuple(discovery.find(tmp_path / "bin", tmp_path))
-    plan = Plan((Lane(binaries),), range(1, 4), 1, tmp_path / "runs")
     told: list[Outcome] = []
     observer = Silent()
     observer.repeated = told.append  # type: ignore[assignment, method-assign]
-    outcomes = runner.run(plan, observer)
+    slow = {"1": {"throttled": 1.0}}
+    plan, outcomes, _ = run(tmp_path, slow, rounds=3, faults={"2": "crash"}, observer=observer)
     assert [one.binary.names for one in outcomes] == [tuple(TIMES), ("gemm/a",), ("gemm/a",)]
     assert errors(rows(plan, outcomes)).keys() == {"gemm/b"}
     assert [one.faults.keys() for one in told] == [{"gemm/b"}]
 
 
 def test_a_remark_on_a_repetition_stays(tmp_path: Path) -> None:
-    fake_binary.make(
-        tmp_path / "bin", "gemm", TIMES, counters={"1": {"throttled": 1.0}}, faults={"2": "child"}
-    )
-    binaries = tuple(discovery.find(tmp_path / "bin", tmp_path))
-    plan = Plan((Lane(binaries),), range(1, 3), 1, tmp_path / "runs")
-    outcome, _ = runner.run(plan, Silent())
+    slow = {"1": {"throttled": 1.0}}
+    _, (outcome, _), _ = run(tmp_path, slow, rounds=2, faults={"2": "child"})
     assert outcome.remarks == ("bench_gemm left a process behind, which was ended",)
 
 
@@ -117,30 +111,14 @@ def test_no_more_than_half_of_a_run_is_repeated(tmp_path: Path) -> None:
     assert processes(tmp_path) == 9
 
 
-def test_what_fails_when_it_is_repeated_has_failed(tmp_path: Path) -> None:
-    fake_binary.make(
-        tmp_path / "bin", "gemm", TIMES, counters={"1": {"throttled": 1.0}}, faults={"2": "crash"}
-    )
-    binaries = tuple(discovery.find(tmp_path / "bin", tmp_path))
-    plan = Plan((Lane(binaries),), range(1, 3), 1, tmp_path / "runs")
-    found = errors(merged(plan, runner.run(plan, Silent())))
-    assert found.keys() == {"gemm/b"}
-
-
-def test_only_the_rows_that_were_disturbed_are_replaced() -> None:
-    def report(time: float) -> dict[str, object]:
+def test_only_the_rows_that_were_measured_again_are_replaced() -> None:
+    def report(time: float) -> dict[str, list[dict[str, object]]]:
         return {"benchmarks": [{"name": name, "real_time": time} for name in ("a", "b")]}
 
-    once = runner.with_repeated(report(1.0), report(2.0), ["b"])
-    assert [(row["name"], row["real_time"]) for row in once["benchmarks"]] == [
-        ("a", 1.0),
-        ("b", 2.0),
-    ]
-
-
-def test_a_row_that_was_not_measured_again_stays() -> None:
-    report = {"benchmarks": [{"name": "a", "real_time": 1.0}]}
-    assert runner.with_repeated(report, {}, ["a"]) == report
+    once, again = report(1.0), report(2.0)
+    found = runner.with_repeated(once, again, ["b"])
+    assert found["benchmarks"] == [once["benchmarks"][0], again["benchmarks"][1]]
+    assert runner.with_repeated(once, {}, ["a"]) == once
 
 
 def test_an_errored_row_is_not_disturbed() -> None:

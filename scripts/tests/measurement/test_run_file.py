@@ -117,14 +117,12 @@ def test_a_run_that_went_on_after_a_reboot_is_of_no_one_boot(second: object, tol
     assert run_file.context([a], outcomes, {}, {"boot_id": "three"})["boot_id"] == told
 
 
-def test_programs_that_were_built_in_several_ways_are_of_all_of_them() -> None:
+@pytest.mark.parametrize(
+    ("second", "told"), [("Release", "Release"), ("Debug", "Debug and Release")]
+)
+def test_programs_that_were_built_in_several_ways_are_of_all_of_them(
+    second: str, told: str
+) -> None:
     a, b = BINARIES
-
-    def built(*how: str) -> object:
-        outcomes = [
-            outcome(binary, 1, 5.0, build_type=one) for binary, one in zip((a, b), how, strict=True)
-        ]
-        return run_file.context(BINARIES, outcomes, {}, {})["build_type"]
-
-    assert built("Release", "Release") == "Release"
-    assert built("Release", "Debug") == "Debug and Release"
+    outcomes = [outcome(a, 1, 5.0, build_type="Release"), outcome(b, 1, 5.0, build_type=second)]
+    assert run_file.context(BINARIES, outcomes, {}, {})["build_type"] == told

@@ -72,21 +72,20 @@ def test_a_turn_with_nothing_left_to_run_tells_nothing_of_the_next() -> None:
     assert budget.needed([Lane((GEMM,))]) == pytest.approx(8.0)
 
 
-def test_a_minimum_that_does_not_fit_is_told_with_by_how_much() -> None:
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (10.0,
+         "Even the minimum of rounds took 12.50 s: 2.500 s longer than the budget of 10.00 s."),
+        (60.0, "Measuring took 12.50 s of the budget of 60.00 s."),
+    ],
+)  # fmt: skip
+def test_what_was_used_is_told_and_by_how_much_a_minimum_does_not_fit(
+    seconds: float, told: str
+) -> None:
     clock = Clock()
-    budget = Budget(10.0, clock)
+    budget = Budget(seconds, clock)
     list(budget.timed(delivered(clock, 12.5)))
     budget.minimum_is_measured()
-    assert budget.too_short
-    assert budget.told == (
-        "Even the minimum of rounds took 12.50 s: 2.500 s longer than the budget of 10.00 s."
-    )
-
-
-def test_what_was_used_is_told() -> None:
-    clock = Clock()
-    budget = Budget(60.0, clock)
-    list(budget.timed(delivered(clock, 12.5)))
-    budget.minimum_is_measured()
-    assert not budget.too_short
-    assert budget.told == "Measuring took 12.50 s of the budget of 60.00 s."
+    assert budget.too_short is (seconds < 12.5)
+    assert budget.told == told
