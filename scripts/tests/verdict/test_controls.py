@@ -55,8 +55,8 @@ def test_a_host_side_change_must_exceed_what_the_controls_moved(
 
 
 def test_a_control_that_moved_is_told(loaded: Loader) -> None:
-    sides = (run([call(CONTROL, times(by)), call(LAUNCH)]) for by in (1.0, 1.2))
-    notes = judge(*map(loaded, sides)).notes
+    base, cand = (loaded(run([call(CONTROL, times(by)), call(LAUNCH)])) for by in (1.0, 1.2))
+    notes = judge(base, cand).notes
     assert any("host/clock_read moved by 20 %" in note for note in notes)
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from conftest import Loader
@@ -16,6 +16,7 @@ from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 
 DEFAULT = ComparisonSettings()
+SAME: dict[str, str] = {}
 OTHER_BOOT = {"boot_id": "boot-2"}
 OTHER_GPU = {"boot_id": "boot-2", "gpu_uuid": "GPU-2"}
 
@@ -29,18 +30,18 @@ def runs(
     base: Sequence[Json],
     cand: Sequence[Json],
     settings: ComparisonSettings = DEFAULT,
-    **candidate: str,
+    about: Mapping[str, str] = SAME,
 ) -> Comparison:
-    """Two run files; `candidate` changes the context of the second."""
-    return judge(loaded(run(base)), loaded(run(cand, **candidate)), settings)
+    """Two run files; `about` changes the context of the second."""
+    return judge(loaded(run(base)), loaded(run(cand, **about)), settings)
 
 
 def one_row(loaded: Loader, factor: float, host: bool = False, **candidate: str) -> Outcome:
     """The outcome of a steady benchmark that takes `factor` times its baseline."""
     keys: Json = {"host_clock": 1.0} if host else {}
     # Long enough that the latency by which siblings differ is nothing to it.
-    sides = ([row("a/b", times(1000 * by), **keys)] for by in (1, factor))
-    return outcome(runs(loaded, *sides, **candidate))
+    base, cand = ([row("a/b", times(1000 * by), **keys)] for by in (1, factor))
+    return outcome(runs(loaded, base, cand, about=candidate))
 
 
 def test_the_same_times_pass(loaded: Loader) -> None:
@@ -73,9 +74,9 @@ def test_siblings_differ_by_a_fixed_latency_too(loaded: Loader) -> None:
     for factor, about, expected in (
         (1.28, OTHER_GPU, Outcome.PASS),
         (1.32, OTHER_GPU, Outcome.REGRESSION),
-        (1.02, {}, Outcome.REGRESSION),
+        (1.02, SAME, Outcome.REGRESSION),
     ):
-        found = runs(loaded, base, [row("a/b", times(0.5 * factor))], **about)
+        found = runs(loaded, base, [row("a/b", times(0.5 * factor))], about=about)
         assert outcome(found) is expected
 
 

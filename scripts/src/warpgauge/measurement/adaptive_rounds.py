@@ -3,18 +3,17 @@
 
 Looking again and again, and stopping as soon as a benchmark looks changed, would sooner or later
 call any benchmark changed. So no look but the last pronounces a change, and how long a benchmark is
-measured never depends on its looking changed:
+measured never depends on its looking changed. It is dropped
 
-- it is dropped when it is surely unchanged: that can only take alarms away;
-- or when it is known precisely enough to find what is sought: that depends on how far its times
-  scatter, and Student's t has the same distribution whatever made one stop that is a matter of the
-  scatter alone (Stein 1945, "A two-sample test for a linear hypothesis whose power is independent
-  of the variance"); sequentially so, too, but for what a small scatter by chance is worth (Chow and
-  Robbins 1965, "On the asymptotic theory of fixed-width sequential confidence intervals");
-- or when the time is used, which is a matter of the clock.
+- when it is surely unchanged: that can only take alarms away;
+- when it is known precisely enough to find what is sought: that depends on the scatter of its times
+  alone, which leaves Student's t its distribution (Stein 1945, "A two-sample test for a linear
+  hypothesis whose power is independent of the variance"; sequentially, Chow and Robbins 1965, "On
+  the asymptotic theory of fixed-width sequential confidence intervals");
+- or when the time is used.
 
-A pair's rule is made for two looks (`rules`), each with half of the chance of a false alarm: there
-the first, at the minimum of rounds, does pronounce changes. The last one is the second.
+A pair's rule is made for two looks (`outcomes`), each with half of the chance of a false alarm: the
+first, at the minimum of rounds, does pronounce changes. The last one is the second.
 """
 
 from __future__ import annotations

@@ -10,8 +10,6 @@ from warpgauge.system.text import inert, quoted
 from warpgauge.verdict.comparison import ContextDifference
 from warpgauge.verdict.override import Incompatibility, Override, reason, standing
 
-_NOTHING: frozenset[Override] = frozenset()
-
 # What moves times by itself, so that two sessions of one GPU are less near when it differs.
 _SOFTWARE = ("driver_version", "cuda_driver_version", "runtime_version")
 WIDENING_KEYS = {
@@ -40,9 +38,7 @@ _NUMBERS = frozenset(("power_limit_watts", "sm_clock_target_hz"))
 _SAME_CLOCK = 0.005
 
 
-def refusal(
-    baseline: Record, candidate: Record, allow: Collection[Override] = _NOTHING
-) -> str | None:
+def refusal(baseline: Record, candidate: Record, allow: Collection[Override] = ()) -> str | None:
     """Why nothing of these two may be compared, as a sentence, or None."""
     if not (found := standing(objections(baseline, candidate), allow)):
         return None

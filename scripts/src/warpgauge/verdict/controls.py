@@ -2,16 +2,15 @@
 """What the host's own controls say of the machine: how far it moved from one side to the other.
 
 The family `host` uses no GPU: memory copies, clock reads, thread wake-ups. Where these differ
-between the sides, a neighbour on the machine or another machine did it, and the same happens to
-every other time that the host's clock takes. Such a change is not the code's. Its file sync waits
-for storage, which nothing else does: it is shown with them and says nothing of the others.
+between the sides, a neighbour or another machine did it, and it moves all times of the host's clock
+alike. Its file sync waits for storage, which nothing else does, and says nothing of the others.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpgauge.records.counters import HOST_CLOCK
@@ -45,7 +44,7 @@ class Movement:
 
 
 # The control that moved most, by the session it was compared with.
-Movements = Mapping[str, Movement]
+Movements = dict[str, Movement]
 
 
 @dataclass(frozen=True)
@@ -84,34 +83,23 @@ def is_quiet(verdict: Verdict) -> bool:
 
 def controls(pairings: Sequence[Pairing]) -> Controls:
     """What every control says that both sides measured, but the one of storage."""
-    mine = [one for one in pairings if is_control(one.candidate) and one.candidate.name != _STORAGE]
-    return Controls(
-        memory=_largest(one for one in mine if _MEMORY in one.candidate.counters),
-        calls=_largest(one for one in mine if _MEMORY not in one.candidate.counters),
-    )
-
-
-def _largest(mine: Iterable[Pairing]) -> Movements:
-    largest: dict[str, Movement] = {}
-    for one in mine:
+    found = Controls({}, {})
+    for one in pairings:
+        if not is_control(one.candidate) or one.candidate.name == _STORAGE:
+            continue
+        largest = found.of(one.candidate)
         for session in one.references:
-            moved = _movement(one, session.key)
-            known = largest.get(session.key)
+            moved, known = _movement(one, session.key), largest.get(session.key)
             if known is None or moved.log_ratio > known.log_ratio:
                 largest[session.key] = moved
-    return largest
+    return found
 
 
 def _movement(one: Pairing, session: str) -> Movement:
     """Difference of the medians plus two standard errors of it."""
-    sides = [
-        [math.log(time) for time in times]
-        for times in (
-            one.baseline.process_medians[session],
-            one.candidate.process_medians[one.session.key],
-        )
-    ]
-    base, cand = (statistics.median(logs) for logs in sides)
+    times = one.baseline.process_medians[session], one.candidate.process_medians[one.session.key]
+    sides = [[*map(math.log, of_side)] for of_side in times]
+    base, cand = map(statistics.median, sides)
     error = math.sqrt(sum(_variance(logs) for logs in sides))
     seen = abs(cand - base)
     return Movement(one.candidate.name, seen, seen + 2.0 * error)

@@ -17,7 +17,7 @@ _MOST = 0.9
 _CLOCKS = {Clock.DEVICE: "Device time", Clock.HOST: "Host time"}
 
 # What hides ten times the time shows nothing: its size is no number that anybody wants to read.
-_NOTHING = 9.0
+_NOTHING, _NOT_EVEN = 9.0, "not even ten times the time"
 
 
 def sentence(verdicts: Iterable[Verdict]) -> str:
@@ -49,9 +49,7 @@ def _of_one_clock(found: Mapping[str, float]) -> str:
             f"{_change(half)} would be found in half of the {len(sizes)} benchmarks, {_size(most)} "
             f"in nine of ten, {_size(found[widest])} in the noisiest ({inert(widest)})."
         )
-    nothing = (
-        f"not even ten times the time would be found in {blind} of the {len(sizes)} benchmarks"
-    )
+    nothing = f"{_NOT_EVEN} would be found in {blind} of the {len(sizes)} benchmarks"
     if half > _NOTHING:
         return f"{nothing.capitalize()}, {inert(widest)} among them."
     return f"{_change(half)} would be found in half of them, but {nothing} ({inert(widest)})."
@@ -59,15 +57,11 @@ def _of_one_clock(found: Mapping[str, float]) -> str:
 
 def least(fraction: float) -> str:
     """What would have been seen of one benchmark: ``only a change of 12 %``."""
-    if fraction > _NOTHING:
-        return "not even ten times the time"
-    return f"only a change of {_size(fraction)}"
+    return _NOT_EVEN if fraction > _NOTHING else f"only a change of {_size(fraction)}"
 
 
 def _change(fraction: float) -> str:
-    if fraction > _NOTHING:
-        return "Not even ten times the time"
-    return f"A change of {_size(fraction)}"
+    return _NOT_EVEN.capitalize() if fraction > _NOTHING else f"A change of {_size(fraction)}"
 
 
 def _size(fraction: float) -> str:

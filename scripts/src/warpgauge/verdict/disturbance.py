@@ -64,15 +64,13 @@ def objections(sides: Mapping[str, tuple[Record, Row | None]]) -> tuple[Incompat
 
 def _all(row: Row, sessions: Mapping[str, Session]) -> dict[Override, Disturbance]:
     """Each disturbance by what --allow calls it; its remedy without the measuring again."""
-    found: dict[Override, Disturbance] = {}
     if row.error is not None:
-        return found
+        return {}
+    found: dict[Override, Disturbance] = {}
     at_once = max((_gpus_at_once(sessions[key]) for key in row.process_medians), default=1)
     if at_once > 1 and _shares_the_host(row):
         fault = f"{at_once} GPUs were measured at once, which share CPU, host memory and bus"
         found[Override.PARALLEL] = Disturbance(fault, "leave out --parallel")
-    if _SEEN.keys().isdisjoint(row.counters):
-        return found
     for counter, (allowance, fault_of, remedy) in _SEEN.items():
         if row.counters.get(counter, 0.0) > 0.0:
             found[allowance] = Disturbance(fault_of(row, sessions), remedy)
@@ -112,11 +110,6 @@ def reasons(mask: int) -> str:
     return ", ".join(known or (["hardware slowdown"] if mask & _SLOWDOWN else []))
 
 
-def _others(row: Row, _: Mapping[str, Session]) -> str:
-    others = int(row.counters[OTHER_PROCESSES])
-    return f"{plural(others, 'other process', 'other processes')} used the GPU"
-
-
 def _set_aside(row: Row, _: Mapping[str, Session]) -> str:
     kept = f"{row.counters[L2_SET_ASIDE] / 2**20:.3g} MiB"
     return f"{kept} of the L2 were set aside for persisting accesses, so that it was not cold"
@@ -132,10 +125,13 @@ def _beyond_ceiling(row: Row, _: Mapping[str, Session]) -> str:
     return f"an operation claims {times} what this GPU was measured to reach"
 
 
-_FaultOf = Callable[[Row, Mapping[str, Session]], str]
+def _others(row: Row, _: Mapping[str, Session]) -> str:
+    others = int(row.counters[OTHER_PROCESSES])
+    return f"{plural(others, 'other process', 'other processes')} used the GPU"
+
 
 # By the counter that tells of it, above 0.
-_SEEN: Mapping[str, tuple[Override, _FaultOf, str]] = {
+_SEEN: Mapping[str, tuple[Override, Callable[[Row, Mapping[str, Session]], str], str]] = {
     THROTTLED: (Override.THROTTLED, _lowered, "let the GPU cool or lift the power limit"),
     OTHER_PROCESSES: (Override.OTHER_PROCESSES, _others, "end what else uses the GPU"),
     L2_SET_ASIDE: (

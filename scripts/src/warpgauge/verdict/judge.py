@@ -39,8 +39,8 @@ def judge(
 ) -> Comparison:
     """Compare two records. Raises UserError for a filter that is no regular expression."""
     request = Request(settings.filter, candidate, baseline)
-    everything = list({**baseline.rows, **candidate.rows})
-    asked = request.covered(everything)
+    rows = {**baseline.rows, **candidate.rows}
+    asked = request.covered(list(rows))
     harmless = {row.name: row for row in harmless_skips(baseline, candidate)}
     skipped = [harmless[name] for name in asked if name in harmless]
     names = [name for name in asked if name not in harmless]
@@ -48,8 +48,12 @@ def judge(
         settings.policy.require_quick([*names, *request.left_out])
     refusal = context.refusal(baseline, candidate, settings.allow)
     if refusal is not None:
-        refused = tuple(_refused(baseline, candidate, name, refusal) for name in names)
-        return Comparison(baseline, candidate, refused, refusal=refusal, alpha=settings.alpha)
+        refused = (
+            Verdict(name, Outcome.INVALID, rows[name].clock, reason=refusal) for name in names
+        )
+        return Comparison(
+            baseline, candidate, tuple(refused), refusal=refusal, alpha=settings.alpha
+        )
 
     pairings, unpaired, waived = pair(baseline, candidate, names, settings.allow)
     if are_paired(baseline, candidate):
@@ -62,7 +66,7 @@ def judge(
         rule = Screening(settings, controls(pairings))
     judged = outcomes.judged(pairings, tests, rule)
     verdicts = {verdict.name: verdict for verdict in (*unpaired, *judged)}
-    met, unasked = list(zip(pairings, judged, strict=True)), len(everything) - len(asked)
+    met, unasked = list(zip(pairings, judged, strict=True)), len(rows) - len(asked)
     comparison = Comparison(
         baseline,
         candidate,
@@ -107,11 +111,6 @@ def _under_policy(
         resources_fail=settings.fail_on_resources,
     )
     return replace(comparison, verdicts=found.verdicts, notes=(*found.notes, *comparison.notes))
-
-
-def _refused(baseline: Record, candidate: Record, name: str, reason: str) -> Verdict:
-    row = candidate.rows.get(name) or baseline.rows[name]
-    return Verdict(name, Outcome.INVALID, row.clock, reason=reason)
 
 
 def _nothing_in_common(

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +27,7 @@ from warpgauge.verdict.pairing import Pairing
 from warpgauge.verdict.variance_components import Sessions, side_of
 
 
-@dataclass(frozen=True)
-class _Assumed:
+class _Assumed(NamedTuple):
     """A standard deviation of the log, and the degrees of freedom that it counts as at most."""
 
     sd: Mapping[Clock, float]
@@ -50,8 +50,7 @@ _ASSUMED_GPU = _Assumed({Clock.DEVICE: 0.005, Clock.HOST: 0.05}, worth=6.0)
 _MOVES_TOO = 1 / 3
 
 
-@dataclass(frozen=True)
-class _Processes:
+class _Processes(NamedTuple):
     """How far a side's processes are taken to scatter (sd of the log) where it hardly shows it.
 
     Of `plain` files this is assumed so wide that two of them, which may agree by chance, prove
@@ -60,11 +59,6 @@ class _Processes:
 
     sd: float
     plain: bool
-
-    @staticmethod
-    def of(record: Record, process_scatter: float) -> _Processes:
-        plain = record.source is Source.GOOGLE_BENCHMARK
-        return _Processes(process_scatter / math.sqrt(2.0) if plain else ASSUMED_PROCESS_SD, plain)
 
 
 # A variance of each benchmark, and the degrees of freedom behind it.
@@ -78,7 +72,12 @@ def screen(
     process_scatter: float = PROCESS_SCATTER,
 ) -> Tests:
     """The tests of all pairings, in their order; `process_scatter` as in `ComparisonSettings`."""
-    assumed = tuple(_Processes.of(one, process_scatter) for one in (baseline, candidate))
+    assumed = [
+        _Processes(process_scatter / math.sqrt(2.0), plain=True)
+        if record.source is Source.GOOGLE_BENCHMARK
+        else _Processes(ASSUMED_PROCESS_SD, plain=False)
+        for record in (baseline, candidate)
+    ]
     sessions = Sessions.of(baseline, pairings)
     times = [one.candidate.process_medians[one.session.key] for one in pairings]
     ours = side_of(candidate, times)

@@ -48,7 +48,7 @@ def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> str |
 def notes(baseline: Record, candidate: Record, today: date) -> tuple[str, ...]:
     """The note on a comparison's baseline, where there is one.
 
-    None where nobody says what day it is (`date.min`), or where sessions of baselines are compared.
+    None where `today` is unknown (`date.min`), or where sessions of baselines are compared.
     """
     if today == date.min or candidate.source is Source.BASELINE:
         return ()
