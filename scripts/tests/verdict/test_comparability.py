@@ -50,6 +50,7 @@ def test_boot_gpu_and_model_are_told_apart(
     clock: Clock, keys: dict[str, str], expected: Comparability
 ) -> None:
     assert kin(other(**keys), HERE, clock) is expected
+    assert kin(HERE, other(**keys), clock) is expected
 
 
 @pytest.mark.parametrize("clock", Clock)

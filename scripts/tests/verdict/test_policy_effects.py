@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 from conftest import Loader
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from builders import row, run
 from warpgauge.records.model import Clock
@@ -265,30 +263,3 @@ def test_a_minimum_effect_for_nothing_is_told() -> None:
         "baselines/policy.toml, minimum_effect entry 2 ('gone\\x1b') matches no benchmark: correct "
         "or remove it.",
     )
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["a/1", "a/2", "b/1"]),
-            st.sampled_from(Outcome),
-            st.floats(-0.5, 5.0),
-        ),
-        unique_by=lambda one: one[0],
-    ),
-    st.sampled_from(["a/", "1", "c"]),
-    st.floats(0.001, 9.0),
-    st.integers(-3, 30),
-)
-def test_a_policy_turns_nothing_but_covered_regressions_into_passes(
-    rows: list[tuple[str, Outcome, float]], pattern: str, most: float, days: int
-) -> None:
-    before = [verdict(*row) for row in rows]
-    entry = expected(pattern, most=most, expires=TODAY + timedelta(days=days))
-    after = apply(policy(entry), before, everything, TODAY).verdicts
-    for (name, outcome, ratio), one in zip(rows, after, strict=True):
-        covered = outcome is Outcome.REGRESSION and days >= 0 and pattern in name
-        accepted = covered and ratio <= most
-        assert one.outcome is (Outcome.PASS if accepted else outcome)
-        assert bool(one.accepted) is accepted

@@ -72,8 +72,9 @@ def _all(row: Row, sessions: Mapping[str, Session]) -> dict[Override, Disturbanc
         fault = f"{at_once} GPUs were measured at once, which share CPU, host memory and bus"
         found[Override.PARALLEL] = Disturbance(fault, "leave out --parallel")
     for counter, (allowance, fault_of, remedy) in _SEEN.items():
-        if row.counters.get(counter, 0.0) > 0.0:
-            found[allowance] = Disturbance(fault_of(row, sessions), remedy)
+        if (value := row.counters.get(counter, 0.0)) > 0.0:
+            details = _lowered(row, sessions) if counter == THROTTLED else ""
+            found[allowance] = Disturbance(fault_of(value) + details, remedy)
     return found
 
 
@@ -88,8 +89,8 @@ def _shares_the_host(row: Row) -> bool:
 
 
 def _lowered(row: Row, sessions: Mapping[str, Session]) -> str:
-    """``the SM clock was lowered to 1.620 GHz of 1.980 GHz in 7 of 7 processes (power cap)``."""
-    words = ["the SM clock was lowered"]
+    """`` to 1.620 GHz of 1.980 GHz in 7 of 7 processes (power cap)``, as far as it is known."""
+    words = [""]
     if (hz := row.counters.get(SM_CLOCK)) is not None:
         words.append(f"to {quantity(hz, 'Hz')}")
         newest = newest_last(sessions[key] for key in row.process_medians)[-1]
@@ -110,43 +111,37 @@ def reasons(mask: int) -> str:
     return ", ".join(known or (["hardware slowdown"] if mask & _SLOWDOWN else []))
 
 
-def _set_aside(row: Row, _: Mapping[str, Session]) -> str:
-    kept = f"{row.counters[L2_SET_ASIDE] / 2**20:.3g} MiB"
-    return f"{kept} of the L2 were set aside for persisting accesses, so that it was not cold"
-
-
-def _host_nodes(row: Row, _: Mapping[str, Session]) -> str:
-    count = plural(int(row.counters[HOST_NODES]), "host function")
-    return f"its captured graph holds {count}, which take the host's time and not the GPU's"
-
-
-def _beyond_ceiling(row: Row, _: Mapping[str, Session]) -> str:
-    times = f"{row.counters[BEYOND_CEILING]:.3g} times"
-    return f"an operation claims {times} what this GPU was measured to reach"
-
-
-def _others(row: Row, _: Mapping[str, Session]) -> str:
-    others = int(row.counters[OTHER_PROCESSES])
-    return f"{plural(others, 'other process', 'other processes')} used the GPU"
-
-
-# By the counter that tells of it, above 0.
-_SEEN: Mapping[str, tuple[Override, Callable[[Row, Mapping[str, Session]], str], str]] = {
-    THROTTLED: (Override.THROTTLED, _lowered, "let the GPU cool or lift the power limit"),
-    OTHER_PROCESSES: (Override.OTHER_PROCESSES, _others, "end what else uses the GPU"),
+# By the counter that tells of it, above 0: what --allow calls it, the fault, and the remedy.
+_SEEN: Mapping[str, tuple[Override, Callable[[float], str], str]] = {
+    THROTTLED: (
+        Override.THROTTLED,
+        lambda _: "the SM clock was lowered",
+        "let the GPU cool or lift the power limit",
+    ),
+    OTHER_PROCESSES: (
+        Override.OTHER_PROCESSES,
+        lambda count: f"{plural(int(count), 'other process', 'other processes')} used the GPU",
+        "end what else uses the GPU",
+    ),
     L2_SET_ASIDE: (
         Override.L2_SET_ASIDE,
-        _set_aside,
+        lambda size: (
+            f"{size / 2**20:.3g} MiB of the L2 were set aside for persisting accesses, so "
+            "that it was not cold"
+        ),
         "set cudaLimitPersistingL2CacheSize to 0 and use no access policy window",
     ),
     HOST_NODES: (
         Override.HOST_NODES,
-        _host_nodes,
+        lambda count: (
+            f"its captured graph holds {plural(int(count), 'host function')}, which take "
+            "the host's time and not the GPU's"
+        ),
         "take host functions out of what is captured, or let the host's clock time it",
     ),
     BEYOND_CEILING: (
         Override.BEYOND_CEILING,
-        _beyond_ceiling,
+        lambda times: f"an operation claims {times:.3g} times what this GPU was measured to reach",
         "correct the bytes and flops that it states, or the work that it leaves out",
     ),
 }
