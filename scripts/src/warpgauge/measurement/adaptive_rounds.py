@@ -66,7 +66,7 @@ class Spending:
         """What `sides`, which showed `found`, show after further rounds of what is `open_`."""
         last = first = _rounds(sides)
         names = [one.name for one in open_]
-        told, left = plural(first, "round"), names
+        message, left = plural(first, "round"), names
         while left and last < MOST and self._fits(sides, left):
             until = next_look(last)
             self.say(
@@ -82,16 +82,16 @@ class Spending:
             except KeyboardInterrupt as stop:
                 self.say(f"Interrupted: the first {plural(last, 'round')} count.")
                 when = f"in a further look: the run files hold {plural(last, 'round')}"
-                return Looks(found, f"{told}, interrupted", interrupts.told(stop, when))
+                return Looks(found, f"{message}, interrupted", interrupts.told(stop, when))
             if last == before:  # of what no program lists
                 break
             left = [one.name for one in unsettled(found) if one.name in left]
         if last > first:
-            told += f", and up to {last} for {plural(len(names), 'open benchmark')}"
-        if left:
-            told += f", of which {len(left)} stayed open" if last > first else ""
-            told += "" if last > first else f", and none for {plural(len(left), 'open benchmark')}"
-        return Looks(found, f"{told} (budget {duration(self.budget.seconds)})")
+            message += f", and up to {last} for {plural(len(names), 'open benchmark')}"
+            message += f", of which {len(left)} stayed open" if left else ""
+        elif left:
+            message += f", and none for {plural(len(left), 'open benchmark')}"
+        return Looks(found, f"{message} (budget {duration(self.budget.seconds)})")
 
     def _fits(self, sides: Mapping[str, Side], names: Sequence[str]) -> bool:
         """Whether there is time for another round."""
@@ -169,10 +169,10 @@ class Budget:
 
         Those of a run that goes on come out of its journal at once, and took what they took.
         """
-        before, began, told = self.spent, self.clock(), 0.0
+        before, began, reported = self.spent, self.clock(), 0.0
         for outcome in outcomes:
-            told += outcome.seconds
-            self.spent = before + max(self.clock() - began, told)
+            reported += outcome.seconds
+            self.spent = before + max(self.clock() - began, reported)
             if outcome.binary.names:
                 self._took[outcome.binary.family] = outcome.seconds, len(outcome.binary.names)
             yield outcome

@@ -54,8 +54,8 @@ def confirmed(
     gone: set[str] = set()
     both = None
     try:
-        told = asked or commit_of(screened.baseline, screened.candidate)
-        commit = worktree.commit_of(measuring.root, told)
+        name = asked or commit_of(screened.baseline, screened.candidate)
+        commit = worktree.commit_of(measuring.root, name)
         measuring.note(_announced(len(flags), len(lost), commit, asked))
         base = beside.base(commit)
         gone = lacking(base, lost - beside.suite.left_out)

@@ -167,23 +167,25 @@ def _process_row(repetitions: Sequence[JsonRow]) -> JsonRow:
 def _failed(identity: JsonRow, failure: Failure) -> JsonRow:
     """An errored row for every reader of Google Benchmark's JSON; a field says if it is a skip."""
     nothing = {"iterations": 0, "real_time": 0.0, "cpu_time": 0.0, "time_unit": "ns"}
-    told = {"error_occurred": True, "error_message": failure.message}
+    error = {"error_occurred": True, "error_message": failure.message}
     skip = {"skipped": True} if failure.skipped else {}
-    return {**_fixed(identity), **nothing, **told, **skip}
+    return {**_fixed(identity), **nothing, **error, **skip}
 
 
 def _origin(rows: Sequence[JsonRow]) -> JsonRow:
     """Where a benchmark that failed comes from, as far as one of its rows tells."""
-    told = combined([counters_of(row) for row in rows])
-    return {key: told[key] for key in (SOURCE_LINE, FULL_SUITE) if key in told}
+    counters = combined([counters_of(row) for row in rows])
+    return {key: counters[key] for key in (SOURCE_LINE, FULL_SUITE) if key in counters}
 
 
 def _sources(processes: Sequence[Outcome]) -> JsonRow:
     """The source files of its program, which hold its kernels, where the program names them."""
     contexts = (outcome.report.get("context") for outcome in processes)
-    told = [known.get("sources") for known in contexts if isinstance(known, dict)]
-    names = next((text for text in told if isinstance(text, str) and text), None)
-    return {} if names is None else {"sources": names.split(",")}
+    for context in contexts:
+        names = context.get("sources") if isinstance(context, dict) else None
+        if isinstance(names, str) and names:
+            return {"sources": names.split(",")}
+    return {}
 
 
 def _fixed(identity: JsonRow) -> JsonRow:

@@ -105,6 +105,6 @@ def document(
 ) -> tuple[Report, list[JsonRow]]:
     """Context and rows of one side's run file."""
     rounds = {outcome.round for outcome in side.outcomes}
-    told = {"processes": str(len(rounds)), **side.facts, **facts}
-    context = run_file.context(side.binaries, side.outcomes, told, known)
+    own = {"processes": str(len(rounds)), **side.facts, **facts}
+    context = run_file.context(side.binaries, side.outcomes, own, known)
     return context, merge.rows(side.binaries, side.outcomes, paired=True)

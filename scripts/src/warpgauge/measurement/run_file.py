@@ -32,10 +32,10 @@ def context(
     merged: dict[str, object] = {}
     boots, builds = set(), set()
     for outcome in sorted(outcomes, key=lambda o: (o.round, place[o.binary.family])):
-        told = outcome.report.get("context", {})
-        boots |= {str(told["boot_id"])} if "boot_id" in told else set()
-        builds |= {str(told["build_type"])} if "build_type" in told else set()
-        merged = {**told, **merged}
+        reported = outcome.report.get("context", {})
+        boots |= {str(reported["boot_id"])} if "boot_id" in reported else set()
+        builds |= {str(reported["build_type"])} if "build_type" in reported else set()
+        merged = {**reported, **merged}
     if len(boots) > 1:
         merged["boot_id"] = ""
     if len(builds) > 1:
@@ -52,13 +52,13 @@ def write(path: Path, run_context: Report, rows: Sequence[JsonRow]) -> None:
 def write_all(files: Mapping[Path, tuple[Report, Sequence[JsonRow]]]) -> None:
     """Write each file's context and rows, all files or none; raises UserError."""
     # Resolved: a link stays a link.
-    replace_all({path.resolve(): _text(*told) for path, told in files.items()})
+    replace_all({path.resolve(): _text(*content) for path, content in files.items()})
 
 
 def _text(run_context: Report, rows: Sequence[JsonRow]) -> str:
-    told = ",\n".join(f"{json.dumps(key)}: {_json(value)}" for key, value in run_context.items())
+    facts = ",\n".join(f"{json.dumps(key)}: {_json(value)}" for key, value in run_context.items())
     lines = ",\n".join(_json(row) for row in rows)
-    return f'{{\n"context": {{\n{told}\n}},\n"benchmarks": [\n{lines}\n]\n}}\n'
+    return f'{{\n"context": {{\n{facts}\n}},\n"benchmarks": [\n{lines}\n]\n}}\n'
 
 
 def _json(value: object) -> str:

@@ -97,8 +97,8 @@ def of_files(folder: Path, judge: Judge) -> SelfCheck:
 
 def _is_of(context: Mapping[str, str], side: str) -> bool:
     """Whether a run file with this context is of this side of a self-check."""
-    told = context.get("pair_side"), context.get("inject", "")
-    return told == (side, _INJECTED[side]) and {"gpu_name", "processes"} <= context.keys()
+    known = context.get("pair_side"), context.get("inject", "")
+    return known == (side, _INJECTED[side]) and {"gpu_name", "processes"} <= context.keys()
 
 
 def _undecided(found: SelfCheck) -> list[Verdict]:

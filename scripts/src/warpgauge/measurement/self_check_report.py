@@ -23,7 +23,7 @@ from warpgauge.verdict.controls import judged
 FORMAT = "self-check/1"
 
 # What of the context tells which GPU and which build were checked.
-_TOLD = ("gpu_name", "gpu_uuid", "driver_version", "runtime_version", "commit", "date", "processes")
+_SHOWN = "gpu_name gpu_uuid driver_version runtime_version commit date processes".split()
 
 
 # The share of a family's benchmarks in which a change counts as found by the gate.
@@ -82,7 +82,7 @@ def render(check: SelfCheck, screened: Comparison | None, console: Console) -> N
 def text(check: SelfCheck, screened: Comparison | None) -> str:
     """The file: JSON, a family a line, with the names of what was missed."""
     context = newest_last(check.run.sessions.values())[-1].context
-    told = {key: context[key] for key in _TOLD if key in context}
+    shown = {key: context[key] for key in _SHOWN if key in context}
     rows = ",\n".join(json.dumps(_family(one)) for one in detections(check.same, check.injected))
     missed = ",\n".join(
         f"{json.dumps(f'{change:g}')}: {json.dumps(_missed(comparison))}"
@@ -90,7 +90,7 @@ def text(check: SelfCheck, screened: Comparison | None) -> str:
     )
     against = "null" if screened is None else json.dumps(_against(screened))
     return (
-        f'{{\n"warpgauge_format": "{FORMAT}",\n"context": {json.dumps(told)},\n'
+        f'{{\n"warpgauge_format": "{FORMAT}",\n"context": {json.dumps(shown)},\n'
         f'"against_the_baseline": {against},\n'
         f'"families": [\n{rows}\n],\n"not_found_by_change": {{\n{missed}\n}}\n}}\n'
     )

@@ -10,7 +10,6 @@ from warpgauge.files.document import failure_of
 from warpgauge.records.counters import SM_CLOCK, THROTTLED, combined
 from warpgauge.records.partial_report import Report
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.text import quantity
 from warpgauge.verdict import disturbance
 
 # So many programs one after the other at a lowered clock, each with a rest before its repetition,
@@ -79,14 +78,8 @@ def _described(rows: Iterable[Report]) -> str:
         for row in rows
     ]
     worst = combined(seen)
-    words = ["the SM clock was lowered"]
-    if SM_CLOCK in worst:
-        words.append(f"to {quantity(worst[SM_CLOCK], 'Hz')}")
-        if worst["full"]:
-            words.append(f"of {quantity(worst['full'], 'Hz')}")
-    if reasons := disturbance.reasons(int(worst.get("clock_event_reasons", 0.0))):
-        words.append(f"({reasons})")
+    words = f"the SM clock was lowered{disturbance.lowered_clock(worst, worst['full'])}"
     if "temperature_celsius" in worst:
-        hottest = max(one.get("temperature_celsius", 0.0) for one in seen)
-        words.append(f"at {hottest:.0f} degrees Celsius")
-    return " ".join(words)
+        hottest = max(row.get("temperature_celsius", 0.0) for row in seen)
+        words += f" at {hottest:.0f} degrees Celsius"
+    return words

@@ -66,8 +66,8 @@ def take(
         again = measure(measured, names, range(first + 1, last + 1), run)
     except KeyboardInterrupt as stop:
         say("Interrupted in the second look: the first one counts.")
-        told = interrupts.told(stop, "in the second look: the run files hold the first")
-        return Looks(found, f"{rounds}, and no second look at {many}", told)
+        early = interrupts.told(stop, "in the second look: the run files hold the first")
+        return Looks(found, f"{rounds}, and no second look at {many}", early)
     late = None
     try:
         with interrupts.postponed():  # what is judged is what the run files hold

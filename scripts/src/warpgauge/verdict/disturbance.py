@@ -90,25 +90,23 @@ def _shares_the_host(row: Row) -> bool:
 
 def _lowered(row: Row, sessions: Mapping[str, Session]) -> str:
     """`` to 1.620 GHz of 1.980 GHz in 7 of 7 processes (power cap)``, as far as it is known."""
-    words = [""]
-    if (hz := row.counters.get(SM_CLOCK)) is not None:
-        words.append(f"to {quantity(hz, 'Hz')}")
-        newest = newest_last(sessions[key] for key in row.process_medians)[-1]
-        if (target := newest.sm_clock_target_hz) is not None:
-            words.append(f"of {quantity(target, 'Hz')}")
+    newest = newest_last(sessions[key] for key in row.process_medians)[-1]
     # A single one may be a plain file's, whose times are repetitions.
-    if (count := int(row.counters[THROTTLED])) > 1:
-        total = max(len(times) for times in row.process_medians.values())
-        words.append(f"in {count} of {total} processes")
-    if why := reasons(int(row.counters.get("clock_event_reasons", 0.0))):
-        words.append(f"({why})")
-    return " ".join(words)
+    count, total = int(row.counters[THROTTLED]), max(map(len, row.process_medians.values()))
+    where = f" in {count} of {total} processes" if count > 1 else ""
+    return lowered_clock(row.counters, newest.sm_clock_target_hz, where)
 
 
-def reasons(mask: int) -> str:
-    """Why the driver lowers the clock, by NVML's mask of reasons; "" for no such reason."""
-    known = [words for bit, words in _REASONS.items() if mask & bit]
-    return ", ".join(known or (["hardware slowdown"] if mask & _SLOWDOWN else []))
+def lowered_clock(counters: Mapping[str, float], full: float | None, where: str = "") -> str:
+    """The clock that counters tell, the `full` one, and the driver's reasons (NVML's mask)."""
+    words = ""
+    if SM_CLOCK in counters:
+        words = f" to {quantity(counters[SM_CLOCK], 'Hz')}"
+        words += f" of {quantity(full, 'Hz')}" if full else ""
+    mask = int(counters.get("clock_event_reasons", 0.0))
+    reasons = [why for bit, why in _REASONS.items() if mask & bit]
+    reasons = reasons or (["hardware slowdown"] if mask & _SLOWDOWN else [])
+    return words + where + (f" ({', '.join(reasons)})" if reasons else "")
 
 
 # By the counter that tells of it, above 0: what --allow calls it, the fault, and the remedy.

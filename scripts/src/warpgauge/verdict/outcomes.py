@@ -58,26 +58,26 @@ class Screening:
         """p values for as many benchmarks as are judged together."""
         return benjamini_hochberg(p)
 
-    def minimum_effect(self, one: Pairing, seconds: float) -> float:
+    def minimum_effect(self, pairing: Pairing, seconds: float) -> float:
         """The minimum effect for a benchmark that takes `seconds` in the baseline."""
-        asked = self.settings.asked_effect(one.candidate.name)
-        return self.usual_effect(one, seconds) if asked is None else asked
+        asked = self.settings.asked_effect(pairing.candidate.name)
+        return self.usual_effect(pairing, seconds) if asked is None else asked
 
-    def usual_effect(self, one: Pairing, seconds: float) -> float:
+    def usual_effect(self, pairing: Pairing, seconds: float) -> float:
         """The same where nobody asked for another."""
-        nearness = one.kin
-        if one.candidate.clock is Clock.HOST and not self.moved.of(one.candidate):
+        nearness = pairing.kin
+        if pairing.candidate.clock is Clock.HOST and not self.moved.of(pairing.candidate):
             # Nothing tells a disturbed machine from a quiet one: one boot counts as another.
-            nearness = max(one.kin, Comparability.SAME_GPU)
-        return comparability.minimum_effect(one.candidate.clock, nearness, seconds)
+            nearness = max(pairing.kin, Comparability.SAME_GPU)
+        return comparability.minimum_effect(pairing.candidate.clock, nearness, seconds)
 
-    def explained(self, one: Pairing, log_ratio: float) -> Movement | None:
+    def explained(self, pairing: Pairing, log_ratio: float) -> Movement | None:
         """The control of the host that moved as far as this row did."""
-        if one.candidate.clock is not Clock.HOST:
+        if pairing.candidate.clock is not Clock.HOST:
             return None
-        movements = self.moved.of(one.candidate)
-        controls = (movements[s.key] for s in one.references if s.key in movements)
-        return next((one for one in controls if abs(log_ratio) <= one.log_ratio), None)
+        movements = self.moved.of(pairing.candidate)
+        controls = (movements[s.key] for s in pairing.references if s.key in movements)
+        return next((control for control in controls if abs(log_ratio) <= control.log_ratio), None)
 
 
 @dataclass(frozen=True)
@@ -89,26 +89,26 @@ class Confirming(Screening):
     def adjusted(self, p: Array) -> Array:
         return np.minimum(holm(p) * _LOOKS, 1.0)
 
-    def usual_effect(self, one: Pairing, seconds: float) -> float:
-        return comparability.PAIRED_EFFECT[one.candidate.clock]
+    def usual_effect(self, pairing: Pairing, seconds: float) -> float:
+        return comparability.PAIRED_EFFECT[pairing.candidate.clock]
 
-    def explained(self, one: Pairing, log_ratio: float) -> Movement | None:
+    def explained(self, pairing: Pairing, log_ratio: float) -> Movement | None:
         return None
 
 
 def judged(pairings: Sequence[Pairing], tests: Tests, rule: Screening) -> list[Verdict]:
     """The verdicts of `pairings`, in their order."""
-    own = np.array([not is_control(one.candidate) for one in pairings], dtype=bool)
+    own = np.array([not is_control(pairing.candidate) for pairing in pairings], dtype=bool)
     p = _adjusted(tests.estimates, own, rule)
     seconds = np.exp(tests.baseline_log).tolist()
-    effects = [rule.minimum_effect(*one) for one in zip(pairings, seconds, strict=True)]
+    effects = [*map(rule.minimum_effect, pairings, seconds)]
     level = rule.settings.alpha / max(1, int(np.count_nonzero(own)))
     detectable = tests.estimates.detectable(level, np.log1p(effects))
     # What counts by itself, and not beside the others, may be one of many that changed.
     alone = _counts(tests.by_themselves, own, rule, effects)
     each = zip(pairings, tests.each(p, detectable), effects, alone.tolist(), strict=True)
-    verdicts = [_verdict(*one, rule) for one in each]
-    return [_gated(one) for one in verdicts] if rule.settings.fail_on_resources else verdicts
+    verdicts = [_verdict(*row, rule) for row in each]
+    return [*map(_gated, verdicts)] if rule.settings.fail_on_resources else verdicts
 
 
 def _adjusted(estimates: Estimates, own: Mask, rule: Screening) -> Array:
@@ -125,12 +125,12 @@ def _counts(estimates: Estimates, own: Mask, rule: Screening, effects: Sequence[
 
 
 def _verdict(
-    one: Pairing, tested: Tested, minimum_effect: float, counts_alone: bool, rule: Screening
+    pairing: Pairing, tested: Tested, minimum_effect: float, counts_alone: bool, rule: Screening
 ) -> Verdict:
-    outcome = _outcome(one, tested, minimum_effect, rule.settings.alpha)
+    outcome = _outcome(pairing, tested, minimum_effect, rule.settings.alpha)
     detectable = max(minimum_effect, _fraction(tested.detectable))
     changed = outcome in (Outcome.REGRESSION, Outcome.IMPROVED)
-    control = rule.explained(one, tested.log_ratio) if changed else None
+    control = rule.explained(pairing, tested.log_ratio) if changed else None
     reason = ""
     if control is not None:
         outcome = Outcome.INCONCLUSIVE
@@ -138,7 +138,7 @@ def _verdict(
         reason = f"the host itself may have moved by {moved} ({inert(control.name)})"
     elif (
         counts_alone
-        and not is_control(one.candidate)
+        and not is_control(pairing.candidate)
         and (outcome is Outcome.PASS or (tested.assumed and outcome is Outcome.INCONCLUSIVE))
     ):
         outcome = Outcome.INCONCLUSIVE
@@ -149,9 +149,9 @@ def _verdict(
         why = few if tested.assumed else "too noisy"
         reason = f"{why}: {detectable_effect.least(detectable)} would be seen"
     return Verdict(
-        one.candidate.name,
+        pairing.candidate.name,
         outcome,
-        one.candidate.clock,
+        pairing.candidate.clock,
         baseline_seconds=math.exp(tested.baseline_log),
         candidate_seconds=math.exp(tested.candidate_log),
         change=Change(
@@ -166,21 +166,21 @@ def _verdict(
         evidence=rule.evidence,
         processes=(tested.baseline_processes, tested.candidate_processes),
         reason=reason,
-        accepted=_accepted(one, tested, rule) if outcome is Outcome.PASS else "",
-        resources=resource_changes(one.baseline, one.candidate),
-        counters=one.candidate.counters,
-        baseline_counters=one.baseline.counters,
+        accepted=_accepted(pairing, tested, rule) if outcome is Outcome.PASS else "",
+        resources=resource_changes(pairing.baseline, pairing.candidate),
+        counters=pairing.candidate.counters,
+        baseline_counters=pairing.baseline.counters,
     )
 
 
-def _accepted(one: Pairing, tested: Tested, rule: Screening) -> str:
+def _accepted(pairing: Pairing, tested: Tested, rule: Screening) -> str:
     """Why what would be a regression by the usual rule passes: a policy's larger minimum effect."""
-    policy, entry = rule.settings.policy, rule.settings.policy_effect(one.candidate.name)
+    policy, entry = rule.settings.policy, rule.settings.policy_effect(pairing.candidate.name)
     if policy is None or entry is None:
         return ""
-    usual = rule.usual_effect(one, math.exp(tested.baseline_log))
-    regressed = _outcome(one, tested, usual, rule.settings.alpha) is Outcome.REGRESSION
-    if not regressed or rule.explained(one, tested.log_ratio) is not None:
+    usual = rule.usual_effect(pairing, math.exp(tested.baseline_log))
+    regressed = _outcome(pairing, tested, usual, rule.settings.alpha) is Outcome.REGRESSION
+    if not regressed or rule.explained(pairing, tested.log_ratio) is not None:
         return ""
     least = percent(entry.fraction, sign=False)
     return inert(f"{entry.reason}; under {policy.name}'s minimum effect of {least}")
@@ -188,15 +188,16 @@ def _accepted(one: Pairing, tested: Tested, rule: Screening) -> str:
 
 def _gated(verdict: Verdict) -> Verdict:
     """A regression where the operation takes more than it did, or runs another kernel."""
-    if verdict.outcome is Outcome.REGRESSION or not any(one.worse for one in verdict.resources):
+    worse = any(change.worse for change in verdict.resources)
+    if not worse or verdict.outcome is Outcome.REGRESSION:
         return verdict
     reason = f"fails on its resources; by its time alone {verdict.outcome.value}"
     return replace(verdict, outcome=Outcome.REGRESSION, by_time=verdict.outcome, reason=reason)
 
 
-def _outcome(one: Pairing, tested: Tested, minimum_effect: float, alpha: float) -> Outcome:
+def _outcome(pairing: Pairing, tested: Tested, minimum_effect: float, alpha: float) -> Outcome:
     """Slower, faster, unable to tell, or none of these."""
-    if is_control(one.candidate):
+    if is_control(pairing.candidate):
         return Outcome.PASS  # it says how the machine did, and nothing of the code
     ratio = _fraction(tested.log_ratio)
     if tested.p < alpha and abs(tested.log_ratio) >= tested.noise_floor:
@@ -206,7 +207,7 @@ def _outcome(one: Pairing, tested: Tested, minimum_effect: float, alpha: float) 
             return Outcome.IMPROVED
     room = _HIDING_ROOM * minimum_effect
     if not tested.assumed:  # what no data show hides nothing
-        noise = min(_fraction(tested.noise_floor), _MOST_NOISE[one.candidate.clock])
+        noise = min(_fraction(tested.noise_floor), _MOST_NOISE[pairing.candidate.clock])
         room = max(room, _HIDING_ROOM * noise)
     low, high = tested.log_ratio - tested.half_width, tested.log_ratio + tested.half_width
     hides = _fraction(high) > room or _fraction(low) < -room

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from warpgauge.records.model import Row, Session
 from warpgauge.records.sessions import FEWEST_ROUNDS
 from warpgauge.statistics.log_ratios import Estimates, Tests
 from warpgauge.statistics.samples import Groups
@@ -23,38 +24,40 @@ from warpgauge.verdict.pairing import Pairing
 
 def split(pairings: Sequence[Pairing]) -> tuple[list[Pairing], list[Verdict]]:
     """What can be tested, and verdicts on what has too few rounds in common."""
-    fit = [one for one in pairings if len(_common_rounds(one)) >= FEWEST_ROUNDS]
-    fitting = {one.candidate.name for one in fit}
+    fit = [pairing for pairing in pairings if len(_common_rounds(pairing)) >= FEWEST_ROUNDS]
+    fitting = {pairing.candidate.name for pairing in fit}
     return fit, [
         Verdict(
-            one.candidate.name,
+            pairing.candidate.name,
             Outcome.INVALID,
-            one.candidate.clock,
+            pairing.candidate.clock,
             reason=f"fewer than {FEWEST_ROUNDS} rounds in which both sides count: measure again",
-            counters=one.candidate.counters,
+            counters=pairing.candidate.counters,
         )
-        for one in pairings
-        if one.candidate.name not in fitting
+        for pairing in pairings
+        if pairing.candidate.name not in fitting
     ]
 
 
-def _common_rounds(one: Pairing) -> list[tuple[float, float]]:
+def _common_rounds(pairing: Pairing) -> list[tuple[float, float]]:
     """Times (seconds) of base and candidate, of each round that both have."""
-    times = [
-        dict(zip(row.rounds, row.process_medians[session.key], strict=bool(row.rounds)))
-        for row, session in ((one.baseline, one.references[0]), (one.candidate, one.session))
-    ]
-    return [(times[0][number], times[1][number]) for number in times[0] if number in times[1]]
+    base = _by_round(pairing.baseline, pairing.references[0])
+    cand = _by_round(pairing.candidate, pairing.session)
+    return [(base[number], cand[number]) for number in base if number in cand]
+
+
+def _by_round(row: Row, session: Session) -> dict[int, float]:
+    return dict(zip(row.rounds, row.process_medians[session.key], strict=bool(row.rounds)))
 
 
 def compare(pairings: Sequence[Pairing]) -> Tests:
     """The tests of all pairings, in their order; each has `FEWEST_ROUNDS` or more in common."""
-    rounds = [_common_rounds(one) for one in pairings]
+    rounds = [_common_rounds(pairing) for pairing in pairings]
     base, cand = (
         Groups.of_logs([[times[side] for times in pairs] for pairs in rounds]) for side in (0, 1)
     )
     ratios = Groups(cand.values - base.values, base.counts)
-    similar = [(one.candidate.family, one.candidate.clock) for one in pairings]
+    similar = [(pairing.candidate.family, pairing.candidate.clock) for pairing in pairings]
     count = ratios.counts.astype(float)
     variances = Variances.of_squares(ratios.squares, count - 1.0).moderated(similar)
     error = np.sqrt(variances.value / count)

@@ -89,8 +89,9 @@ def _invalid(row: Row, objections: Collection[Incompatibility]) -> Verdict:
     """Without the rates where they are no result either."""
     disturbed = any(one.allowance in disturbance.ALLOWANCES for one in objections)
     counters = {} if disturbed else row.counters
-    told = reason(objections)
-    return Verdict(row.name, Outcome.INVALID, row.clock, reason=told, counters=counters)
+    return Verdict(
+        row.name, Outcome.INVALID, row.clock, reason=reason(objections), counters=counters
+    )
 
 
 def _one_sided(name: str, base: Row | None, cand: Row | None, whose: str) -> Verdict:
@@ -98,11 +99,15 @@ def _one_sided(name: str, base: Row | None, cand: Row | None, whose: str) -> Ver
     if cand is not None and cand.error is not None:
         # No rates of a row that failed, but where it is written, and of which suite.
         kept = (SOURCE_LINE, FULL_SUITE)
-        told = {key: cand.counters[key] for key in kept if key in cand.counters}
+        counters = {key: cand.counters[key] for key in kept if key in cand.counters}
         known = base.counters if base is not None else {}
-        why = inert(cand.error)
         return Verdict(
-            name, Outcome.ERROR, cand.clock, reason=why, counters=told, baseline_counters=known
+            name,
+            Outcome.ERROR,
+            cand.clock,
+            reason=inert(cand.error),
+            counters=counters,
+            baseline_counters=known,
         )
     if base is not None and base.error is not None:
         reason = f"failed in the {whose}: {inert(base.error)}"
