@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -42,7 +40,3 @@ def test_no_groups_are_no_values() -> None:
     groups = Groups.of_logs([])
     assert [groups.means.size, groups.medians.size, groups.squares.size] == [0, 0, 0]
     assert groups.median_variances.size == 0
-
-
-def test_a_single_time_is_its_own_median() -> None:
-    assert Groups.of_logs([[math.e]]).medians == pytest.approx([1.0])

@@ -18,7 +18,6 @@ from warpgauge.statistics.log_ratios import Array, Estimates
 
 # With fewer benchmarks one real change would be a good part of what is taken for noise.
 _FEWEST = 8
-
 # What lies beyond the half of the deviations may be real changes, without a trace in the scatter.
 _HALF = 0.5
 
@@ -55,9 +54,8 @@ def scatter(changes: Array) -> tuple[float, float]:
     """Standard deviation of unchanged benchmarks about the middle of all, and their tails.
 
     By the median absolute deviation (Hampel 1974, "The influence curve and its role in robust
-    estimation"). The tails, as degrees of freedom of Student's t, by how much farther out the
-    outermost few begin (Hogg 1974, "Adaptive robust procedures"), less what chance may make of
-    that.
+    estimation"); the tails, as degrees of freedom of Student's t, by how much farther out the
+    outermost few begin (Hogg 1974, "Adaptive robust procedures"), less what chance may make of it.
     """
     deviations = np.sort(np.abs(changes - np.median(changes)))
     count = len(deviations)

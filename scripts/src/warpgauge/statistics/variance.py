@@ -19,13 +19,11 @@ from warpgauge.statistics.log_ratios import Array
 from warpgauge.statistics.samples import Index, sums_by
 
 # No benchmark repeats better than this (standard deviation of the log): the quietest ever measured
-# moved by 0.01 %. A timer's tick can make a handful of processes agree to the last digit, and that
-# must not read as certainty.
+# moved by 0.01 %. A timer's tick can make a few processes agree to the last digit by chance.
 SMALLEST_SD = 1e-4
 
 # Similar benchmarks count at most this many times as much as a benchmark's own data, however much
-# they agree: they ran in the same processes and on the same GPUs, so that they are not
-# independent, and one unlike the others must be able to say so.
+# they agree: they ran in the same processes and on the same GPUs, so they are not independent.
 _MOST_WORTH = 2.0
 
 # What other sessions show of how far a benchmark's processes scatter, in degrees of freedom,
@@ -78,8 +76,7 @@ class Variances:
         """Each one steadied by those with the same key in `similar`.
 
         One without data of its own takes over that of the similar ones, or stays unknown. `alike`
-        says how many independent benchmarks those of each benchmark's key are, as far as they are
-        not as many as there are benchmarks.
+        says as how many independent benchmarks those of its key count; None: as all of them.
         """
         alike = np.full_like(self.value, np.inf) if alike is None else alike
         lent, worth = np.zeros_like(self.value), np.zeros_like(self.value)
@@ -134,10 +131,9 @@ class Variances:
     def _with(self, known: Variances) -> Variances:
         """The mean of both, weighted by their freedom, and never below its own value.
 
-        Agreement of others is no proof that this one is quiet. Nor does it hold where
-        they contradict it: the freedom is that of a sum of two variances (Satterthwaite 1946),
-        which is that of both together only where they agree. It is never less than its own:
-        Student's test with a variance that is no smaller, and as much freedom, errs no more often.
+        Agreement of others is no proof that this one is quiet, nor does it hold where they
+        contradict it: the freedom is that of a sum of two variances (Satterthwaite 1946), and never
+        less than its own, for with a variance that is no smaller Student's test errs no more often.
         """
         own, other = self.freedom * self.value, known.freedom * known.value
         pooled = (own + other) / np.maximum(self.freedom + known.freedom, 1.0)

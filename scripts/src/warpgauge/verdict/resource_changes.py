@@ -23,20 +23,15 @@ _BEFORE, _AFTER = 16, 30
 
 def resource_changes(baseline: Row, candidate: Row) -> tuple[ResourceChange, ...]:
     """Each resource that both sides tell and tell differently, and the kernel's name so."""
-    changes = (
-        []
-        if RESOURCES.keys().isdisjoint(baseline.counters)
-        else [
-            _change(key, words, baseline.counters[key], candidate.counters[key])
-            for key, words in RESOURCES.items()
-            if key in baseline.counters
-            and key in candidate.counters
-            and baseline.counters[key] != candidate.counters[key]
-        ]
-    )
+    before, after = baseline.counters, candidate.counters
+    changes = [
+        _change(key, words, before[key], after[key])
+        for key, words in RESOURCES.items()
+        if key in before and key in after and before[key] != after[key]
+    ]
     if baseline.label and candidate.label and baseline.label != candidate.label:
-        before, after = _kernels(baseline.label, candidate.label)
-        changes.append(ResourceChange(KERNEL, KERNEL, before, after, worse=True))
+        kernels = _kernels(baseline.label, candidate.label)
+        changes.append(ResourceChange(KERNEL, KERNEL, *kernels, worse=True))
     return tuple(changes)
 
 

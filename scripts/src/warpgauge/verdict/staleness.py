@@ -53,8 +53,8 @@ def notes(baseline: Record, candidate: Record, today: date) -> tuple[str, ...]:
     if today == date.min or candidate.source is Source.BASELINE:
         return ()
     # The end of the day: what was measured today, in whatever zone, is of no day to come.
-    said = note(baseline, datetime.combine(today, time.max, timezone.utc))
-    return () if said is None else (said,)
+    sentence = note(baseline, datetime.combine(today, time.max, timezone.utc))
+    return () if sentence is None else (sentence,)
 
 
 def measured(session: Session) -> datetime | None:
