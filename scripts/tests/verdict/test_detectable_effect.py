@@ -46,19 +46,22 @@ def test_each_clock_has_its_own_figures() -> None:
     )
 
 
-def test_what_hides_everything_has_no_size() -> None:
-    said = sentence(verdicts(0.02, 0.03, 0.04, 300.0, 200.0))
-    assert said == (
-        "A change of 4 % would be found in half of them, but not even ten times the time would be "
-        "found in 2 of the 5 benchmarks (f/3)."
-    )
-    said = sentence(verdicts(0.02, 300.0, 200.0))
-    assert said == (
-        "Not even ten times the time would be found in 2 of the 3 benchmarks, f/1 among them."
-    )
-    assert (
-        sentence(verdicts(9.5)) == "Not even ten times the time would be found nine times in ten."
-    )
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ((0.02, 0.03, 0.04, 300.0, 200.0),
+         "A change of 4 % would be found in half of them, but not even ten times the time would be "
+         "found in 2 of the 5 benchmarks (f/3)."),
+        ((0.02, 300.0, 200.0),
+         "Not even ten times the time would be found in 2 of the 3 benchmarks, f/1 among them."),
+        ((9.5,), "Not even ten times the time would be found nine times in ten."),
+    ],
+)  # fmt: skip
+def test_what_hides_everything_has_no_size(sizes: tuple[float, ...], said: str) -> None:
+    assert sentence(verdicts(*sizes)) == said
+
+
+def test_of_one_benchmark_it_is_said_what_would_be_seen() -> None:
     assert least(0.12) == "only a change of 12 %"
     assert least(50.0) == "not even ten times the time"
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -25,6 +26,13 @@ NOTE = (
 )
 
 
+def under(pattern: str, fraction: float = 0.25) -> ComparisonSettings:
+    """A policy with this minimum effect."""
+    effect = MinimumEffect(1, re.compile(pattern), fraction, "noise")
+    policy = Policy(Path("/x/baselines/policy.toml"), minimum_effects=(effect,))
+    return ComparisonSettings(policy=policy, today=date(2026, 11, 21))
+
+
 def judged(
     loaded: Loader,
     *,
@@ -35,12 +43,8 @@ def judged(
     resources_fail: bool = False,
 ) -> Comparison:
     """A suite with one row that is slower by `factor`, and takes more registers."""
-    effect = MinimumEffect(1, re.compile(pattern), fraction, "noise")
-    settings = ComparisonSettings(
-        policy=Policy(Path("/x/baselines/policy.toml"), minimum_effects=(effect,)),
-        today=date(2026, 11, 21),
-        minimum_effect=asked,
-        fail_on_resources=resources_fail,
+    settings = replace(
+        under(pattern, fraction), minimum_effect=asked, fail_on_resources=resources_fail
     )
     base = run([row("a/slower", registers=40), row("a/same")])
     cand = run([row("a/slower", scaled(factor), registers=72), row("a/same")])
@@ -80,22 +84,18 @@ def test_what_is_as_large_as_it_regresses(loaded: Loader) -> None:
 
 
 def test_noise_is_no_change_that_is_held_back(loaded: Loader) -> None:
-    effect = MinimumEffect(1, re.compile("a"), 0.25, "noise")
-    policy = Policy(Path("/x/baselines/policy.toml"), minimum_effects=(effect,))
     base, cand = (loaded(run([row("a/b", noisy(seed, 0.03))])) for seed in (1, 2))
-    (one,) = judge(base, cand, ComparisonSettings(policy=policy, today=date(2026, 11, 21))).verdicts
+    (one,) = judge(base, cand, under("a")).verdicts
     assert (one.outcome, one.accepted) == (Outcome.PASS, "")
 
 
 def test_what_the_hosts_controls_explain_would_have_been_no_regression(loaded: Loader) -> None:
-    effect = MinimumEffect(1, re.compile("sync"), 0.6, "noise")
-    policy = Policy(Path("/x/baselines/policy.toml"), minimum_effects=(effect,))
     names = ("host/wake", "sync/idle")
     base, cand = (
         loaded(run([row(name, scaled(factor), host_clock=1.0) for name in names]))
         for factor in (1.0, 1.5)
     )
-    found = judge(base, cand, ComparisonSettings(policy=policy, today=date(2026, 11, 21)))
+    found = judge(base, cand, under("sync", 0.6))
     assert [(one.outcome, one.accepted) for one in found.verdicts] == [(Outcome.PASS, "")] * 2
 
 

@@ -80,18 +80,14 @@ def test_a_skip_is_only_a_note_where_nobody_expects_a_time(
         assert found.exit_status is ExitStatus.NOT_MEASURED
 
 
-def test_a_skip_that_was_not_asked_for_is_not_told(loaded: Loader) -> None:
-    base, candidate = loaded(recorded("a/b")), loaded(run([STEADY, SKIP]))
-    told = judge(base, candidate, ComparisonSettings(filter="a/b")).notes
-    assert not any("a/skip" in note for note in told)
-    assert any(
-        "a/skip" in note for note in judge(base, candidate, ComparisonSettings(filter="a/")).notes
-    )
-
-
-def test_no_advice_is_about_a_skip_that_counts_for_nothing(loaded: Loader) -> None:
+@pytest.mark.parametrize(("filter", "noted"), [("a/b", False), ("a/", True)])
+def test_a_skip_is_told_where_it_was_asked_for_and_nothing_is_advised(
+    loaded: Loader, filter: str, noted: bool
+) -> None:
     base, candidate = loaded(recorded("a/b")), loaded(run([SKIP, STEADY]))
-    assert "failure" not in steps(judge(base, candidate))
+    found = judge(base, candidate, ComparisonSettings(filter=filter))
+    assert any("a/skip" in note for note in found.notes) is noted
+    assert "failure" not in steps(found)
 
 
 def test_the_failure_to_see_again_is_one_that_the_machine_could_run(loaded: Loader) -> None:
