@@ -42,5 +42,8 @@ def _add(
     commands: argparse._SubParsersAction[argparse.ArgumentParser], known: Mapping[str, Command]
 ) -> None:
     for name, command in known.items():
-        options = main.command_line(command)
+        try:
+            options = main.command_line(command)
+        except UserError:  # a command that cannot run from here
+            continue
         commands.add_parser(name, help=command.summary, parents=[options], add_help=False)

@@ -19,25 +19,15 @@ def main(argv: Sequence[str], root: Path) -> int:
     return int(_from_clone("command").main(argv, root))
 
 
-def parse(argv: Sequence[str]) -> None:
-    """Show --help. Raises UserError for bad usage."""
-    _from_clone("options").parse(argv)
-
-
 def command_line() -> argparse.ArgumentParser:
-    """The options, for completion; none outside of a clone, where there is nothing to run."""
-    if not _folder().is_dir():
-        return argparse.ArgumentParser()
+    """The options, for --help too. Raises UserError outside of a clone."""
     parser: argparse.ArgumentParser = _from_clone("options").command_line()
     return parser
 
 
-def _folder() -> Path:
-    return environment.ROOT / "benchmarks" / "fidelity"
-
-
 def _from_clone(module: str) -> ModuleType:
-    if not _folder().is_dir():
+    benchmarks = environment.ROOT / "benchmarks"
+    if not (benchmarks / "fidelity").is_dir():
         raise UserError("fidelity needs a clone of warpgauge: run scripts/warpgauge fidelity there")
-    sys.path[:0] = [str(_folder().parent), str(environment.ROOT / "fixtures" / "trace")]
+    sys.path[:0] = [str(benchmarks), str(environment.ROOT / "fixtures" / "trace")]
     return importlib.import_module(f"fidelity.{module}")

@@ -61,7 +61,7 @@ COMMANDS = {
     "fidelity": Command(
         "hold device times against CUPTI's",
         "fidelity",
-        "fidelity_options:command_line",
+        "fidelity:command_line",
         STATISTICS,
         "before all was measured",
     ),
