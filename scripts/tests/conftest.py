@@ -40,6 +40,14 @@ def usual_signals() -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def no_waiting_for_disks() -> Iterator[None]:
+    """What a killed process wrote stays without fsync; only a crash of the machine needs it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def nothing_left_behind() -> Iterator[None]:
     """Tests write to folders of their own. Others' files that were there before do not matter."""
     before = untracked(ROOT)

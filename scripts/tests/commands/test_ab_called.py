@@ -55,10 +55,10 @@ def test_what_cannot_be_is_refused_before_any_program_runs(
     folders: TwoFolders, option: str
 ) -> None:
     folders.both("a")
-    program = (folders.root / "base" / "a").read_text()
+    program = (folders.root / "base" / "a").read_bytes()
     with pytest.raises(UserError):
         folders.beside(option)
-    assert (folders.root / "base" / "a").read_text() == program
+    assert (folders.root / "base" / "a").read_bytes() == program
     assert not list(folders.root.rglob("*.count"))
 
 

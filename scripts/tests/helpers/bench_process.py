@@ -4,33 +4,20 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-_DRIVER = """
-import sys
-from pathlib import Path
-sys.path[:0] = [sys.argv[1]]
-from warpgauge.system import locks as alone
+from forked import Forked
+from warpgauge.commands import bench
 from warpgauge.execution import build
-from warpgauge.system import entry_point as command
-from warpgauge.measurement import measuring
-from warpgauge.system import packages as system_packages
-from warpgauge.commands.bench import main
-root = Path(sys.argv[2])
-build.build = system_packages.provide = lambda *_: None
-alone._GPUS, measuring._COOLING_S = root / "gpus", 0.0
-sys.exit(command.run("bench", lambda: main(sys.argv[3:], root), "before a run file was written"))
-"""
+from warpgauge.system import entry_point, locks, packages
 
 
 @dataclass(frozen=True)
 class Done:
     """How a command ended; texts in one line each."""
 
-    status: int
+    status: int | None
     out: str
     err: str
 
@@ -45,20 +32,20 @@ class BenchProcess:
     def built(self) -> Path:
         return self.root / "build" / "release"
 
-    def start(self, *argv: str) -> subprocess.Popen[str]:
+    def start(self, *argv: str) -> Forked:
         """`argv` of scripts/bench, whose build takes no time."""
-        scripts = str(Path(__file__).parents[2] / "src")
-        words = [sys.executable, "-c", _DRIVER, scripts, str(self.root), *argv]
-        if "--resume" not in argv:
-            words.append("--seed=1")
-        return subprocess.Popen(
-            words,
-            cwd=self.root,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "COLUMNS": "200", "WARPGAUGE_COMMIT": "0123456789" * 4},
-        )
+        words = [*argv] if "--resume" in argv else [*argv, "--seed=1"]
+
+        def work() -> int:
+            os.chdir(self.root)
+            os.environ |= {"COLUMNS": "200", "WARPGAUGE_COMMIT": "0123456789" * 4}
+            locks._GPUS = self.root / "gpus"
+            build.build = lambda *arguments: self.built
+            packages.provide = lambda needs, say: None
+            before = "before a run file was written"
+            return entry_point.run("bench", lambda: bench.main(words, self.root), before)
+
+        return Forked(work)
 
     def run(self, *argv: str) -> Done:
         started = self.start(*argv)

@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import sys
+import os
+import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from warpgauge.execution import manifest
+from warpgauge.system.environment import ROOT
 
 GPU = {
     "gpu_name": "NVIDIA Fake",
@@ -17,7 +23,7 @@ GPU = {
     "boot_id": "b007",
 }
 
-_PROGRAM = Path(__file__).with_name("fake_program.py")
+_SOURCE = Path(__file__).with_name("fake_program.cpp")
 
 
 def make(
@@ -50,30 +56,55 @@ def make(
     of its benchmarks are of the full one alone.
     """
     path = folder / f"bench_{family}"
-    told = {
-        "times": times or {f"{family}/one": 1000.0, f"{family}/two": 2000.0},
-        "context": ({} if family == "host" else GPU) if context is None else context,
-        "faults": faults or {},
-        "ill": ill or {},
-        "counters": {} if counters is None else dict(counters),
-        "listing_fault": listing_fault,
-        "no_gpu": no_gpu,
-        "trace": trace,
-        "shuffles": shuffles,
-        "gpus": list(gpus),
-        "slower": slower or {},
-        "full_suite": list(full_suite),
-        "scripts": str(_PROGRAM.parents[2] / "src"),
-    }
+    times = times or {f"{family}/one": 1000.0, f"{family}/two": 2000.0}
+    if context is None:
+        context = {} if family == "host" else GPU
+    by_process: Mapping[Any, Mapping[str, float]] = counters or {}
+    told = [
+        *(("benchmark", n, time, "full" * (n in full_suite)) for n, time in times.items()),
+        *(("context", *item) for item in context.items()),
+        *(("fault", *item) for item in (faults or {}).items()),
+        *(("ill", *item) for item in (ill or {}).items()),
+        *(
+            ("counter", process, name, json.dumps(value))
+            for process, values in by_process.items()
+            for name, value in values.items()
+        ),
+        *(("gpu", gpu) for gpu in gpus),
+        *(("slower", *item) for item in (slower or {}).items()),
+        *[("listing_fault", listing_fault)] * bool(listing_fault),
+        *[("no_gpu", no_gpu)] * bool(no_gpu),
+        *[("trace", trace)] * (trace is not None),
+        *[("shuffles",)] * shuffles,
+    ]
     folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!{sys.executable} -IS\n{_PROGRAM.read_text()}")
-    Path(f"{path}.told").write_text(json.dumps(told))
-    path.chmod(0o755)
+    path.unlink(missing_ok=True)  # it may still be running
+    shutil.copy(_compiled(), path)
+    Path(f"{path}.told").write_text("".join(map(_line, told)))
     listed = folder / manifest.FILE
     known = json.loads(listed.read_text())["programs"] if listed.exists() else []
     others = [one for one in known if one["name"] != path.name]
     write_manifest(folder, [*others, program(path.name, device=family != "host")])
     return path
+
+
+@cache
+def _compiled() -> Path:
+    """The program without its orders, compiled once for each version of its source."""
+    version = hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:16]
+    path = ROOT / "build" / "tests" / f"fake_program-{version}"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        ours = path.with_name(f"{path.name}.{os.getpid()}")  # other workers compile at this moment
+        compiler = os.environ.get("CXX", "c++")
+        subprocess.run([compiler, "-std=c++17", "-O1", "-o", ours, _SOURCE], check=True)
+        ours.rename(path)
+    return path
+
+
+def _line(fields: Sequence[object]) -> str:
+    escapes = str.maketrans({"\\": "\\\\", "\n": "\\n", "\t": "\\t"})
+    return "\t".join(str(field).translate(escapes) for field in fields) + "\n"
 
 
 def program(name: str, *, device: bool = True) -> dict[str, object]:

@@ -99,7 +99,8 @@ def test_a_run_goes_on_when_the_gpu_has_rested(tired: Repository) -> None:
         tired.bench("--out", str(out))
     before = len((tired.built / "bench_sync.count").read_text())
     told = tired.built / "bench_sync.told"
-    told.write_text(json.dumps({**json.loads(told.read_text()), "counters": {}}))
+    lines = told.read_text().splitlines(keepends=True)
+    told.write_text("".join(line for line in lines if not line.startswith("counter")))
     # The times of the fake program grow by a nanosecond a process, which is no change.
     assert tired.resume(str(out.with_name("run.journal"))) is ExitStatus.OK
     assert len((tired.built / "bench_sync.count").read_text()) == before + 1 + 3 + 2

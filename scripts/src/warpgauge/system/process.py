@@ -167,7 +167,7 @@ def _watch(
     output: Sequence[IO[bytes]],
 ) -> str:
     """Wait for the end of a process, or tell what it must be ended for."""
-    before, until = _size(watched), time.monotonic() + deadline_s
+    before, until = 0, time.monotonic() + deadline_s
     while True:
         waiter.join(min(_LOOK_S, deadline_s / 10))
         if not waiter.is_alive():

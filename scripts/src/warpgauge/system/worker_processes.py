@@ -102,9 +102,11 @@ def _fork(work: Work, out: int | None = None, err: int | None = None) -> int:
         process_tree.end_with(us)
         # Ctrl-C reaches our parent, too, which passes it on once.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        for ours, standard in ((out, 1), (err, 2)):
+        for ours, standard, name in ((out, 1, "stdout"), (err, 2, "stderr")):
             if ours is not None:
                 os.dup2(ours, standard)
+                # Python remembers of the old one whether it can seek, and fails where that changed.
+                setattr(sys, name, os.fdopen(standard, "w", encoding="utf-8", closefd=False))
         status = entry_point.run("bench", lambda: _interruptible(work))
     finally:
         try:

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0
+// A fake benchmark program: takes Google Benchmark's flags, and writes its JSON as Google Benchmark
+// does, row by row and closed only at the end. What it does otherwise stands in <program>.told,
+// which fake_binary.py writes.
+#include <fcntl.h>
+#include <regex.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using Fields = std::vector<std::string>;
+
+std::string me;
+std::map<std::string, std::string> flags;
+std::map<std::string, std::vector<Fields>> told;  // what follows each first field
+
+[[noreturn]] void leave(int status, const std::string& words = "") {
+  if (!words.empty())
+    std::fprintf(stderr, "%s\n", words.c_str());
+  std::fflush(stdout);
+  _exit(status);
+}
+
+// The file under measurement stays as a crash leaves it: its buffer is lost.
+void die(int signal) {
+  kill(getpid(), signal);
+}
+
+bool given(const std::string& flag) {
+  return flags.count(flag) != 0;
+}
+
+std::string value_of(const std::string& flag) {
+  return given(flag) ? flags[flag] : "";
+}
+
+bool begins(const std::string& text, const std::string& with) {
+  return text.rfind(with, 0) == 0;
+}
+
+bool exists(const std::string& path) {
+  return access(path.c_str(), F_OK) == 0;
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream(path) << text;
+}
+
+// Lines of fields between tabs, in which a backslash escapes a newline, a tab and itself.
+void read_told() {
+  std::ifstream file(me + ".told");
+  for (std::string line; std::getline(file, line);) {
+    Fields fields(1);
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      if (line[i] == '\t') {
+        fields.emplace_back();
+        continue;
+      }
+      const bool escaped = line[i] == '\\';
+      const char next = escaped ? line[++i] : line[i];
+      fields.back() += !escaped ? next : next == 'n' ? '\n' : next == 't' ? '\t' : '\\';
+    }
+    told[fields[0]].emplace_back(fields.begin() + 1, fields.end());
+  }
+}
+
+// What is told under `kind` of `key`.
+std::string told_of(const std::string& kind, const std::string& key,
+                    const std::string& otherwise = "") {
+  for (const Fields& one : told[kind]) {
+    if (one[0] == key)
+      return one[1];
+  }
+  return otherwise;
+}
+
+// Like Google Benchmark it leaves other control characters as they are.
+std::string quote(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      out += '\\';
+    out += c == '\n' ? "\\n" : c == '\t' ? "\\t" : std::string(1, c);
+  }
+  return out + '"';
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.17g", value);
+  return text;
+}
+
+// A JSON object; a key that comes again replaces its value.
+struct Object {
+  std::vector<std::pair<std::string, std::string>> members;
+
+  void set(const std::string& key, const std::string& json) {
+    for (auto& [ours, value] : members) {
+      if (ours == key) {
+        value = json;
+        return;
+      }
+    }
+    members.emplace_back(key, json);
+  }
+
+  std::string text(const std::string& indent) const {
+    std::string out = "{";
+    for (const auto& [key, value] : members) {
+      out += (out.size() > 1 ? ",\n" : "\n") + indent + quote(key) + ": " + value;
+    }
+    return out + "\n" + indent.substr(2) + "}";
+  }
+};
+
+bool matches(const std::string& pattern, const std::string& text) {
+  static std::map<std::string, regex_t> compiled;
+  const auto [found, is_new] = compiled.try_emplace(pattern);
+  if (is_new && regcomp(&found->second, pattern.c_str(), REG_EXTENDED | REG_NOSUB) != 0) {
+    leave(1, me + ": no regular expression: " + pattern);
+  }
+  return regexec(&found->second, text.c_str(), 0, nullptr, 0) == 0;
+}
+
+// The number of this process among those of this program that measured.
+int count() {
+  const int file = open((me + ".count").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  struct stat about {};
+  if (write(file, "x", 1) != 1 || fstat(file, &about) != 0)
+    leave(100, "it cannot count");
+  close(file);
+  return static_cast<int>(about.st_size);
+}
+
+// Leaves a child behind that ignores SIGTERM, and its pid in a file.
+void leave_child(bool own_session) {
+  const std::string path = me + ".child";
+  if (fork() == 0) {
+    if (own_session)
+      setsid();
+    std::signal(SIGTERM, SIG_IGN);
+    write_file(path + "-new", std::to_string(getpid()));
+    std::rename((path + "-new").c_str(), path.c_str());
+    sleep(60);
+    _exit(0);
+  }
+  while (!exists(path))
+    usleep(2000);
+}
+
+// What happens while a benchmark runs; it may be the end.
+void suffer(const std::string& fault, const std::string& name, FILE* out) {
+  if (fault == "crash") {
+    std::fputs("an illegal memory access\n", stderr);
+    die(SIGSEGV);
+  } else if (fault == "abort") {
+    std::fputs("terminate called\n  what():  no memory\n", stderr);
+    die(SIGABRT);
+  } else if (fault == "killed") {
+    die(SIGKILL);
+  } else if (fault == "hang" || fault == "deaf hang") {
+    if (fault == "deaf hang")
+      std::signal(SIGTERM, SIG_IGN);
+    sleep(60);
+  } else if (begins(fault, "half a row")) {
+    std::fprintf(out, "    {\n      \"name\": \"%s", name.substr(0, 3).c_str());
+    std::fflush(out);
+    if (fault == "half a row")
+      die(SIGABRT);
+    leave(0);
+  } else if (fault == "early exit") {
+    leave(1, "an exception that nobody caught");
+  } else if (fault == "garbage") {
+    write_file(value_of("benchmark_out"), "<html>not JSON at all");
+    leave(0);
+  } else if (begins(fault, "child")) {
+    leave_child(fault == "child in its own session");
+  } else if (fault == "removed folder") {
+    std::filesystem::remove_all(std::filesystem::path(value_of("benchmark_out")).parent_path());
+  } else if (fault == "noise") {
+    const char noise[] = "\x00\xff bad \xc3\x28 bytes \x1b[2J\n";
+    std::fwrite(noise, 1, sizeof noise - 1, stderr);
+    die(SIGSEGV);
+  }
+}
+
+// The UUID of the GPU that --device leads to, as CUDA numbers those that are visible; or "".
+std::string gpu_uuid() {
+  const std::size_t device = given("device") ? std::stoul(value_of("device")) : 0;
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  std::vector<std::string> uuids;
+  for (const Fields& one : told["gpu"]) {
+    const bool seen = visible == nullptr || std::string(visible).find(one[0]) != std::string::npos;
+    // A GPU that fell off its bus is one that nobody finds any more.
+    if (seen && !exists(me + ".lost-" + one[0]))
+      uuids.push_back(one[0]);
+  }
+  if (uuids.empty() && !told["gpu"].empty())
+    leave(3, me + ": no CUDA-capable device is detected");
+  if (uuids.empty())
+    uuids.emplace_back();
+  if (device >= uuids.size())
+    leave(2, me + ": there is no device " + value_of("device"));
+  const std::string uuid = uuids[device];
+  if (!uuid.empty() && given("benchmark_out")) {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const double seconds = static_cast<double>(now.tv_sec) + 1e-9 * now.tv_nsec;
+    std::ofstream(me + ".ran-" + uuid, std::ios::app) << number(seconds) + "\n";
+  }
+  return uuid;
+}
+
+std::string context(const std::string& gpu) {
+  Object made;
+  made.set("date", quote("2026-11-20T12:00:00+00:00"));
+  made.set("executable", quote(me));
+  made.set("num_cpus", "2");
+  made.set("caches", "[]");
+  made.set("library_build_type", quote("release"));
+  for (const Fields& one : told["context"])
+    made.set(one[0], quote(one[1]));
+  if (!gpu.empty())
+    made.set("gpu_uuid", quote(gpu));
+  for (const char* flag : {"suite", "inject"}) {
+    if (given(flag))
+      made.set(flag, quote(value_of(flag)));
+  }
+  return made.text("    ");
+}
+
+// By how much --inject=REGEX=FACTOR slows a benchmark down.
+double injected(const std::string& name) {
+  const std::string inject = value_of("inject");
+  const std::size_t equals = std::min(inject.rfind('='), inject.size());
+  if (inject.empty() || !matches(inject.substr(0, equals), name))
+    return 1.0;
+  return std::stod(inject.substr(equals + 1));
+}
+
+Object row(const Fields& benchmark, std::size_t index, int process, const std::string& gpu) {
+  const std::string& name = benchmark[0];
+  const double slower = injected(name) * std::stod(told_of("slower", gpu, "1"));
+  Object made;
+  made.set("name", quote(name));
+  made.set("family_index", std::to_string(index));
+  made.set("per_family_instance_index", "0");
+  made.set("run_name", quote(name));
+  made.set("run_type", quote("iteration"));
+  made.set("repetitions", "1");
+  made.set("repetition_index", "0");
+  made.set("threads", "1");
+  made.set("iterations", "100");
+  made.set("real_time", number((std::stod(benchmark[1]) + process) * slower));
+  made.set("cpu_time", "1.0");
+  made.set("time_unit", quote("ns"));
+  made.set("bytes_per_second", "1e9");
+  made.set("samples", std::to_string(process));
+  if (benchmark[2] == "full")
+    made.set("full_suite", "1.0");
+  for (const std::string& whose : {std::string("all"), std::to_string(process)}) {
+    for (const Fields& one : told["counter"]) {
+      if (one[0] == whose)
+        made.set(one[1], one[2]);
+    }
+  }
+  return made;
+}
+
+void write_trace() {
+  const char* path = std::getenv("WARPGAUGE_TRACE");
+  if (path == nullptr || told["trace"].empty())
+    return;
+  const char* library = std::getenv("CUDA_INJECTION64_PATH");
+  if (library == nullptr || !exists(library))
+    leave(100, "CUDA_INJECTION64_PATH is no file");
+  write_file(path, told["trace"][0][0]);
+}
+
+[[noreturn]] void measure(const std::vector<Fields>& benchmarks, const std::string& gpu) {
+  const int process = count();
+  const std::string fault = told_of("fault", std::to_string(process), told_of("fault", "always"));
+  write_trace();
+  if (fault == "no start")
+    die(SIGSEGV);
+  if (fault == "hang at start")
+    sleep(60);
+  FILE* out = std::fopen(value_of("benchmark_out").c_str(), "w");
+  if (out == nullptr)
+    leave(1, "cannot write " + value_of("benchmark_out"));
+  std::string head = "Running " + me + "\nLoad Average: 1.0, 2.0, 3.0\n";
+  for (const Fields& one : told["context"])
+    head += one[0] + ": " + one[1] + "\n";
+  std::fputs(head.c_str(), stderr);
+  std::fprintf(out, "{\n  \"context\": %s,\n  \"benchmarks\": [\n", context(gpu).c_str());
+  std::fflush(out);
+  std::string broken;
+  std::string between;
+  int errors = 0;
+  for (std::size_t index = 0; index < benchmarks.size(); ++index) {
+    const std::string& name = benchmarks[index][0];
+    std::string ill = told_of("ill", name);
+    if (ill.empty() && index + 1 == benchmarks.size())
+      ill = fault;
+    if (ill.empty())
+      ill = told_of("ill", gpu);
+    Object made = row(benchmarks[index], index, process, gpu);
+    std::string error;
+    if (!broken.empty()) {
+      error = "not measured: " + broken + " broke the CUDA context";
+    } else if (fault == "errored row" && index == 0) {
+      error = "wrong result";
+    } else if (begins(ill, "wrong")) {
+      error = "wrong \x01 result";
+    } else if (ill == "skipped") {
+      made.set("skipped", "true");
+      made.set("skip_message", quote("needs another GPU"));
+      made.set("real_time", "0");
+    } else if (ill == "broken context") {
+      error = "cudaErrorIllegalAddress";
+      broken = name;
+    }
+    if (!error.empty()) {
+      errors += static_cast<int>(ill != "wrong, and status 0");
+      made.set("error_occurred", "true");
+      made.set("error_message", quote(error));
+      made.set("real_time", "0");
+    }
+    if (broken.empty())
+      suffer(ill, name, out);
+    if (ill == "lost row")
+      continue;
+    std::fprintf(out, "%s    %s", between.c_str(), made.text("      ").c_str());
+    std::fflush(out);
+    between = ",\n";
+  }
+  std::fputs("\n  ]\n}\n", out);
+  std::fclose(out);
+  if (fault == "crash at exit")
+    die(SIGSEGV);
+  if (fault == "hang at exit")
+    sleep(60);
+  leave(fault == "status 4" ? 4 : errors > 0 ? 1 : 0);
+}
+
+// As fixtures/program/shuffle.cpp has it: FNV-1a of the name, then SplitMix64's finaliser.
+std::uint64_t shuffle_key(const std::string& name, std::uint64_t seed) {
+  std::uint64_t mixed = 0xCBF29CE484222325;
+  for (const unsigned char byte : name)
+    mixed = (mixed ^ byte) * 0x100000001B3;
+  mixed ^= seed * 0x9E3779B97F4A7C15;
+  mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB;
+  return mixed ^ (mixed >> 31);
+}
+
+std::vector<Fields> chosen(bool has_full_suite) {
+  const auto require = [](const std::string& flag, bool known) {
+    if (!given(flag) || known)
+      return;
+    leave(2, me + ": unknown argument '--" + flag + "=" + value_of(flag) + "'; see --help");
+  };
+  require("suite", has_full_suite);
+  require("shuffle", !told["shuffles"].empty());
+  const std::string filter = value_of("benchmark_filter");
+  const bool negated = begins(filter, "-");
+  std::vector<Fields> left;
+  for (const Fields& one : told["benchmark"]) {
+    const bool wanted = one[2] != "full" || value_of("suite") == "full";
+    if (wanted && matches(filter.substr(negated ? 1 : 0), one[0]) != negated)
+      left.push_back(one);
+  }
+  if (given("shuffle")) {
+    const std::uint64_t seed = std::stoull(value_of("shuffle"));
+    std::stable_sort(left.begin(), left.end(), [seed](const Fields& a, const Fields& b) {
+      return shuffle_key(a[0], seed) < shuffle_key(b[0], seed);
+    });
+  }
+  return left;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  me = argv[0];
+  for (int i = 1; i < argc; ++i) {
+    const std::string word =
+        std::string(argv[i]).substr(std::string(argv[i]).find_first_not_of('-'));
+    const std::size_t equals = std::min(word.find('='), word.size());
+    flags[word.substr(0, equals)] = equals < word.size() ? word.substr(equals + 1) : "";
+  }
+  read_told();
+  const std::vector<Fields>& all = told["benchmark"];
+  const bool has_full_suite =
+      std::any_of(all.begin(), all.end(), [](const Fields& one) { return one[2] == "full"; });
+  const std::vector<Fields> benchmarks = chosen(has_full_suite);
+  if (!told["listing_fault"].empty())
+    leave(127, told["listing_fault"][0][0]);
+  const bool lists = given("benchmark_list_tests");
+  if (benchmarks.empty()) {
+    const bool nothing_by_default = has_full_suite && !given("benchmark_filter") && lists;
+    leave(nothing_by_default ? 0 : 2, nothing_by_default ? "" : me + ": no benchmark matches");
+  }
+  if (lists) {
+    for (const Fields& one : benchmarks)
+      std::puts(one[0].c_str());
+    leave(0);
+  }
+  if (!told["no_gpu"].empty())
+    leave(3, me + ": " + told["no_gpu"][0][0]);
+  measure(benchmarks, gpu_uuid());
+}
