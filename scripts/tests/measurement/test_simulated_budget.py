@@ -11,7 +11,7 @@ from warpgauge.records.model import Clock
 
 # Promised, and looser than the gate's own: so that a few hundred runs can tell.
 ALPHA = 0.08
-RUNS = size(200)
+RUNS = size(400)
 
 
 @pytest.mark.parametrize("paired", [True, False])

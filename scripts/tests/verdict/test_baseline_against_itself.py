@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
 import pytest
 
+from simulated_size import size
 from warpgauge.baselines.store import only_sessions
 from warpgauge.records.load import load
-from warpgauge.records.model import Record, Source
+from warpgauge.records.model import Record, Session, Source
 from warpgauge.verdict import controls
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.judge import judge
@@ -20,20 +22,26 @@ BASELINES = sorted(
     {path.parent for path in (Path(__file__).resolve().parents[3] / "baselines").glob("*/*.json")}
 )
 FEWEST_SESSIONS = 3
+CHOICES = size(64)
 CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
 UNKNOWN = (Outcome.INCONCLUSIVE, Outcome.INVALID)
 
 
 def judged(whole: Record, references: int) -> list[Comparison]:
-    """Every session against every choice of `references` others."""
+    """Every session against each choice of `references` others, or some of many choices."""
     sessions = list(whole.sessions.values())
+
+    def choices(one: Session) -> list[tuple[Session, ...]]:
+        every = list(combinations([other for other in sessions if other is not one], references))
+        return every[:: math.ceil(len(every) / CHOICES)]
+
     return [
         judge(
             only_sessions(whole, list(chosen)),
             replace(only_sessions(whole, [one]), source=Source.RUN),
         )
         for one in sessions
-        for chosen in combinations([other for other in sessions if other is not one], references)
+        for chosen in choices(one)
     ]
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain files as processes: no false alarms where processes lie apart, real changes found.
 
-`python scripts/tests/helpers/simulated_processes.py` does the same at four times the size.
+`python scripts/tests/helpers/simulated_processes.py` does the same at the whole size.
 """
 
 from __future__ import annotations

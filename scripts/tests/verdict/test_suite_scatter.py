@@ -19,7 +19,7 @@ from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.judge import judge
 
 Array = NDArray[np.float64]
-SUITES = size(100)
+SUITES = size(200)
 
 # Of a standard deviation of 1.
 NOISES: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Array]] = {
@@ -45,13 +45,12 @@ def compared(
 
 
 @pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("repetitions", [1, 3, 5])
-@pytest.mark.parametrize("count", [20, 200])
+@pytest.mark.parametrize(("count", "repetitions"), [(20, 1), (20, 5), (200, 1), (200, 3)])
 def test_of_unchanged_plain_suites_hardly_one_in_a_hundred_alarms(
     noise: str, repetitions: int, count: int
 ) -> None:
     source = np.random.default_rng(count + repetitions)
-    for sd in (0.01, 0.05, 0.2):
+    for sd in (0.01, 0.2):
         found = (compared(source, noise, sd, np.zeros(count), repetitions) for _ in range(SUITES))
         alarmed = sum(changed(one) > 0 for one in found)
         print(f"\n{noise}, {repetitions} repetitions, {count} benchmarks, {sd:.0%}: {alarmed}")
@@ -59,7 +58,7 @@ def test_of_unchanged_plain_suites_hardly_one_in_a_hundred_alarms(
 
 
 @pytest.mark.parametrize("repetitions", [1, 2, 3])
-@pytest.mark.parametrize("count", [1, 5, 20, 50, 200])
+@pytest.mark.parametrize("count", [1, 5, 20, 200])
 def test_one_real_change_in_a_quiet_suite_is_found(count: int, repetitions: int) -> None:
     source = np.random.default_rng(count + repetitions)
     slower = np.zeros(count)
@@ -73,21 +72,21 @@ def test_one_real_change_in_a_quiet_suite_is_found(count: int, repetitions: int)
     assert found >= {1: 0.85, 2: 0.80, 3: 0.97}[repetitions] * SUITES
 
 
-@pytest.mark.parametrize("count", [1, 5, 8, 20, 200])
+@pytest.mark.parametrize("count", [1, 5, 8, 200])
 def test_a_suite_that_is_slower_as_a_whole_is_called_slower(count: int) -> None:
     source = np.random.default_rng(count)
     slower = np.full(count, math.log(1.8))
-    found = [compared(source, "normal", 0.02, slower) for _ in range(50)]
-    assert sum(one.count(Outcome.PASS) for one in found) <= 0.001 * 50 * count  # but left open
-    assert sum(one.count(Outcome.REGRESSION) for one in found) >= 0.95 * 50 * count
+    found = [compared(source, "normal", 0.02, slower) for _ in range(20)]
+    assert sum(one.count(Outcome.PASS) for one in found) <= 0.001 * 20 * count  # but left open
+    assert sum(one.count(Outcome.REGRESSION) for one in found) >= 0.95 * 20 * count
 
 
 @pytest.mark.parametrize("share", [0.1, 0.25])
 def test_a_minority_of_real_changes_is_not_taken_for_noise(share: float) -> None:
     source = np.random.default_rng(1)
     slower = np.where(np.arange(40) < share * 40, math.log(2.5), 0.0)
-    found = [compared(source, "normal", 0.02, slower) for _ in range(50)]
-    assert sum(one.count(Outcome.REGRESSION) for one in found) >= 0.7 * 50 * share * 40
+    found = [compared(source, "normal", 0.02, slower) for _ in range(20)]
+    assert sum(one.count(Outcome.REGRESSION) for one in found) >= 0.7 * 20 * share * 40
 
 
 @pytest.mark.parametrize("share", [0.34, 0.5, 0.6])
@@ -97,11 +96,11 @@ def test_a_change_of_half_a_suite_is_found_or_left_open(share: float, repetition
     changed_rows = int(share * 20)
     slower = np.where(np.arange(20) < changed_rows, math.log(2.5), 0.0)
     found = 0
-    for _ in range(20):
+    for _ in range(10):
         verdicts = compared(source, "normal", 0.01, slower, repetitions).verdicts[:changed_rows]
         assert {one.outcome for one in verdicts} <= {Outcome.REGRESSION, Outcome.INCONCLUSIVE}
         found += sum(one.outcome is Outcome.REGRESSION for one in verdicts)
-    assert share >= 0.5 or found >= 0.85 * 20 * changed_rows
+    assert share >= 0.5 or found >= 0.85 * 10 * changed_rows
 
 
 @pytest.mark.parametrize("between", [0.03, 0.06])
