@@ -13,14 +13,14 @@ import pytest
 import builders
 from baselines import Baselines
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
-from left_behind import untracked
 from two_folders import TwoFolders
 from warpgauge.execution import build, gpu_watch
 from warpgauge.measurement import measuring
 from warpgauge.records.load import load
 from warpgauge.records.model import Record
-from warpgauge.system import locks, packages
+from warpgauge.system import git, locks, packages
 from warpgauge.system.environment import ROOT
+from warpgauge.system.errors import UserError
 
 Loader = Callable[[object], Record]
 
@@ -50,10 +50,19 @@ def no_waiting_for_disks() -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="session")
 def nothing_left_behind() -> Iterator[None]:
     """Tests write to folders of their own. Others' files that were there before do not matter."""
-    before = untracked(ROOT)
+    before = _untracked()
     yield
-    if left := untracked(ROOT) - before:
+    if left := _untracked() - before:
         pytest.fail(f"left behind in the tree: {', '.join(sorted(left))}", pytrace=False)
+
+
+def _untracked() -> frozenset[str]:
+    """What git neither knows nor ignores; nothing where there is no repository."""
+    try:
+        done = git.run(ROOT, "ls-files", "-z", "--others", "--exclude-standard")
+    except UserError:
+        return frozenset()
+    return frozenset(done.stdout.split("\0"))
 
 
 @pytest.fixture

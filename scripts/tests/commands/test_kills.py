@@ -21,7 +21,7 @@ def test_a_run_that_is_killed_twenty_times_holds_every_row(tmp_path: Path, seed:
     fake_binary.make(machine.built, "host", HOST_TIMES)
     fake_binary.make(machine.built, "sync", TIMES)
     argv = ["--processes=9", "--out=run.json"]
-    done = killed_and_resumed(machine, argv, kills=20, longest_s=1.5, seed=seed)
+    done = killed_and_resumed(machine, argv, kills=20, longest_s=0.5, seed=seed)
     assert done.status == 3, done.err  # there is no baseline
     rows = {
         row["name"]: row for row in json.loads((tmp_path / "run.json").read_text())["benchmarks"]

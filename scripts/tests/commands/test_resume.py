@@ -209,7 +209,7 @@ def test_a_kill_at_any_moment_loses_no_finished_turn(
     argv = ["--processes=7", f"--out={out}"]
     run = multiprocessing.get_context("fork").Process(target=repository.bench, args=argv)
     run.start()
-    time.sleep(random.Random(seed).uniform(0.3, 1.2))
+    time.sleep(random.Random(seed).uniform(0.05, 0.5))
     assert run.pid is not None
     os.kill(run.pid, signal.SIGKILL)
     run.join()

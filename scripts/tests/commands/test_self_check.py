@@ -53,7 +53,7 @@ def test_unchanged_code_raises_no_alarm_and_every_change_is_found(suite: GitRepo
     ]
 
 
-def test_the_result_is_kept_with_what_it_is_of(suite: GitRepository) -> None:
+def test_the_result_is_kept_and_its_run_files_can_be_judged_again(suite: GitRepository) -> None:
     suite.bench("--self-check")
     document = kept(suite)
     assert document["warpgauge_format"] == "self-check/1"
@@ -64,6 +64,15 @@ def test_the_result_is_kept_with_what_it_is_of(suite: GitRepository) -> None:
     assert family["found"] == {"0.01": 2, "0.02": 2, "0.03": 2, "0.05": 2, "0.1": 2}
     assert document["not_found_by_change"] == {change: [] for change in family["found"]}
     assert document["against_the_baseline"] is None
+    (folder,) = (path for path in (suite.root / "build" / "runs").iterdir() if path.is_dir())
+    table = suite.output()[0]
+    (suite.root / "baselines" / "self-check-nvidia-fake.json").unlink()
+    suite.no_gpu = "there is no GPU"  # none is asked for
+    assert suite.bench("--self-check", str(folder)) is ExitStatus.OK
+    assert kept(suite) == document
+    assert suite.output()[0] == table
+    with pytest.raises(UserError, match="--self-check does not go with --processes"):
+        suite.bench("--self-check", str(folder), "--processes=5")
 
 
 def test_a_baseline_that_is_there_is_asked_too(suite: GitRepository) -> None:
@@ -83,19 +92,6 @@ def test_a_false_alarm_is_exit_status_1(suite: GitRepository) -> None:
     suite.weather = 1.2
     assert suite.bench("--self-check", "--processes=5") is ExitStatus.REGRESSION
     assert "3 of 3 called changed" in suite.output()[0]
-
-
-def test_the_run_files_of_an_earlier_one_can_be_judged_again(suite: GitRepository) -> None:
-    suite.bench("--self-check")
-    (folder,) = (path for path in (suite.root / "build" / "runs").iterdir() if path.is_dir())
-    first, table = kept(suite), suite.output()[0]
-    (suite.root / "baselines" / "self-check-nvidia-fake.json").unlink()
-    suite.no_gpu = "there is no GPU"  # none is asked for
-    assert suite.bench("--self-check", str(folder)) is ExitStatus.OK
-    assert kept(suite) == first
-    assert suite.output()[0] == table
-    with pytest.raises(UserError, match="--self-check does not go with --processes"):
-        suite.bench("--self-check", str(folder), "--processes=5")
 
 
 def test_other_run_files_are_not_taken_for_a_self_check(suite: GitRepository) -> None:

@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 import pytest
-from ruamel.yaml import YAML
 
 from warpgauge.system.environment import ROOT
+from workflows import jobs
 
 OWNERS = ROOT / ".github" / "CODEOWNERS"
-WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
 def rules() -> dict[str, str]:
@@ -24,13 +22,6 @@ def is_owned(path: str) -> bool:
     """Every rule is a file, or a folder and all in it, from the root on (see below)."""
     return any(path == rule[1:] or (rule[-1] == "/" and path.startswith(rule[1:]))
                for rule in rules())  # fmt: skip
-
-
-def jobs() -> list[Mapping[str, object]]:
-    found = []
-    for path in WORKFLOWS:
-        found += list(YAML(typ="safe").load(path)["jobs"].values())
-    return found
 
 
 def test_every_rule_is_a_plain_path_with_one_owner() -> None:
@@ -57,8 +48,7 @@ def test_what_a_pull_request_could_soften_the_gate_with_has_an_owner(path: str) 
 
 
 def test_every_command_and_module_of_a_job_that_may_write_has_an_owner() -> None:
-    privileged = [job for job in jobs() if "write" in str(job.get("permissions"))]
-    steps = [str(step.get("run", "")) for job in privileged for step in _steps(job)]
+    steps = [str(step.get("run", "")) for job in jobs() if job.writes for step in job.steps]
     commands = {word for run in steps for word in re.findall(r"(?:\.ci|scripts)/[\w.-]+", run)}
     assert "scripts/warpgauge" in commands
     modules = (ROOT / "scripts" / "src" / "warpgauge").rglob("*.py")
@@ -69,9 +59,3 @@ def test_every_command_and_module_of_a_job_that_may_write_has_an_owner() -> None
 def test_what_is_no_more_than_code_under_test_has_no_owner() -> None:
     assert not is_owned("kernels/gemm.cu")
     assert not is_owned("README.md")
-
-
-def _steps(job: Mapping[str, object]) -> list[Mapping[str, object]]:
-    steps = job["steps"]
-    assert isinstance(steps, list)
-    return steps

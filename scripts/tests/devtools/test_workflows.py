@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -168,10 +169,16 @@ def test_a_command_of_ours_takes_what_it_is_given(call: Call) -> None:
     name = "scripts/test" if name == ".ci/run" else name  # which hands everything on
     if not (ROOT / name).exists():
         pytest.skip(f"{name} is not part of this tree")
-    command = [sys.executable, str(ROOT / name), *words, "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    known = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", done.stdout))
-    assert sorted(call.flags - known) == []
+    assert sorted(call.flags - options((name, *words))) == []
+
+
+@cache
+def options(command: tuple[str, ...]) -> frozenset[str]:
+    """Those in the --help of a command of ours."""
+    name, *words = command
+    line = [sys.executable, str(ROOT / name), *words, "--help"]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    return frozenset(re.findall(r"(?<![\w-])--[a-z][a-z-]*", done.stdout))
 
 
 def test_the_calls_are_found() -> None:

@@ -323,6 +323,7 @@ void write_trace() {
     std::string error;
     if (!broken.empty()) {
       error = "not measured: " + broken + " broke the CUDA context";
+      made.set("not_tried", "1.0");
     } else if (fault == "errored row" && index == 0) {
       error = "wrong result";
     } else if (begins(ill, "wrong")) {
