@@ -60,7 +60,7 @@ def is_test(path: Path) -> bool:
 
 
 def test_includes_follow_the_arrows() -> None:
-    wrong = []
+    wrong: list[tuple[Path, object]] = []
     for path in sources(FIXTURES):
         room = room_of(path)
         allowed = {room, *MAY_INCLUDE[room], *(["testing"] if is_test(path) else [])}

@@ -6,14 +6,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from forked import Forked
 from warpgauge.commands.ci import gate
+from warpgauge.system import entry_point
 from warpgauge.system.errors import ExitStatus
 
 # Writes what it was called with, each report it was asked for, and says what it was told to.
@@ -111,26 +112,11 @@ class FakeGate:
         found: dict[str, dict[str, str]] = json.loads(path.read_text())
         return found
 
-    def start(self, environment: Mapping[str, str]) -> subprocess.Popen[str]:
+    def start(self, environment: Mapping[str, str]) -> Forked:
         """The same in a process of its own."""
-        scripts = str(Path(__file__).parents[2] / "src")
-        words: Sequence[str] = ["--base", "main", f"--out-dir={self.out}"]
-        return subprocess.Popen(
-            [sys.executable, "-c", _DRIVER, scripts, str(self.root), *words],
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, **environment},
-        )
 
+        def work() -> int:
+            os.environ |= environment
+            return entry_point.run("gate", self.run)
 
-_DRIVER = """
-import sys
-from pathlib import Path
-sys.path[:0] = [sys.argv[1]]
-from warpgauge.system import entry_point as command
-from warpgauge.commands.ci import gate
-from warpgauge.github import gpus
-gpus.require_any = lambda: None
-sys.exit(command.run("gate", lambda: gate.main(sys.argv[3:], Path(sys.argv[2]))))
-"""
+        return Forked(work)

@@ -42,6 +42,14 @@ class Forked:
             stream.close()
         return texts[0], texts[1]
 
+    def __enter__(self) -> Forked:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.returncode is None:
+            self.send_signal(signal.SIGKILL)
+            self.communicate()
+
     def send_signal(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)
 

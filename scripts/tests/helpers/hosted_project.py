@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from archives import archive
 from builders import Json, row, run, scaled, write
-from hosted_repository import Hosted, git, served, zipped
+from hosted_repository import Hosted, git, served
 from warpgauge.system.errors import ExitStatus, UserError
 
 NAMES = ("memcpy/a", "memcpy/b", "sync/c")
@@ -35,7 +36,7 @@ class Project:
 
     def upload(self, artifact: str, document: object, file: str = "run.json") -> None:
         content = document if isinstance(document, bytes) else json.dumps(document).encode()
-        self.hosted.artifacts.append((artifact, zipped({file: content})))
+        self.hosted.artifacts.append((artifact, archive((file, content))))
 
     def push(self) -> None:
         """Commit what is there; the run was dispatched at that commit."""

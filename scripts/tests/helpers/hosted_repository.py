@@ -3,19 +3,15 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import subprocess
-import threading
-import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from builders import Json
+from fake_github import Answer, Asked, FakeGitHub
 
 NAME = "somebody/project"
 _WHO = {
@@ -35,14 +31,6 @@ def git(folder: Path, *arguments: str, text: str | None = None, **variables: str
         env={**os.environ, **_WHO, "GIT_CONFIG_NOSYSTEM": "1", **variables},
     )
     return done.stdout.strip()
-
-
-def zipped(files: Mapping[str, bytes]) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return stream.getvalue()
 
 
 @dataclass
@@ -75,7 +63,6 @@ class Hosted:
 
     def answer(self, method: str, path: str, body: Json) -> tuple[int, object]:
         """The status and what is sent; bytes as they are, all else as JSON."""
-        path, _, _ = path.partition("?")
         asked = f"{method} {path}"
         self.asked.append(asked)
         self.before(asked)
@@ -161,29 +148,12 @@ def _list(value: object) -> list[object]:
 def served(hosted: Hosted) -> Iterator[Hosted]:
     """Behind a port of this machine, until the end."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def _serve(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(length) or b"{}")
-            status, answer = hosted.answer(self.command, self.path, body)
-            raw = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(raw)))
-            self.end_headers()
-            self.wfile.write(raw)
+    class Server(FakeGitHub):
+        def answer(self, asked: Asked) -> Answer:
+            body = asked.body if isinstance(asked.body, dict) else {}
+            status, answer = hosted.answer(asked.method, asked.path, body)
+            return Answer(answer, status)
 
-        do_GET = do_POST = do_PATCH = _serve
-
-        def log_message(self, format: str, *arguments: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    hosted.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with Server() as server:
+        hosted.url = server.url
         yield hosted
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

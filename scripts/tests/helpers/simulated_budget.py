@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated runs with a budget: what looking again and again does to false alarms and to finds.
+"""Simulated runs that look again: what that does to false alarms and to finds.
 
-`python scripts/tests/helpers/simulated_budget.py` prints both, by what is compared and by scatter.
+`python scripts/tests/helpers/simulated_budget.py` prints both: by scatter for the two looks of a
+pair of host times, and by what is compared and by scatter for runs with a budget.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 
-BENCHMARKS, BASELINE_PROCESSES = 36, 7
+BENCHMARKS, BASELINE_PROCESSES, FIRST = 36, 7, 7
 
 # Which benchmarks get further rounds after a look.
 Left = Callable[[Comparison], Sequence[Verdict]]
@@ -96,6 +97,43 @@ def _run(
     return found, sum(rounds)
 
 
+@dataclass(frozen=True)
+class Looked:
+    """Shares of benchmarks called slower, of runs with a change called, of inconclusive ones."""
+
+    slower: float
+    alarmed: float
+    inconclusive: float
+
+
+def looked(sd: float, change: float, runs: int, *, second: bool = True, seed: int = 1) -> Looked:
+    """`runs` pairs of host times that scatter by `sd` and changed by `change`, without a budget."""
+    source = np.random.default_rng(seed)
+    found = [_both_looks(source, sd, change, second) for _ in range(runs)]
+    return Looked(
+        sum(one.count(Outcome.REGRESSION) for one in found) / BENCHMARKS / runs,
+        sum(changed(one) > 0 for one in found) / runs,
+        sum(one.count(Outcome.INCONCLUSIVE) for one in found) / BENCHMARKS / runs,
+    )
+
+
+def _both_looks(source: np.random.Generator, sd: float, change: float, second: bool) -> Comparison:
+    shape = (BENCHMARKS, two_stage.MOST * FIRST)
+    base, candidate = (SECONDS * np.exp(source.normal(0.0, sd, shape)) for _ in range(2))
+    candidate *= 1.0 + change
+
+    def judged(rounds: list[int]) -> Comparison:
+        sides = [_record(side, rounds, True, Clock.HOST) for side in (base, candidate)]
+        return judge(sides[0], sides[1])
+
+    found = judged([FIRST] * BENCHMARKS)
+    open_ = {one.name for one in two_stage.undecided(found)}
+    if not second or not open_:
+        return found
+    last = two_stage.rounds_needed(two_stage.undecided(found), FIRST)
+    return judged([last if f"f/{index}" in open_ else FIRST for index in range(BENCHMARKS)])
+
+
 def _record(times: Array, rounds: list[int], paired: bool, clock: Clock) -> Record:
     context = {"gpu_name": "G", "gpu_uuid": "U", "boot_id": "B", "build_type": "Release"}
     session = Session("s", context | ({"pair_id": "P"} if paired else {}))
@@ -111,6 +149,16 @@ def until_it_looks_changed(found: Comparison) -> list[Verdict]:
     """What must not be done, to see that it would be noticed."""
     changes = (Outcome.REGRESSION, Outcome.IMPROVED)
     return [one for one in found.verdicts if one.outcome not in changes]
+
+
+def table_of_looks() -> str:
+    """By scatter: 5 % found in one look and in both, and runs of unchanged code with an alarm."""
+    lines = ["| scatter | 5 % found, one look | both looks | runs alarmed |", "|---|---|---|---|"]
+    for sd in (0.01, 0.02, 0.04, 0.06, 0.10):
+        one, both = (looked(sd, 0.05, 100, second=second).slower for second in (False, True))
+        alarmed = looked(sd, 0.0, 400).alarmed
+        lines.append(f"| {sd:.0%} | {one:.1%} | {both:.1%} | {alarmed:.2%} |".replace("%", " %"))
+    return "\n".join(lines)
 
 
 def table() -> str:
@@ -142,4 +190,4 @@ def table() -> str:
 
 
 if __name__ == "__main__":
-    print(table())
+    print(table_of_looks(), table(), sep="\n\n")

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from simulated_looks import looked
+from simulated_budget import looked
 from simulated_size import size
 
 
