@@ -6,12 +6,18 @@
 
 from __future__ import annotations
 
+import atexit
+import base64
 import html
 import json
+import os
+import select
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -126,39 +132,95 @@ def page(markdown: str) -> str:
     )
 
 
-def browser(document: str, *options: str, width: int = WIDTH, height: int = HEIGHT) -> str:
-    """What headless Chromium prints of a page, in a profile of its own, within a minute."""
-    assert CHROMIUM is not None
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "page.html")
-        file.write_text(document, encoding="utf-8")
-        command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-        command += ["--disable-dev-shm-usage", f"--user-data-dir={folder}/profile"]
-        command += [f"--window-size={width},{height}", "--no-first-run", "--disable-extensions"]
-        command += ["--host-resolver-rules=MAP * ~NOTFOUND", "--disable-background-networking"]
-        done = subprocess.run(
-            [*command, *options, file.as_uri()],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
+class Browser:
+    """One headless Chromium with a profile of its own, told what to do by DevTools messages."""
+
+    def __init__(self) -> None:
+        assert CHROMIUM is not None
+        self._folder = tempfile.TemporaryDirectory()
+        ours, theirs = os.pipe(), os.pipe()
+        options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+        options += ["--disable-dev-shm-usage", f"--user-data-dir={self._folder.name}/profile"]
+        options += ["--no-first-run", "--disable-extensions", "--disable-background-networking"]
+        options += ["--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe"]
+        line = f'exec "$@" 3<&{ours[0]} 4>&{theirs[1]}'  # where Chromium looks for its pipes
+        self._process = subprocess.Popen(
+            ["bash", "-c", line, "bash", CHROMIUM, *options],
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(ours[0], theirs[1]),
         )
-    return done.stdout
+        os.close(ours[0])
+        os.close(theirs[1])
+        self._to, self._from, self._read = os.fdopen(ours[1], "wb"), theirs[0], b""
+        self._sent, self._session = 0, ""
+        target = self._ask("Target.createTarget", url="about:blank")["targetId"]
+        attached = self._ask("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
+        self._ask("Page.enable")
+        atexit.register(self._end)
+
+    def show(self, document: str, width: int = WIDTH, height: int = HEIGHT) -> None:
+        """Load a page in a window of that size."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self._ask("Emulation.setDeviceMetricsOverride", **size)
+        file = Path(self._folder.name, "page.html")
+        file.write_text(document, encoding="utf-8")
+        self._ask("Page.navigate", url=file.as_uri())
+        self._until(lambda message: message.get("method") == "Page.loadEventFired")
+
+    def value(self, expression: str) -> Any:  # noqa: ANN401
+        """What some JavaScript is in the page."""
+        told = self._ask("Runtime.evaluate", expression=expression, returnByValue=True)
+        return told["result"]["value"]
+
+    def picture(self) -> bytes:
+        return base64.b64decode(self._ask("Page.captureScreenshot")["data"])
+
+    def _ask(self, method: str, **parameters: object) -> dict[str, Any]:
+        self._sent += 1
+        message: dict[str, object] = {"id": self._sent, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        self._to.write(json.dumps(message).encode() + b"\0")
+        self._to.flush()
+        told: dict[str, Any] = self._until(lambda one: one.get("id") == self._sent)["result"]
+        return told
+
+    def _until(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The next message that is `wanted`."""
+        while True:
+            while b"\0" not in self._read:
+                assert select.select([self._from], [], [], 60.0)[0], "Chromium does not answer"
+                some = os.read(self._from, 1 << 16)
+                assert some, "Chromium has gone"
+                self._read += some
+            text, _, self._read = self._read.partition(b"\0")
+            message: dict[str, Any] = json.loads(text)
+            if wanted(message):
+                return message
+
+    def _end(self) -> None:
+        self._to.close()  # which ends it
+        self._process.wait(10.0)
+        os.close(self._from)
+        self._folder.cleanup()
+
+
+@cache
+def browser() -> Browser:
+    """The same for all that this process looks at."""
+    return Browser()
 
 
 def measured(markdown: str) -> Any:  # noqa: ANN401
     """What `_MEASURE` says of a comment in a window of 1280 x 900."""
-    shown = browser(page(markdown), "--dump-dom")
-    begin = shown.rindex('<pre id="measured" hidden="">') + len('<pre id="measured" hidden="">')
-    return json.loads(html.unescape(shown[begin : shown.index("</pre>", begin)]))
+    browser().show(page(markdown))
+    return json.loads(browser().value("document.querySelector('#measured').textContent"))
 
 
 if __name__ == "__main__":
     comment, picture, *size = sys.argv[1:]
-    browser(
-        page(Path(comment).read_text(encoding="utf-8")),
-        f"--screenshot={Path(picture).resolve()}",
-        width=int(size[0]) if size else WIDTH,
-        height=int(size[1]) if size[1:] else HEIGHT,
-    )
+    browser().show(page(Path(comment).read_text(encoding="utf-8")), *map(int, size))
+    Path(picture).write_bytes(browser().picture())
