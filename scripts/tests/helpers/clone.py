@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,26 +35,10 @@ class Repository:
         times: Mapping[str, float] | None = None,
         *,
         fault: str = "",
-        ill: Mapping[str, str] | None = None,
-        counters: Mapping[int, Mapping[str, float]]
-        | Mapping[str, Mapping[str, float]]
-        | None = None,
-        listing_fault: str = "",
-        no_gpu: str = "",
-        full_suite: Sequence[str] = (),
+        **more: Any,  # noqa: ANN401 - fake_binary's own
     ) -> None:
         faults = {"always": fault} if fault else {}
-        fake_binary.make(
-            self.built,
-            family,
-            times,
-            faults=faults,
-            ill=ill,
-            counters=counters,
-            listing_fault=listing_fault,
-            no_gpu=no_gpu,
-            full_suite=full_suite,
-        )
+        fake_binary.make(self.built, family, times, faults=faults, **more)
         self.rewind()
 
     @property

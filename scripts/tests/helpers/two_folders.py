@@ -34,21 +34,13 @@ class TwoFolders:
         times: Mapping[str, float] = TIMES,
         *,
         context: Mapping[str, str] | None = None,
-        faults: Mapping[str, str] | None = None,
-        ill: Mapping[str, str] | None = None,
         counters: Mapping[str, float] | None = None,
-        listing_fault: str = "",
+        **more: Any,  # noqa: ANN401 - fake_binary's own
     ) -> Path:
         """A program that tells nothing of itself but `context`; its file is called `name`."""
+        folder, by_process = self.root / side, {"all": counters or {}}
         path = fake_binary.make(
-            self.root / side,
-            name,
-            times,
-            context=context or {},
-            faults=faults,
-            ill=ill,
-            counters={"all": counters or {}},
-            listing_fault=listing_fault,
+            folder, name, times, context=context or {}, counters=by_process, **more
         )
         for file in (path, Path(f"{path}.told")):
             file.rename(file.with_name(file.name.removeprefix("bench_")))
