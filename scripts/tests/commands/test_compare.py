@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from builders import STEADY, Json, failed, google, google_row, row, run, scaled, write
+from forked import Forked
 from warpgauge.commands.compare import starter as main
 
 SCRIPT = Path(__file__).parents[2] / "compare.py"
@@ -19,13 +20,14 @@ SAME = run([row("a/b"), row("a/c")])
 
 
 def command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(SCRIPT), *map(str, arguments)],
-        capture_output=True,
-        check=False,
-        env={**os.environ, "COLUMNS": "100", **environment},
-        encoding="utf-8",
-    )
+    def work() -> int:
+        os.environ |= {"COLUMNS": "100", **environment}
+        return main(list(map(str, arguments)))
+
+    running = Forked(work)
+    out, err = running.communicate(60)
+    assert running.returncode is not None
+    return subprocess.CompletedProcess([], running.returncode, out, err)
 
 
 @pytest.fixture
