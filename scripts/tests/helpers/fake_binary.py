@@ -90,8 +90,9 @@ def make(
 
 @cache
 def _compiled() -> Path:
-    """The program without its orders, compiled once for each version of its source."""
-    version = hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:16]
+    """The program without its orders, compiled once for each version of its sources."""
+    sources = _SOURCE.read_bytes() + _SOURCE.with_suffix(".hpp").read_bytes()
+    version = hashlib.sha256(sources).hexdigest()[:16]
     path = ROOT / "build" / "tests" / f"fake_program-{version}"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
