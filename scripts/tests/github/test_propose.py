@@ -124,7 +124,7 @@ def test_nothing_recorded_is_status_3(project: Proposing) -> None:
         ({"commit": "f" * 40}, "measured commit 'ffffffffff'"),
         ({"dirty": "true"}, "uncommitted changes"),
         ({"inject": "a=1.5"}, "extra work was injected"),
-        ({"build_type": "Debug"}, "its build type is Debug"),
+        ({"build_type": "Debug"}, "its build type is 'Debug'"),
         ({"date": "2027-11-20T10:00:00+00:00"}, "a day to come"),
         ({"note": "x" * 40_000}, "its context is longer"),
     ],

@@ -14,8 +14,6 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import msgspec
-
 from warpgauge.execution import manifest
 from warpgauge.files.atomic import replace_all
 from warpgauge.system import git
@@ -120,9 +118,7 @@ def _cpu_model() -> str:
     return platform.machine()
 
 
-class _Source(msgspec.Struct, frozen=True):
-    commit: str
-    dirty: str
+_SOURCE = ("commit", "dirty")
 
 
 def forget(root: Path) -> None:
@@ -132,20 +128,22 @@ def forget(root: Path) -> None:
 
 def keep(root: Path, source: Mapping[str, str]) -> None:
     """After a build of `source`, as `machine_context.source` tells it. Raises UserError."""
-    replace_all({_path(root): json.dumps(msgspec.to_builtins(_Source(**source))) + "\n"})
+    replace_all({_path(root): json.dumps(dict(source)) + "\n"})
 
 
 def known(root: Path) -> dict[str, str] | None:
     """What was kept; None where nothing was, or somebody built a program since."""
     path = _path(root)
     try:
-        kept = msgspec.convert(json.loads(path.read_text(encoding="utf-8")), _Source)
+        kept = json.loads(path.read_text(encoding="utf-8"))
         since = path.stat().st_mtime_ns
         programs = manifest.read(path.parent).programs
         newer = any(program.path.stat().st_mtime_ns > since for program in programs)
     except (OSError, ValueError):
         return None
-    return None if newer else {"commit": kept.commit, "dirty": kept.dirty}
+    # Without msgspec, which a gate that has no GPU does without.
+    sound = isinstance(kept, dict) and all(isinstance(kept.get(key), str) for key in _SOURCE)
+    return {key: kept[key] for key in _SOURCE} if sound and not newer else None
 
 
 def note(programs: Mapping[str, str] | None, tree: Mapping[str, str]) -> str:
