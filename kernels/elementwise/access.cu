@@ -10,7 +10,6 @@
 
 namespace warpgauge::kernels {
 
-inline constexpr unsigned block_threads = 256;
 inline constexpr std::size_t cache_line_bytes = 128;
 
 __global__ __launch_bounds__(block_threads) void copy_strided_kernel(const float* __restrict__ in,

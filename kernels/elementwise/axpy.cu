@@ -7,8 +7,6 @@
 
 namespace warpgauge::kernels {
 
-inline constexpr unsigned block_threads = 256;
-inline constexpr unsigned blocks_per_sm = 8;  // 2048 threads, all that an SM holds
 // With two loads a thread, two blocks of 768 an SM have enough in flight, and are faster than a
 // full SM: on an H200 4275 GB/s at 64 MiB and 4403 at 256 MiB, where blocks of 128 reach 4171 and
 // 4357, of 1024 4245 and 4383, and CUB's bulk copies through shared memory 4244 and 4384

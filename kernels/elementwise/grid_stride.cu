@@ -7,9 +7,6 @@
 
 namespace warpgauge::kernels {
 
-inline constexpr unsigned block_threads = 256;
-inline constexpr unsigned blocks_per_sm = 8;  // 2048 threads, all that an SM holds
-
 template <class Op, class In, class Out>
 __global__ __launch_bounds__(block_threads) void transform_grid_stride_kernel(
     const In* __restrict__ in, Out* __restrict__ out, std::size_t n, Op op) {

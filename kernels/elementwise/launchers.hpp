@@ -9,6 +9,9 @@
 
 namespace warpgauge::kernels {
 
+inline constexpr unsigned block_threads = 256;
+inline constexpr unsigned blocks_per_sm = 8;  ///< 2048 threads, all that an SM holds
+
 /// An operation and its types; it stands for a launcher of these.
 template <class Op, class In, class Out>
 struct Instance {};

@@ -5,8 +5,6 @@
 
 namespace warpgauge::kernels {
 
-inline constexpr unsigned block_threads = 256;
-
 /// Element i of the output is op of the elements i * stride of the inputs.
 template <class Op, class In, class... More>
 __global__ __launch_bounds__(block_threads) void elementwise_reference_kernel(

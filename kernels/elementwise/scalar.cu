@@ -7,8 +7,6 @@
 
 namespace warpgauge::kernels {
 
-inline constexpr unsigned block_threads = 256;  // 8 blocks fill an SM's 2048 threads
-
 template <class Op, class In, class Out>
 __global__ __launch_bounds__(block_threads) void transform_scalar_kernel(const In* __restrict__ in,
                                                                          Out* __restrict__ out,

@@ -32,9 +32,9 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void la
     for (unsigned j = 0; j < Shape::vectors; ++j) {
       float x[n];
       unpack(held[j], x);
-      sum += fold(x, Add{});
+      sum += fold(x, Plus{});
     }
-    const float mean = group.reduce(sum, 0.0F, Add{}) * per_element;
+    const float mean = group.reduce(sum, 0.0F, Plus{}) * per_element;
     float squares = 0;
 #pragma unroll
     for (unsigned j = 0; j < Shape::vectors; ++j) {
@@ -46,10 +46,10 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void la
         for (unsigned i = 0; i < n; ++i) {
           x[i] = (x[i] - mean) * (x[i] - mean);
         }
-        squares += fold(x, Add{});
+        squares += fold(x, Plus{});
       }
     }
-    const float variance = group.reduce(squares, 0.0F, Add{}) * per_element;
+    const float variance = group.reduce(squares, 0.0F, Plus{}) * per_element;
     const float scale = rsqrtf(variance + epsilon);
     // A few vectors of gamma and beta at a time: the row has the registers.
     constexpr unsigned few = n == 4 && Shape::vectors % 2 == 0 && Shape::vectors <= 4 ? 2 : 1;

@@ -19,7 +19,7 @@ struct Moments {
   float squares = 0;
 };
 
-__device__ inline Moments combine(Moments a, Moments b) {
+__device__ inline Moments combine_moments(Moments a, Moments b) {
   const float count = a.count + b.count;
   const float fraction = count > 0 ? b.count / count : 0.0F;
   const float apart = b.mean - a.mean;
@@ -43,7 +43,7 @@ __global__ __launch_bounds__(welford_threads) void layer_norm_online_kernel(
       seen.mean += apart / seen.count;
       seen.squares += apart * (x - seen.mean);
     }
-    combine_as_tree(of_thread, seen, combine);
+    combine_as_tree(of_thread, seen, combine_moments);
     __syncthreads();
     const Moments all = of_thread[0];
     const float scale = rsqrtf(all.squares / all.count + epsilon);

@@ -97,7 +97,7 @@ __device__ float fold(const float (&x)[n], Combine combine) {
   }
 }
 
-struct Add {
+struct Plus {
   __device__ float operator()(float a, float b) const { return a + b; }
 };
 

@@ -178,7 +178,7 @@ using Large = ScanShape<1024, 8>;
 using Small = ScanShape<512, 4>;
 constexpr std::size_t small_below = std::size_t{4} << 20;
 
-std::size_t storage_bytes(std::size_t most_elements) {
+std::size_t lookback_storage_bytes(std::size_t most_elements) {
   require_at_most("LookbackScan", most_elements, max_grid_blocks * Large::tile);
   const std::size_t tiles =
       std::max(most_elements / Large::tile, std::min(most_elements, small_below) / Small::tile) + 1;
@@ -199,7 +199,7 @@ void launch_scan(const std::int32_t* in, std::int32_t* out, std::size_t n, ScanP
 }  // namespace
 
 LookbackScan::LookbackScan(std::size_t most_elements)
-    : ScanStorage("LookbackScan", most_elements, storage_bytes(most_elements)) {}
+    : ScanStorage("LookbackScan", most_elements, lookback_storage_bytes(most_elements)) {}
 
 void LookbackScan::operator()(const std::int32_t* in, std::int32_t* out, std::size_t n,
                               cudaStream_t stream) {

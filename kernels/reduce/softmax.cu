@@ -41,12 +41,12 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void so
       for (unsigned i = 0; i < n; ++i) {
         x[i] = power_of_e(x[i] - largest);
       }
-      sum += fold(x, Add{});
+      sum += fold(x, Plus{});
       if constexpr (sizeof(T) == sizeof(float)) {
         held[j] = pack(x);
       }
     }
-    sum = group.reduce(sum, 0.0F, Add{});
+    sum = group.reduce(sum, 0.0F, Plus{});
     const float scale = 1.0F / sum;
 #pragma unroll
     for (unsigned j = 0; j < Shape::vectors; ++j) {

@@ -19,7 +19,7 @@ struct Normaliser {
   float sum = 0;
 };
 
-__device__ inline Normaliser combine(Normaliser a, Normaliser b) {
+__device__ inline Normaliser combine_normalisers(Normaliser a, Normaliser b) {
   const float largest = fmaxf(a.largest, b.largest);
   // Nothing seen yet, or nothing but -infinity: there is no difference to take.
   const auto scaled = [&](Normaliser n) {
@@ -47,7 +47,7 @@ __global__ __launch_bounds__(online_threads) void softmax_online_kernel(const T*
         seen.sum += __expf(x - seen.largest);
       }
     }
-    combine_as_tree(of_thread, seen, combine);
+    combine_as_tree(of_thread, seen, combine_normalisers);
     __syncthreads();
     const Normaliser all = of_thread[0];
     const float scale = 1.0F / all.sum;

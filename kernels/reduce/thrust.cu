@@ -40,12 +40,12 @@ class OnePiece {
 
 /// Thrust's storage is that of CUB's scan: a few words a tile of hundreds of elements, and some
 /// more.
-std::size_t storage_bytes(std::size_t most_elements) {
+std::size_t thrust_storage_bytes(std::size_t most_elements) {
   require_at_most("ThrustScan", most_elements, std::numeric_limits<int>::max());
   return (std::size_t{1} << 20) + most_elements / 4;
 }
 
-constexpr std::size_t most_floats = std::numeric_limits<std::ptrdiff_t>::max() / sizeof(float);
+constexpr std::size_t most_for_thrust = std::numeric_limits<std::ptrdiff_t>::max() / sizeof(float);
 
 }  // namespace
 
@@ -56,7 +56,7 @@ float sum_thrust(const float* in, std::size_t n, cudaStream_t stream) {
     return 0;
   }
   require_pointer("sum_thrust", "in", in, alignof(float));
-  require_at_most("sum_thrust", n, most_floats);
+  require_at_most("sum_thrust", n, most_for_thrust);
   return thrust::reduce(thrust::cuda::par.on(stream), in, in + n);
 }
 
@@ -65,7 +65,7 @@ float dot_thrust(const float* a, const float* b, std::size_t n, cudaStream_t str
     return 0;
   }
   require_arrays("dot_thrust", {{"a", a}, {"b", b}});
-  require_at_most("dot_thrust", n, most_floats);
+  require_at_most("dot_thrust", n, most_for_thrust);
   return thrust::inner_product(thrust::cuda::par.on(stream), a, a + n, b, 0.0F);
 }
 
@@ -75,13 +75,13 @@ float max_thrust(const float* in, std::size_t n, cudaStream_t stream) {
     return neutral;
   }
   require_pointer("max_thrust", "in", in, alignof(float));
-  require_at_most("max_thrust", n, most_floats);
+  require_at_most("max_thrust", n, most_for_thrust);
   return thrust::reduce(thrust::cuda::par.on(stream), in, in + n, neutral,
                         thrust::maximum<float>());
 }
 
 ThrustScan::ThrustScan(std::size_t most_elements)
-    : ScanStorage("ThrustScan", most_elements, storage_bytes(most_elements)) {}
+    : ScanStorage("ThrustScan", most_elements, thrust_storage_bytes(most_elements)) {}
 
 void ThrustScan::operator()(const std::int32_t* in, std::int32_t* out, std::size_t n,
                             cudaStream_t stream) {
