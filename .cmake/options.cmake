@@ -47,12 +47,12 @@ endfunction()
 
 # A test's own code runs for milliseconds: optimising it takes longer than it can save.
 function(warpgauge_set_test_options target)
-  target_compile_options(${target} PRIVATE
-    $<$<COMPILE_LANGUAGE:CXX>:-O0> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-O0>)
+  target_compile_options(${target} PRIVATE -O0) # of nvcc the host code alone
 endfunction()
 
 # warpgauge_add_test(NAME n SOURCES s... LIBRARIES l... LABEL host|gpu)
-# A GoogleTest executable run by ctest under its label; GPU tests never share the device.
+# A GoogleTest executable run by ctest under its label; GPU tests never share the device. Several
+# sources are compiled as one: what they include takes longer than what they say.
 function(warpgauge_add_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;LABEL" "SOURCES;LIBRARIES")
   if(NOT WARPGAUGE_TESTS)
@@ -62,6 +62,7 @@ function(warpgauge_add_test)
   target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBRARIES} warpgauge_test_main)
   warpgauge_set_options(${arg_NAME})
   warpgauge_set_test_options(${arg_NAME})
+  set_target_properties(${arg_NAME} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
   target_precompile_headers(${arg_NAME} REUSE_FROM warpgauge_test_header)
   add_test(NAME ${arg_NAME} COMMAND ${arg_NAME})
   set_tests_properties(${arg_NAME} PROPERTIES LABELS ${arg_LABEL} TIMEOUT 300
