@@ -25,6 +25,16 @@ _MOST_PYTESTS = 8
 # What ccache must overlook to keep what is compiled with a precompiled header.
 _CCACHE = {"CCACHE_SLOPPINESS": "pch_defines,time_macros"}
 
+# What cannot run here is compiled for one architecture, and quickly. As every build that is not of
+# the type Release it could record nothing.
+_WITHOUT_GPU = [
+    "-DCMAKE_CUDA_ARCHITECTURES=90",
+    "-DWARPGAUGE_UNITY=ON",
+    "-DCMAKE_BUILD_TYPE=Debug",
+    "-DCMAKE_CXX_FLAGS_DEBUG=-O1",
+    "-DCMAKE_CUDA_FLAGS_DEBUG=-O0",
+]
+
 
 def test(argv: Sequence[str], root: Path) -> int:
     """Exit status 0 when nothing failed, else 1."""
@@ -119,8 +129,7 @@ def _configure(root: Path, folder: Path, no_cuda: bool) -> Check:
     if no_cuda:
         command = ["cmake", "--preset", "ci", "-DWARPGAUGE_CUDA=OFF"]
     elif shutil.which("nvidia-smi") is None and "CUDAARCHS" not in os.environ:
-        # What cannot run here is compiled for one architecture: each takes minutes on two cores.
-        command = [*command, "-DCMAKE_CUDA_ARCHITECTURES=90"]
+        command += _WITHOUT_GPU
     # Always named to CMake, which would otherwise remember a ccache that is gone.
     launcher = shutil.which("ccache") or ""
     for language in ("CXX", "CUDA"):
