@@ -1,22 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comment as GitHub shows it: Markdown rendered by its own library, sanitised, in its layout.
-
-`python scripts/tests/helpers/github_page.py COMMENT.md PICTURE.png [WIDTH]` takes a picture of one.
-"""
+"""A comment as GitHub shows it: Markdown rendered by its own library, sanitised, in its layout."""
 
 from __future__ import annotations
 
-import atexit
-import base64
 import html
 import json
-import os
-import select
 import shutil
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -89,7 +80,7 @@ class _Sanitised(HTMLParser):
     """Lets through what GitHub does, and no other tag."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=False)
+        super().__init__()
         self.kept: list[str] = []
         self._inside = ""
 
@@ -97,12 +88,12 @@ class _Sanitised(HTMLParser):
         if tag in _SWALLOWED:
             self._inside = tag
         elif tag in _ELEMENTS:
-            told = "".join(
+            kept = "".join(
                 f' {name}="{html.escape(value or "")}"'
                 for name, value in attributes
                 if name in _ATTRIBUTES and not (value or "").lower().startswith("javascript")
             )
-            self.kept.append(f"<{tag}{told}>")
+            self.kept.append(f"<{tag}{kept}>")
 
     def handle_endtag(self, tag: str) -> None:
         if tag == self._inside:
@@ -111,13 +102,7 @@ class _Sanitised(HTMLParser):
             self.kept.append(f"</{tag}>")
 
     def handle_data(self, data: str) -> None:
-        self.kept += [] if self._inside else [data]
-
-    def handle_entityref(self, name: str) -> None:
-        self.handle_data(f"&{name};")
-
-    def handle_charref(self, name: str) -> None:
-        self.handle_data(f"&#{name};")
+        self.kept += [] if self._inside else [html.escape(data, quote=False)]
 
 
 def page(markdown: str) -> str:
@@ -127,100 +112,26 @@ def page(markdown: str) -> str:
     parser.close()
     return (
         f'<!doctype html><meta charset="utf-8"><style>{_STYLE}</style>'
-        f'<main>{"".join(parser.kept)}</main><pre id="measured" hidden></pre>'
+        f'<main>{"".join(parser.kept)}</main><pre id="measured"></pre>'
         f"<script>{_MEASURE}</script>"
     )
 
 
-class Browser:
-    """One headless Chromium with a profile of its own, told what to do by DevTools messages."""
-
-    def __init__(self) -> None:
-        assert CHROMIUM is not None
-        self._folder = tempfile.TemporaryDirectory()
-        ours, theirs = os.pipe(), os.pipe()
-        options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-        options += ["--disable-dev-shm-usage", f"--user-data-dir={self._folder.name}/profile"]
-        options += ["--no-first-run", "--disable-extensions", "--disable-background-networking"]
-        options += ["--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe"]
-        line = f'exec "$@" 3<&{ours[0]} 4>&{theirs[1]}'  # where Chromium looks for its pipes
-        self._process = subprocess.Popen(
-            ["bash", "-c", line, "bash", CHROMIUM, *options],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=(ours[0], theirs[1]),
-        )
-        os.close(ours[0])
-        os.close(theirs[1])
-        self._to, self._from, self._read = os.fdopen(ours[1], "wb"), theirs[0], b""
-        self._sent, self._session = 0, ""
-        target = self._ask("Target.createTarget", url="about:blank")["targetId"]
-        attached = self._ask("Target.attachToTarget", targetId=target, flatten=True)
-        self._session = attached["sessionId"]
-        self._ask("Page.enable")
-        atexit.register(self._end)
-
-    def show(self, document: str, width: int = WIDTH, height: int = HEIGHT) -> None:
-        """Load a page in a window of that size."""
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self._ask("Emulation.setDeviceMetricsOverride", **size)
-        file = Path(self._folder.name, "page.html")
-        file.write_text(document, encoding="utf-8")
-        self._ask("Page.navigate", url=file.as_uri())
-        self._until(lambda message: message.get("method") == "Page.loadEventFired")
-
-    def value(self, expression: str) -> Any:  # noqa: ANN401
-        """What some JavaScript is in the page."""
-        told = self._ask("Runtime.evaluate", expression=expression, returnByValue=True)
-        return told["result"]["value"]
-
-    def picture(self) -> bytes:
-        return base64.b64decode(self._ask("Page.captureScreenshot")["data"])
-
-    def _ask(self, method: str, **parameters: object) -> dict[str, Any]:
-        self._sent += 1
-        message: dict[str, object] = {"id": self._sent, "method": method, "params": parameters}
-        if self._session:
-            message["sessionId"] = self._session
-        self._to.write(json.dumps(message).encode() + b"\0")
-        self._to.flush()
-        told: dict[str, Any] = self._until(lambda one: one.get("id") == self._sent)["result"]
-        return told
-
-    def _until(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """The next message that is `wanted`."""
-        while True:
-            while b"\0" not in self._read:
-                assert select.select([self._from], [], [], 60.0)[0], "Chromium does not answer"
-                some = os.read(self._from, 1 << 16)
-                assert some, "Chromium has gone"
-                self._read += some
-            text, _, self._read = self._read.partition(b"\0")
-            message: dict[str, Any] = json.loads(text)
-            if wanted(message):
-                return message
-
-    def _end(self) -> None:
-        self._to.close()  # which ends it
-        self._process.wait(10.0)
-        os.close(self._from)
-        self._folder.cleanup()
-
-
 @cache
-def browser() -> Browser:
-    """The same for all that this process looks at."""
-    return Browser()
-
-
 def measured(markdown: str) -> Any:  # noqa: ANN401
     """What `_MEASURE` says of a comment in a window of 1280 x 900."""
-    browser().show(page(markdown))
-    return json.loads(browser().value("document.querySelector('#measured').textContent"))
-
-
-if __name__ == "__main__":
-    comment, picture, *size = sys.argv[1:]
-    browser().show(page(Path(comment).read_text(encoding="utf-8")), *map(int, size))
-    Path(picture).write_bytes(browser().picture())
+    assert CHROMIUM is not None
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"]
+    options += [
+        "--disable-dev-shm-usage",
+        "--disable-extensions",
+        f"--window-size={WIDTH},{HEIGHT}",
+    ]
+    options += ["--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        file = Path(folder, "page.html")
+        file.write_text(page(markdown), encoding="utf-8")
+        options += [f"--user-data-dir={folder}/profile", "--dump-dom", file.as_uri()]
+        done = subprocess.run([CHROMIUM, *options], capture_output=True, timeout=60.0, check=True)
+    text = done.stdout.decode().rpartition('<pre id="measured">')[2].partition("</pre>")[0]
+    return json.loads(html.unescape(text))

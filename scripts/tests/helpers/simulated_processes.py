@@ -2,12 +2,11 @@
 """Suites of plain Google Benchmark files, in some of whose families processes lie far apart.
 
 `python scripts/tests/helpers/simulated_processes.py [SUITES]` prints how many suites of identical
-code alarm, and how many real changes are found, by the number of files a side (--help).
+code alarm, and how many real changes are found, by the number of files a side.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -19,13 +18,11 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
+from simulation import Array, changed, markdown
 from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.records.processes import merged
 from warpgauge.verdict.comparison import Comparison, Outcome
-from warpgauge.verdict.comparison_settings import PROCESS_SCATTER, ComparisonSettings
 from warpgauge.verdict.judge import judge
-
-Array = NDArray[np.float64]
 
 SUITES = 1000
 REPETITIONS = 7
@@ -98,21 +95,16 @@ def _side(name: str, logs: Array) -> Record:
     return files[0] if len(files) == 1 else merged(Path(name), files)
 
 
-def judged(
-    suite: Suite, changes: Array, suites: int, process_scatter: float = PROCESS_SCATTER
-) -> Iterator[Comparison]:
+def judged(suite: Suite, changes: Array, suites: int) -> Iterator[Comparison]:
     """So many suites, each with `changes`."""
     source = np.random.default_rng(1)
     for _ in range(suites):
-        yield judge(
-            *sides(source, suite, changes), ComparisonSettings(process_scatter=process_scatter)
-        )
+        yield judge(*sides(source, suite, changes))
 
 
 def alarmed(suite: Suite, suites: int) -> int:
     """How many suites of identical code have a benchmark that is called changed."""
-    found = judged(suite, np.zeros(BENCHMARKS), suites)
-    return sum(one.count(Outcome.REGRESSION, Outcome.IMPROVED) > 0 for one in found)
+    return sum(changed(one) > 0 for one in judged(suite, np.zeros(BENCHMARKS), suites))
 
 
 def one_slower(ratio: float, row: int = BENCHMARKS - 1) -> Array:
@@ -126,11 +118,10 @@ def all_slower(ratio: float) -> Array:
 
 def found(suite: Suite, changes: Array, suites: int) -> float:
     """The share of the real changes that is called a regression."""
-    changed = np.flatnonzero(changes)
     called = [
         one.verdicts[index].outcome is Outcome.REGRESSION
         for one in judged(suite, changes, suites)
-        for index in changed
+        for index in np.flatnonzero(changes)
     ]
     return sum(called) / len(called)
 
@@ -144,32 +135,27 @@ CHANGES = {
 }
 
 
+HEADS = [f"{count} a side" for count in FILES]
+
+
 def false_alarms(suites: int) -> str:
     """A Markdown table: kinds of noise, numbers of files."""
-    lines = [_line("suites alarmed", *(f"{count} a side" for count in FILES))]
-    lines.append("|" + "---|" * (len(FILES) + 1))
+    rows = []
     for noise in NOISES:
         shares = [alarmed(Suite(noise, count), suites) / suites for count in FILES]
-        lines.append(_line(noise, *(f"{100 * share:.2f} %" for share in shares)))
-    return "\n".join(lines)
+        rows.append((noise, *(f"{100 * share:.2f} %" for share in shares)))
+    return markdown(("suites alarmed", *HEADS), rows)
 
 
 def power(suites: int) -> str:
     """A Markdown table: changes, and numbers of files, where processes scatter by 1 %."""
-    lines = [_line("found, scatter of 1 %", *(f"{count} a side" for count in FILES))]
-    lines.append("|" + "---|" * (len(FILES) + 1))
+    rows = []
     for name, changes in CHANGES.items():
         shares = [found(Suite(files=count, sd=0.01), changes, suites) for count in FILES]
-        lines.append(_line(name, *(f"{100 * share:.1f} %" for share in shares)))
-    return "\n".join(lines)
-
-
-def _line(*cells: str) -> str:
-    return "| " + " | ".join(cells) + " |"
+        rows.append((name, *(f"{100 * share:.1f} %" for share in shares)))
+    return markdown(("found, scatter of 1 %", *HEADS), rows)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="simulated_processes.py", description=__doc__)
-    parser.add_argument("suites", type=int, nargs="?", default=SUITES, metavar="SUITES")
-    given = parser.parse_args()
-    print(false_alarms(given.suites), power(max(1, given.suites // 10)), sep="\n\n")
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else SUITES
+    print(false_alarms(count), power(max(1, count // 10)), sep="\n\n")

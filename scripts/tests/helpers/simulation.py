@@ -9,7 +9,7 @@ noise, or with --all each.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,12 +87,11 @@ def suite(
         logs = logs + DRIFT * _alternating() / (2 * PROCESSES)
     logs[:, -1] += changes[:, None]
     times = SECONDS * np.exp(logs)
-    sessions = [
-        Session(f"s{index}", _context(index, setting)) for index in range(setting.sessions + 1)
-    ]
+    keys = range(setting.sessions + 1)
+    sessions = [Session(f"s{index}", _context(index, setting)) for index in keys]
     return (
-        _record(sessions[:-1], times[:, :-1], Source.BASELINE),
-        _record(sessions[-1:], times[:, -1:], Source.RUN),
+        record(sessions[:-1], times[:, :-1].tolist(), Source.BASELINE),
+        record(sessions[-1:], times[:, -1:].tolist(), Source.RUN),
     )
 
 
@@ -104,21 +103,26 @@ def _alternating() -> Array:
 
 
 def _context(index: int, setting: Setting) -> dict[str, str]:
-    told = {"gpu_name": "G", "build_type": "Release", "gpu_uuid": "U", "boot_id": "B"}
-    if setting.sessions > 1:
-        told["boot_id"] = f"B{index}"
-    if not setting.same_gpu:
-        told["gpu_uuid"] = f"U{index}"
-    return told | ({"pair_id": "P"} if setting.paired else {})
+    boot = f"B{index}" if setting.sessions > 1 else "B"
+    gpu = "U" if setting.same_gpu else f"U{index}"
+    context = {"gpu_name": "G", "build_type": "Release", "gpu_uuid": gpu, "boot_id": boot}
+    return context | ({"pair_id": "P"} if setting.paired else {})
 
 
-def _record(sessions: Sequence[Session], times: Array, source: Source) -> Record:
-    rounds = tuple(range(1, PROCESSES + 1))
+def record(
+    sessions: Sequence[Session],
+    times: Sequence[Sequence[Sequence[float]]],
+    source: Source,
+    clock: Clock = Clock.DEVICE,
+    in_rounds: bool = True,
+) -> Record:
+    """`times` are those of the processes, by benchmark and session."""
     rows = {}
-    for index, by_session in enumerate(times.tolist()):
+    for index, by_session in enumerate(times):
         name = f"family/{index}"
         medians = {one.key: tuple(of) for one, of in zip(sessions, by_session, strict=True)}
-        rows[name] = Row(name, medians, Clock.DEVICE, rounds=rounds)
+        rounds = tuple(range(1, len(by_session[0]) + 1)) if in_rounds else ()
+        rows[name] = Row(name, medians, clock, rounds=rounds)
     return Record(Path("simulated"), source, {one.key: one for one in sessions}, rows)
 
 
@@ -166,13 +170,19 @@ def power(noise: Noise, setting: Setting) -> Power:
 def table(each: bool) -> str:
     """The worst of each setting's cells, or with `each` every cell, as a table."""
     heads = ("what both share", "noise", "suites alarmed", *(f"{one:.0%} found" for one in CHANGES))
-    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    rows = []
     for name, setting in SETTINGS.items():
         cells = {kind: power(noise, setting) for kind, noise in NOISES.items()}
         for kind, cell in (cells if each else {"the worst": _worst(list(cells.values()))}).items():
             shares = (f"{100 * share:.1f} %" for share in (cell.alarmed, *cell.found))
-            lines.append("| " + " | ".join((name, kind, *shares)) + " |")
-    return "\n".join(lines)
+            rows.append((name, kind, *shares))
+    return markdown(heads, rows)
+
+
+def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table."""
+    lines = ["| " + " | ".join(cells) + " |" for cells in (heads, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(heads), *lines[1:]])
 
 
 def _worst(cells: Sequence[Power]) -> Power:
