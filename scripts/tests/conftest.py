@@ -106,9 +106,6 @@ def clone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> GitRepository:
     """A git clone with one commit, on a machine with a GPU, whose builds take no time."""
-    for who in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{who}_NAME", "Somebody")
-        monkeypatch.setenv(f"GIT_{who}_EMAIL", "somebody@example.com")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.delenv("WARPGAUGE_COMMIT", raising=False)

@@ -26,29 +26,27 @@ endforeach()
 """
 ALONE = "warpgauge_one_at_a_time(gpu_1 gpu_2 gpu_3 gpu_4)"
 
-needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+pytestmark = pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
 
 
 def configured(folder: Path, *, alone: str = ALONE, label: str = "gpu") -> Path:
     """The build folder of a project with four tests."""
     text = PROJECT.format(cmake=CMAKE, alone=alone, label=label)
     (folder / "CMakeLists.txt").write_text(text)
-    done = subprocess.run(
-        ["cmake", "-S", str(folder), "-B", str(folder / "build")],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = ran("cmake", "-S", str(folder), "-B", str(folder / "build"))
     assert done.returncode == 0, done.stderr
     return folder / "build"
 
 
+def ran(*command: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
 def ctest(build: Path, *arguments: str) -> int:
-    (build / "gpu").rmdir() if (build / "gpu").exists() else None
-    return subprocess.run(
-        ["ctest", "-j", "4", *arguments], cwd=build, capture_output=True, check=False
-    ).returncode
+    shutil.rmtree(build / "gpu", ignore_errors=True)
+    return ran("ctest", "-j", "4", *arguments, folder=build).returncode
 
 
-@needs_cmake
 def test_tests_on_a_gpu_run_one_at_a_time(tmp_path: Path) -> None:
     build = configured(tmp_path)
     assert ctest(build) == 0
@@ -59,33 +57,27 @@ def test_tests_on_a_gpu_run_one_at_a_time(tmp_path: Path) -> None:
     assert ctest(build, "--resource-spec-file", str(spec)) == 0
 
 
-@needs_cmake
 def test_without_that_they_would_meet(tmp_path: Path) -> None:
     assert ctest(configured(tmp_path, alone="")) != 0
 
 
 def checked(build: Path) -> subprocess.CompletedProcess[str]:
     script = str(CMAKE / "gpu_tests_are_alone.cmake")
-    command = ["cmake", f"-DCTEST={shutil.which('ctest')}", f"-DFOLDER={build}", "-P", script]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return ran("cmake", f"-DCTEST={shutil.which('ctest')}", f"-DFOLDER={build}", "-P", script)
 
 
-@needs_cmake
-def test_a_build_whose_gpu_tests_are_alone_passes_the_check(tmp_path: Path) -> None:
+def test_a_build_whose_gpu_tests_are_alone_passes_the_check_and_one_without_any_does_not(
+    tmp_path: Path,
+) -> None:
     done = checked(configured(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "4 tests with the label gpu or bench, each of them alone" in done.stdout
+    assert checked(configured(tmp_path, label="host")).returncode != 0
 
 
-@needs_cmake
 @pytest.mark.parametrize("label", ["gpu", "bench", "slow;bench"])
 def test_one_that_may_meet_others_is_named(tmp_path: Path, label: str) -> None:
     alone = ALONE.replace(" gpu_3", "")
     done = checked(configured(tmp_path, alone=alone, label=label))
     assert done.returncode != 0
     assert "these may meet others on a GPU: gpu_3;" in " ".join(done.stderr.split())
-
-
-@needs_cmake
-def test_a_check_of_nothing_is_none(tmp_path: Path) -> None:
-    assert checked(configured(tmp_path, label="host")).returncode != 0

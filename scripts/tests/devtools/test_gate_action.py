@@ -14,24 +14,10 @@ from warpgauge.commands.ci import gate
 from warpgauge.system.environment import ROOT
 from workflows import Step
 
-GIVEN = {
-    "BASE": "a b",
-    "CANDIDATE": "$(touch x)",
-    "OUT": "out",
-    "PROCESSES": "7",
-    "FILTER": "-^x y",
-}
-HANDED_ON = [
-    "ci",
-    "gate",
-    "--programs",
-    "a b",
-    "$(touch x)",
-    "--out-dir",
-    "out",
-    "--",
-    "--processes=7",
-]
+GIVEN = {"BASE": "a b", "CANDIDATE": "$(touch x)", "OUT": "out", "PROCESSES": "7",
+         "FILTER": "-^x y"}  # fmt: skip
+HANDED_ON = ["ci", "gate", "--programs", "a b", "$(touch x)", "--out-dir", "out", "--",
+             "--processes=7"]  # fmt: skip
 
 
 def step() -> Step:
@@ -54,35 +40,25 @@ def arguments(tmp_path: Path, **environment: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_every_input_is_handed_on_as_it_is(tmp_path: Path) -> None:
-    found = arguments(tmp_path, POLICY="my policy.toml")
-    assert found == [*HANDED_ON, "--filter=-^x y", "--policy=my policy.toml"]
-
-
-@pytest.mark.parametrize("value", ["", "x; touch y"])
-def test_without_a_policy_none_is_named(tmp_path: Path, value: str) -> None:
-    found = arguments(tmp_path, POLICY="", FILTER=value)
-    assert found == [*HANDED_ON, f"--filter={value}"]
-
-
-def test_the_gate_understands_it(tmp_path: Path) -> None:
-    options = gate.parse(arguments(tmp_path, POLICY="p.toml")[2:])
+@pytest.mark.parametrize("value", ["-^x y", "", "x; touch y"])
+@pytest.mark.parametrize("policy", [["--policy=my policy.toml"], []])
+def test_every_input_is_handed_on_as_it_is_and_the_gate_understands_it(
+    tmp_path: Path, value: str, policy: list[str]
+) -> None:
+    path = policy[0].removeprefix("--policy=") if policy else ""
+    found = arguments(tmp_path, POLICY=path, FILTER=value)
+    assert found == [*HANDED_ON, f"--filter={value}", *policy]
+    options = gate.parse(found[2:])
     assert options.programs == (Path("a b"), Path("$(touch x)"))
-    assert options.further == ("--processes=7", "--filter=-^x y", "--policy=p.toml")
+    assert options.further == ("--processes=7", f"--filter={value}", *policy)
 
 
-def test_it_calls_the_gate_that_it_came_with() -> None:
-    told = step().env
-    place = "${{ github.action_path }}"
-    assert told["WARPGAUGE"].startswith(f"{place}/")
+def test_it_calls_the_gate_that_it_came_with_and_every_input_reaches_it() -> None:
     here = workflows.GITHUB / "actions" / "gate"
-    named = here / told["WARPGAUGE"].removeprefix(f"{place}/")
-    assert named.resolve() == ROOT / "scripts" / "warpgauge"
-
-
-def test_every_input_reaches_the_step() -> None:
-    action = workflows.parsed((workflows.GITHUB / "actions" / "gate" / "action.yml").read_text())
+    named = step().env["WARPGAUGE"].replace("${{ github.action_path }}", str(here))
+    assert Path(named).resolve() == ROOT / "scripts" / "warpgauge"
+    inputs = workflows.parsed((here / "action.yml").read_text())["inputs"]
     used = {value for value in step().env.values() if "inputs." in value}
-    assert used == {f"${{{{ inputs.{name} }}}}" for name in action["inputs"]}
-    for name, told in action["inputs"].items():
-        assert told.get("required") or "default" in told, name
+    assert used == {f"${{{{ inputs.{name} }}}}" for name in inputs}
+    for name, given in inputs.items():
+        assert given.get("required") or "default" in given, name

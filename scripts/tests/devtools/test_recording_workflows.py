@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
+import workflows
 from warpgauge.commands.ci import propose
 from warpgauge.github import gpus, history_branch, recorded_files
 from warpgauge.github.recorded_files import MOST_ARTIFACTS
@@ -15,7 +15,7 @@ from warpgauge.system.environment import ROOT
 
 
 def workflow(name: str) -> Any:  # noqa: ANN401 - a YAML file's
-    return YAML(typ="safe").load(ROOT / ".github" / "workflows" / name)
+    return workflows.parsed((workflows.GITHUB / "workflows" / name).read_text())
 
 
 def upload(job: Any) -> Any:  # noqa: ANN401
@@ -23,26 +23,16 @@ def upload(job: Any) -> Any:  # noqa: ANN401
     return step
 
 
-def inputs() -> Any:  # noqa: ANN401
-    return workflow(propose.WORKFLOW)["on"]["workflow_dispatch"]["inputs"]
-
-
-def test_one_can_choose_every_gpu_that_there_are_runners_of() -> None:
-    slugs = [one.slug for one in gpus.read(gpus.file_of(ROOT))]
-    assert inputs()["gpu"]["options"] == slugs
-
-
-def test_a_tag_is_refused_before_anything_is_measured() -> None:
-    """A pull request goes into a branch."""
-    assert "github.ref_type == 'branch'" in workflow(propose.WORKFLOW)["jobs"]["plan"]["if"]
-
-
-def test_each_number_of_sessions_is_as_many_jobs() -> None:
-    told = workflow(propose.WORKFLOW)["jobs"]["record"]["strategy"]["matrix"]["session"]
-    for number in inputs()["sessions"]["options"]:
-        listed = str(list(range(1, int(number) + 1)))
-        assert f"'{listed}'" in told
-        assert int(number) <= MOST_ARTIFACTS
+def test_one_can_choose_every_gpu_on_a_branch_and_as_many_sessions_as_there_are_jobs() -> None:
+    found = workflow(propose.WORKFLOW)
+    inputs = found["on"]["workflow_dispatch"]["inputs"]
+    assert inputs["gpu"]["options"] == [gpu.slug for gpu in gpus.read(gpus.file_of(ROOT))]
+    # A pull request goes into a branch: a tag is refused before anything is measured.
+    assert "github.ref_type == 'branch'" in found["jobs"]["plan"]["if"]
+    sessions = found["jobs"]["record"]["strategy"]["matrix"]["session"]
+    for number in map(int, inputs["sessions"]["options"]):
+        assert f"'{[*range(1, number + 1)]}'" in sessions
+        assert number <= MOST_ARTIFACTS
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,8 @@ exit $status
 
 
 def entry(name: str, script: str, label: str = "gpu") -> dict[str, object]:
-    properties = [
-        {"name": "LABELS", "value": [label]},
-        {"name": "ENVIRONMENT", "value": ["SLEPT=0.1"]},
-        {"name": "SKIP_RETURN_CODE", "value": 77},
-    ]
+    known = {"LABELS": [label], "ENVIRONMENT": ["SLEPT=0.1"], "SKIP_RETURN_CODE": 77}
+    properties = [{"name": key, "value": value} for key, value in known.items()]
     return {"name": name, "command": ["/bin/sh", "-c", script], "properties": properties}
 
 
@@ -79,10 +76,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def test_every_gpu_test_is_run_under_the_tool_and_told_in_a_line(machine: Machine) -> None:
-    assert machine.sanitize() == (
-        0,
-        "good: ok (0 s)\nmemcheck: 1 GPU test, 0 skipped, 0 failed\n",
-    )
+    assert machine.sanitize() == (0, "good: ok (0 s)\nmemcheck: 1 GPU test, 0 skipped, 0 failed\n")
     (call,) = machine.calls()
     assert call.startswith("--tool memcheck --error-exitcode 86 ")
     assert "--report-api-errors no" in call

@@ -48,16 +48,13 @@ def test_another_reason_is_told_even_where_the_test_as_a_whole_passed() -> None:
     )
 
 
-def test_where_nothing_was_skipped_nothing_is_said() -> None:
-    assert skips.of_ctest("100% tests passed, 0 tests failed out of 2\n", log(a="ok", b="")) == ""
-    assert skips.of_pytest("....\n===== 3 passed in 0.1s =====\n") == ""
-    assert skips.of_pytest("crashed: 3 skipped\n") == ""
-
-
-def test_skipped_python_tests_are_counted() -> None:
+def test_skipped_python_tests_are_counted_and_where_none_was_nothing_is_said() -> None:
     assert skips.of_pytest("SKIPPED [1] x\n=== 2 passed, 1 skipped in 0.1s ===\n") == (
         "1 Python test skipped"
     )
+    assert skips.of_pytest("....\n===== 3 passed in 0.1s =====\n") == ""
+    assert skips.of_pytest("crashed: 3 skipped\n") == ""
+    assert skips.of_ctest("100% tests passed, 0 tests failed out of 2\n", log(a="ok", b="")) == ""
 
 
 def test_the_runners_own_list_of_skipped_tests_is_left_out_and_no_other() -> None:

@@ -52,15 +52,20 @@ needs_tools = pytest.mark.skipif(
 )
 
 
+def ran(root: Path, name: str, allow_missing_tools: bool = False) -> tuple[bool, str]:
+    """Whether the check `name` of a tree is good, and what it says."""
+    said: list[str] = []
+    (check,) = (check for check in workflow_checks.checks(root) if check.name == name)
+    return check_runner.run([check], allow_missing_tools, said.append), "\n".join(said)
+
+
 def checked(root: Path, name: str, files: dict[str, str]) -> str:
     """What the check `name` says of the tree of `files`; nothing where it finds nothing."""
     for place, text in {WORKFLOW: GOOD, **files}.items():
         (root / place).parent.mkdir(parents=True, exist_ok=True)
         (root / place).write_text(text, encoding="utf-8")
-    said: list[str] = []
-    (check,) = (one for one in workflow_checks.checks(root) if one.name == name)
-    good = check_runner.run([check], False, said.append)
-    return "" if good else "\n".join(said)
+    good, said = ran(root, name)
+    return "" if good else said
 
 
 @needs_tools
@@ -68,9 +73,8 @@ def checked(root: Path, name: str, files: dict[str, str]) -> str:
 def test_nothing_is_found_in_a_good_tree_nor_in_this_one(tmp_path: Path, name: str) -> None:
     script = "#!/bin/sh\necho hello\n"
     assert checked(tmp_path, name, {".github/actions/a/action.yml": ACTION, "run": script}) == ""
-    said: list[str] = []
-    ours = [one for one in workflow_checks.checks(ROOT) if one.name == name]
-    assert check_runner.run(ours, False, said.append), "\n".join(said)
+    good, said = ran(ROOT, name)
+    assert good, said
 
 
 UNSAFE = {
@@ -107,13 +111,9 @@ def test_an_action_is_checked_as_a_workflow_is(tmp_path: Path) -> None:
 
 
 @needs_tools
-def test_what_is_no_workflow_by_its_schema_fails(tmp_path: Path) -> None:
+def test_workflows_and_the_list_of_gpus_are_held_to_their_schemas(tmp_path: Path) -> None:
     wrong = GOOD.replace("runs-on", "run-on")
     assert "a.yml" in checked(tmp_path, "schemas", {WORKFLOW: wrong})
-
-
-@needs_tools
-def test_the_list_of_gpus_is_held_to_its_schema(tmp_path: Path) -> None:
     schema = {"type": "object", "required": ["gpus"], "properties": {"gpus": {"type": "array"}}}
     files = {".github/gpus.schema.json": json.dumps(schema), ".github/gpus.json": '{"gpus": []}'}
     assert checked(tmp_path, "schemas", files) == ""
@@ -125,19 +125,11 @@ def test_a_script_is_known_by_its_ending_or_its_first_line(tmp_path: Path) -> No
     fault = "echo $1\n"
     others = {"a.py": f"#!/usr/bin/env python3\n{fault}", "build/x.sh": fault, "b": "#!fish\n"}
     assert checked(tmp_path, "shellcheck", others) == ""
-    files = {
-        "a.sh": f"#!/bin/bash\n{fault}",
-        ".ci/run": f"#!/usr/bin/env bash\n{fault}",
-        "deep/er/tool": f"#!/bin/sh\n{fault}",
-    }
+    files = {"a.sh": f"#!/bin/bash\n{fault}", ".ci/run": f"#!/usr/bin/env bash\n{fault}",
+             "deep/er/tool": f"#!/bin/sh\n{fault}"}  # fmt: skip
+    files[".shellcheckrc"] = "disable=SC2086\n"  # a folder's settings take nothing away
     said = checked(tmp_path, "shellcheck", files)
-    assert [place for place in files if f"{place} line 2" not in said] == []
-
-
-@needs_tools
-def test_settings_of_a_folder_take_nothing_away(tmp_path: Path) -> None:
-    files = {".shellcheckrc": "disable=SC2086\n", "a.sh": "#!/bin/sh\necho $1\n"}
-    assert "SC2086" in checked(tmp_path, "shellcheck", files)
+    assert [place for place in [*files][:3] if f"{place} line 2" not in said] == []
 
 
 @pytest.mark.parametrize("name", ["zizmor", "schemas", "shellcheck"])
@@ -145,8 +137,7 @@ def test_a_tool_that_is_missing_fails_unless_that_is_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr("devtools.check_runner._there", lambda tool: False)
-    checks = [one for one in workflow_checks.checks(tmp_path) if one.name == name]
-    said: list[str] = []
-    assert not check_runner.run(checks, False, said.append)
-    assert "is not installed (--allow-missing-tools skips it)" in "\n".join(said)
-    assert check_runner.run(checks, True, said.append)
+    good, said = ran(tmp_path, name)
+    assert not good
+    assert "is not installed (--allow-missing-tools skips it)" in said
+    assert ran(tmp_path, name, allow_missing_tools=True)[0]

@@ -47,11 +47,16 @@ def test_a_workflow_begins_without_a_right_and_one_at_a_time(path: Path) -> None
 
 
 @every_job
-def test_a_job_says_its_rights_and_ends_in_time(job: Job) -> None:
+def test_a_job_says_its_rights_ends_in_time_and_leaves_no_credentials(job: Job) -> None:
     assert set(job.told["permissions"]) <= RIGHTS
     assert set(job.told["permissions"].values()) <= {"read", "write"}
     assert job.told["timeout-minutes"]
     assert "secrets" not in job.told
+    for given in actions(job, "actions/checkout"):
+        assert given["persist-credentials"] is False
+        # What may write runs the default branch's code, on a hosted machine.
+        assert not job.writes or not {"ref", "repository"} & given.keys()
+    assert not (job.writes and job.on_gpu)
 
 
 @every_job
@@ -59,20 +64,6 @@ def test_what_a_pull_request_starts_writes_nothing_and_knows_no_secret(job: Job)
     if "pull_request" in job.workflow["on"]:
         assert job.writes == []
         assert SECRET.search(job.path.read_text()) is None
-
-
-@every_job
-def test_what_may_write_runs_the_default_branchs_code_on_a_hosted_machine(job: Job) -> None:
-    if job.writes:
-        assert not job.on_gpu
-        assert all("ref" not in given for given in actions(job, "actions/checkout"))
-        assert all("repository" not in given for given in actions(job, "actions/checkout"))
-
-
-@every_job
-def test_no_credentials_stay_in_a_checkout(job: Job) -> None:
-    for given in actions(job, "actions/checkout"):
-        assert given["persist-credentials"] is False
 
 
 @every_file
@@ -89,86 +80,66 @@ def test_nothing_is_pasted_into_a_shell(step: Step) -> None:
 
 
 @gpu_jobs
-def test_a_gpu_job_can_read_and_nothing_else(job: Job) -> None:
+def test_a_gpu_job_can_read_in_an_environment_and_shares_no_cache(job: Job) -> None:
     assert job.told["permissions"] == {"contents": "read"}
     assert SECRET.search(str(job.told)) is None
     assert SECRET.search(str(job.workflow.get("env", ""))) is None
-
-
-@gpu_jobs
-def test_a_gpu_job_belongs_to_an_environment(job: Job) -> None:
     assert job.told["environment"] == "gpu" or "'gpu-outside' || 'gpu'" in job.told["environment"]
-
-
-@gpu_jobs
-def test_a_gpu_job_shares_no_cache(job: Job) -> None:
-    uses = [str(step.get("uses", "")) for step in job.steps]
-    assert [one for one in uses if "cache" in one] == []
+    uses = [str(step["uses"]) for step in job.steps if "uses" in step]
     assert [step for step in job.steps if "cache" in step.get("with", {})] == []
     allowed = ("actions/checkout@", "actions/upload-artifact@")
-    assert [one for one in uses if one and not one.startswith(allowed)] == []
+    assert [action for action in uses if not action.startswith(allowed)] == []
 
 
-def test_a_pull_request_is_measured_at_the_commit_that_was_approved() -> None:
+@pytest.fixture
+def measure() -> Job:
+    (job,) = [job for job in jobs() if str(job) == "gpu.yml/measure"]
+    return job
+
+
+def test_a_pull_request_is_measured_at_the_commit_that_was_approved(measure: Job) -> None:
     for job in jobs():
-        if job.path.name == "gpu.yml":
+        if job.path == measure.path:
             (given,) = actions(job, "actions/checkout")
             assert given["ref"] == "${{ github.event.pull_request.head.sha || github.sha }}"
             assert "head.ref" not in str(job.told)
             assert "head_ref" not in str(job.told)
+    # A fork waits for a reviewer, and a branch of ours does not.
+    outside = "github.event.pull_request.head.repo.full_name != github.repository"
+    assert outside in measure.told["environment"]
 
 
-def test_a_fork_waits_for_a_reviewer_and_a_branch_of_ours_does_not() -> None:
-    (job,) = [one for one in jobs() if str(one) == "gpu.yml/measure"]
-    environment = job.told["environment"]
-    assert "github.event.pull_request.head.repo.full_name != github.repository" in environment
-
-
-def test_a_job_of_a_gpu_is_called_as_the_comment_looks_for_it() -> None:
-    (job,) = [one for one in jobs() if str(one) == "gpu.yml/measure"]
+def test_a_job_of_a_gpu_is_called_as_the_comment_looks_for_it(measure: Job) -> None:
     (gpu, *_) = gpus.read(gpus.file_of(ROOT))
-    assert job.told["name"].replace("${{ matrix.name }}", gpu.name) == pull_request.job_name(gpu)
+    name = measure.told["name"].replace("${{ matrix.name }}", gpu.name)
+    assert name == pull_request.job_name(gpu)
 
 
-def test_measuring_one_gpu_by_hand_does_not_end_the_measurement_of_another() -> None:
-    (job, *_) = [one for one in jobs() if one.path.name == "gpu.yml"]
-    assert "inputs.gpu" in job.workflow["concurrency"]["group"]
+def test_neither_another_gpu_nor_an_edited_title_ends_a_measurement(measure: Job) -> None:
+    assert "inputs.gpu" in measure.workflow["concurrency"]["group"]
+    assert measure.workflow["on"]["pull_request"] is None  # opened, synchronize, reopened
 
 
 def test_a_run_is_told_of_when_it_begins_goes_on_after_an_approval_and_ends() -> None:
-    (job,) = [one for one in jobs() if one.path.name == "comment.yml"]
-    told = job.workflow["on"]["workflow_run"]
-    assert told["types"] == ["requested", "in_progress", "completed"]
+    (job,) = [job for job in jobs() if job.path.name == "comment.yml"]
+    assert job.workflow["on"]["workflow_run"]["types"] == ["requested", "in_progress", "completed"]
     # Of those that wait only the newest is kept: it must be of the same run.
     assert "workflow_run.id" in job.workflow["concurrency"]["group"]
 
 
-def test_a_title_that_was_edited_measures_nothing() -> None:
-    (job, *_) = [one for one in jobs() if one.path.name == "gpu.yml"]
-    assert job.workflow["on"]["pull_request"] is None  # opened, synchronize, reopened
-
-
-def test_results_are_kept_of_what_failed_above_all() -> None:
-    (job,) = [one for one in jobs() if str(one) == "gpu.yml/measure"]
-    (kept,) = [step for step in job.steps if "upload-artifact" in step.get("uses", "")]
+def test_results_are_kept_of_what_failed_above_all(measure: Job) -> None:
+    (kept,) = [step for step in measure.steps if "upload-artifact" in step.get("uses", "")]
     assert kept["if"] == "always()"
     assert kept["with"]["name"] == "warpgauge-${{ matrix.slug }}"
-    (measure,) = [step for step in job.steps if "--base" in step.get("run", "")]
-    assert f"--out-dir {kept['with']['path']}" in measure["run"]
-
-
-@every_call
-def test_a_command_of_ours_is_there(call: Call) -> None:
-    name = call.script.split()[0]
-    assert (ROOT / name).stat().st_mode & 0o111
+    (gate,) = [step for step in measure.steps if "--base" in step.get("run", "")]
+    assert f"--out-dir {kept['with']['path']}" in gate["run"]
 
 
 @every_call
 def test_a_command_of_ours_takes_what_it_is_given(call: Call) -> None:
     name, *words = call.script.split()
+    assert (ROOT / name).stat().st_mode & 0o111
     name = "scripts/test" if name == ".ci/run" else name  # which hands everything on
-    if not (ROOT / name).exists():
-        pytest.skip(f"{name} is not part of this tree")
     assert sorted(call.flags - options((name, *words))) == []
 
 
@@ -181,7 +152,8 @@ def options(command: tuple[str, ...]) -> frozenset[str]:
     return frozenset(re.findall(r"(?<![\w-])--[a-z][a-z-]*", done.stdout))
 
 
-def test_the_calls_are_found() -> None:
+def test_the_calls_and_an_example_are_found() -> None:
+    assert workflows.examples()
     found = {call.script for call in calls()}
     assert {f"scripts/warpgauge {name}" for name in ("ci gate", "ci gpus", "ab")} <= found
     assert ".ci/run" in found
@@ -195,7 +167,9 @@ def test_an_example_for_others_holds_to_the_same(text: str) -> None:
     assert example["on"].keys() <= TRIGGERS
     action = workflows.parsed((workflows.GITHUB / "actions" / "gate" / "action.yml").read_text())
     required = {key for key, told in action["inputs"].items() if told.get("required")}
-    removed = folders_removed_first(example)
+    (first_job,) = example["jobs"].values()
+    # Folders of another run cannot lie there, where the runner is not thrown away.
+    removed = set(first_job["steps"][0]["run"].removeprefix("rm -rf ").split())
     used = 0
     for name, told in example["jobs"].items():
         job = Job(Path("example.yml"), name, told, example)
@@ -212,13 +186,3 @@ def test_an_example_for_others_holds_to_the_same(text: str) -> None:
                 folders = {step["with"][key].partition("/")[0] for key in (*required, "out")}
                 assert folders <= removed
     assert used == 1
-
-
-def folders_removed_first(example: Mapping[str, Any]) -> set[str]:
-    """Which folders of another run cannot lie there, where the runner is not thrown away."""
-    (job,) = example["jobs"].values()
-    return set(job["steps"][0]["run"].removeprefix("rm -rf ").split())
-
-
-def test_there_is_an_example() -> None:
-    assert workflows.examples()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded
-from gate_clone import draws, with_commands
+from gate_clone import with_commands
 from warpgauge.commands.ci import gate
 from warpgauge.github import gpus
 from warpgauge.reports import json_input
@@ -67,7 +67,7 @@ def test_a_regression_is_confirmed_beside_the_merge_base(pull_request: GitReposi
     names = {path.name for path in (out / "runs").iterdir()}
     assert names == {"run.json", "run-confirm-base.json", "run-confirm.json"}
     for picture in gate.PICTURES:
-        assert (out / picture).exists() == draws()
+        assert (out / picture).exists()
     assert (out / "commands.log").read_text().startswith("# warpgauge: commands")
     assert "REGRESSION" in (out / "log.txt").read_text()
 

@@ -25,23 +25,15 @@ def archive(*members: tuple[str | zipfile.ZipInfo, bytes], method: int = 8) -> b
 def streamed(*members: tuple[str, bytes]) -> bytes:
     """As GitHub's own action writes it: each entry's sizes stand behind it."""
 
-    class Unseekable(io.RawIOBase):
-        def __init__(self) -> None:
-            self.bytes = bytearray()
-
-        def writable(self) -> bool:
-            return True
-
-        def write(self, data: bytes) -> int:  # type: ignore[override]
-            self.bytes += data
-            return len(data)
+    class Unseekable(io.BytesIO):
+        def seek(self, *_: int) -> int:
+            raise OSError
 
     raw = Unseekable()
     with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as made:
         for name, content in members:
-            with made.open(name, "w") as stream:
-                stream.write(content)
-    return bytes(raw.bytes)
+            made.writestr(name, content)
+    return raw.getvalue()
 
 
 def with_mode(name: str, mode: int) -> zipfile.ZipInfo:
@@ -67,11 +59,8 @@ def packed(entries: Sequence[tuple[bytes, bytes, int]], checksum: int = 0) -> by
             local += header + struct.pack("<2H", len(name), 0) + name + stream
         directory += struct.pack("<4s3H", b"PK\x01\x02", 20, 20, 0) + common
         directory += struct.pack("<5H2L", len(name), 0, 0, 0, 0, 0, offset) + name
-    count = len(entries)
-    end = struct.pack(
-        "<4s4H2LH", b"PK\x05\x06", 0, 0, count, count, len(directory), len(local), 0
-    )  # fmt: skip
-    return bytes(local + directory + end)
+    counts = 0, 0, len(entries), len(entries), len(directory), len(local), 0
+    return bytes(local + directory + struct.pack("<4s4H2LH", b"PK\x05\x06", *counts))
 
 
 def deflated(content: bytes) -> bytes:
@@ -88,15 +77,11 @@ def gigabyte() -> bytes:
 
 def in_directory(whole: bytes, offset: int, layout: str, value: int) -> bytes:
     """With another number in the directory's first entry."""
-    return _changed(whole, whole.index(b"PK\x01\x02") + offset, layout, value)
+    return in_header(whole, whole.index(b"PK\x01\x02") + offset, layout, value)
 
 
 def in_header(whole: bytes, offset: int, layout: str, value: int) -> bytes:
     """With another number in the first local header."""
-    return _changed(whole, offset, layout, value)
-
-
-def _changed(whole: bytes, at: int, layout: str, value: int) -> bytes:
     changed = bytearray(whole)
-    struct.pack_into(layout, changed, at, value)
+    struct.pack_into(layout, changed, offset, value)
     return bytes(changed)

@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fake_binary
+from hosted_repository import git
 from warpgauge.commands import bench
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -85,9 +84,7 @@ class GitRepository(Repository):
     no_gpu: str = ""
 
     def git(self, *arguments: str) -> str:
-        command = ["git", "-C", str(self.root), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        return done.stdout.strip()
+        return git(self.root, *arguments)
 
     def write(self, suite: Suite) -> None:
         """In the working tree, uncommitted."""
@@ -108,16 +105,16 @@ class GitRepository(Repository):
         built = root / "build" / "release"
         for old in built.glob("*"):
             old.unlink()
-        further = root / "full_suite.json"
-        full_suite = json.loads(further.read_text()) if further.exists() else []
+        file = root / "full_suite.json"
+        full_suite = json.loads(file.read_text()) if file.exists() else []
         for family, times in json.loads((root / "suite.json").read_text()).items():
             if not times:
                 raise UserError("`cmake` failed:\n  error: no")
             slowed = {name: time * self.weather for name, time in times.items()}
             no_gpu = "" if family == "host" else self.no_gpu
             full = [name for name in full_suite if name in times]
-            make = partial(fake_binary.make, full_suite=full) if full else fake_binary.make
-            make(built, family, slowed, no_gpu=no_gpu)
+            further: dict[str, Any] = {"full_suite": full} if full else {}
+            fake_binary.make(built, family, slowed, no_gpu=no_gpu, **further)
 
 
 def recorded(clone: GitRepository) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from forked import Forked
+from hosted_repository import git
 from warpgauge.commands.ci import gate
 from warpgauge.system import entry_point
 from warpgauge.system.errors import ExitStatus
@@ -70,17 +71,11 @@ class FakeGate:
     ) -> None:
         """What the next run does."""
         document = {"status": status, "says": says, "reports": reports, "sleeps": sleeps}
-        path = self.root / "scripts" / "told.json"
-        path.write_text(json.dumps({**document, "texts": dict(texts or {})}))
+        document["texts"] = dict(texts or {})
+        (self.root / "scripts" / "told.json").write_text(json.dumps(document))
 
     def git(self, *arguments: str) -> str:
-        command = ["git", "-C", str(self.root), *arguments]
-        who = {f"GIT_{a}_{b}": "x@y" for a in ("AUTHOR", "COMMITTER") for b in ("NAME", "EMAIL")}
-        quiet = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=True, env={**os.environ, **who, **quiet}
-        )
-        return done.stdout.strip()
+        return git(self.root, *arguments)
 
     def commit(self, message: str) -> str:
         self.git("commit", "--quiet", "--allow-empty", "--message", message)
@@ -104,13 +99,10 @@ class FakeGate:
         return {Path(file).name: kind for kind, _, file in pairs}
 
     def environment(self) -> dict[str, str]:
-        found: dict[str, str] = self._called("bench")["environment"]
-        return found
+        return dict(self._called("bench")["environment"])
 
-    def _called(self, name: str) -> dict[str, dict[str, str]]:
-        path = self.root / "scripts" / f"{name}.called"
-        found: dict[str, dict[str, str]] = json.loads(path.read_text())
-        return found
+    def _called(self, name: str) -> Any:  # noqa: ANN401
+        return json.loads((self.root / "scripts" / f"{name}.called").read_text())
 
     def start(self, environment: Mapping[str, str]) -> Forked:
         """The same in a process of its own."""

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from warpgauge.github.api import GitHub
@@ -25,7 +25,7 @@ class Asked:
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
-    body: object
+    body: Any
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,14 @@ Answering = Callable[[Asked], Answer]
 
 
 class FakeGitHub:
-    """A server while its context lasts. What has no answer is 404, as GitHub's is."""
+    """A server while its context lasts. What no answer is laid out for is answered `otherwise`."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, otherwise: Answering = lambda _: Answer({"message": "Not Found"}, 404)
+    ) -> None:
         self.asked: list[Asked] = []
         self._answers: dict[tuple[str, str], Answering] = {}
+        self._otherwise = otherwise
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
@@ -55,12 +58,7 @@ class FakeGitHub:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -88,8 +86,7 @@ class FakeGitHub:
 
     def answer(self, asked: Asked) -> Answer:
         self.asked.append(asked)
-        answering = self._answers.get((asked.method, asked.path))
-        return answering(asked) if answering else Answer({"message": "Not Found"}, 404)
+        return self._answers.get((asked.method, asked.path), self._otherwise)(asked)
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         fake = self

@@ -13,7 +13,8 @@ import pytest
 
 from archives import archive
 from builders import Json, row, run, scaled, write
-from hosted_repository import Hosted, git, served
+from fake_github import FakeGitHub
+from hosted_repository import Hosted, git
 from warpgauge.system.errors import ExitStatus, UserError
 
 NAMES = ("memcpy/a", "memcpy/b", "sync/c")
@@ -45,16 +46,11 @@ class Project:
         git(self.root, "push", "--quiet", "origin", "main")
         self.commit = git(self.root, "rev-parse", "HEAD")
         self.hosted.runs[RUN] = {
-            "id": RUN,
-            "run_attempt": 1,
-            "created_at": "2026-11-20T09:00:00Z",
-            "path": f".github/workflows/{self.workflow}",
-            "head_sha": self.commit,
-            "head_branch": "main",
-            "event": "workflow_dispatch",
-            "actor": {"login": "somebody"},
-            "triggering_actor": {"login": "octocat"},
-        }
+            "id": RUN, "run_attempt": 1, "created_at": "2026-11-20T09:00:00Z",
+            "path": f".github/workflows/{self.workflow}", "event": "workflow_dispatch",
+            "head_sha": self.commit, "head_branch": "main",
+            "actor": {"login": "somebody"}, "triggering_actor": {"login": "octocat"},
+        }  # fmt: skip
 
     def refusal(self, work: Callable[[], object], status: ExitStatus = ExitStatus.BAD_USAGE) -> str:
         """The one sentence of `work`, after which nothing was written anywhere."""
@@ -80,15 +76,15 @@ def checked_out(
     git(bare, "init", "--quiet", "--bare", "--initial-branch=main")
     git(root, "init", "--quiet", "--initial-branch=main")
     git(root, "remote", "add", "origin", str(bare))
-    listed = [
-        {"slug": name.lower().replace(" ", "-"), "name": name, "labels": ["self-hosted", "test"]}
-        for name in gpus
-    ]
-    write(root / ".github" / "gpus.json", {"gpus": [{**gpu, "minutes": 60} for gpu in listed]})
+    each = {"labels": ["self-hosted", "test"], "minutes": 60}
+    listed = [{"slug": name.lower().replace(" ", "-"), "name": name, **each} for name in gpus]
+    write(root / ".github" / "gpus.json", {"gpus": listed})
     for path in ("benchmarks/memcpy.cu", "benchmarks/sync.cpp", "baselines/README.md"):
         (root / path).parent.mkdir(exist_ok=True)
         (root / path).write_text("a file\n")
-    with served(Hosted(bare)) as hosted:
+    hosted = Hosted(bare)
+    with FakeGitHub(hosted.answer) as server:
+        hosted.url = server.url
         made = Project(root, hosted, workflow)
         made.push()
         yield made

@@ -5,20 +5,17 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from builders import Json
-from fake_github import Answer, Asked, FakeGitHub
+from fake_github import Answer, Asked
 
 NAME = "somebody/project"
-_WHO = {
-    f"GIT_{who}_{key}": value
-    for who in ("AUTHOR", "COMMITTER")
-    for key, value in (("NAME", "Somebody"), ("EMAIL", "somebody@example.com"))
-}
+_WHO = {f"GIT_{who}_{key}": "a@b" for who in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")}
+_WHO |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 
 def git(folder: Path, *arguments: str, text: str | None = None, **variables: str) -> str:
@@ -28,7 +25,7 @@ def git(folder: Path, *arguments: str, text: str | None = None, **variables: str
         capture_output=True,
         text=True,
         check=True,
-        env={**os.environ, **_WHO, "GIT_CONFIG_NOSYSTEM": "1", **variables},
+        env={**os.environ, **_WHO, **variables},
     )
     return done.stdout.strip()
 
@@ -61,99 +58,80 @@ class Hosted:
     def writes(self) -> list[str]:
         return [one for one in self.asked if not one.startswith("GET ")]
 
-    def answer(self, method: str, path: str, body: Json) -> tuple[int, object]:
-        """The status and what is sent; bytes as they are, all else as JSON."""
-        asked = f"{method} {path}"
+    def answer(self, request: Asked) -> Answer:
+        asked = f"{request.method} {request.path}"
         self.asked.append(asked)
         self.before(asked)
         for begin, (status, message) in self.refused.items():
             if asked.startswith(begin):
-                return status, {"message": message}
-        rest = path.removeprefix(f"/repos/{NAME}")
-        parts = rest.strip("/").split("/")
-        match (method, *parts):
+                return Answer({"message": message}, status)
+        parts = request.path.removeprefix(f"/repos/{NAME}").strip("/").split("/")
+        body = request.body
+        match (request.method, *parts):
             case ("GET", "actions", "runs", number) if int(number) in self.runs:
-                return 200, self.runs[int(number)]
+                return Answer(self.runs[int(number)])
             case ("GET", "actions", "runs", _, "artifacts"):
+                known = {"expired": False, "created_at": "2026-11-20T10:00:00Z"}
                 listed = [
-                    {"id": index + 1, "name": name, "size_in_bytes": len(data), "expired": False}
-                    for index, (name, data) in enumerate(self.artifacts)
+                    {"id": index, "name": name, "size_in_bytes": len(data), **known}
+                    for index, (name, data) in enumerate(self.artifacts, 1)
                 ]
-                return 200, {"total_count": len(listed), "artifacts": listed}
+                return Answer({"total_count": len(listed), "artifacts": listed})
             case ("GET", "actions", "artifacts", number, "zip"):
-                return 200, self.artifacts[int(number) - 1][1]
+                return Answer(self.artifacts[int(number) - 1][1])
             case ("POST", "pulls"):
                 self.pulls.append(body)
                 opened = len(self.pulls)
-                return 201, {"number": opened, "html_url": f"https://gh/{NAME}/pull/{opened}"}
+                url = f"https://gh/{NAME}/pull/{opened}"
+                return Answer({"number": opened, "html_url": url}, 201)
             case ("POST", "issues", number, "comments"):
-                self.comments.append((int(number), str(body["body"])))
-                return 201, {"id": len(self.comments)}
+                self.comments.append((int(number), body["body"]))
+                return Answer({"id": len(self.comments)}, 201)
             case (_, "git", *_):
-                return self._git_answer(method, parts[1:], body)
-        return 404, {"message": "Not Found"}
+                return self._git_answer(request.method, parts[1:], body)
+        return Answer({"message": "Not Found"}, 404)
 
-    def _git_answer(self, method: str, parts: list[str], body: Json) -> tuple[int, object]:
+    def _git_answer(self, method: str, parts: list[str], body: Any) -> Answer:  # noqa: ANN401
         match (method, *parts):
             case ("GET", "matching-refs", "heads", *branch):
                 begin = "/".join(branch)
-                return 200, [
-                    {"ref": f"refs/heads/{name}", "object": {"sha": sha}}
-                    for name, sha in self.branches().items()
-                    if name.startswith(begin)
-                ]
+                return Answer(
+                    [
+                        {"ref": f"refs/heads/{name}", "object": {"sha": sha}}
+                        for name, sha in self.branches().items()
+                        if name.startswith(begin)
+                    ]
+                )
             case ("GET", "commits", sha):
                 tree = git(self.git, "rev-parse", f"{sha}^{{tree}}")
-                return 200, {"sha": sha, "tree": {"sha": tree}}
+                return Answer({"sha": sha, "tree": {"sha": tree}})
             case ("POST", "trees"):
-                return 201, {"sha": self._tree(body)}
+                return Answer({"sha": self._tree(body)}, 201)
             case ("POST", "commits"):
-                parents = [word for one in _list(body["parents"]) for word in ("-p", str(one))]
-                tree, message = str(body["tree"]), str(body["message"])
-                return 201, {"sha": git(self.git, "commit-tree", tree, *parents, text=message)}
+                parents = [word for parent in body["parents"] for word in ("-p", parent)]
+                sha = git(self.git, "commit-tree", body["tree"], *parents, text=body["message"])
+                return Answer({"sha": sha}, 201)
             case ("POST", "refs"):
-                ref, sha = str(body["ref"]), str(body["sha"])
-                if ref.removeprefix("refs/heads/") in self.branches():
-                    return 422, {"message": "Reference already exists"}
-                git(self.git, "update-ref", ref, sha)
-                return 201, {"ref": ref}
+                if body["ref"].removeprefix("refs/heads/") in self.branches():
+                    return Answer({"message": "Reference already exists"}, 422)
+                git(self.git, "update-ref", body["ref"], body["sha"])
+                return Answer({"ref": body["ref"]}, 201)
             case ("PATCH", "refs", "heads", *branch):
-                ref, sha = f"refs/heads/{'/'.join(branch)}", str(body["sha"])
-                merged = git(self.git, "merge-base", "--all", ref, sha)
+                ref = f"refs/heads/{'/'.join(branch)}"
+                merged = git(self.git, "merge-base", "--all", ref, body["sha"])
                 if not body["force"] and merged != git(self.git, "rev-parse", ref):
-                    return 422, {"message": "Update is not a fast forward"}
-                git(self.git, "update-ref", ref, sha)
-                return 200, {"ref": ref}
-        return 404, {"message": "Not Found"}
+                    return Answer({"message": "Update is not a fast forward"}, 422)
+                git(self.git, "update-ref", ref, body["sha"])
+                return Answer({"ref": ref})
+        return Answer({"message": "Not Found"}, 404)
 
-    def _tree(self, body: Json) -> str:
+    def _tree(self, body: Any) -> str:  # noqa: ANN401
         index = {"GIT_INDEX_FILE": str(self.git / "api-index")}
         (self.git / "api-index").unlink(missing_ok=True)
         if "base_tree" in body:
-            git(self.git, "read-tree", str(body["base_tree"]), **index)
-        for one in _list(body["tree"]):
-            assert isinstance(one, dict)
-            blob = git(self.git, "hash-object", "-w", "--stdin", text=one["content"])
-            told = f"{one['mode']},{blob},{one['path']}"
-            git(self.git, "update-index", "--add", "--cacheinfo", told, **index)
+            git(self.git, "read-tree", body["base_tree"], **index)
+        for file in body["tree"]:
+            blob = git(self.git, "hash-object", "-w", "--stdin", text=file["content"])
+            entry = f"{file['mode']},{blob},{file['path']}"
+            git(self.git, "update-index", "--add", "--cacheinfo", entry, **index)
         return git(self.git, "write-tree", **index)
-
-
-def _list(value: object) -> list[object]:
-    assert isinstance(value, list)
-    return value
-
-
-@contextmanager
-def served(hosted: Hosted) -> Iterator[Hosted]:
-    """Behind a port of this machine, until the end."""
-
-    class Server(FakeGitHub):
-        def answer(self, asked: Asked) -> Answer:
-            body = asked.body if isinstance(asked.body, dict) else {}
-            status, answer = hosted.answer(asked.method, asked.path, body)
-            return Answer(answer, status)
-
-    with Server() as server:
-        hosted.url = server.url
-        yield hosted

@@ -71,7 +71,18 @@ class HostedRun:
         self.comments: list[Json] = []
         self.upload(archive_of(text_of(slower())))
         self.gpus(H200)
-        self._lay_out()
+        run = f"/repos/{HOME}/actions/runs/{RUN}"
+        api.on("GET", run, lambda asked: Answer(self.run))
+        api.on("GET", f"{run}/jobs", lambda asked: Answer({"jobs": self.jobs}))
+        api.get(f"{run}/artifacts", {"total_count": 1, "artifacts": self.artifacts})
+        api.on("GET", f"/repos/{HOME}/actions/workflows/gpu.yml/runs", self._runs)
+        api.on("GET", f"/repos/{HOME}/pulls", self._pulls)
+        comments = f"/repos/{HOME}/issues/{PULL}/comments"
+        api.get(comments, self.comments)
+        api.on("POST", comments, self._write)
+        for number in range(1, 10):
+            for method in ("PATCH", "DELETE"):
+                api.on(method, f"/repos/{HOME}/issues/comments/{number}", self._write)
 
     def pull(self, number: int = PULL, **changes: object) -> Json:
         """An open pull request of the run's head."""
@@ -130,23 +141,6 @@ class HostedRun:
         (one,) = self.comments
         return str(one["body"])
 
-    def _lay_out(self) -> None:
-        run = f"/repos/{HOME}/actions/runs/{RUN}"
-        self.api.on("GET", run, lambda asked: Answer(self.run))
-        self.api.on("GET", f"{run}/jobs", lambda asked: Answer({"jobs": self.jobs}))
-        listed = {"total_count": 1, "artifacts": self.artifacts}
-        self.api.on("GET", f"{run}/artifacts", lambda asked: Answer(listed))
-        runs = f"/repos/{HOME}/actions/workflows/gpu.yml/runs"
-        self.api.on("GET", runs, self._runs)
-        self.api.on("GET", f"/repos/{HOME}/pulls", self._pulls)
-        comments = f"/repos/{HOME}/issues/{PULL}/comments"
-        self.api.on("GET", comments, lambda asked: Answer(self.comments))
-        self.api.on("POST", comments, self._post)
-        for number in range(1, 10):
-            path = f"/repos/{HOME}/issues/comments/{number}"
-            self.api.on("PATCH", path, self._patch)
-            self.api.on("DELETE", path, self._delete)
-
     def _runs(self, asked: Asked) -> Answer:
         assert asked.query["event"] == "pull_request"
         found = [self.run, *self.later]
@@ -157,32 +151,24 @@ class HostedRun:
         """GitHub's filter, which is by the owner's name and the branch's."""
         assert asked.query["state"] == "open"
         owner, _, branch = asked.query["head"].partition(":")
-        return Answer(
-            [
-                one
-                for one in self.pulls
-                if one["state"] == "open"
-                and one["head"]["ref"] == branch
-                and one["head"]["repo"]["full_name"].lower().startswith(f"{owner.lower()}/")
-            ]
-        )
 
-    def _post(self, asked: Asked) -> Answer:
-        assert isinstance(asked.body, dict)
-        return Answer(self.said(asked.body["body"], len(self.comments) + 1), 201)
+        def listed(pull: Json) -> bool:
+            head_owner, _, _ = pull["head"]["repo"]["full_name"].lower().partition("/")
+            head = head_owner, pull["head"]["ref"]
+            return pull["state"] == "open" and head == (owner.lower(), branch)
 
-    def _patch(self, asked: Asked) -> Answer:
-        assert isinstance(asked.body, dict)
-        one = self._named(asked)
-        one["body"] = asked.body["body"]
-        return Answer(one)
+        return Answer(list(filter(listed, self.pulls)))
 
-    def _delete(self, asked: Asked) -> Answer:
-        self.comments.remove(self._named(asked))
-        return Answer(b"", 204)
-
-    def _named(self, asked: Asked) -> Json:
-        return next(one for one in self.comments if asked.path.endswith(f"/{one['id']}"))
+    def _write(self, asked: Asked) -> Answer:
+        """Add, change or delete a comment."""
+        if asked.method == "POST":
+            return Answer(self.said(asked.body["body"], len(self.comments) + 1), 201)
+        (comment,) = (each for each in self.comments if asked.path.endswith(f"/{each['id']}"))
+        if asked.method == "DELETE":
+            self.comments.remove(comment)
+            return Answer(b"", 204)
+        comment["body"] = asked.body["body"]
+        return Answer(comment)
 
 
 def in_a_process(hosted: HostedRun) -> subprocess.CompletedProcess[str]:

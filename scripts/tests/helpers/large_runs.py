@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 from builders import Json
@@ -30,30 +31,33 @@ def write_pair(folder: Path, benchmarks: int) -> tuple[Path, Path]:
     source = random.Random(1)
     paths = folder / "baseline.json", folder / "candidate.json"
     for path, change in zip(paths, (1.0, _CHANGE), strict=True):
-        rows = []
-        for index in range(benchmarks):
-            factor = change if index % _CHANGED_EVERY == 0 else 1.0
-            rows.append(json.dumps(_row(templates, index, factor, source)))
-        told, lines = json.dumps(context), ",\n".join(rows)
-        text = f'{{\n"context": {told},\n"benchmarks": [\n{lines}\n]\n}}\n'
-        path.write_text(text, encoding="utf-8")
+        rows = [
+            _row(templates, index, factor, source) for index, factor in _factors(benchmarks, change)
+        ]
+        path.write_text(json.dumps({"context": context, "benchmarks": rows}), encoding="utf-8")
     return paths
 
 
 def write_plain_pair(folder: Path, benchmarks: int) -> tuple[Path, Path]:
     """The same as Google Benchmark writes it: a row a repetition. Each 50th is 80 % slower."""
+    context: Json = {"date": "2026-11-20T10:00:00+00:00", "num_cpus": 16, "caches": []}
     source = random.Random(1)
     paths = folder / "baseline.json", folder / "candidate.json"
     for path, change in zip(paths, (1.0, _LARGE_CHANGE), strict=True):
         rows = [
-            _repetition(index, number, change if index % _CHANGED_EVERY == 0 else 1.0, source)
-            for index in range(benchmarks)
+            _repetition(index, number, factor, source)
+            for index, factor in _factors(benchmarks, change)
             for number in range(PROCESSES)
         ]
-        context: Json = {"date": "2026-11-20T10:00:00+00:00", "num_cpus": 16, "caches": []}
         document = {"context": context, "benchmarks": rows}
         path.write_text(json.dumps(document, indent=2), encoding="utf-8")
     return paths
+
+
+def _factors(benchmarks: int, change: float) -> Iterator[tuple[int, float]]:
+    """By how much each takes longer."""
+    for index in range(benchmarks):
+        yield index, change if index % _CHANGED_EVERY == 0 else 1.0
 
 
 def _repetition(index: int, number: int, factor: float, source: random.Random) -> Json:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -47,7 +48,7 @@ class Raw(str):
     """Text that stands in a file as it is."""
 
 
-Node = tuple[list[object], int]
+Node = tuple[list[Any], int]
 
 
 class _Members(list[list[object]]):
@@ -55,25 +56,12 @@ class _Members(list[list[object]]):
 
 
 # What a program, a person or a broken disk may leave where something else belongs.
-_ODD = st.sampled_from(
-    [
-        Raw("NaN"),
-        Raw("-Infinity"),
-        Raw("1e999"),
-        Raw("-0"),
-        Raw("-0.0"),
-        Raw("1e-400"),
-        Raw("9" * 5000),
-        Raw("9" * 400),
-        Raw('"\\ud800"'),
-        Raw('"a\\u0000\\u001b[31m"'),
-        Raw("[" * 900 + "]" * 900),
-        Raw('{"x":' * 30_000 + "1" + "}" * 30_000),
-        Raw("[" + "null," * 5000 + "null]"),
-        "n" * 10_000,
-        *("ns", "s", "aggregate", "iteration", "median", "run/1", "baseline/1", "a/b", "s", "("),
-    ]
-)
+_NUMBERS = "NaN -Infinity 1e999 -0 -0.0 1e-400".split()
+_LONG = ["9" * 5000, "9" * 400, "[" * 900 + "]" * 900, "[" + "null," * 5000 + "null]"]
+_LONG += ['{"x":' * 30_000 + "1" + "}" * 30_000]
+_STRINGS = ['"\\ud800"', '"a\\u0000\\u001b[31m"']
+_WORDS = "ns s aggregate iteration median run/1 baseline/1 a/b s (".split()
+_ODD = st.sampled_from([*map(Raw, (*_NUMBERS, *_LONG, *_STRINGS)), "n" * 10_000, *_WORDS])
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | _ODD
 VALUES = st.recursive(
     SCALARS,
@@ -105,9 +93,14 @@ def _nodes(value: object) -> Iterator[Node]:
     """Every value inside: the list that holds it or, for a member of an object, its pair."""
     if not isinstance(value, list):
         return
-    for index, one in enumerate(value):
+    for index, item in enumerate(value):
         yield value, index
-        yield from _nodes(one[1] if isinstance(value, _Members) else one)
+        yield from _nodes(item[1] if isinstance(value, _Members) else item)
+
+
+def _place(owner: list[Any], index: int) -> tuple[list[Any], int]:
+    """Where the value of a node stands: for a member of an object behind its key."""
+    return (owner[index], 1) if isinstance(owner, _Members) else (owner, index)
 
 
 @st.composite
@@ -119,30 +112,20 @@ def documents(draw: st.DrawFn) -> str:
         if not nodes:
             break
         owner, index = draw(st.sampled_from(nodes))
-        happening = draw(st.sampled_from(("replaced", "lost", "doubled", "moved", "renamed")))
-        if happening == "lost":
-            del owner[index]
-        elif happening == "doubled":
-            owner.insert(index, copy.deepcopy(owner[index]))
-        else:
-            _change(draw, happening, owner, index, nodes)
+        held, at = _place(owner, index)
+        match draw(st.sampled_from(("replaced", "lost", "doubled", "moved", "renamed"))):
+            case "lost":
+                del owner[index]
+            case "doubled":
+                owner.insert(index, copy.deepcopy(owner[index]))
+            case "moved":
+                other, place = _place(*draw(st.sampled_from(nodes)))
+                held[at] = copy.deepcopy(other[place])
+            case "renamed" if isinstance(owner, _Members):
+                held[0] = draw(st.text(max_size=9))
+            case _:
+                held[at] = draw(VALUES)
     return written(document)
-
-
-def _change(
-    draw: st.DrawFn, happening: str, owner: list[object], index: int, nodes: list[Node]
-) -> None:
-    """Give a value's place to another, or a member another key."""
-    held = owner[index]
-    if happening == "renamed" and isinstance(owner, _Members):
-        owner[index] = [draw(st.text(max_size=9)), held[1]]  # type: ignore[index]
-        return
-    new: object = draw(VALUES)
-    if happening == "moved":
-        other, place = draw(st.sampled_from(nodes))
-        new = other[place][1] if isinstance(other, _Members) else other[place]
-        new = copy.deepcopy(new)
-    owner[index] = [held[0], new] if isinstance(owner, _Members) else new  # type: ignore[index]
 
 
 @st.composite

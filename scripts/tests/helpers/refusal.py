@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+import timeit
 from pathlib import Path
 
 import pytest
@@ -28,17 +29,8 @@ def fault(path: Path, within_s: float = 1.0) -> str:
     return sentence
 
 
-# A loop of so many multiplications takes so long where Python 3.11 runs at 3 GHz.
-_STEPS, _USUAL_S = 200_000, 0.015
-
-
 def _slowness() -> float:
     """1 on a usual core or a faster one, 2 where everything takes twice as long at the moment."""
-    return max(1.0, min(_loop_s() for _ in range(3)) / _USUAL_S)
-
-
-def _loop_s() -> float:
-    begin, total = time.process_time(), 0
-    for step in range(_STEPS):
-        total += step * step
-    return time.process_time() - begin
+    loop = "for step in range(200_000): total += step * step"
+    seconds = timeit.repeat(loop, "total = 0", time.process_time, repeat=3, number=1)
+    return max(1.0, min(seconds) / 0.015)  # where Python 3.11 runs at 3 GHz

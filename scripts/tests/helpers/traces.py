@@ -39,8 +39,7 @@ class Tape:
 
     def region(self, copies: int, parts: Sequence[Part] = (KERNEL,)) -> None:
         """A timed region: cache emptied, device held back, the work, and a short tail."""
-        for name in (READ, BEFORE_LEAD, DELAY, BEFORE_WORK):
-            self.add("kernel", name, 5000)
+        self.look()
         for _ in range(copies):
             for kind, nanoseconds in parts:
                 self.add(kind, WORK if kind == "kernel" else "", nanoseconds)

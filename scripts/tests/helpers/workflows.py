@@ -106,15 +106,12 @@ def examples() -> list[str]:
 def run_steps() -> list[Step]:
     found = []
     for job in jobs():
-        defaults = [
-            one.get("defaults", {}).get("run", {}).get("shell", "")
-            for one in (job.told, job.workflow)
-        ]
-        shell = next(filter(None, defaults), "")
-        found += list(_run_steps(str(job), job.steps, shell))
+        defaults = {**job.workflow.get("defaults", {}), **job.told.get("defaults", {})}
+        shell = defaults.get("run", {}).get("shell", "")
+        found += _run_steps(str(job), job.steps, shell)
     for path in sorted(GITHUB.glob("actions/*/action.yml")):
         steps = parsed(path.read_text())["runs"]["steps"]
-        found += list(_run_steps(f"actions/{path.parent.name}", steps, ""))
+        found += _run_steps(f"actions/{path.parent.name}", steps, "")
     return found
 
 
@@ -123,12 +120,12 @@ def calls() -> list[Call]:
     return [call for step in run_steps() for call in _calls(step)]
 
 
-def _run_steps(where: str, steps: list[Mapping[str, Any]], shell: str) -> Iterator[Step]:
-    for number, step in enumerate(steps, 1):
-        if "run" in step:
-            yield Step(
-                f"{where}/{number}", step["run"], step.get("shell", shell), step.get("env", {})
-            )
+def _run_steps(where: str, steps: list[Mapping[str, Any]], shell: str) -> list[Step]:
+    return [
+        Step(f"{where}/{number}", step["run"], step.get("shell", shell), step.get("env", {}))
+        for number, step in enumerate(steps, 1)
+        if "run" in step
+    ]
 
 
 def _calls(step: Step) -> Iterator[Call]:
