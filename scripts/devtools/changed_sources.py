@@ -29,26 +29,18 @@ def _changed(root: Path) -> list[str] | None:
     """Paths from the top, files that git does not know included; None without a base."""
     bases = (_git(root, "merge-base", "HEAD", ref) for ref in ("origin/HEAD", "main"))
     base = next(filter(None, bases), None)
-    if base is None:
-        return None
-    changed = _differing(root, base)
-    if not changed and base == _git(root, "rev-parse", "HEAD"):
-        return _differing(root, "HEAD~1")
-    return changed
-
-
-def _differing(root: Path, base: str) -> list[str] | None:
-    tracked = _git(root, "diff", "--name-only", base)
     untracked = _git(root, "ls-files", "--others", "--exclude-standard")
+    tracked = base and _git(root, "diff", "--name-only", base)
+    if not tracked and not untracked and base and base == _git(root, "rev-parse", "HEAD"):
+        tracked = _git(root, "diff", "--name-only", "HEAD~1")
     if tracked is None or untracked is None:
         return None
     return [*tracked.splitlines(), *untracked.splitlines()]
 
 
 def _git(root: Path, *arguments: str) -> str | None:
-    done = subprocess.run(
-        ["git", *arguments], cwd=root, capture_output=True, text=True, check=False
-    )
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else None
 
 

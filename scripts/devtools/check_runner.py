@@ -95,15 +95,9 @@ def _result(check: Check, before: dict[str, Result], allow_missing_tools: bool) 
 
 def _run(command: Command, folder: Path) -> tuple[bool, str]:
     done = subprocess.run(
-        command,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+    )  # fmt: skip
     return done.returncode == 0, f"$ {shlex.join(command)}\n{done.stdout}"
 
 

@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from devtools import changed_sources, check_runner, skips, workflow_checks
@@ -22,6 +23,7 @@ CPP_FOLDERS = ("kernels", "fixtures", "benchmarks", "scripts/tests")
 CPP_SUFFIXES = (".cpp", ".hpp", ".cu", ".cuh")
 # More at once would make tests of deadlines miss them.
 _MOST_PYTESTS = 8
+_say = partial(print, flush=True)
 # What ccache must overlook to keep what is compiled with a precompiled header.
 _CCACHE = {"CCACHE_SLOPPINESS": "pch_defines,time_macros"}
 
@@ -42,7 +44,8 @@ def test(argv: Sequence[str], root: Path) -> int:
     packages.provide(packages.TEST, _say)
     for key, value in _CCACHE.items():
         os.environ.setdefault(key, value)
-    return _run(tests_of(root, given.no_cuda), given.allow_missing_tools)
+    checks = tests_of(root, given.no_cuda)
+    return 0 if check_runner.run(checks, given.allow_missing_tools, _say) else 1
 
 
 def tests_of(root: Path, no_cuda: bool) -> list[Check]:
@@ -75,7 +78,8 @@ def lint(argv: Sequence[str], root: Path) -> int:
     )  # fmt: skip
     given = parser.parse_args(argv)
     packages.provide(packages.TEST, _say)
-    return _run(lints_of(root, given.no_cuda, given.all), given.allow_missing_tools)
+    checks = lints_of(root, given.no_cuda, given.all)
+    return 0 if check_runner.run(checks, given.allow_missing_tools, _say) else 1
 
 
 def lints_of(root: Path, no_cuda: bool, of_all: bool) -> list[Check]:
@@ -113,10 +117,9 @@ def _parser(prog: str, description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=prog, description=description, allow_abbrev=False)
     parser.add_argument("--no-cuda", action="store_true", help="build as if there were no nvcc")
     parser.add_argument(
-        "--allow-missing-tools",
-        action="store_true",
+        "--allow-missing-tools", action="store_true",
         help="skip a check whose tool is not installed, as on a machine without a network",
-    )
+    )  # fmt: skip
     return parser
 
 
@@ -138,10 +141,6 @@ def _configure(root: Path, folder: Path, no_cuda: bool) -> Check:
     return Check("configure", _one([*command, "-B", str(folder)]), root, "cmake")
 
 
-def _run(checks: Sequence[Check], allow_missing_tools: bool) -> int:
-    return 0 if check_runner.run(checks, allow_missing_tools, _say) else 1
-
-
 def _one(command: Command) -> Callable[[], Sequence[Command]]:
     return lambda: [command]
 
@@ -153,9 +152,9 @@ def host_sources(root: Path, folder: Path) -> list[str]:
     """
     entries = json.loads((folder / "compile_commands.json").read_text())
     files = {Path(entry["directory"], entry["file"]).resolve() for entry in entries}
-    own = [root / part for part in CPP_FOLDERS]
-    sources = [one for one in files if one.suffix == ".cpp" and not one.stem.endswith("_test")]
-    return sorted(str(one) for one in sources if any(part in one.parents for part in own))
+    own = {root / part for part in CPP_FOLDERS}
+    sources = [path for path in files if path.suffix == ".cpp" and not path.stem.endswith("_test")]
+    return sorted(str(path) for path in sources if not own.isdisjoint(path.parents))
 
 
 def ctest_summary(output: str) -> str:
@@ -166,10 +165,8 @@ def ctest_summary(output: str) -> str:
 
 def last_log(folder: Path) -> str:
     """What all tests of ctest's last run said, those that passed included."""
-    try:
-        return (folder / "Testing" / "Temporary" / "LastTest.log").read_text(errors="replace")
-    except OSError:
-        return ""
+    log = folder / "Testing" / "Temporary" / "LastTest.log"
+    return log.read_text(errors="replace") if log.exists() else ""
 
 
 def pytest_summary(output: str) -> str:
@@ -177,9 +174,5 @@ def pytest_summary(output: str) -> str:
     begin = output.rfind("= short test summary info =")
     if begin >= 0:
         return output[output.rfind("\n", 0, begin) + 1 :].rstrip()
-    lines = output.rstrip().splitlines()
-    return lines[-1] if lines and lines[-1].startswith("=") else ""
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)
+    last_line = output.rstrip().rpartition("\n")[2]
+    return last_line if last_line.startswith("=") else ""

@@ -21,9 +21,9 @@ _REASON = re.compile(r"\w+\W+\w+")
 
 def main(paths: Sequence[str]) -> int:
     """Print a line for each ignore without a reason; 1 where there is one."""
-    found = [told for path in paths for told in without_reason(Path(path))]
+    found = [line for path in paths for line in without_reason(Path(path))]
     print("\n".join(found))
-    return 1 if found else 0
+    return bool(found)
 
 
 def without_reason(path: Path) -> Iterator[str]:

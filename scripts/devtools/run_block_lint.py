@@ -23,9 +23,6 @@ from devtools.tools import SHELLCHECK
 # The first line of a script that stands for each shell; GitHub ends both at the first failure.
 _SHEBANGS = {"bash": "#!/bin/bash -e\n", "sh": "#!/bin/sh -e\n"}
 
-# What GitHub takes where nothing is said, on a machine that has it.
-_USUAL_SHELL = "bash"
-
 # GitHub puts a text in its place before a shell sees the line.
 _EXPRESSION = re.compile(r"\$\{\{.*?\}\}", re.DOTALL)
 
@@ -46,12 +43,12 @@ class RunBlock:
 
 
 def of_file(path: Path) -> list[RunBlock]:
-    """In the order of the file. Raises ValueError for what is no YAML."""
+    """In the order of the file; GitHub's usual shell is bash. Raises ValueError for no YAML."""
     try:
         document = YAML(typ="rt").load(path.read_text(encoding="utf-8"))
     except YAMLError as fault:
         raise ValueError(f"{path}: {fault}") from None
-    return sorted(_of_node(document, path, _USUAL_SHELL), key=lambda block: block.line)
+    return sorted(_of_node(document, path, "bash"), key=lambda block: block.line)
 
 
 def _of_node(node: object, path: Path, shell: str) -> Iterator[RunBlock]:
@@ -71,8 +68,8 @@ def _of_node(node: object, path: Path, shell: str) -> Iterator[RunBlock]:
         return
     # The defaults of the workflow and of a job; `defaults` itself has a `run`, which is no script.
     defaults = node.get("defaults")
-    run = defaults.get("run") if isinstance(defaults, CommentedMap) else None
-    shell = str(run.get("shell", shell)) if isinstance(run, CommentedMap) else shell
+    run = defaults.get("run") if isinstance(defaults, dict) else None
+    shell = str(run.get("shell", shell)) if isinstance(run, dict) else shell
     for key, item in node.items():
         if key != "defaults":
             yield from _of_node(item, path, shell)
@@ -85,7 +82,7 @@ def main(paths: Sequence[str]) -> int:
     except (OSError, ValueError) as fault:
         found = [str(fault)]
     print("\n".join(found))
-    return 1 if found else 0
+    return bool(found)
 
 
 def findings(blocks: Sequence[RunBlock]) -> list[str]:
@@ -109,13 +106,12 @@ def findings(blocks: Sequence[RunBlock]) -> list[str]:
     return [f"{path}:{line}: {fault}" for path, line, fault in sorted(faults)]
 
 
-def _shellcheck(files: Sequence[str]) -> list[dict[str, Any]]:
+def _shellcheck(files: Sequence[str]) -> Any:  # noqa: ANN401
     if not files:
         return []
     command = [SHELLCHECK, "--norc", "--format=json1", *files]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    comments: list[dict[str, Any]] = json.loads(done.stdout)["comments"]
-    return comments
+    return json.loads(done.stdout)["comments"]
 
 
 if __name__ == "__main__":

@@ -43,10 +43,10 @@ class Test:
     """A test as ctest runs it; it exits with `skip` where it cannot run here."""
 
     name: str
-    command: tuple[str, ...]
+    command: Sequence[str]
     folder: str
-    environment: tuple[str, ...] = ()  # each NAME=VALUE
-    skip: int | None = None
+    environment: Sequence[str]  # each NAME=VALUE
+    skip: int | None
 
 
 def main(argv: Sequence[str]) -> ExitStatus:
@@ -65,8 +65,7 @@ def main(argv: Sequence[str]) -> ExitStatus:
     skipped = results.count(_SKIPPED)
     if skipped == len(found):
         raise UserError("every test was skipped: nothing was checked", ExitStatus.NOT_MEASURED)
-    both = zip(found, results, strict=True)
-    failed = [test.name for test, result in both if result == _FAILED]
+    failed = [test.name for test, result in zip(found, results, strict=True) if result == _FAILED]
     checked = f"{given.tool}: {plural(len(found), 'GPU test')}, {skipped} skipped"
     print(f"{checked}, {len(failed)} failed{': ' if failed else ''}{', '.join(failed)}")
     return ExitStatus.REGRESSION if failed else ExitStatus.OK
@@ -88,14 +87,10 @@ def tests(folder: Path) -> list[Test]:
         if not entry.get("command"):
             raise UserError(f"the program of the test {entry['name']} is not built")
         found.append(
-            Test(
-                entry["name"],
-                tuple(entry["command"]),
-                properties.get("WORKING_DIRECTORY", str(folder)),
-                tuple(properties.get("ENVIRONMENT", [])),
-                properties.get("SKIP_RETURN_CODE"),
-            )
-        )
+            Test(entry["name"], entry["command"],
+                 properties.get("WORKING_DIRECTORY", str(folder)),
+                 properties.get("ENVIRONMENT", []), properties.get("SKIP_RETURN_CODE"))
+        )  # fmt: skip
     if not found:
         raise UserError(
             f"{folder} has no test with the label {_LABEL}: build it with nvcc and with tests, as "
@@ -110,15 +105,13 @@ def _checked(test: Test, under: Sequence[str], deadline_s: float, scratch: Path)
     place = ["env", f"--chdir={test.folder}", "WARPGAUGE_UNDER_SANITIZER=1", *test.environment]
     ending = process.run([*place, *under, *test.command], deadline_s, scratch)
     lines = f"{ending.stdout}\n{ending.stderr}".splitlines()
-    result, why, shown = _FAILED, "", lines[-_SHOWN_LINES:]
-    if ending.ended_for:
-        why = ending.ended_for
-    elif ending.status == _FOUND:
+    result, why, shown = _FAILED, ending.ended_for, lines[-_SHOWN_LINES:]
+    if not why and ending.status == _FOUND:
         why = "the sanitizer found something"
         shown = [line for line in lines if line.startswith(_SAYS)][:_SHOWN_LINES]
-    elif ending.status in (0, test.skip):
+    elif not why and ending.status in (0, test.skip):
         result, shown = _SKIPPED if ending.status else _GOOD, []
-    else:
+    elif not why:
         why = f"status {ending.status}"
     print(f"{test.name}: {result}{': ' if why else ''}{why} ({ending.seconds:.0f} s)")
     for line in shown:
@@ -133,10 +126,8 @@ def _sanitizer() -> str:
     beside = str(Path(nvcc).resolve().parent) if nvcc else None
     found = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path=beside)
     if found is None:
-        raise UserError(
-            "there is no compute-sanitizer here: it comes with the CUDA toolkit",
-            ExitStatus.NOT_MEASURED,
-        )
+        message = "there is no compute-sanitizer here: it comes with the CUDA toolkit"
+        raise UserError(message, ExitStatus.NOT_MEASURED)
     return found
 
 

@@ -26,9 +26,6 @@ def checks(root: Path) -> list[Check]:
     """Of the tree at `root`."""
     folder = root / ".github"
 
-    def zizmor() -> Sequence[Command]:
-        return [[*_ZIZMOR, str(folder)]]
-
     def schemas() -> Sequence[Command]:
         given = [
             ("--builtin-schema", "vendor.github-workflows", workflows(root)),
@@ -40,20 +37,19 @@ def checks(root: Path) -> list[Check]:
 
     def shell() -> Sequence[Command]:
         blocks = [*workflows(root), *actions(root)]
-        found = [_module("run_block_lint", blocks)] if blocks else []
-        scripts = [str(path) for path in shell_scripts(root)]
+        commands = [_module("run_block_lint", blocks)] if blocks else []
         # No settings of a folder's own: an ignore stands where it is needed, with its reason.
-        return [*found, *([[SHELLCHECK, "--norc", *scripts]] if scripts else [])]
-
-    def reasons() -> Sequence[Command]:
-        return [_module("ignore_reasons", that_may_ignore(root))]
+        if scripts := shell_scripts(root):
+            commands.append([SHELLCHECK, "--norc", *map(str, scripts)])
+        return commands
 
     return [
-        Check("zizmor", zizmor, root, ZIZMOR),
+        Check("zizmor", lambda: [[*_ZIZMOR, str(folder)]], root, ZIZMOR),
         Check("schemas", schemas, root, CHECK_JSONSCHEMA),
         Check("shellcheck", shell, _OURS, SHELLCHECK),
-        Check("reasons", reasons, _OURS, sys.executable),
-    ]
+        Check("reasons", lambda: [_module("ignore_reasons", that_may_ignore(root))], _OURS,
+              sys.executable),
+    ]  # fmt: skip
 
 
 def _module(name: str, files: Sequence[Path]) -> Command:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rooms of the C++ side (fixtures/README.md): who may include whom, and no file outside."""
+"""The rooms of the C++ side (fixtures/README.md): who may include whom; no default stream."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -72,7 +74,7 @@ def test_includes_follow_the_arrows() -> None:
     assert wrong == []
 
 
-def test_few_includes_cross_rooms() -> None:
+def test_few_includes_cross_rooms_and_a_benchmark_pulls_in_few_headers() -> None:
     crossing = [
         (path.name, header)
         for path in sources(FIXTURES)
@@ -81,16 +83,12 @@ def test_few_includes_cross_rooms() -> None:
         if room_of(header) != room_of(path)
     ]
     assert len(crossing) <= MOST_CROSSING
-
-
-def test_a_benchmark_pulls_in_few_headers() -> None:
-    first = FIXTURES / "gpu_benchmark.hpp"
-    seen, left = {first}, [first]
+    seen, left = set[Path](), [FIXTURES / "gpu_benchmark.hpp"]
     while left:
         new = {*headers(left.pop())} - seen
         seen |= new
         left += new
-    assert len(seen) - 1 <= MOST_HEADERS
+    assert len(seen) <= MOST_HEADERS
 
 
 def test_headers_include_each_other_in_no_cycle() -> None:
@@ -100,17 +98,79 @@ def test_headers_include_each_other_in_no_cycle() -> None:
 
 def test_kernels_use_the_engine_s_cuda_room_alone() -> None:
     """Their tests too, but for what tests share."""
-    wrong = [
-        (path, header)
-        for path in sources(KERNELS)
-        for header in headers(path)
-        if room_of(header) not in ({"cuda", "testing"} if is_test(path) else {"cuda"})
-    ]
-    assert wrong == []
+    for path in sources(KERNELS):
+        allowed = {"cuda", "testing"} if is_test(path) else {"cuda"}
+        assert {room_of(header) for header in headers(path)} <= allowed, path
 
 
 def test_no_folder_is_crowded() -> None:
     for top in (FIXTURES, KERNELS):
-        for folder in [top, *(path for path in top.rglob("*") if path.is_dir())]:
-            files = [path for path in folder.iterdir() if path.is_file()]
-            assert len(files) <= MOST_FILES, folder
+        files = Counter(path.parent for path in top.rglob("*") if path.is_file())
+        assert max(files.values()) <= MOST_FILES, files.most_common(1)
+
+
+# What takes its stream as the last argument, and the default one where that is left out.
+_TAKES_A_STREAM = re.compile(
+    r"\bcuda(?:\w+Async|EventRecord|GraphLaunch|GraphUpload|LaunchKernel|LaunchCooperativeKernel)\("
+    r"|<<<"
+)
+# What has no other, and its names.
+_IS_DEFAULT = re.compile(
+    r"\bcuda(?:Memcpy|Memset)\w*(?<!Async)(?=\()|\bcudaStream(?:Legacy|PerThread)\b"
+    r"|\bcudaStream(?:Synchronize|Query)(?=\((?:0|nullptr)\))"
+    r"|\bthrust::device(?:_vector)?\b|\bthrust::cuda::par(?:_nosync)?\b(?!(?:\(\w*\))?\.on\()"
+)
+_COMMENT = re.compile(r"//[^\n]*")
+
+
+def uses(source: str) -> Iterator[str]:
+    """Each use of the default stream in C++ source."""
+    code = _COMMENT.sub("", source)
+    yield from _IS_DEFAULT.findall(code)
+    for found in _TAKES_A_STREAM.finditer(code):
+        arguments = _arguments(code[found.end() :])
+        least = 4 if found[0] == "<<<" else 1
+        if len(arguments) < least or "stream" not in arguments[-1].lower():
+            yield found[0].rstrip("(")
+
+
+def _arguments(code: str) -> list[str]:
+    """What stands before the bracket that closes a call or a launch, one by one."""
+    depth = 0
+    arguments = [""]
+    for at, character in enumerate(code):
+        if depth == 0 and (character == ")" or code.startswith(">>>", at)):
+            break
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and depth == 0:
+            arguments.append("")
+        else:
+            arguments[-1] += character
+    return arguments
+
+
+# A use of the default stream slows what follows.
+def test_only_the_blocking_copies_that_are_timed_use_the_default_stream() -> None:
+    """All C++ but the tests, which time nothing."""
+    files = [path for top in (KERNELS, FIXTURES, ROOT / "benchmarks") for path in sources(top)]
+    read = {str(path.relative_to(ROOT)): path.read_text() for path in files if not is_test(path)}
+    assert len(read) > 100
+    found = {name: sorted(uses(text)) for name, text in read.items() if any(uses(text))}
+    assert found == {"benchmarks/memcpy.cu": ["cudaMemcpy", "cudaStreamLegacy"]}
+
+
+def test_a_use_is_found_and_a_stream_is_none() -> None:
+    """In comments, across lines, in nested brackets, and with a stream in the last place only."""
+    source = """
+    // cudaMemset(p, 0, n) and kernel<<<1, 1>>>(p)
+    cudaMemsetAsync(p, 0, n,
+                    nullptr);
+    cudaMemsetAsync(p, 0, count * sizeof(double) + guard, stream());
+    kernel<T><<<dim3(a, b), dim3(32, 8, 1), 0>>>(p, stream);
+    kernel<Tile><<<dim3(a, b), f(c, d), 0,
+        at.stream>>>(p);
+    cudaEventRecord(event.get());
+    """
+    assert list(uses(source)) == ["cudaMemsetAsync", "<<<", "cudaEventRecord"]
+    assert list(uses("thrust::sort(thrust::cuda::par_nosync(storage), a, b);"))
+    assert not list(uses("thrust::sort(thrust::cuda::par_nosync(storage).on(stream), a, b);"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the project's Markdown points to is there, and nothing in it waits to be filled in."""
+"""What the project's Markdown points to is there, and what SECURITY.md promises on, too."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from warpgauge.commands.main import CI
+from warpgauge.system.environment import ROOT
+
 # Made by builds and tools, or nobody's but Git's.
 FOREIGN = {"build", ".git", ".venv", ".pytest_cache", ".hypothesis"}
 FILES = sorted(
@@ -45,11 +47,40 @@ def leads_somewhere(path: Path, target: str) -> bool:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_link_leads_to_a_file_and_a_heading(path: Path) -> None:
+def test_every_link_leads_to_a_file_and_a_heading_and_no_placeholder_is_left(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert [one for one in targets(text) if not leads_somewhere(path, one)] == []
+    assert [target for target in targets(text) if not leads_somewhere(path, target)] == []
+    assert "@@" not in text
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_placeholder_is_left(path: Path) -> None:
-    assert "@@" not in path.read_text(encoding="utf-8")
+# SECURITY.md names only what is there: a check that was renamed must not be promised on.
+PAGE = (ROOT / ".github" / "SECURITY.md").read_text(encoding="utf-8")
+# A path, as it stands in the page, and the folder that it is in.
+NAMED = {
+    r"workflows/\w+\.yml": ROOT / ".github",
+    r"tests/\w+/\w+\.py": ROOT / "scripts",
+    r"(?!tests/)(?:\w+/){1,2}\w+\.py": ROOT / "scripts" / "src" / "warpgauge",
+    r"\w+\.yml": ROOT / ".github" / "workflows",
+}
+PLACES = {
+    folder / path for what, folder in NAMED.items() for path in re.findall(f"`({what})`", PAGE)
+}
+
+
+def test_what_the_page_names_is_there() -> None:
+    assert [place for place in PLACES if not place.exists()] == []
+    assert ROOT / "scripts" / "tests" / "devtools" / "test_workflows.py" in PLACES
+    assert ROOT / ".github" / "workflows" / "comment.yml" in PLACES
+    assert ROOT / "scripts" / "src" / "warpgauge" / "files" / "zip_file.py" in PLACES
+
+
+def test_every_command_that_the_page_names_is_one() -> None:
+    named = re.findall(r"`scripts/warpgauge ci (\w+)", PAGE)
+    assert named
+    assert {*named} <= CI.keys()
+
+
+def test_every_setting_that_an_attack_rests_on_is_listed() -> None:
+    rested_on = ", ".join(re.findall(r"\*Settings? ([\d, ]+)\*", PAGE))
+    listed = set(re.findall(r"^(\d+)\. ", PAGE.partition("## Settings")[2], re.MULTILINE))
+    assert set(rested_on.split(", ")) == listed

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import pytest
-
 from warpgauge.system.environment import ROOT
 
 SOURCES = ROOT / "scripts" / "src"
@@ -79,16 +77,9 @@ def wrong_arrows(found: Graph) -> list[str]:
     ]
 
 
-@pytest.fixture(scope="module")
-def found() -> Graph:
-    return graph(PACKAGE)
-
-
-def test_imports_follow_the_arrows(found: Graph) -> None:
+def test_imports_follow_the_arrows_without_a_cycle() -> None:
+    found = graph(PACKAGE)
     assert wrong_arrows(found) == []
-
-
-def test_no_module_imports_itself_by_way_of_others(found: Graph) -> None:
     TopologicalSorter(found).prepare()  # raises CycleError, which names one
 
 
@@ -101,17 +92,16 @@ def test_every_module_is_in_a_room() -> None:
 
 
 def test_the_modules_are_no_more_and_no_longer_than_a_reader_can_keep_in_mind() -> None:
-    files = [path for path in modules(PACKAGE).values() if path.name != "__init__.py"]
+    packages = set(PACKAGE.rglob("__init__.py"))
+    files = {*modules(PACKAGE).values()} - packages
     assert len(files) <= MOST_MODULES
     lines = {path.stem: len(path.read_text().splitlines()) for path in files}
     assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
-
-
-def test_a_package_is_a_docstring_and_nothing_else() -> None:
-    packages = [path for path in modules(PACKAGE).values() if path.name == "__init__.py"]
     for path in packages:
-        body = [one for one in ast.parse(path.read_text()).body if not isinstance(one, ast.Assign)]
-        assert len(body) == 1, path
+        body = ast.parse(path.read_text()).body
+        docstring, *assigned = body
+        assert all(isinstance(node, ast.Assign) for node in assigned), path
+        assert isinstance(docstring, ast.Expr), path
 
 
 def test_the_tests_lie_in_folders_of_the_same_names() -> None:

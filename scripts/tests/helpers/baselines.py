@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,13 +74,14 @@ class Baselines:
         files = [path for path in (self.root / "baselines").rglob("*") if path.is_file()]
         return {str(path.relative_to(self.root)): path.read_bytes() for path in files}
 
+    def document(self, family: str) -> Any:  # noqa: ANN401
+        return json.loads((self.folder / f"{family}.json").read_text())
+
     def names(self, family: str) -> list[str]:
-        document = json.loads((self.folder / f"{family}.json").read_text())
-        return [one["name"] for one in document["benchmarks"]]
+        return [row["name"] for row in self.document(family)["benchmarks"]]
 
     def days(self, family: str) -> list[str]:
-        document = json.loads((self.folder / f"{family}.json").read_text())
-        return [key[8:10] for key in document["sessions"]]
+        return [key[8:10] for key in self.document(family)["sessions"]]
 
 
 __all__ = ["NAMES", "NOW", "STEADY", "Baselines"]

@@ -110,13 +110,6 @@ def with_text(text: str) -> Comparison:
         for outcome in Outcome
     ]
     side = record(text.replace("\0", ""), gpu_name=text, date=text, commit=text)
-    return comparison(
-        [*outcomes, verdict(f"{text}/accepted", accepted=text)],
-        notes=[text],
-        differences=[
-            ContextDifference(text, text, text),
-            ContextDifference("commit", text, "other"),
-        ],
-        base=side,
-        cand=side,
-    )
+    differences = [ContextDifference(key, text, text + "x") for key in (text, "commit")]
+    rows = [*outcomes, verdict(f"{text}/accepted", accepted=text)]
+    return comparison(rows, notes=[text], differences=differences, base=side, cand=side)

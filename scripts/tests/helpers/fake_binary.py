@@ -60,22 +60,19 @@ def make(
     if context is None:
         context = {} if family == "host" else GPU
     by_process: Mapping[Any, Mapping[str, float]] = counters or {}
+    by_name = {"context": context, "fault": faults, "ill": ill, "slower": slower}
+    single = {"listing_fault": listing_fault, "no_gpu": no_gpu, "shuffles": shuffles}
     told = [
         *(("benchmark", n, time, "full" * (n in full_suite)) for n, time in times.items()),
-        *(("context", *item) for item in context.items()),
-        *(("fault", *item) for item in (faults or {}).items()),
-        *(("ill", *item) for item in (ill or {}).items()),
+        *((kind, *item) for kind, items in by_name.items() for item in (items or {}).items()),
         *(
             ("counter", process, name, json.dumps(value))
             for process, values in by_process.items()
             for name, value in values.items()
         ),
         *(("gpu", gpu) for gpu in gpus),
-        *(("slower", *item) for item in (slower or {}).items()),
-        *[("listing_fault", listing_fault)] * bool(listing_fault),
-        *[("no_gpu", no_gpu)] * bool(no_gpu),
+        *((kind, value) for kind, value in single.items() if value),
         *[("trace", trace)] * (trace is not None),
-        *[("shuffles",)] * shuffles,
     ]
     folder.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)  # it may still be running

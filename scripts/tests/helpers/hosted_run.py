@@ -174,10 +174,8 @@ class HostedRun:
 def in_a_process(hosted: HostedRun) -> subprocess.CompletedProcess[str]:
     """The command as a workflow starts it."""
     script = Path(__file__).parents[2] / "warpgauge"
+    command = [sys.executable, str(script), "ci", "comment", "--run-id", str(RUN)]
     return subprocess.run(
-        [sys.executable, str(script), "ci", "comment", "--run-id", str(RUN), "--repository", HOME],
-        env={"GH_TOKEN": TOKEN, "GITHUB_API_URL": hosted.api.url},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        [*command, "--repository", HOME], env={"GH_TOKEN": TOKEN, "GITHUB_API_URL": hosted.api.url},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip

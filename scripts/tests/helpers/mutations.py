@@ -77,7 +77,7 @@ def written(value: object) -> str:
     if isinstance(value, _Members):
         return f"{{{', '.join(f'{json.dumps(key)}: {written(one)}' for key, one in value)}}}"
     if isinstance(value, dict):
-        return written(_Members([key, one] for key, one in value.items()))
+        return written(_tree(value))
     if isinstance(value, list):
         return f"[{', '.join(map(written, value))}]"
     return json.dumps(value)

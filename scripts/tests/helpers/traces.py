@@ -70,16 +70,6 @@ def tape(copies: int, regions: int, parts: Sequence[Part] = (KERNEL,)) -> Tape:
 def text(records: Sequence[Activity], **head: object) -> str:
     """The file that libwarpgauge_trace.so writes of them; `head` overrides its first line."""
     first = {"warpgauge_trace": 1, "activities": len(records), "dropped": 0, "faults": []}
-    lines: list[object] = [{**first, **head}]
-    lines += [
-        {
-            "kind": one.kind,
-            "name": one.name,
-            "start_ns": one.start_ns,
-            "end_ns": one.end_ns,
-            "stream": 7,
-            "graph_node": 0,
-        }
-        for one in records
-    ]
+    rows = [{**vars(record), "stream": 7, "graph_node": 0} for record in records]
+    lines = [{**first, **head}, *rows]
     return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)

@@ -39,9 +39,8 @@ class TwoFolders:
     ) -> Path:
         """A program that tells nothing of itself but `context`; its file is called `name`."""
         folder, by_process = self.root / side, {"all": counters or {}}
-        path = fake_binary.make(
-            folder, name, times, context=context or {}, counters=by_process, **more
-        )
+        more |= {"context": context or {}, "counters": by_process}
+        path = fake_binary.make(folder, name, times, **more)
         for file in (path, Path(f"{path}.told")):
             file.rename(file.with_name(file.name.removeprefix("bench_")))
         (self.root / side / manifest.FILE).unlink()
