@@ -94,8 +94,8 @@ class FakeGate:
 
     def formats(self, name: str = "bench") -> dict[str, str]:
         """The files that reports were asked for, by their names."""
-        asked = [one for one in self._called(name)["argv"] if one.startswith("--format=")]
-        pairs = [one.removeprefix("--format=").partition("=") for one in asked]
+        asked = (word.partition("--format=")[2] for word in self._called(name)["argv"])
+        pairs = (report.partition("=") for report in asked if report)
         return {Path(file).name: kind for kind, _, file in pairs}
 
     def environment(self) -> dict[str, str]:

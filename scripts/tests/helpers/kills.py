@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from bench_process import BenchProcess, Done
@@ -20,35 +21,29 @@ def killed_and_resumed(
     `argv` names its run file with --out. A run that ended before its kill is begun anew, so that
     each of the kills hits one.
     """
-    moments, journal = random.Random(seed), _journal(machine, argv)
-    left = kills
+    (out,) = (word.removeprefix("--out=") for word in argv if word.startswith("--out="))
+    journal = machine.root / Path(out).with_suffix(".journal").name
+    moments, left = random.Random(seed), kills
+
+    def words() -> Sequence[str]:
+        return ["--resume", str(journal)] if (journal / "start.json").is_file() else argv
+
     while left:
-        resuming = (journal / "start.json").is_file()
-        run = machine.start(*(["--resume", str(journal)] if resuming else argv))
+        run = machine.start(*words())
         try:
             run.communicate(timeout=moments.uniform(0.0, longest_s))
         except subprocess.TimeoutExpired:
             run.send_signal(signal.SIGKILL)
             run.communicate()
             left -= 1
-    if not (journal / "start.json").is_file():
-        return machine.run(*argv)
-    return machine.run("--resume", str(journal))
+    return machine.run(*words())
 
 
 def left_running(mark: str) -> list[int]:
     """The processes in whose command line `mark` stands."""
     found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            words = (entry / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if entry.name.isdigit() and words[0] and any(mark.encode() in word for word in words[:2]):
-            found.append(int(entry.name))
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = file.read_bytes().split(b"\0")[:2]
+            found += [int(file.parent.name)] * any(mark.encode() in word for word in words)
     return found
-
-
-def _journal(machine: BenchProcess, argv: Sequence[str]) -> Path:
-    (out,) = (one.removeprefix("--out=") for one in argv if one.startswith("--out="))
-    return machine.root / Path(out).with_suffix(".journal").name
