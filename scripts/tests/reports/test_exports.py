@@ -1,154 +1,232 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--export: whole or not at all, refused before the work, and what is left out is no pass."""
+"""What is exported is what its readers take: Google Benchmark's JSON, and OpenMetrics text."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
+import msgspec
 import pytest
 from conftest import Loader
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Meta, Struct
+from prometheus_client import Metric
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from builders import failed, row, run, scaled, write
-from clone import Repository
-from comparisons import comparison, of_every_kind, verdict, with_text
-from warpgauge.commands import format_options
-from warpgauge.commands.compare import starter as main
-from warpgauge.commands.format_options import Formats
-from warpgauge.files.output_file import check_report
+from builders import row, run
+from comparisons import comparison, of_every_kind, record, verdict, with_text
+from warpgauge.commands.format_options import unpaired_comparison
+from warpgauge.records.load import load
+from warpgauge.records.model import Row
 from warpgauge.reports.exports import EXPORTS
-from warpgauge.reports.formats import FORMATS
-from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.verdict.override import Override
+from warpgauge.verdict.comparison import Comparison, Outcome
 
-SAME = run([row("a/b"), row("a/c")])
-SLOWER = run([row("a/b", scaled(1.5)), row("a/c")])
-FAILED = run([row("a/b"), failed("a/c")])
-each_export = pytest.mark.parametrize("name", EXPORTS)
+HOSTILE = 'a"b\\c\nd\r\x1b[2J</script>##[error]@everyone\N{LINE SEPARATOR}e'
+
+Whole = Annotated[int, Meta(ge=0)]
 
 
-@pytest.fixture
-def base(tmp_path: Path) -> Path:
-    return write(tmp_path / "base.json", SAME)
+class ActionContext(Struct):
+    date: str
+    host_name: str
+    executable: str
+    num_cpus: Whole
+    mhz_per_cpu: Whole
+    caches: list[Any]
+    load_avg: list[float]
+    library_build_type: Literal["release", "debug"]
+    cpu_scaling_enabled: bool = False
 
 
-def test_every_export_is_written_beside_what_the_terminal_shows(
-    base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+class ActionRow(Struct):
+    name: Annotated[str, Meta(min_length=1)]
+    run_name: Annotated[str, Meta(min_length=1)]
+    run_type: Literal["iteration"]
+    repetitions: Literal[1]
+    repetition_index: Whole
+    threads: Literal[1]
+    iterations: Whole
+    real_time: Annotated[float, Meta(gt=0)]
+    cpu_time: Annotated[float, Meta(ge=0)]
+    time_unit: Literal["ns"]
+
+
+class BencherContext(Struct):
+    caches: list[dict[str, Any]]
+
+
+class BencherRow(Struct):
+    name: Annotated[str, Meta(min_length=1, max_length=1024)]
+    real_time: float
+    time_unit: Literal["ps", "ns", "us", "ms", "s"]
+
+
+# What github-action-benchmark declares of the tool `googlecpp` (extract.ts), and what Bencher's
+# adapter `cpp_google` reads, and refuses the whole file without.
+READERS = {
+    "github-action-benchmark": (ActionContext, ActionRow),
+    "bencher": (BencherContext, BencherRow),
+}
+each_reader = pytest.mark.parametrize("reader", READERS)
+
+
+def exported(found: Comparison, reader: str) -> Any:  # noqa: ANN401
+    document = json.loads(EXPORTS[reader].render(found), parse_constant=pytest.fail)
+    context, one = READERS[reader]
+    msgspec.convert(document["context"], context)
+    msgspec.convert(document["benchmarks"], Annotated[list[one], Meta(min_length=1)])  # type: ignore[valid-type]
+    return document
+
+
+def timed(found: Comparison) -> dict[str, float]:
+    return {
+        one.name: one.candidate_seconds
+        for one in found.verdicts
+        if one.candidate_seconds is not None
+    }
+
+
+def reread(found: Comparison, reader: str, tmp_path: Path) -> dict[str, Row]:
+    path = tmp_path / "export.json"
+    path.write_text(EXPORTS[reader].render(found), encoding="utf-8")
+    return dict(load(path).rows)
+
+
+@each_reader
+def test_each_benchmark_with_a_time_is_one_row_that_is_read_again_as_it_was(
+    reader: str, tmp_path: Path
 ) -> None:
-    cand = write(tmp_path / "cand.json", SLOWER)
-    asked = [f"--export={name}={tmp_path / name}" for name in EXPORTS]
-    assert main([str(base), str(cand), *asked, f"--format=json={tmp_path / 'json'}"]) == 1
-    out, err = capsys.readouterr()
-    assert out.startswith("1 regression")
-    assert err == ""
-    rows = json.loads((tmp_path / "bencher").read_text())["benchmarks"]
-    assert [one["real_time"] for one in rows] == pytest.approx([1500.0, 1000.0], rel=1e-3)
-    for name, one in EXPORTS.items():
-        assert one.own.search((tmp_path / name).read_bytes())
+    found = of_every_kind()
+    names = [one["name"] for one in exported(found, reader)["benchmarks"]]
+    assert names == [*timed(found)]
+    assert len(names) == 8
+    rows = reread(found, reader, tmp_path)
+    for name, seconds in timed(found).items():
+        (times,) = rows[name].process_medians.values()
+        assert times == pytest.approx([seconds], rel=1e-12)
+    assert rows["gemm/naive/n:64"].counters == {"limit_fraction": 0.42}
 
 
-@each_export
-def test_what_failed_is_left_out_named_and_no_pass(
-    base: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+@each_reader
+def test_names_that_mean_something_elsewhere_stay_what_they_are(
+    reader: str, tmp_path: Path
 ) -> None:
-    cand, file = write(tmp_path / "cand.json", FAILED), tmp_path / "out"
-    assert main([str(base), str(cand), f"--export={name}={file}"]) == 3
-    assert f"--export {name}={file} leaves out 'a/c': ERROR\n" in capsys.readouterr().err
-    assert "a/b" in file.read_text()
-    assert "a/c" not in file.read_text()
+    found = with_text(HOSTILE)
+    assert {one["name"] for one in exported(found, reader)["benchmarks"]} == {*timed(found)}
+    assert {*reread(found, reader, tmp_path)} == {*timed(found)}
+    text = EXPORTS[reader].render(found)
+    assert text.isascii()
+    assert "##[" not in text
+    assert "\x1b" not in text
 
 
-def test_a_regression_outranks_what_is_left_out(base: Path, tmp_path: Path) -> None:
-    cand = write(tmp_path / "cand.json", run([row("a/b", scaled(1.5)), failed("a/c")]))
-    assert main([str(base), str(cand), f"--export=bencher={tmp_path / 'out'}"]) == 1
+@each_reader
+def test_a_run_tells_its_iterations_cpu_time_and_context(reader: str, loaded: Loader) -> None:
+    rows = [row("a/b", iterations=70, cpu_time=3.0), row("c/d"), row("a/e")]
+    told = run(rows, num_cpus="32", cpu_scaling_enabled="false", host_name="box", mhz_per_cpu="x")
+    document = exported(unpaired_comparison(loaded(told)), reader)
+    context, first = document["context"], document["benchmarks"][0]
+    assert (context["num_cpus"], context["mhz_per_cpu"], context["host_name"]) == (32, 0, "box")
+    assert context["cpu_scaling_enabled"] is False
+    assert (context["commit"], context["gpu_uuid"]) == ("c" * 40, "GPU-1")
+    assert "warpgauge_format" not in context
+    assert (first["iterations"], first["real_time"]) == (70, pytest.approx(1000.0))
+    assert first["cpu_time"] == pytest.approx(3000.0)
+    places = [(one["name"], one["family_index"], one["per_family_instance_index"])
+              for one in document["benchmarks"]]  # fmt: skip
+    assert places == [("a/b", 0, 0), ("a/e", 0, 1), ("c/d", 1, 0)]
 
 
-def test_what_one_tool_cannot_read_is_no_pass_although_it_was_measured(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("cpu", [1e308, -1.0, True, "x"])
+def test_a_debug_build_is_called_one_and_a_cpu_time_that_is_none_is_zero(
+    loaded: Loader, cpu: object
 ) -> None:
-    both = write(tmp_path / "run.json", run([row("a/b"), row("a/" + "c" * 1024)]))
-    asked = ["--export=bencher=", "--export=openmetrics="]
-    bencher, openmetrics = (f"{one}{tmp_path / str(at)}" for at, one in enumerate(asked))
-    assert main([str(both), str(both), bencher]) == 3
-    assert "more than the 1024 bytes that Bencher reads" in capsys.readouterr().err
-    assert main([str(both), str(both), openmetrics]) == 0
+    rows = [row("a/b", cpu_time=cpu, iterations="many", time_unit="s")]
+    found = unpaired_comparison(loaded(run(rows, build_type="Debug")))
+    document = exported(found, "github-action-benchmark")
+    assert document["context"]["library_build_type"] == "debug"
+    (only,) = document["benchmarks"]
+    assert (only["cpu_time"], only["iterations"]) == (0.0, 0)
 
 
-def test_where_no_benchmark_has_a_time_no_file_is_written(
-    base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cand, file = write(tmp_path / "cand.json", run([failed("a/b")])), tmp_path / "out"
-    file.touch()
-    assert main([str(base), str(cand), f"--export=bencher={file}"]) == 3
-    assert f"bencher={file} is not written: 'a/b': ERROR; 'a/c': MISSING" in capsys.readouterr().err
-    assert file.read_text() == ""
+@pytest.mark.parametrize("seconds", [1e300, 1e-300, math.nan, math.inf, 0.0])
+def test_a_time_that_cannot_be_read_is_left_out_and_named(seconds: float) -> None:
+    found = comparison([verdict("odd", Outcome.NEW, seconds=seconds), verdict("a")])
+    assert [one["name"] for one in exported(found, "bencher")["benchmarks"]] == ["a"]
+    assert EXPORTS["bencher"].left_out(found).startswith("'odd': no time that")
 
 
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        (["xml=x"], "'xml=x' is not NAME=FILE with a NAME of github-action-benchmark, bencher"),
-        (["bencher"], "'bencher' is not NAME=FILE"),
-        (["bencher="], "'bencher=' is not NAME=FILE"),
-        (["\x1b[2J=x"], r"'\\x1b\[2J=x' is not NAME=FILE"),
-        (["bencher=/dev/stdout"], "standard output shows the comparison; name a file"),
-        (["bencher=x", "openmetrics=./x"], "x is to be written twice"),
-        (["bencher=y"], "y is to be written twice"),
-    ],
-)
-def test_what_contradicts_itself_is_one_sentence(asked: list[str], words: str) -> None:
-    with pytest.raises(UserError, match=words) as caught:
-        Formats.parse(["json=y"], asked)
-    assert caught.value.status is ExitStatus.BAD_USAGE
+parse: Callable[[str], Iterable[Metric]] = text_string_to_metric_families
+SECONDS, VERDICT = "warpgauge_benchmark_seconds", "warpgauge_benchmark_verdict"
 
 
-@each_export
-def test_an_export_replaces_one_of_its_kind_and_nothing_else(tmp_path: Path, name: str) -> None:
-    one, path = EXPORTS[name], tmp_path / "export"
-    for found in (of_every_kind(), with_text("x"), comparison([verdict("a")], refusal="Alone.")):
-        path.write_text(one.render(found), encoding="utf-8")
-        check_report(path, tmp_path / "baselines", (), one.own, one.kind)
-    others = {known: two.render(of_every_kind()) for known, two in EXPORTS.items()}
-    others |= {known: two.render(of_every_kind()) for known, two in FORMATS.items()}
-    for known, text in others.items():
-        if known != name:
-            path.write_text(text, encoding="utf-8")
-            with pytest.raises(UserError, match=f"it is there and is no {one.kind}"):
-                check_report(path, tmp_path / "baselines", (), one.own, one.kind)
+def metrics(found: Comparison) -> dict[str, Metric]:
+    text = EXPORTS["openmetrics"].render(found)
+    assert text.endswith("\n# EOF\n")
+    return {one.name: one for one in parse(text)}
 
 
-def test_no_name_passes_a_file_for_one_of_another_kind() -> None:
-    marks = '"warpgauge_export": "bencher" "warpgauge_format": "baseline/1" # TYPE warpgauge_'
-    for name, one in EXPORTS.items():
-        text = one.render(comparison([verdict(marks)])).encode()
-        assert [key for key, other in EXPORTS.items() if other.own.search(text)] == [name]
-        assert b'"warpgauge_format"' not in text
+def values(metric: Metric) -> dict[str, float]:
+    return {sample.labels["benchmark"]: sample.value for sample in metric.samples}
 
 
-def test_the_bench_exports_a_run_without_a_baseline(repository: Repository) -> None:
-    file = repository.root / "export.json"
-    asked = [f"--export=bencher={file}", "--format=json=report.json"]
-    assert repository.bench(*asked) is ExitStatus.NOT_MEASURED
-    err = repository.output()[1]
-    assert "--format json=report.json is not written: nothing is compared." in err
-    assert "--export" not in err
-    rows = json.loads(file.read_text())["benchmarks"]
-    assert [one["name"] for one in rows] == ["host/copy", "sync/idle", "sync/busy"]
+def test_times_are_gauges_in_seconds_with_what_they_are_compared_over() -> None:
+    side = record(gpu_uuid="GPU-1", driver_version="590.1")
+    metric = metrics(comparison([verdict("gemm/a"), verdict("sync/b")], cand=side))[SECONDS]
+    assert (metric.type, metric.unit) == ("gauge", "seconds")
+    assert metric.documentation
+    assert values(metric) == {"gemm/a": 1e-5, "sync/b": 1e-5}
+    assert metric.samples[0].labels == {
+        "benchmark": "gemm/a", "family": "gemm", "clock": "device", "gpu": "NVIDIA Test",
+        "gpu_uuid": "GPU-1", "driver": "590.1", "commit": "c" * 40,
+    }  # fmt: skip
 
 
-def test_of_a_run_alone_times_that_are_no_result_are_left_out_and_skips_are_not_asked(
-    loaded: Loader,
-) -> None:
-    skipped = {"name": "a/d", "real_time": 0, "skipped": True, "skip_message": "needs two GPUs"}
-    alone = loaded(run([row("a/b"), row("a/c", throttled=7.0), failed("a/e"), skipped]))
-    found = format_options.unpaired_comparison(alone)
-    one = EXPORTS["openmetrics"]
-    assert [verdict.name for verdict in one.kept(found)] == ["a/b"]
-    assert one.left_out(found) == "'a/c': INVALID; 'a/e': ERROR"
-    allowed = format_options.unpaired_comparison(alone, {Override.THROTTLED})
-    assert [verdict.name for verdict in one.kept(allowed)] == ["a/b", "a/c"]
+def test_rates_are_gauges_of_their_own_where_a_benchmark_has_them_as_numbers() -> None:
+    rates: Any = {"bytes_per_second": 2e12, "flops_per_second": 3e13, "limit_fraction": 0.5}
+    fast, odd = verdict("a", waves=2.0, **rates), verdict("b", bytes_per_second=math.nan)
+    found = metrics(comparison([fast, odd]))
+    for name, value in rates.items():
+        metric = found[f"warpgauge_benchmark_{name}"]
+        assert metric.name.endswith(f"_{metric.unit}")
+        assert values(metric) == {"a": value}
+    assert len(found) == len(rates) + 2
+    assert set(metrics(comparison([odd]))) == {SECONDS, VERDICT}
 
 
-def test_each_gpu_of_several_exports_to_a_file_of_its_own() -> None:
-    named = Formats.parse([], ["bencher=a/x.json"]).of("GPU-1")
-    assert [path for _, path in named.exports] == [Path("a/x-GPU-1.json")]
+def test_the_verdict_is_a_state_set_with_one_state_a_benchmark() -> None:
+    found = of_every_kind()
+    metric = metrics(found)[VERDICT]
+    assert metric.type == "stateset"
+    holding = {
+        sample.labels["benchmark"]: sample.labels[VERDICT]
+        for sample in metric.samples
+        if sample.value == 1
+    }
+    assert holding == {one.name: one.outcome.value for one in found.verdicts if one.name in holding}
+    assert {*holding} == {*timed(found)}
+    assert len(metric.samples) == 5 * len(holding)
+
+
+def test_a_run_without_a_baseline_has_no_verdict(loaded: Loader) -> None:
+    found = metrics(unpaired_comparison(loaded(run([row("a/b"), row("a/c")]))))
+    assert set(found) == {SECONDS}
+    assert values(found[SECONDS]) == pytest.approx({"a/b": 1e-6, "a/c": 1e-6})
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30))
+def test_any_name_is_read_as_it_is(text: str) -> None:
+    found = with_text(text)
+    samples = metrics(found)[SECONDS].samples
+    assert [sample.labels["benchmark"] for sample in samples] == [*timed(found)]
+
+
+@pytest.mark.parametrize("text", ['"', "\\", "\\n", "\n# EOF\n", '"} 1\nx{a="', "\r\x1b[2J", " "])
+def test_no_name_ends_its_label_its_line_or_the_file(text: str) -> None:
+    found = metrics(comparison([verdict(f"a{text}b"), verdict("c")]))
+    assert values(found[SECONDS]).keys() == {f"a{text}b", "c"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--format: several at once, refused before the work, and never hiding a regression."""
+"""--format and --export: refused before the work, whole or not at all, hiding no regression."""
 
 from __future__ import annotations
 
@@ -7,49 +7,61 @@ import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
+from conftest import Loader
 
-from builders import row, run, scaled, write
+from builders import failed, row, run, scaled, write
 from clone import Repository
-from comparisons import comparison, of_every_kind, with_text
+from comparisons import comparison, of_every_kind, verdict, with_text
+from warpgauge.commands import format_options
 from warpgauge.commands.compare import starter as main
 from warpgauge.commands.format_options import Formats
 from warpgauge.files.output_file import check_report
+from warpgauge.reports.exports import EXPORTS
 from warpgauge.reports.formats import FORMATS, TERMINAL
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.verdict.override import Override
 
 SAME = run([row("a/b"), row("a/c")])
 SLOWER = run([row("a/b", scaled(1.5)), row("a/c")])
+KINDS: dict[str, Any] = {**FORMATS, **EXPORTS}
+Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def base(tmp_path: Path) -> Path:
-    return write(tmp_path / "base.json", SAME)
+def base(tmp_path: Path) -> str:
+    return str(write(tmp_path / "base.json", SAME))
 
 
 @pytest.fixture
-def slower(tmp_path: Path) -> Path:
-    return write(tmp_path / "slower.json", SLOWER)
+def slower(tmp_path: Path) -> str:
+    return str(write(tmp_path / "slower.json", SLOWER))
 
 
-def test_several_formats_go_to_files_and_the_terminal_stays(
-    base: Path, slower: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_all_formats_and_exports_go_to_files_and_the_terminal_stays(
+    base: str, slower: str, tmp_path: Path, capsys: Capture
 ) -> None:
-    out = tmp_path / "out"
-    out.mkdir()
-    asked = [f"--format={name}={out / name}" for name in FORMATS]
-    assert main([str(base), str(slower), *asked]) == 1
-    assert capsys.readouterr().out.startswith("1 regression, 0 improvements")
-    assert sorted(path.name for path in out.iterdir()) == sorted(FORMATS)
-    assert all("a/b" in path.read_text() for path in out.iterdir() if path.name != "svg")
+    asked = [
+        f"--{'format' if name in FORMATS else 'export'}={name}={tmp_path / name}" for name in KINDS
+    ]
+    assert main([base, slower, *asked]) == 1
+    out, err = capsys.readouterr()
+    assert out.startswith("1 regression, 0 improvements")
+    assert err == ""
+    texts = {name: (tmp_path / name).read_bytes() for name in KINDS}
+    assert all(b"a/b" in text for name, text in texts.items() if name != "svg")
+    assert all(one.own.search(texts[name]) for name, one in KINDS.items())
+    times = [one["real_time"] for one in json.loads(texts["bencher"])["benchmarks"]]
+    assert times == pytest.approx([1500.0, 1000.0], rel=1e-3)
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_format_without_a_file_has_standard_output_alone(
-    base: Path, slower: Path, name: str, capsys: pytest.CaptureFixture[str]
+    base: str, slower: str, name: str, capsys: Capture
 ) -> None:
-    assert main([str(base), str(slower), "--format", name]) == 1
+    assert main([base, slower, "--format", name]) == 1
     out, err = capsys.readouterr()
     assert FORMATS[name].own.search(out.encode())
     assert err == ""
@@ -57,92 +69,101 @@ def test_a_format_without_a_file_has_standard_output_alone(
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
 def test_standard_output_by_another_name_is_a_programs_too(
-    base: Path, slower: Path, name: str, capsys: pytest.CaptureFixture[str]
+    base: str, slower: str, name: str, capsys: Capture
 ) -> None:
-    assert main([str(base), str(slower), f"--format=json={name}"]) == 1
+    assert main([base, slower, f"--format=json={name}"]) == 1
     assert json.loads(capsys.readouterr().out)["exit_status"] == 1
 
 
-def test_a_pipe_gets_a_report_beside_what_the_terminal_shows(
-    base: Path, slower: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_pipe_gets_a_report_beside_what_the_terminal_shows_and_may_be_left_early(
+    base: str, slower: str, tmp_path: Path, capsys: Capture
 ) -> None:
     pipe, whole = tmp_path / "pipe", tmp_path / "whole.xml"
     os.mkfifo(pipe)
     with ThreadPoolExecutor(1) as readers:
         read = readers.submit(pipe.read_text)
         asked = [f"--format=json={pipe}", f"--format=junit={whole}"]
-        assert main([str(base), str(slower), *asked]) == 1
+        assert main([base, slower, *asked]) == 1
         assert json.loads(read.result())["exit_status"] == 1
-    assert pipe.is_fifo()
-    assert whole.read_text().startswith("<?xml")
-    assert capsys.readouterr().out.startswith("1 regression")
-
-
-def test_a_reader_of_a_pipe_may_leave_early(base: Path, tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with ThreadPoolExecutor(1) as readers:
+        assert pipe.is_fifo()
+        assert whole.read_text().startswith("<?xml")
+        assert capsys.readouterr().out.startswith("1 regression")
         readers.submit(lambda: pipe.open("rb").close())
-        assert main([str(base), str(base), f"--format=json={pipe}"]) == 0
+        assert main([base, base, f"--format=json={pipe}"]) == 0
 
 
 def test_a_full_device_keeps_no_other_report_from_being_written(
-    base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    base: str, tmp_path: Path, capsys: Capture
 ) -> None:
     asked = ["--format=json=/dev/full", f"--format=junit={tmp_path / 'whole.xml'}"]
-    assert main([str(base), str(base), *asked]) == 2
+    assert main([base, base, *asked]) == 2
     assert "/dev/full cannot be written (No space left on device)" in capsys.readouterr().err
     assert (tmp_path / "whole.xml").exists()
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("formats", "exports", "words"),
     [
-        (["xml"], "'xml' is not NAME or NAME=FILE with a NAME of terminal, markdown"),
-        (["json="], "'json=' is not NAME or NAME=FILE"),
-        (["=x"], "'=x' is not NAME"),
-        (["\x1b[2J"], r"'\\x1b\[2J' is not NAME"),
-        (["json", "markdown"], "json and markdown cannot share standard output: add =FILE"),
-        (["json", "json"], "cannot share standard output"),
-        (["json=x", "junit=./x"], "x is to be written twice"),
+        ("xml", "", "'xml' is not NAME or NAME=FILE with a NAME of terminal, markdown"),
+        ("json=", "", "'json=' is not NAME or NAME=FILE"),
+        ("=x", "", "'=x' is not NAME"),
+        ("\x1b[2J", "", r"'\\x1b\[2J' is not NAME"),
+        ("json markdown", "", "json and markdown cannot share standard output: add =FILE"),
+        ("json json", "", "cannot share standard output"),
+        ("json=x junit=./x", "", "x is to be written twice"),
+        ("", "xml=x", "'xml=x' is not NAME=FILE with a NAME of github-action-benchmark, bencher"),
+        ("", "bencher", "'bencher' is not NAME=FILE"),
+        ("", "bencher=", "'bencher=' is not NAME=FILE"),
+        ("", "\x1b[2J=x", r"'\\x1b\[2J=x' is not NAME=FILE"),
+        ("", "bencher=/dev/stdout", "standard output shows the comparison; name a file"),
+        ("", "bencher=x openmetrics=./x", "x is to be written twice"),
+        ("json=y", "bencher=y", "y is to be written twice"),
     ],
 )
-def test_what_contradicts_itself_is_one_sentence(asked: list[str], words: str) -> None:
+def test_what_contradicts_itself_is_one_sentence(formats: str, exports: str, words: str) -> None:
     with pytest.raises(UserError, match=words) as caught:
-        Formats.parse(asked)
+        Formats.parse(formats.split(), exports.split())
     assert caught.value.status is ExitStatus.BAD_USAGE
 
 
 def test_a_bad_place_is_told_before_judging(
-    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setattr("warpgauge.verdict.judge.judge", None)
-    before = base.read_bytes()
+    before = Path(base).read_bytes()
     for place in (base, tmp_path, tmp_path / "gone" / "x"):
-        assert main([str(base), str(base), f"--format=json={place}"]) == 2
+        assert main([base, base, f"--format=json={place}"]) == 2
         assert capsys.readouterr().err.startswith(f"compare.py: cannot write {place}: ")
-    assert base.read_bytes() == before
+    assert Path(base).read_bytes() == before
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_report_replaces_one_of_its_kind_and_nothing_else(tmp_path: Path, name: str) -> None:
-    one, path = FORMATS[name], tmp_path / "report"
-    for found in (of_every_kind(), with_text("x"), comparison([], refusal="Other GPUs.")):
+@pytest.mark.parametrize("name", KINDS)
+def test_a_file_replaces_one_of_its_kind_and_nothing_else(tmp_path: Path, name: str) -> None:
+    one, path = KINDS[name], tmp_path / "report"
+    for found in (of_every_kind(), with_text("x"), comparison([verdict("a")], refusal="Other.")):
         path.write_text(one.render(found), encoding="utf-8")
         check_report(path, tmp_path / "baselines", (), one.own, one.kind)
-    for other in FORMATS.values():
+    for other in KINDS.values():
         if other is not one:
             path.write_text(other.render(of_every_kind()), encoding="utf-8")
             with pytest.raises(UserError, match=f"it is there and is no {one.kind}"):
                 check_report(path, tmp_path / "baselines", (), one.own, one.kind)
 
 
+def test_no_name_passes_an_export_for_a_file_of_another_kind() -> None:
+    marks = '"warpgauge_export": "bencher" "warpgauge_format": "baseline/1" # TYPE warpgauge_'
+    for name, one in EXPORTS.items():
+        text = one.render(comparison([verdict(marks)])).encode()
+        assert [key for key, other in EXPORTS.items() if other.own.search(text)] == [name]
+        assert b'"warpgauge_format"' not in text
+
+
 @pytest.mark.parametrize(("document", "status"), [(SAME, 2), (SLOWER, 1)])
 def test_a_file_that_cannot_be_written_is_told_and_hides_no_regression(
-    base: Path,
+    base: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
     document: dict[str, object],
     status: int,
 ) -> None:
@@ -151,10 +172,53 @@ def test_a_file_that_cannot_be_written_is_told_and_hides_no_regression(
 
     monkeypatch.setattr("os.fsync", full)
     cand, place = write(tmp_path / "cand.json", document), tmp_path / "out.json"
-    assert main([str(base), str(cand), f"--format=json={place}"]) == status
+    assert main([base, str(cand), f"--format=json={place}"]) == status
     out, err = capsys.readouterr()
     assert "unchanged" in out
     assert err.startswith(f"compare.py: {place} cannot be written (No space left on device)")
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_what_an_export_leaves_out_is_named_and_no_pass_and_hides_no_regression(
+    base: str, tmp_path: Path, name: str, capsys: Capture
+) -> None:
+    file = tmp_path / "out"
+    asked = f"--export={name}={file}"
+    for factor, status in ((1.0, 3), (1.5, 1)):
+        cand = write(tmp_path / "cand.json", run([row("a/b", scaled(factor)), failed("a/c")]))
+        assert main([base, str(cand), asked]) == status
+        assert f"--export {name}={file} leaves out 'a/c': ERROR\n" in capsys.readouterr().err
+        assert "a/b" in file.read_text()
+        assert "a/c" not in file.read_text()
+    held = file.read_text()
+    nothing = write(tmp_path / "nothing.json", run([failed("a/b")]))
+    assert main([base, str(nothing), asked]) == 3
+    assert f"{name}={file} is not written: 'a/b': ERROR; 'a/c': MISSING" in capsys.readouterr().err
+    assert file.read_text() == held
+
+
+def test_what_one_tool_cannot_read_is_no_pass_although_it_was_measured(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    both = str(write(tmp_path / "run.json", run([row("a/b"), row("a/" + "c" * 1024)])))
+    assert main([both, both, f"--export=bencher={tmp_path / 'bencher'}"]) == 3
+    assert "more than the 1024 bytes that Bencher reads" in capsys.readouterr().err
+    assert main([both, both, f"--export=openmetrics={tmp_path / 'openmetrics'}"]) == 0
+
+
+def test_of_a_run_alone_times_that_are_no_result_are_left_out_and_skips_are_not_asked(
+    loaded: Loader,
+) -> None:
+    skipped = {"name": "a/d", "real_time": 0, "skipped": True, "skip_message": "needs two GPUs"}
+    alone = loaded(run([row("a/b"), row("a/c", throttled=7.0), failed("a/e"), skipped]))
+    found = format_options.unpaired_comparison(alone)
+    one = EXPORTS["openmetrics"]
+    assert one.left_out(found) == "'a/c': INVALID; 'a/e': ERROR"
+    allowed = format_options.unpaired_comparison(alone, {Override.THROTTLED})
+    assert one.left_out(allowed) == "'a/e': ERROR"
+    for told, names in ((found, "b"), (allowed, "bc")):
+        text = one.render(told)
+        assert [name for name in "bcde" if f'benchmark="a/{name}"' in text] == [*names]
 
 
 def test_the_bench_leaves_standard_output_to_a_program(repository: Repository) -> None:
@@ -166,6 +230,17 @@ def test_the_bench_leaves_standard_output_to_a_program(repository: Repository) -
     assert "run file" in err
 
 
+def test_the_bench_exports_a_run_without_a_baseline(repository: Repository) -> None:
+    file = repository.root / "export.json"
+    asked = [f"--export=bencher={file}", "--format=json=report.json"]
+    assert repository.bench(*asked) is ExitStatus.NOT_MEASURED
+    err = repository.output()[1]
+    assert "--format json=report.json is not written: nothing is compared." in err
+    assert "--export" not in err
+    rows = json.loads(file.read_text())["benchmarks"]
+    assert [one["name"] for one in rows] == ["host/copy", "sync/idle", "sync/busy"]
+
+
 def test_the_bench_refuses_a_report_in_place_of_its_run_file(repository: Repository) -> None:
     file = repository.root / "run.json"
     with pytest.raises(UserError, match=r"it would replace .*, which is compared"):
@@ -175,9 +250,13 @@ def test_the_bench_refuses_a_report_in_place_of_its_run_file(repository: Reposit
         repository.bench(f"--format=json={repository.root / 'baselines' / 'x.json'}")
 
 
-def test_the_help_names_every_format(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_gpu_of_several_exports_to_a_file_of_its_own() -> None:
+    named = Formats.parse([], ["bencher=a/x.json"]).of("GPU-1")
+    assert [path for _, path in named.exports] == [Path("a/x-GPU-1.json")]
+
+
+def test_the_help_names_every_format(capsys: Capture) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
     words = capsys.readouterr().out.replace(",", " ").split()
-    assert set(FORMATS) <= set(words)
-    assert TERMINAL.name in words
+    assert {*FORMATS, TERMINAL.name} <= set(words)

@@ -8,35 +8,32 @@ from pathlib import Path
 import pytest
 
 from comparisons import comparison, verdict
-from warpgauge.reports.provenance import SourcePlace, place
-from warpgauge.system.environment import ROOT
+from warpgauge.reports.provenance import place
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    for name in ("a.cpp", "both.cu", "both.cpp", "...cu"):
+        (folder / name).touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize("line", [0.0, -1.0, 1.5, float("nan"), 1e300])
+def test_a_family_has_its_file_cuda_first_and_only_a_whole_number_is_a_line(
+    root: Path, line: float
+) -> None:
+    found = [place(root, comparison([]), verdict("a/b", source_line=at)) for at in (12.0, line)]
+    assert found == [{"file": "benchmarks/a.cpp", "line": 12}, {"file": "benchmarks/a.cpp"}]
+    assert place(root, comparison([]), verdict("both/b")) == {"file": "benchmarks/both.cu"}
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
-    [(12.0, 12), (0.0, None), (-1.0, None), (1.5, None), (float("nan"), None), (1e300, None)],
+    "name",
+    ["..", "../secret/x", "a\0/b", "a b/c", "", "a.cu", "x" * 4000, "nowhere/x", "^a/", "BM_plain"],
 )
-def test_only_a_whole_number_is_a_line(tmp_path: Path, line: float, told: int | None) -> None:
-    (tmp_path / "benchmarks").mkdir()
-    (tmp_path / "benchmarks" / "a.cpp").touch()
-    found = place(tmp_path, comparison([]), verdict("a/b", source_line=line))
-    assert found == SourcePlace("benchmarks/a.cpp", told)
-
-
-def test_a_cuda_file_goes_before_a_cpp_file(tmp_path: Path) -> None:
-    (tmp_path / "benchmarks").mkdir()
-    for suffix in ("cu", "cpp"):
-        (tmp_path / "benchmarks" / f"a.{suffix}").touch()
-    assert place(tmp_path, comparison([]), verdict("a/b")) == SourcePlace("benchmarks/a.cu", None)
-
-
-@pytest.mark.parametrize("name", ["..", "../secret/x", "a\0/b", "a b/c", "", "a.cu", "x" * 4000])
-def test_a_name_never_leads_out_of_the_benchmarks(tmp_path: Path, name: str) -> None:
-    (tmp_path / "benchmarks").mkdir()
-    (tmp_path / "benchmarks" / "...cu").touch()
-    assert place(tmp_path, comparison([]), verdict(name)) is None
-
-
-@pytest.mark.parametrize("name", ["nowhere/x", "^gemm/", "BM_plain", "../../etc/passwd/x"])
-def test_a_name_of_no_file_has_no_place(name: str) -> None:
-    assert place(ROOT, comparison([]), verdict(name)) is None
+def test_a_name_of_no_file_has_no_place_and_none_leads_out_of_the_benchmarks(
+    root: Path, name: str
+) -> None:
+    assert place(root, comparison([]), verdict(name)) == {}

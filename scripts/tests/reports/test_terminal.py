@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -16,93 +17,68 @@ from builders import failed, google, google_row, row, run, scaled
 from comparisons import comparison, of_every_kind, verdict, with_text
 from hostile_text import HOSTILE
 from warpgauge.records.model import Record
-from warpgauge.reports.terminal.report import plain, render
+from warpgauge.reports.terminal.report import plain, render, render_values
 from warpgauge.system.layout import wrapped_name
-from warpgauge.verdict.comparison import Outcome
-from warpgauge.verdict.comparison_settings import ComparisonSettings
+from warpgauge.system.text import percent
+from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.judge import judge
 
 
-def shown(
-    base: Record, cand: Record, width: int = 80, show_all: bool = False, filter: str | None = None
+def rendered(
+    found: Comparison, width: int = 80, show_all: bool = False, verbose: bool = False
 ) -> str:
     stream = io.StringIO()
-    render(
-        judge(base, cand, ComparisonSettings(filter=filter)),
-        Console(file=stream, width=width),
-        show_all=show_all,
-    )
+    render(found, Console(file=stream, width=width), show_all=show_all, verbose=verbose)
     return stream.getvalue()
 
 
-def wrapped(lines: list[str]) -> list[str]:
-    """All but the commands, which are to be pasted."""
-    return [line for line in lines if not line.startswith("  scripts/")]
+def shown(base: Record, cand: Record, width: int = 80, show_all: bool = False) -> str:
+    return rendered(judge(base, cand), width, show_all)
 
 
-@pytest.fixture
-def text(loaded: Loader) -> str:
-    """A comparison with some of everything, 80 columns wide."""
+def values(record: Record) -> list[str]:
+    stream = io.StringIO()
+    render_values(record, Console(file=stream, width=80))
+    return stream.getvalue().splitlines()
+
+
+def line_of(lines: Sequence[str], word: str) -> int:
+    return next(number for number, line in enumerate(lines) if word in line)
+
+
+def test_some_of_everything_is_in_its_place(loaded: Loader) -> None:
     names = ("gemm/tiled/f32/n:1024", "gemm/naive/f32/n:1024", "gemm/cublas/f32/n:1024")
     base = [row(name, registers=40) for name in names]
     base += [row(f"memcpy/d2d/bytes:{2**i}") for i in range(12, 20)] + [row("sync/gone")]
     cand = [row(names[0], scaled(1.02)), row(names[1], scaled(1.3), registers=72)]
     cand += [row(names[2], scaled(0.5)), *base[3:-1], failed("sync/idle", "wrong result")]
-    return shown(loaded(run(base, driver_version="580")), loaded(run(cand, driver_version="590")))
-
-
-def line_of(text: str, word: str) -> int:
-    return next(number for number, line in enumerate(text.splitlines()) if word in line)
-
-
-def test_the_verdict_comes_first_and_names_the_worst(text: str) -> None:
-    first = " ".join(text.split("\n\n", maxsplit=1)[0].split())
-    assert first == (
+    text = shown(loaded(run(base, driver_version="580")), loaded(run(cand, driver_version="590")))
+    # The verdict comes first and names the worst.
+    assert " ".join(text.split("\n\n", maxsplit=1)[0].split()) == (
         "2 regressions, 1 improvement; 8 of 13 unchanged, 1 failed, 1 missing. "
         "Worst: gemm/naive/f32/n:1024 (+30.0 %). "
         "Found against the baseline, not confirmed in alternating processes."
     )
+    lines = text.splitlines()
+    order = [line_of(lines, f"  {name}/f32") for name in ("naive", "tiled", "cublas")]
+    assert order == sorted(order)
+    assert "memcpy · 8 unchanged (0.00 %)" in text
+    assert "  d2d/bytes" not in text
+    assert lines[line_of(lines, "  gone")].endswith("MISSING")
+    assert lines[line_of(lines, "  idle")].endswith("ERROR")
+    assert lines[line_of(lines, "  idle") + 1].strip() == "wrong result"
 
 
 def test_the_rule_and_long_notes_are_shown_to_who_asks() -> None:
     found = replace(of_every_kind(), notes=("A short note.", "A longer note. " * 20))
-    texts = []
-    for verbose in (False, True):
-        stream = io.StringIO()
-        render(found, Console(file=stream, width=80), verbose=verbose)
-        texts.append(" ".join(stream.getvalue().split()))
-    short, whole = texts
-    assert (
-        "A short note. --verbose shows 1 longer note and the rule that was in force. Next" in short
-    )
+    short, whole = (" ".join(rendered(found, verbose=asked).split()) for asked in (False, True))
+    hidden = "--verbose shows 1 longer note and the rule that was in force. Next"
+    assert f"A short note. {hidden}" in short
     assert "A change counts" not in short
     assert "A longer note." not in short
     assert "A longer note. A change counts when" in whole
     assert "--verbose" not in whole
     assert "A change counts when" in plain(found)
-
-
-def test_the_largest_regression_leads_its_family(text: str) -> None:
-    order = [line_of(text, name) for name in ("  naive/f32", "  tiled/f32", "  cublas/f32")]
-    assert order == sorted(order)
-
-
-def test_unchanged_benchmarks_fold_into_a_count_with_their_span(text: str) -> None:
-    assert "memcpy · 8 unchanged (0.00 %)" in text
-    assert "  d2d/bytes" not in text
-
-
-def test_what_was_not_measured_is_shown_with_its_reason(text: str) -> None:
-    lines = text.splitlines()
-    assert lines[line_of(text, "  gone")].endswith("MISSING")
-    assert lines[line_of(text, "  idle")].endswith("ERROR")
-    assert lines[line_of(text, "  idle") + 1].strip() == "wrong result"
-
-
-def test_all_lists_the_unchanged_too(loaded: Loader) -> None:
-    same = loaded(run([row("a/b"), row("a/c")]))
-    assert "  c " not in shown(same, same)
-    assert "  c " in shown(same, same, show_all=True)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +102,8 @@ def test_where_it_is_narrow_columns_go_and_no_row_is_broken(
     rows = [line for line in lines if "REGRESSION" in line]
     for line, size in zip(rows, ("+130 %", "+20.0 %"), strict=True):
         assert size in line
-    assert max(map(cell_len, wrapped(lines))) <= width
+    # A command is to be pasted.
+    assert max(cell_len(line) for line in lines if not line.startswith("  scripts/")) <= width
 
 
 @pytest.mark.parametrize("width", [20, 60, 200])
@@ -146,17 +123,18 @@ def test_what_moved_is_not_called_unchanged() -> None:
 
 
 def test_the_hosts_controls_are_told_and_not_counted(loaded: Loader) -> None:
-    host = [row(f"host/{name}", host_clock=1.0) for name in "ab"]
+    host = [row(f"host/{name}", host_clock=1.0) for name in "xy"]
     side = loaded(run([row("a/b"), row("a/c"), *host]))
     text = shown(side, side)
     assert text.startswith("0 regressions, 0 improvements; 2 of 2 unchanged.")
     assert "\nhost · 2 controls, not judged (0.00 %)\n" in text
-    assert shown(side, side, show_all=True).count("  control\n") == 2
+    assert "  c " not in text
+    everything = shown(side, side, show_all=True)
+    assert everything.count("  control\n") == 2
+    assert "  c " in everything
     alone = loaded(run(host))
     assert shown(alone, alone).startswith("Not compared. Only the host's controls were measured")
-
-
-def test_a_plain_file_may_call_a_benchmark_as_the_hosts_controls_are(loaded: Loader) -> None:
+    # A plain file may call a benchmark as the host's controls are.
     base, cand = (loaded(google([google_row("host/x", time)])) for time in (1.0, 2.0))
     assert shown(base, cand).startswith("1 regression")
 
@@ -187,11 +165,9 @@ def test_long_names_break_after_their_slashes() -> None:
 
 @pytest.mark.parametrize("width", [30, 40, 80, 150])
 def test_no_line_is_a_command_of_a_github_log(width: int) -> None:
-    text = f"::error::x {'word ' * 4}::set-output name=a::b"
-    stream = io.StringIO()
-    render(with_text(text), Console(file=stream, width=width))
-    assert not any(line.lstrip().startswith("::") for line in stream.getvalue().splitlines())
-    assert "error::x" in stream.getvalue()
+    text = rendered(with_text(f"::error::x {'word ' * 4}::set-output name=a::b"), width)
+    assert not any(line.lstrip().startswith("::") for line in text.splitlines())
+    assert "error::x" in text
 
 
 @given(HOSTILE)
@@ -214,3 +190,53 @@ def test_a_vanished_family_does_not_fill_the_screen(loaded: Loader) -> None:
     assert "… and 192 more MISSING (--format json=FILE lists all)" in text
     assert text.count("MISSING") == 9
     assert shown(base, cand, show_all=True).count("MISSING") == 200
+
+
+@pytest.mark.parametrize(("families", "each"), [(1, 10_000), (40, 250), (5000, 2)])
+def test_of_thousands_of_regressions_the_worst_are_listed_and_the_rest_is_counted(
+    families: int, each: int
+) -> None:
+    """Each is slower than the one before, and beside it stands what is unchanged."""
+    rows = [
+        verdict(f"f{number // each}/x:{number}", outcome, 0.01 * number * slower)
+        for number in range(1, families * each + 1)
+        for slower, outcome in [(number % 2, [Outcome.PASS, Outcome.REGRESSION][number % 2])]
+    ]
+    others = [verdict("z/faster", Outcome.IMPROVED, -0.1), verdict("z/gone", Outcome.MISSING)]
+    lines = plain(comparison([*rows, *others])).splitlines()
+    assert len(lines) < 210
+    assert sum(line.endswith("REGRESSION") for line in lines) == 50
+    assert "… and 4950 more REGRESSION (--format json=FILE lists all)" in lines
+    worst = [f"{percent(0.01 * number)} " for number in range(len(rows) - 99, len(rows), 2)]
+    assert all(any(size in line for line in lines) for size in worst)
+    left_out = "… and 4900 families more, 4900 unchanged (--format json=FILE lists all)"
+    assert (left_out in lines) == (families == 5000)
+    # A cap of one outcome hides no other.
+    assert line_of(lines, "  faster ") < line_of(lines, "  gone ")
+
+
+SLOW = {"throttled": 7.0, "sm_clock_hz": 1.62e9, "clock_event_reasons": 4.0}
+
+
+def test_values_alone_show_time_rate_and_spread_or_why_they_are_none(loaded: Loader) -> None:
+    fast = row("memcpy/d2d", [9.9, 10.0, 10.1], bytes_per_second=4.287e12)
+    rows = [fast, row("sync/idle", [5.0]), failed("sync/[x]", "boom"), row("a/b", **SLOW)]
+    lines = values(loaded(run(rows)))
+    cells = [cell.strip() for cell in lines[line_of(lines, "d2d")].split("  ") if cell]
+    assert cells == ["d2d", "10.00 µs", "4287 GB/s", "1.00 %"]
+    assert lines[line_of(lines, "idle")].endswith("\N{EN DASH}")
+    assert lines[line_of(lines, "[x]") + 1].strip() == "boom"
+    below = lines[line_of(lines, "  b ") + 1].strip()
+    assert below.startswith("no result: the SM clock was lowered to 1.620 GHz")
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_row_that_is_no_result_fits_and_says_why(loaded: Loader, width: int) -> None:
+    base = loaded(run([row("gemm/cublas/f32/n:4096", limit_fraction=1.0)]))
+    cand = loaded(run([row("gemm/cublas/f32/n:4096", limit_fraction=0.8, **SLOW)]))
+    text = shown(base, cand, width)
+    assert max(map(cell_len, text.splitlines())) <= width
+    assert "INVALID" in text
+    assert "1.620 GHz" in text
+    assert "80 %" not in text
+    assert "of 1 unchanged, 1 not comparable" in " ".join(text.split())

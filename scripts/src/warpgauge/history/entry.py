@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One night of the history: what was measured where, and the time of each benchmark, in a line.
-
-A line of JSON, so that the files of a GPU model, one after the other, are JSON lines.
-"""
+"""One night of the history, a line of JSON: what was measured where, each benchmark's time."""
 
 from __future__ import annotations
 
@@ -23,13 +20,12 @@ from warpgauge.system.text import cut, quoted
 from warpgauge.verdict import disturbance
 
 # What may explain a step in the times, and what tells one machine from another.
-FACTS = tuple(
+_FACTS = tuple(
     "gpu_name gpu_uuid boot_id driver_version runtime_version cublas_version nvcc_version "
     "kernel_release cpu_model power_limit_watts".split()
 )
 
 _DIGITS = 7  # a hundred times below what any benchmark repeats to
-_LONGEST_REASON = 200
 _REMEDY = "update warpgauge, or mend the line"
 
 # Seconds. What is shorter or longer no benchmark takes, and a ratio of such times may overflow.
@@ -60,10 +56,11 @@ def of(record: Record, date: str, commit: str, run: int) -> Night:
     session = only_session(record)
     seconds, unmeasured = {}, {}
     for row in record.rows.values():
-        disturbed = disturbance.of(row, record.sessions)
-        reason = row.error if row.error is not None else disturbed.fault if disturbed else None
+        reason = row.error
+        if reason is None and (disturbed := disturbance.of(row, record.sessions)) is not None:
+            reason = disturbed.fault
         if reason is not None:
-            unmeasured[row.name] = cut(reason, _LONGEST_REASON)
+            unmeasured[row.name] = cut(reason, 200)
             continue
         time = median(row.process_medians[session.key])
         if not _SHORTEST <= time <= _LONGEST:
@@ -72,8 +69,7 @@ def of(record: Record, date: str, commit: str, run: int) -> Night:
                 "nothing is added"
             )
         seconds[row.name] = float(f"{time:.{_DIGITS}g}")
-    told = session.context
-    facts = {key: told[key] for key in FACTS if told.get(key)}
+    facts = {key: session.context[key] for key in _FACTS if session.context.get(key)}
     return Night(date, commit, run, facts, seconds, unmeasured)
 
 
@@ -85,7 +81,7 @@ def line(night: Night) -> str:
 def read(text: str, place: Place) -> Night:
     """The night of a line. Raises UserError for what `line` never wrote."""
     try:
-        told = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         raise place.error("is no JSON", _REMEDY) from None
-    return contract.decoded(told, Night, place, _REMEDY)
+    return contract.decoded(value, Night, place, _REMEDY)

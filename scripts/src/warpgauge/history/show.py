@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge ci history show: how the times of a GPU model went, night by night.
-
-A table of benchmarks, each with its newest night beside the median of those before; of a single
-benchmark the nights themselves, each with what may explain a step.
-"""
+"""warpgauge ci history show: how the times of a GPU model went, night by night."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,9 +22,7 @@ from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import duration, inert, percent, plural, quoted, typed
 
 _UNKNOWN = "–"
-_CHANGE = "change"
 _DISPENSABLE = (0, 1)  # columns of either table, where there is no room
-_LEGEND = "change: beside the median of the nights before"
 _GPU = re.compile(r"(?:GPU-)?([0-9A-Za-z]{1,8})")
 
 
@@ -49,8 +42,8 @@ def nights(root: Path, ref: str, slug: str) -> list[Night]:
     if not lines:
         raise UserError(f"{quoted(ref)} holds no night of {slug}")
     place = Place(Path(ref), f"a line of {slug}")
-    read = (entry.read(line, place) for line in lines)
-    return sorted(read, key=lambda night: (night.date, night.run))
+    history = [entry.read(line, place) for line in lines]
+    return sorted(history, key=lambda night: (night.date, night.run))
 
 
 def show(history: Sequence[Night], filter: str, console: Console) -> None:
@@ -63,17 +56,17 @@ def show(history: Sequence[Night], filter: str, console: Console) -> None:
     if len(wanted) == 1:
         print_text(console, inert(wanted[0]))
         lines = _of_one(history, wanted[0])
-        heading = Cells("night", ("commit", "GPU", "driver", "time", _CHANGE))
+        heading = Cells("night", ("commit", "GPU", "driver", "time", "change"))
         left: Sequence[int] = (0, 1, 2)
     else:
         lines = [_of_many(history, name) for name in wanted]
-        heading = Cells("benchmark", ("nights", "newest", "time", _CHANGE))
+        heading = Cells("benchmark", ("nights", "newest", "time", "change"))
         left = (1,)
     columns = Columns.fitting([heading, *lines], console.width, _DISPENSABLE)
     print_text(console, columns.line(heading, left), style="dim")
     for line in lines:
         print_text(console, columns.line(line, left))
-    print_text(console, _LEGEND, style="dim")
+    print_text(console, "change: beside the median of the nights before", style="dim")
 
 
 def _title(history: Sequence[Night]) -> str:
@@ -86,10 +79,8 @@ def _title(history: Sequence[Night]) -> str:
 def _of_many(history: Sequence[Night], name: str) -> Cells:
     there = [night for night in history if name in night.seconds]
     times = [night.seconds[name] for night in there]
-    newest = inert(there[-1].date[:10])
-    return Cells(
-        inert(name), (str(len(there)), newest, duration(times[-1]), _change(times[:-1], times[-1]))
-    )
+    newest, change = inert(there[-1].date[:10]), _change(times[:-1], times[-1])
+    return Cells(inert(name), (str(len(there)), newest, duration(times[-1]), change))
 
 
 def _of_one(history: Sequence[Night], name: str) -> list[Cells]:
@@ -97,28 +88,18 @@ def _of_one(history: Sequence[Night], name: str) -> list[Cells]:
     before: list[float] = []
     for night in history:
         time = night.seconds.get(name)
-        facts = (
-            inert(short(night.commit)),
-            _instance(night),
-            inert(night.facts.get("driver_version", _UNKNOWN)),
-        )
+        # The digits that tell one GPU of a model from another.
+        gpu = _GPU.match(night.facts.get("gpu_uuid", ""))
+        driver = inert(night.facts.get("driver_version", _UNKNOWN))
+        cells = [inert(short(night.commit)), gpu.group(1) if gpu else _UNKNOWN, driver]
         if time is None:
-            reason = inert(night.unmeasured.get(name, "not in the suite"))
-            lines.append(Cells(inert(night.date[:10]), (*facts, _UNKNOWN, reason)))
-            continue
-        cells = (*facts, duration(time), _change(before, time))
-        lines.append(Cells(inert(night.date[:10]), cells))
-        before.append(time)
+            cells += [_UNKNOWN, inert(night.unmeasured.get(name, "not in the suite"))]
+        else:
+            cells += [duration(time), _change(before, time)]
+            before.append(time)
+        lines.append(Cells(inert(night.date[:10]), tuple(cells)))
     return lines
 
 
 def _change(before: Sequence[float], time: float) -> str:
-    if not before:
-        return _UNKNOWN
-    return percent(math.expm1(math.log(time / median(before))))
-
-
-def _instance(night: Night) -> str:
-    """The digits that tell one GPU of a model from another."""
-    found = _GPU.match(night.facts.get("gpu_uuid", ""))
-    return found.group(1) if found else _UNKNOWN
+    return percent(time / median(before) - 1) if before else _UNKNOWN

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 from warpgauge.reports.headline import headline, sentence
 from warpgauge.reports.provenance import place
 from warpgauge.reports.ranking import rank
@@ -21,50 +19,35 @@ _KINDS = {
     "warning": (Outcome.INVALID, Outcome.INCONCLUSIVE),
     "notice": (Outcome.IMPROVED,),
 }
-_PLAIN = {"title": "warpgauge"}
 # What a policy accepts passes, and not in silence.
 _ACCEPTED = "notice"
+_PLAIN = {"title": "warpgauge"}
 
 
 def render(comparison: Comparison) -> str:
     """One line an annotation, the worst of each kind first; a cut is said by its last."""
-    return "".join(f"{line}\n" for line in _lines(comparison))
-
-
-def _lines(comparison: Comparison) -> Iterator[str]:
-    refused = comparison.refusal is not None
-    if refused:
-        yield command("error", _PLAIN, str(headline(comparison)))
-    ranked = sorted(comparison.verdicts, key=rank)
-    for kind, outcomes in _KINDS.items():
+    found: dict[str, list[str]] = {kind: [] for kind in _KINDS}
+    if comparison.refusal is not None:
+        found["error"].append(command("error", _PLAIN, str(headline(comparison))))
+    for verdict in sorted(comparison.verdicts, key=rank):
         # Refused as a whole, every row would only repeat the sentence.
-        found = [
-            verdict
-            for verdict in ranked
-            if (verdict.outcome in outcomes or (kind == _ACCEPTED and is_accepted(verdict)))
-            and not (refused and verdict.reason == comparison.refusal)
-        ]
-        yield from _of_kind(comparison, kind, found, _SHOWN - (refused and kind == "error"))
+        if comparison.refusal is not None and verdict.reason == comparison.refusal:
+            continue
+        for kind, outcomes in _KINDS.items():
+            if verdict.outcome in outcomes or (kind == _ACCEPTED and is_accepted(verdict)):
+                found[kind].append(_annotation(comparison, kind, verdict))
+    return "".join(f"{line}\n" for kind, lines in found.items() for line in _cut(kind, lines))
 
 
-def _of_kind(
-    comparison: Comparison, kind: str, verdicts: Sequence[Verdict], room: int
-) -> Iterator[str]:
-    shown = len(verdicts) if len(verdicts) <= room else room - 1
-    for verdict in verdicts[:shown]:
-        yield _annotation(comparison, kind, verdict)
-    if shown < len(verdicts):
-        words = f"and {len(verdicts) - shown} more: the log or another report lists them"
-        yield command(kind, _PLAIN, words)
+def _cut(kind: str, lines: list[str]) -> list[str]:
+    if len(lines) <= _SHOWN:
+        return lines
+    more = len(lines) - _SHOWN + 1
+    words = f"and {more} more: the log or another report lists them"
+    return [*lines[: _SHOWN - 1], command(kind, _PLAIN, words)]
 
 
 def _annotation(comparison: Comparison, kind: str, verdict: Verdict) -> str:
-    properties: dict[str, object] = {}
-    where = place(ROOT, comparison, verdict)
-    if where is not None:
-        properties["file"] = where.file
-        if where.line is not None:
-            properties["line"] = where.line
     word = "accepted" if is_accepted(verdict) else verdict.outcome.value
-    properties["title"] = f"{word}: {inert(verdict.name)}"
-    return command(kind, properties, sentence(verdict))
+    title = {"title": f"{word}: {inert(verdict.name)}"}
+    return command(kind, {**place(ROOT, comparison, verdict), **title}, sentence(verdict))

@@ -20,9 +20,8 @@ def sentences(comparison: Comparison) -> str:
     least = minimum_effects(comparison)
     if not least:
         return ""
-    paired = any(one.evidence is Evidence.PAIRED for one in comparison.verdicts)
-    screened = any(one.evidence is Evidence.SCREENED for one in comparison.verdicts)
-    how = " in processes that alternate with the base's" if paired and not screened else ""
+    evidence = {verdict.evidence for verdict in comparison.verdicts} - {Evidence.NONE}
+    how = " in processes that alternate with the base's" if evidence == {Evidence.PAIRED} else ""
     counts = (
         f"A change counts when chance does not explain it{how} (p < {comparison.alpha:g} for the "
         f"whole suite), beyond the benchmark's own noise, and from {least} on."
@@ -32,23 +31,20 @@ def sentences(comparison: Comparison) -> str:
 
 def minimum_effects(comparison: Comparison) -> str:
     """``1 % of device time and 20 % of host time``: those in force; nothing where none was."""
-    groups = [
-        [one for one in comparison.verdicts if (one.evidence is Evidence.PAIRED) is paired]
-        for paired in (False, True)
-    ]
-    alone, in_turns = (_of_each_clock(comparison, group) for group in groups)
+    alone, in_turns = (_of_each_clock(comparison, paired) for paired in (False, True))
     if alone and in_turns:
         return f"{alone} on, of what was measured again in turns from {in_turns}"
     return alone or in_turns
 
 
-def _of_each_clock(comparison: Comparison, verdicts: Sequence[Verdict]) -> str:
+def _of_each_clock(comparison: Comparison, paired: bool) -> str:
     words = {Clock.DEVICE: "of device time", Clock.HOST: "of host time"}
     if Source.GOOGLE_BENCHMARK in (comparison.baseline.source, comparison.candidate.source):
         words = dict.fromkeys(Clock, "of the time")
     groups: dict[str, list[Verdict]] = {}
-    for verdict in verdicts:
-        if verdict.minimum_effect is not None:
+    for verdict in comparison.verdicts:
+        is_paired = verdict.evidence is Evidence.PAIRED
+        if verdict.minimum_effect is not None and is_paired is paired:
             groups.setdefault(words[verdict.clock], []).append(verdict)
     return " and ".join(f"{_sizes(group)} {what}" for what, group in groups.items())
 

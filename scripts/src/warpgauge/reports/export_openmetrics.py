@@ -25,12 +25,7 @@ _GAUGES = {
 # What may be said of a benchmark that has a time. A state that does not hold is told, too.
 _STATES = (Outcome.PASS, Outcome.REGRESSION, Outcome.IMPROVED, Outcome.INCONCLUSIVE, Outcome.NEW)
 # Of the run, by the label that tells them: what a time is compared over.
-_LABELS = {
-    "gpu": "gpu_name",
-    "gpu_uuid": "gpu_uuid",
-    "driver": "driver_version",
-    "commit": "commit",
-}
+_RUN = {"gpu": "gpu_name", "gpu_uuid": "gpu_uuid", "driver": "driver_version", "commit": "commit"}
 
 
 def render(comparison: Comparison) -> str:
@@ -47,33 +42,26 @@ def _metrics(comparison: Comparison) -> Iterator[Metric]:
     from prometheus_client import Metric
 
     session = newest(comparison.candidate)
-    run = {key: session.context.get(name, "") for key, name in _LABELS.items()}
-    told = [(_labels(one, run), _values(one), one) for one in comparison.verdicts]
+    run = {key: session.context.get(name, "") for key, name in _RUN.items()}
+    labelled = [(_labels(verdict, run), verdict) for verdict in comparison.verdicts]
     for gauge, (unit, words) in _GAUGES.items():
         metric = Metric(f"{_PREFIX}{gauge}", words, "gauge", unit)
-        for labels, values, _ in told:
+        for labels, verdict in labelled:
+            values = {"seconds": verdict.candidate_seconds or 0.0, **rates_of(verdict.counters)}
             if gauge in values:
                 metric.add_sample(metric.name, labels, values[gauge])
         if metric.samples:
             yield metric
     if comparison.refusal is None:
         metric = Metric(f"{_PREFIX}verdict", "What a comparison says of the time.", "stateset")
-        for labels, _, one in told:
+        for labels, verdict in labelled:
             for state in _STATES:
                 own = {**labels, metric.name: state.value}
-                metric.add_sample(metric.name, own, float(one.outcome is state))
+                metric.add_sample(metric.name, own, float(verdict.outcome is state))
         yield metric
-
-
-def _values(verdict: Verdict) -> dict[str, float]:
-    return {"seconds": float(verdict.candidate_seconds or 0.0), **rates_of(verdict.counters)}
 
 
 def _labels(verdict: Verdict, run: Mapping[str, str]) -> dict[str, str]:
     own = {"benchmark": verdict.name, "family": verdict.family, "clock": verdict.clock.value}
-    told = {**own, **run}
-    return {
-        key: value.encode(errors="backslashreplace").decode()
-        for key, value in told.items()
-        if value
-    }
+    told = {key: value for key, value in {**own, **run}.items() if value}
+    return {key: value.encode(errors="backslashreplace").decode() for key, value in told.items()}

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
+from functools import partial
 
 from warpgauge.reports import export_google, export_openmetrics
 from warpgauge.system.text import named
@@ -34,12 +34,8 @@ class Export:
 
     def render(self, comparison: Comparison) -> str:
         """What can be written of it; nothing where that is no benchmark at all."""
-        kept = self.kept(comparison)
+        kept = tuple(verdict for verdict in comparison.verdicts if not self.unfit(verdict))
         return self.text(replace(comparison, verdicts=kept)) if kept else ""
-
-    def kept(self, comparison: Comparison) -> tuple[Verdict, ...]:
-        """The benchmarks that `render` writes."""
-        return tuple(one for one in comparison.verdicts if not self.unfit(one))
 
     def left_out(self, comparison: Comparison) -> str:
         """Which benchmarks `render` leaves out, and why, in words; empty where it has them all."""
@@ -69,29 +65,17 @@ def _unfit_for_bencher(verdict: Verdict) -> str:
 
 def _google(name: str, unfit: Callable[[Verdict], str]) -> Export:
     """What reads Google Benchmark's JSON."""
-    own = rf'"{export_google.MARK}"\s*:\s*"{name}"'
-    return Export(
-        name,
-        lambda comparison: export_google.render(comparison, name),
-        unfit,
-        f"export for {name}",
-        re.compile(own.encode()),
-    )
+    own = re.compile(rf'"{export_google.MARK}"\s*:\s*"{name}"'.encode())
+    text = partial(export_google.render, reader=name)
+    return Export(name, text, unfit, f"export for {name}", own)
 
 
-EXPORTS: Mapping[str, Export] = MappingProxyType(
-    {
-        one.name: one
-        for one in (
-            _google("github-action-benchmark", _unfit),
-            _google("bencher", _unfit_for_bencher),
-            Export(
-                "openmetrics",
-                export_openmetrics.render,
-                _unfit,
-                "OpenMetrics text of warpgauge",
-                re.compile(rb"\A# (?:HELP|TYPE) warpgauge_"),
-            ),
-        )
-    }
+_METRICS = re.compile(rb"\A# (?:HELP|TYPE) warpgauge_")
+_EXPORTS = (
+    _google("github-action-benchmark", _unfit),
+    _google("bencher", _unfit_for_bencher),
+    Export(
+        "openmetrics", export_openmetrics.render, _unfit, "OpenMetrics text of warpgauge", _METRICS
+    ),
 )
+EXPORTS: Mapping[str, Export] = {one.name: one for one in _EXPORTS}

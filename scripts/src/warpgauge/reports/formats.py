@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from warpgauge.reports import annotations as github
@@ -46,54 +45,33 @@ def _json(comparison: Comparison) -> str:
     return json_output.render(comparison)
 
 
-# What a terminal shows; on standard output with the terminal's own width and colours.
-TERMINAL = Format(
-    "terminal",
-    _plain,
-    "comparison in plain text",
-    re.compile(rb"\A(?:\d+ regressions?, \d+ improvements?; |Not compared\.)"),
-)
+def _format(
+    name: str, render: Callable[[Comparison], Content], kind: str, own: bytes
+) -> Format[Content]:
+    return Format(name, render, kind, re.compile(own))
 
-FORMATS: Mapping[str, Format[str]] = MappingProxyType(
-    {
-        one.name: one
-        for one in (
-            TERMINAL,
-            Format(
-                "markdown",
-                markdown.render,
-                "Markdown of a comparison",
-                re.compile(re.escape(markdown.MARK.encode())),
-            ),
-            Format(
-                "json",
-                _json,
-                "JSON of a comparison",
-                re.compile(rb'"warpgauge_format"\s*:\s*"comparison/'),
-            ),
-            Format(
-                "junit",
-                junit.render,
-                "JUnit XML of a comparison",
-                re.compile(rb'<testsuites name="warpgauge"'),
-            ),
-            Format(
-                "github",
-                github.render,
-                "list of GitHub annotations",
-                re.compile(rb"\A::(?:error|warning|notice) "),
-            ),
-            Format("svg", _svg, "SVG", re.compile(rb"<svg\b")),
-        )
-    }
+
+# What a terminal shows; on standard output with the terminal's own width and colours.
+_VERDICT_LINE = rb"\A(?:\d+ regressions?, \d+ improvements?; |Not compared\.)"
+TERMINAL = _format("terminal", _plain, "comparison in plain text", _VERDICT_LINE)
+
+_MARKDOWN = re.escape(markdown.MARK.encode())
+_JSON = rb'"warpgauge_format"\s*:\s*"comparison/'
+_GITHUB = rb"\A::(?:error|warning|notice) "
+_TEXTS = (
+    TERMINAL,
+    _format("markdown", markdown.render, "Markdown of a comparison", _MARKDOWN),
+    _format("json", _json, "JSON of a comparison", _JSON),
+    _format("junit", junit.render, "JUnit XML of a comparison", rb'<testsuites name="warpgauge"'),
+    _format("github", github.render, "list of GitHub annotations", _GITHUB),
+    _format("svg", _svg, "SVG", rb"<svg\b"),
 )
+FORMATS: Mapping[str, Format[str]] = {one.name: one for one in _TEXTS}
 
 # The picture of the intervals, by the end of its file's name: only in a file, for it is for eyes.
 INTERVALS = "intervals"
-_OWN = re.compile(re.escape(intervals.MARK.encode()))
-PICTURES: Mapping[str, Format[str] | Format[bytes]] = MappingProxyType(
-    {
-        ".svg": Format(INTERVALS, intervals.svg, "picture of intervals", _OWN),
-        ".png": Format(INTERVALS, intervals.png, "picture of intervals", _OWN),
-    }
-)
+_OWN = re.escape(intervals.MARK.encode())
+PICTURES: Mapping[str, Format[str] | Format[bytes]] = {
+    ".svg": _format(INTERVALS, intervals.svg, "picture of intervals", _OWN),
+    ".png": _format(INTERVALS, intervals.png, "picture of intervals", _OWN),
+}

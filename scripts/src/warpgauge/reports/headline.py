@@ -37,15 +37,10 @@ _REST = {
     Outcome.NEW: "new",
 }
 
-NOT_COMPARED = "Not compared."
-
 
 @dataclass(frozen=True)
 class Headline:
-    """`verdict` is our own words; `refusal` and the worst's name are foreign text, not yet inert.
-
-    Where there is a refusal, `verdict` is NOT_COMPARED and there is no worst.
-    """
+    """`verdict` is ours; `refusal` and the worst's name are foreign text, not yet inert."""
 
     verdict: str
     refusal: str | None = None
@@ -57,15 +52,14 @@ class Headline:
             return f"{self.verdict} {cut(inert(self.refusal), LONGEST_TEXT)}"
         if self.worst is None:
             return f"{self.verdict}."
-        return (
-            f"{self.verdict}. Worst: {cut(inert(self.worst.name), LONGEST_NAME)}{size(self.worst)}."
-        )
+        name = cut(inert(self.worst.name), LONGEST_NAME)
+        return f"{self.verdict}. Worst: {name}{size(self.worst)}."
 
 
 def headline(comparison: Comparison) -> Headline:
     """The verdict; a regression outranks a refusal."""
     if comparison.refusal is not None and not comparison.count(Outcome.REGRESSION):
-        return Headline(NOT_COMPARED, comparison.refusal)
+        return Headline("Not compared.", comparison.refusal)
     accepted = sum(is_accepted(verdict) for verdict in comparison.verdicts)
     controls = sum(map(is_quiet, comparison.verdicts))
     unchanged = comparison.count(Outcome.PASS) - accepted - controls
@@ -84,12 +78,12 @@ def headline(comparison: Comparison) -> Headline:
 
 def worst(comparison: Comparison) -> Verdict | None:
     """The regression with the largest change of time; else one that fails on its resources."""
-    slower = [v for v in comparison.verdicts if v.outcome is Outcome.REGRESSION]
-    return max(slower, key=_severity, default=None)
 
+    def severity(verdict: Verdict) -> tuple[bool, float]:
+        return verdict.by_time is None, verdict.change.ratio if verdict.change else 0.0
 
-def _severity(verdict: Verdict) -> tuple[bool, float]:
-    return verdict.by_time is None, verdict.change.ratio if verdict.change else 0.0
+    slower = (v for v in comparison.verdicts if v.outcome is Outcome.REGRESSION)
+    return max(slower, key=severity, default=None)
 
 
 def size(verdict: Verdict) -> str:
@@ -106,7 +100,7 @@ def interval(change: Change) -> str:
 
 def how_found(comparison: Comparison) -> str:
     """What the changed rows rest on, as a sentence; nothing where no row changed."""
-    changed = [one for one in comparison.verdicts if one.outcome in CHANGED]
+    changed = [verdict for verdict in comparison.verdicts if verdict.outcome in CHANGED]
     paired = sum(verdict.evidence is Evidence.PAIRED for verdict in changed)
     if not changed:
         return ""
@@ -128,22 +122,16 @@ def how_found(comparison: Comparison) -> str:
 
 def sentence(verdict: Verdict) -> str:
     """What was found and why, without the name, inert: ``+5.0 % (95 % interval …), 60 µs → …``."""
-    parts = [inert(words) for words in (verdict.reason, _times(verdict)) if words]
+    parts = [inert(verdict.reason)] if verdict.reason else []
+    before, after, change = verdict.baseline_seconds, verdict.candidate_seconds, verdict.change
+    if before is not None and after is not None and change is not None:
+        parts.append(f"{percent(change.ratio)} (95 % interval {interval(change)})")
+        parts[-1] += f", {duration(before)} → {duration(after)}"
     limit = of_limit(verdict.counters.get("limit_fraction"))
-    if limit and verdict.change is not None:
+    if limit and change is not None:
         parts.append(f"{limit} of the limit")
     if verdict.causes:
         parts.append(f"likely cause: {inert('; '.join(verdict.causes))}")
     if verdict.accepted:
         parts.append(f"accepted: {inert(verdict.accepted)}")
     return cut("; ".join(parts), LONGEST_TEXT) or verdict.outcome.value
-
-
-def _times(verdict: Verdict) -> str:
-    before, after, change = verdict.baseline_seconds, verdict.candidate_seconds, verdict.change
-    if before is None or after is None or change is None:
-        return ""
-    return (
-        f"{percent(change.ratio)} (95 % interval {interval(change)}), "
-        f"{duration(before)} → {duration(after)}"
-    )

@@ -5,42 +5,55 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from warpgauge.system.text import cut, inert, left_to_right, percent
 from warpgauge.verdict.comparison import Change, Verdict
 
 # More rows would push what follows off the screen; the table above has them all.
 _ROWS = 12
+_NAME = 60  # characters
 
-# Cells of a bar on either side of zero; characters of a name.
-_PLOT_MIDDLE = 20
-_NAME = 60
+# Cells of a bar on either side of zero: in the plot, and in the terminal's table.
+_PLOT_MIDDLE, _MIDDLE = 20, 12
+WIDTH = 2 * _MIDDLE + 1
+HEADING = "faster ┊ 0 ┊ slower".center(WIDTH)
+
+# In minimum effects, so that rows whose minimum effects differ can be compared: what lies beyond
+# the two marks counts. Linear around zero and logarithmic outside (the inverse hyperbolic sine),
+# so that 1 % and 40 % are told apart on one line.
+_REACH, _LONGEST_REACH = 50.0, 1e12
+
+# Whoever asks for no minimum effect has all changes in the arrows.
+_LEAST_EFFECT = 1e-9
 
 _LEGEND = "● change  ━ its 95 % interval  ┊ the smallest that counts"
 _CUT_OFF = "  ◀ ▶ farther out"
 
 
 def plot(verdicts: Sequence[Verdict]) -> str:
-    """A fenced block with a line for each of the first of `verdicts` that has an interval.
-
-    Empty where none has.
-    """
+    """A fenced block, a line for each of the first `verdicts` with an interval; empty for none."""
     drawn = [
-        (one.name, one.change, one.minimum_effect)
-        for one in verdicts
-        if one.change is not None and one.minimum_effect is not None
+        (verdict.name, verdict.change, verdict.minimum_effect)
+        for verdict in verdicts
+        if verdict.change is not None and verdict.minimum_effect is not None
     ]
     if not drawn:
         return ""
     shown = drawn[:_ROWS]
-    far = reach((change, effect) for _, change, effect in shown)
+    # In minimum effects, from zero to the end of the longest interval.
+    ends = [
+        max(abs(change.low), abs(change.high)) / max(effect, _LEAST_EFFECT)
+        for _, change, effect in shown
+    ]
+    far = min(max(_REACH, *ends), _LONGEST_REACH)
     bars = [interval_bar(change, effect, _PLOT_MIDDLE, far) for _, change, effect in shown]
     sizes = [percent(change.ratio) for _, change, _ in shown]
     width = max(map(len, sizes))
     body = [f"{'':{width}}  {HEADING.strip().center(2 * _PLOT_MIDDLE + 1)}".rstrip()]
     body += [
-        f"{size:>{width}}  {bar}  {_shown(name)}"
+        # The name is behind the bar, where no letter of it can move anything.
+        f"{size:>{width}}  {bar}  {cut(left_to_right(inert(name)), _NAME)}"
         for size, bar, (name, _, _) in zip(sizes, bars, shown, strict=True)
     ]
     body += [f"… and {len(drawn) - _ROWS} more"] if len(drawn) > _ROWS else []
@@ -48,39 +61,6 @@ def plot(verdicts: Sequence[Verdict]) -> str:
     text = "\n".join([*body, _LEGEND + (_CUT_OFF if cut_off else "")])
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence}text\n{text}\n{fence}"
-
-
-def _shown(name: str) -> str:
-    """Behind the bar, where no letter of it can move anything."""
-    return cut(left_to_right(inert(name)), _NAME)
-
-
-# Cells on either side of zero, unless told otherwise.
-_MIDDLE = 12
-WIDTH = 2 * _MIDDLE + 1
-
-# In minimum effects, so that rows whose minimum effects differ can be compared: what lies beyond
-# the two marks counts. Linear around zero and logarithmic outside (the inverse hyperbolic sine),
-# so that 1 % and 40 % are told apart on one line.
-_REACH = 50.0
-_LONGEST_REACH = 1e12
-
-# Whoever asks for no minimum effect has all changes in the arrows.
-_LEAST_EFFECT = 1e-9
-
-HEADING = "faster ┊ 0 ┊ slower".center(WIDTH)
-
-
-def reach(drawn: Iterable[tuple[Change, float]]) -> float:
-    """Minimum effects from zero to an end within which each change lies, with its interval.
-
-    `drawn` are changes with their minimum effects.
-    """
-    ends = [
-        max(abs(change.low), abs(change.high)) / max(effect, _LEAST_EFFECT)
-        for change, effect in drawn
-    ]
-    return min(max(_REACH, *ends), _LONGEST_REACH)
 
 
 def interval_bar(

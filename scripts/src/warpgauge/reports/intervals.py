@@ -12,14 +12,13 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from warpgauge.reports.headline import headline, interval
 from warpgauge.reports.provenance import gpu_name
 from warpgauge.reports.ranking import rank
 from warpgauge.system.text import cut, inert, left_to_right, percent
-from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict, is_accepted
+from warpgauge.verdict.comparison import Change, Comparison, Outcome, is_accepted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,31 +53,27 @@ class _Kind:
     marker: str
     filled: bool = True
 
+    @property
+    def face(self) -> str:
+        return self.colour if self.filled else "white"
 
-_SLOWER = _Kind("slower", "#D55E00", "o")
-_FASTER = _Kind("faster", "#0072B2", "D")
-_ACCEPTED = _Kind("accepted", "#8A5A83", "s")
-_UNDECIDED = _Kind("undecided", "#5E5E5E", "o", filled=False)
-_OF: Mapping[Outcome, _Kind] = MappingProxyType(
-    {
-        Outcome.REGRESSION: _SLOWER,
-        Outcome.IMPROVED: _FASTER,
-        Outcome.PASS: _ACCEPTED,
-        Outcome.INCONCLUSIVE: _UNDECIDED,
-    }
-)
 
-_SETTINGS: Mapping[str, object] = MappingProxyType(
-    {
-        "font.family": "monospace",
-        "font.size": _LETTER_POINTS,
-        "svg.fonttype": "none",
-        "svg.hashsalt": "warpgauge",
-        "axes.unicode_minus": True,
-        "text.parse_math": False,
-        "text.usetex": False,
-    }
-)
+_KINDS = {
+    Outcome.REGRESSION: _Kind("slower", "#D55E00", "o"),
+    Outcome.IMPROVED: _Kind("faster", "#0072B2", "D"),
+    Outcome.PASS: _Kind("accepted", "#8A5A83", "s"),
+    Outcome.INCONCLUSIVE: _Kind("undecided", "#5E5E5E", "o", filled=False),
+}
+
+_SETTINGS = {
+    "font.family": "monospace",
+    "font.size": _LETTER_POINTS,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "warpgauge",
+    "axes.unicode_minus": True,
+    "text.parse_math": False,
+    "text.usetex": False,
+}
 # The document type names a server, the metadata several; a picture in a page should call nobody.
 _PREAMBLE = re.compile(r"\A.*?(?=<svg\b)", re.DOTALL)
 _METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
@@ -141,45 +136,35 @@ def _drawn(comparison: Comparison) -> Figure:
     )
     axes = figure.add_axes(box)
     curved = _draw(axes, rows, box[2] * width / _LETTER)
-    told = [kind.words for kind in dict.fromkeys(row.kind for row in rows)]
+    kinds = [kind for kind in _KINDS.values() if any(row.kind is kind for row in rows)]
     more = f" · {len(found) - len(rows)} more are not drawn" if len(found) > len(rows) else ""
     below = "point: change; whiskers: its 95 % interval; band: too small to count"
     below += f"{'; the scale is narrower farther out' if curved else ''}{more}"
     figure.text(_MARGIN / width, 0.15 / height, below, color="#444444", va="center")
     axes.legend(
-        handles=[_sign(kind) for kind in _OF.values() if kind.words in told],
-        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(told), frameon=False,
-        borderaxespad=0.2, handletextpad=0.3,
+        handles=[_sign(kind) for kind in kinds], loc="lower right", bbox_to_anchor=(1.0, 1.0),
+        ncols=len(kinds), frameon=False, borderaxespad=0.2, handletextpad=0.3,
     )  # fmt: skip
     return figure
 
 
 def _rows(comparison: Comparison) -> list[_Row]:
     """What changed, then what is accepted, then what is undecided."""
-    order = list(_OF)
-    chosen = [one for one in comparison.verdicts if one.outcome in _OF and _is_drawn(one)]
-    ranked = sorted(chosen, key=lambda one: (order.index(one.outcome), rank(one)))
-    return [
-        _Row(
-            _plain(one.name),
-            _within(one.change),
-            min(one.minimum_effect or 0.0, FARTHEST),
-            _OF[one.outcome],
-        )
-        for one in ranked
-        if one.change is not None
-    ]
-
-
-def _is_drawn(verdict: Verdict) -> bool:
-    return verdict.outcome is not Outcome.PASS or is_accepted(verdict)
+    rows = []
+    for outcome, kind in _KINDS.items():
+        chosen = [verdict for verdict in comparison.verdicts if verdict.outcome is outcome]
+        for verdict in sorted(chosen, key=rank):
+            drawn = outcome is not Outcome.PASS or is_accepted(verdict)
+            if verdict.change is not None and drawn:
+                effect = min(verdict.minimum_effect or 0.0, _FARTHEST)
+                rows.append(_Row(_plain(verdict.name), _within(verdict.change), effect, kind))
+    return rows
 
 
 def _within(change: Change) -> Change:
     """No farther out than an axis goes, and with the change in its interval."""
-    ratio, low, high = (
-        max(min(one, FARTHEST), -1.0) for one in (change.ratio, change.low, change.high)
-    )
+    ends = (change.ratio, change.low, change.high)
+    ratio, low, high = (max(min(end, _FARTHEST), -1.0) for end in ends)
     return Change(ratio, min(low, ratio), max(high, ratio))
 
 
@@ -198,7 +183,7 @@ def _draw(axes: Axes, rows: Sequence[_Row], letters: float) -> bool:
         arms = [[row.change.ratio - row.change.low], [row.change.high - row.change.ratio]]
         axes.errorbar(
             [row.change.ratio], [at], xerr=arms, fmt=row.kind.marker, color=row.kind.colour,
-            markerfacecolor=row.kind.colour if row.kind.filled else "white",
+            markerfacecolor=row.kind.face,
             markersize=4.5, elinewidth=1.6, capsize=3.5, capthick=1.6, zorder=3,
         )  # fmt: skip
         axes.annotate(
@@ -209,9 +194,9 @@ def _draw(axes: Axes, rows: Sequence[_Row], letters: float) -> bool:
     axes.set_yticks(range(len(rows)), [row.name for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
-    ends = [(row.change.low, row.change.high) for row in rows]
-    spans = [*ends, *((-row.effect, row.effect) for row in rows)]
-    curved = scale_axis(axes, spans, letters)
+    lows = [min(row.change.low, -row.effect) for row in rows]
+    highs = [max(row.change.high, row.effect) for row in rows]
+    curved = _scale_axis(axes, min(lows), max(highs), letters)
     axes.grid(visible=True, axis="x", color="#D0D4D9", linewidth=0.6, zorder=0)
     axes.set_axisbelow(True)
     for side in ("top", "right", "left"):
@@ -229,12 +214,12 @@ def _sign(kind: _Kind) -> Line2D:
 
     return Line2D(
         [], [], linestyle="none", marker=kind.marker, color=kind.colour, label=kind.words,
-        markerfacecolor=kind.colour if kind.filled else "white", markersize=6,
+        markerfacecolor=kind.face, markersize=6,
     )  # fmt: skip
 
 
 # Nothing is drawn farther out.
-FARTHEST = 99.99
+_FARTHEST = 99.99
 
 # Up to here the axis is linear; beyond, it is so around zero alone (the inverse hyperbolic sine):
 # else 1 % and 300 % would not both be seen on it.
@@ -249,15 +234,15 @@ _LABEL = 10
 _LEAST = 0.001
 
 
-def scale_axis(axes: Axes, spans: Sequence[tuple[float, float]], letters: float) -> bool:
-    """Make the axis as wide as all of `spans`, two fractions each; whether it is not linear.
+def _scale_axis(axes: Axes, low: float, high: float, letters: float) -> bool:
+    """Make the axis reach from `low` to `high`, two fractions; whether it is not linear.
 
     As many `letters` fit below it: no two labels touch.
     """
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
-    low = max(min(-_LEAST, *(1.04 * low for low, _ in spans)), -1.0)
-    high = min(max(_LEAST, *(1.04 * high for _, high in spans)), FARTHEST)
+    low = max(min(-_LEAST, 1.04 * low), -1.0)
+    high = min(max(_LEAST, 1.04 * high), _FARTHEST)
     curved = max(-low, high) > _LINEAR
     if curved:
         axes.set_xscale("asinh", linear_width=_LINEAR_WIDTH)
@@ -274,18 +259,14 @@ def scale_axis(axes: Axes, spans: Sequence[tuple[float, float]], letters: float)
 
 def _ticks(low: float, high: float, letters: float) -> list[float]:
     """Of those on the axis as many as have room beside each other, zero among them."""
-    inside = sorted((one for one in _TICKS if low <= one <= high), key=abs)
     letter = (_at(high) - _at(low)) / letters
     shown: list[float] = []
-    for one in inside:
-        if all(abs(_at(one) - _at(other)) >= letter * _room(one, other) for other in shown):
-            shown.append(one)
+    for tick in sorted((tick for tick in _TICKS if low <= tick <= high), key=abs):
+        # From the middle of a label to that of its neighbour, with two letters between them.
+        rooms = {other: (len(_tick(tick)) + len(_tick(other))) / 2 + 2 for other in shown}
+        if all(abs(_at(tick) - _at(other)) >= letter * room for other, room in rooms.items()):
+            shown.append(tick)
     return sorted(shown)
-
-
-def _room(one: float, other: float) -> float:
-    """Letters from the middle of a label to that of its neighbour, with two between them."""
-    return (len(_tick(one)) + len(_tick(other))) / 2 + 2
 
 
 def _at(value: float) -> float:

@@ -9,11 +9,10 @@ contradicts that is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from warpgauge.files import contract
-from warpgauge.files.document import Failure
 from warpgauge.files.json_file import parsed
 from warpgauge.files.location import Place
 from warpgauge.records.model import Record, Row
@@ -27,10 +26,7 @@ _PLACE = Place(Path("comparison.json"))
 _REMEDY = "give what --format json of the same warpgauge wrote"
 
 # Why a row failed is the verdict's reason: of the row itself it only counts that it did.
-_FAILURES = {
-    State.FAILED: Failure("failed"),
-    State.SKIPPED: Failure("on that machine", skipped=True),
-}
+_ERRORS = {State.FAILED: "failed", State.SKIPPED: "skipped"}
 
 
 def load(text: str, place: Place = _PLACE) -> Comparison:
@@ -40,14 +36,7 @@ def load(text: str, place: Place = _PLACE) -> Comparison:
         raise place.error(f"holds the key {quoted(repeated[1])} twice in one object", _REMEDY)
     document = contract.decoded(value, json_document.Comparison, place, _REMEDY)
     comparison = read(document, place)
-    _require_consistent(document, comparison, place)
-    return comparison
-
-
-def _require_consistent(
-    document: json_document.Comparison, comparison: Comparison, place: Place
-) -> None:
-    """Refuse what says two things: who changed one of them may have meant either."""
+    # Refuse what says two things: who changed one of them may have meant either.
     again = json_output.document(comparison)
     for key in ("counts", "exit_status"):
         if getattr(document, key) != getattr(again, key):
@@ -56,6 +45,7 @@ def _require_consistent(
         if contradicts_itself(verdict, comparison.alpha):
             fault = f"{quoted(verdict.name)} is {verdict.outcome.value}, and slower by its numbers"
             raise place.error(fault, _REMEDY)
+    return comparison
 
 
 def contradicts_itself(verdict: Verdict, alpha: float) -> bool:
@@ -65,17 +55,16 @@ def contradicts_itself(verdict: Verdict, alpha: float) -> bool:
     """
     if verdict.outcome not in (Outcome.PASS, Outcome.IMPROVED) or verdict.accepted:
         return False
-    numbers = (verdict.change, verdict.p, verdict.minimum_effect, verdict.noise_floor)
-    change, p, minimum_effect, noise_floor = numbers
-    if change is None or p is None or minimum_effect is None or noise_floor is None:
+    change, p, least, noise = verdict.change, verdict.p, verdict.minimum_effect, verdict.noise_floor
+    if change is None or p is None or least is None or noise is None:
         return False
-    slower = min(change.ratio, change.low) > max(minimum_effect, noise_floor)
+    slower = min(change.ratio, change.low) > max(least, noise)
     return slower and p < alpha and not is_control(verdict)
 
 
 def read(document: json_document.Comparison, place: Place = _PLACE) -> Comparison:
     """The comparison in a document. Raises UserError for what stands there twice."""
-    _require_unique((one.name for one in document.verdicts), "verdict", place)
+    _require_unique((verdict.name for verdict in document.verdicts), "verdict", place)
     return Comparison(
         _side(document.baseline, _rows(document, "baseline"), place),
         _side(document.candidate, _rows(document, "candidate"), place),
@@ -98,33 +87,30 @@ def _require_unique(keys: Iterable[str], what: str, place: Place) -> None:
 
 
 def _side(side: Side, rows: Mapping[str, Row], place: Place) -> Record:
-    _require_unique((one.key for one in side.sessions), "session", place)
-    sessions = {one.key: one for one in side.sessions}
+    _require_unique((session.key for session in side.sessions), "session", place)
+    sessions = {session.key: session for session in side.sessions}
     return Record(Path(side.path), side.source, sessions, rows)
 
 
 def _rows(document: json_document.Comparison, side: str) -> dict[str, Row]:
     """What is known of a side's rows: which there are, which failed, and their counters."""
     rows = {}
-    for one in document.verdicts:
-        state: State = getattr(one.rows, side)
+    for verdict in document.verdicts:
+        state: State = getattr(verdict.rows, side)
         if state is not State.ABSENT:
-            counters = _known(one.counters if side == "candidate" else one.baseline_counters)
-            error = str(_FAILURES[state]) if state in _FAILURES else None
-            skipped = state is State.SKIPPED
-            rows[one.name] = Row(one.name, {}, one.clock, counters, error=error, skipped=skipped)
+            candidate = side == "candidate"
+            counters = _known(verdict.counters if candidate else verdict.baseline_counters)
+            row = Row(verdict.name, {}, verdict.clock, counters, error=_ERRORS.get(state))
+            rows[row.name] = replace(row, skipped=state is State.SKIPPED)
     return rows
 
 
 def _verdict(one: json_document.Verdict) -> Verdict:
-    apart = {
-        "change": _change(one.change),
-        "processes": one.processes and (one.processes.baseline, one.processes.candidate),
-        "counters": _known(one.counters),
-        "baseline_counters": _known(one.baseline_counters),
-    }
     told = {key.name: getattr(one, key.name) for key in fields(Verdict) if hasattr(one, key.name)}
-    return Verdict(**{**told, **apart})
+    told["change"] = _change(one.change)
+    told["processes"] = one.processes and (one.processes.baseline, one.processes.candidate)
+    told |= {key: _known(told[key]) for key in ("counters", "baseline_counters")}
+    return Verdict(**told)
 
 
 def _change(change: json_document.Change | None) -> Change | None:

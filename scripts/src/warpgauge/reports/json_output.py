@@ -8,7 +8,6 @@ escapes.
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 import msgspec
@@ -24,8 +23,9 @@ from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 
 def render(comparison: Comparison) -> str:
     """The document, indented, with its last newline."""
-    told = _finite(msgspec.to_builtins(document(comparison)))
-    text = json.dumps(told, indent=1, allow_nan=False)
+    told = json.dumps(msgspec.to_builtins(document(comparison)))
+    finite = json.loads(told, parse_constant=lambda constant: None)  # infinity and NaN are null
+    text = json.dumps(finite, indent=1, allow_nan=False)
     # What begins a command of a build server's log (`text.inert`); JSON has another way to say it.
     return text.replace("##", "#\\u0023") + "\n"
 
@@ -69,12 +69,3 @@ def _state(row: Row | None) -> State:
     if row.error is None:
         return State.MEASURED
     return State.SKIPPED if row.skipped else State.FAILED
-
-
-def _finite(value: object) -> object:
-    """With null for every number that is not finite."""
-    if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -9,7 +9,6 @@ skipped tests green. A refused comparison is one more <error>, so that no report
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterable
 
 from warpgauge.reports.headline import headline, sentence
 from warpgauge.system.text import inert
@@ -26,48 +25,40 @@ def render(comparison: Comparison) -> str:
     root = ElementTree.Element("testsuites", name=_NAME)
     families: dict[str, list[ElementTree.Element]] = {}
     if comparison.refusal is not None:
-        families[_NAME] = [_refusal(comparison)]
+        case = ElementTree.Element("testcase", classname=_NAME, name="comparison")
+        families[_NAME] = [_tell(case, "error", "REFUSED", str(headline(comparison)))]
     for verdict in comparison.verdicts:
         families.setdefault(verdict.family, []).append(_case(verdict))
     for family, cases in families.items():
         suite = ElementTree.SubElement(root, "testsuite", name=inert(family))
         suite.extend(cases)
-        _count(suite, cases)
-    _count(root, (case for cases in families.values() for case in cases))
+        _count(suite)
+    _count(root)
     ElementTree.indent(root)
     written: bytes = ElementTree.tostring(root, "us-ascii", xml_declaration=True)
     return written.decode("ascii") + "\n"
 
 
 def _case(verdict: Verdict) -> ElementTree.Element:
-    case = ElementTree.Element(
-        "testcase", classname=inert(verdict.family), name=inert(verdict.name)
-    )
+    names = {"classname": inert(verdict.family), "name": inert(verdict.name)}
+    case = ElementTree.Element("testcase", names)
     if verdict.candidate_seconds is not None:
         case.set("time", f"{verdict.candidate_seconds:.12f}")
-    if verdict.outcome is Outcome.REGRESSION:
-        _tell(case, "failure", verdict.outcome.value, sentence(verdict))
-    elif verdict.outcome in UNMEASURED:
-        _tell(case, "error", verdict.outcome.value, sentence(verdict))
+    if verdict.outcome is Outcome.REGRESSION or verdict.outcome in UNMEASURED:
+        tag = "failure" if verdict.outcome is Outcome.REGRESSION else "error"
+        _tell(case, tag, verdict.outcome.value, sentence(verdict))
     elif is_accepted(verdict):  # it passes, and not in silence
         ElementTree.SubElement(case, "system-out").text = sentence(verdict)
     return case
 
 
-def _refusal(comparison: Comparison) -> ElementTree.Element:
-    case = ElementTree.Element("testcase", classname=_NAME, name="comparison")
-    _tell(case, "error", "REFUSED", str(headline(comparison)))
+def _tell(case: ElementTree.Element, tag: str, type: str, words: str) -> ElementTree.Element:
+    """As attribute and as text: some systems show one, some the other."""
+    ElementTree.SubElement(case, tag, type=type, message=words).text = f"{type}: {words}"
     return case
 
 
-def _tell(case: ElementTree.Element, tag: str, type: str, words: str) -> None:
-    """As attribute and as text: some systems show one, some the other."""
-    ElementTree.SubElement(case, tag, type=type, message=words).text = f"{type}: {words}"
-
-
-def _count(element: ElementTree.Element, cases: Iterable[ElementTree.Element]) -> None:
-    cases = list(cases)
-    element.set("tests", str(len(cases)))
-    element.set("failures", str(sum(case.find("failure") is not None for case in cases)))
-    element.set("errors", str(sum(case.find("error") is not None for case in cases)))
+def _count(element: ElementTree.Element) -> None:
+    for key, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error")):
+        element.set(key, str(len(element.findall(f".//{tag}"))))
     element.set("skipped", "0")

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple
 from pathlib import Path
 
 from warpgauge.records.counters import SOURCE_LINE
@@ -20,34 +19,32 @@ from warpgauge.verdict.context import PROGRAMS
 
 def side(record: Record) -> str:
     """Path, GPU, when, commit, inert; a path below the working directory is relative to it."""
-    newest = _newest(record)
+    context = newest(record).context
     facts = [str(nearby(record.path))]
     if record.source is Source.GOOGLE_BENCHMARK:
-        several = f" of {newest[PROCESSES]} processes" if PROCESSES in newest else ""
+        several = f" of {context[PROCESSES]} processes" if PROCESSES in context else ""
         facts.append(f"{Source.GOOGLE_BENCHMARK.value}{several}")
-    if newest.get("gpu_name"):
-        facts.append(newest["gpu_name"])
+    if context.get("gpu_name"):
+        facts.append(context["gpu_name"])
     several = f"{len(record.sessions)} sessions, newest " if len(record.sessions) > 1 else ""
-    if newest.get("date"):
-        facts.append(f"{several}{newest['date'][:10]}")
-    if newest.get("commit"):
-        changed = " and changes" if newest.get("dirty") == "true" else ""
-        facts.append(f"commit {short(newest['commit'])}{changed}")
+    if context.get("date"):
+        facts.append(f"{several}{context['date'][:10]}")
+    if context.get("commit"):
+        changed = " and changes" if context.get("dirty") == "true" else ""
+        facts.append(f"commit {short(context['commit'])}{changed}")
     return inert(" · ".join(facts))
 
 
 def gpu_name(record: Record) -> str:
     """As the newest session names it, not yet inert; empty where it names none."""
-    return _newest(record).get("gpu_name", "")
+    return newest(record).context.get("gpu_name", "")
 
 
 def differences_beside(comparison: Comparison) -> list[ContextDifference]:
     """The differences of the contexts that the lines of the two `side`s do not show already."""
     sides = (comparison.baseline, comparison.candidate)
-    shown = ("commit", *(_newest(record).get("commit", "") for record in sides))
-    return [
-        one for one in comparison.differences if (one.key, one.baseline, one.candidate) != shown
-    ]
+    shown = ("commit", *(newest(record).context.get("commit", "") for record in sides))
+    return [difference for difference in comparison.differences if astuple(difference) != shown]
 
 
 def told_values(one: ContextDifference) -> tuple[str, str]:
@@ -55,10 +52,6 @@ def told_values(one: ContextDifference) -> tuple[str, str]:
     if one.key == "commit":
         return short(one.baseline), short(one.candidate)
     return one.baseline, one.candidate
-
-
-def _newest(record: Record) -> Mapping[str, str]:
-    return newest(record).context
 
 
 def nearby(path: Path) -> Path:
@@ -73,35 +66,19 @@ def nearby(path: Path) -> Path:
 # A family's file is named after it; what else a foreign name may hold leads nowhere, and to ask for
 # one that is longer than a file's name can be is an error.
 _FAMILY = re.compile(r"[A-Za-z0-9_-]{1,100}")
-_SUFFIXES = (".cu", ".cpp")
 
 
-@dataclass(frozen=True)
-class SourcePlace:
-    """A file, relative to the repository's root and with slashes, and its line where it is told."""
+def place(root: Path, comparison: Comparison, verdict: Verdict) -> dict[str, object]:
+    """`file`, ``benchmarks/<family>.cu`` or what `root` has, and `line` where it is told.
 
-    file: str
-    line: int | None
-
-
-def place(root: Path, comparison: Comparison, verdict: Verdict) -> SourcePlace | None:
-    """``benchmarks/<family>.cu``, or ``.cpp`` where that is what `root` has; None for neither.
-
-    None for another project's programs: a family of the same name is none of ours.
+    Empty without a file, and for another project's programs: a family of that name is none of ours.
     """
     if is_other_project(comparison) or not _FAMILY.fullmatch(verdict.family):
-        return None
-    for suffix in _SUFFIXES:
-        file = f"benchmarks/{verdict.family}{suffix}"
-        if (root / file).is_file():
-            return SourcePlace(file, _line(verdict))
-    return None
-
-
-def _line(verdict: Verdict) -> int | None:
-    """A whole number from 1 on; anything else is no line."""
+        return {}
+    files = [f"benchmarks/{verdict.family}{suffix}" for suffix in (".cu", ".cpp")]
     line = verdict.counters.get(SOURCE_LINE, 0.0)
-    return int(line) if 1 <= line < 1e9 and line == int(line) else None
+    told = {"line": int(line)} if 1 <= line < 1e9 and line == int(line) else {}
+    return next(({"file": file, **told} for file in files if (root / file).is_file()), {})
 
 
 def is_other_project(comparison: Comparison) -> bool:

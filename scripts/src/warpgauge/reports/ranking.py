@@ -49,20 +49,18 @@ class Fold:
 
         Nor is what moved called unchanged for moving by less than counts.
         """
-        controls = [one for one in self.members if is_control(one)]
-        others = [one for one in self.members if not is_control(one)]
-        still, moved = ([one for one in others if _moved(one) is so] for so in (False, True))
-        unjudged = f"{plural(len(controls), 'control')}, not judged"
-        told = [
-            (f"{len(still)} unchanged", still),
-            (f"{len(moved)} moved by less than counts", moved),
-            (unjudged, controls),
-        ]
-        return [(words, _width(members)) for words, members in told if members]
-
-
-def _moved(verdict: Verdict) -> bool:
-    return verdict.change is not None and abs(verdict.change.ratio) > _STILL
+        still: list[Verdict] = []
+        moved: list[Verdict] = []
+        controls: list[Verdict] = []
+        for verdict in self.members:
+            moves = verdict.change is not None and abs(verdict.change.ratio) > _STILL
+            (controls if is_control(verdict) else moved if moves else still).append(verdict)
+        told = {
+            f"{len(still)} unchanged": still,
+            f"{len(moved)} moved by less than counts": moved,
+            f"{plural(len(controls), 'control')}, not judged": controls,
+        }
+        return [(words, _width(members)) for words, members in told.items() if members]
 
 
 def folds(verdict: Verdict) -> bool:

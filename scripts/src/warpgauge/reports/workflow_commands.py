@@ -12,11 +12,14 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+_IN_MESSAGE = str.maketrans({char: f"%{ord(char):02X}" for char in "%\r\n"})
+_IN_PROPERTY = str.maketrans({char: f"%{ord(char):02X}" for char in "%\r\n:,"})
+
 
 def command(kind: str, properties: Mapping[str, object], message: str) -> str:
     """``::error title=…::message``, without the end of the line."""
-    told = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
-    return f"::{kind} {told}::{_data(message)}"
+    told = [f"{key}={str(value).translate(_IN_PROPERTY)}" for key, value in properties.items()]
+    return f"::{kind} {','.join(told)}::{message.translate(_IN_MESSAGE)}"
 
 
 @contextmanager
@@ -33,11 +36,3 @@ def commands_stopped(say: Callable[[str], None]) -> Iterator[None]:
         # On a line of its own: whoever printed may have been ended in the middle of one.
         say("")
         say(f"::{token}::")
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

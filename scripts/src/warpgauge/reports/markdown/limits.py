@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from statistics import median
 
 from warpgauge.records import benchmark_filter
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.counters import speed
-from warpgauge.records.model import Record, Row, Session
+from warpgauge.records.model import Record, Row
 from warpgauge.records.sessions import newest
 from warpgauge.reports.markdown.text import code, table_head, table_row
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import duration, of_limit, typed
-
-_HEADINGS = ("benchmark", "time", "rate", "of its limit")
 
 
 def table(record: Record, filter: str) -> list[str]:
@@ -25,25 +23,18 @@ def table(record: Record, filter: str) -> list[str]:
     """
     session = newest(record)
     lines = [
-        table_row(cells)
+        _line(row, times)
         for row in record.rows.values()
         if benchmark_filter.matches(filter, row.name, "--filter")
-        for cells in _cells(row, session)
+        and (times := row.process_medians.get(session.key))
     ]
     if not lines:
-        names = list(record.rows)
-        raise UserError(f"no benchmark matches --filter {typed(filter)}{hint(filter, names)}")
-    return [*table_head(_HEADINGS, numbers=(1, 2, 3)).splitlines(), *lines]
+        near = hint(filter, list(record.rows))
+        raise UserError(f"no benchmark matches --filter {typed(filter)}{near}")
+    head = table_head(("benchmark", "time", "rate", "of its limit"), numbers=(1, 2, 3))
+    return [*head.splitlines(), *lines]
 
 
-def _cells(row: Row, session: Session) -> Iterator[tuple[str, ...]]:
-    """None where the session has no time of it."""
-    if not (times := row.process_medians.get(session.key)):
-        return
-    counters = row.counters
-    yield (
-        code(row.name),
-        duration(median(times)),
-        speed(counters),
-        of_limit(counters.get("limit_fraction")),
-    )
+def _line(row: Row, times: Sequence[float]) -> str:
+    limit = of_limit(row.counters.get("limit_fraction"))
+    return table_row((code(row.name), duration(median(times)), speed(row.counters), limit))

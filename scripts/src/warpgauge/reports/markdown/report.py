@@ -38,19 +38,14 @@ from warpgauge.verdict.comparison import (
 
 # GitHub takes a comment of 65,536 characters; whoever posts this may want to add a line.
 LIMIT = 60_000
-# Room for the sentence about what was left out.
-_RESERVE = 600
+_RESERVE = 600  # for the sentence about what was left out
+_NOTES_SHOWN = 3  # more are folded
 
 # The last line, by which a program finds its own comment again.
 MARK = "<!-- warpgauge comparison -->\n"
 
-# More notes than these are folded.
-_NOTES_SHOWN = 3
-
-_NO_VERDICT = "Undecided, or not measured"
-
-_BETWEEN = "\n\n"  # the verdict and the rest
 _OPEN, _CLOSE = "<details>", "\n</details>\n\n"
+_BETWEEN = "\n\n"  # the verdict and the rest
 
 
 class Kind(Enum):
@@ -67,6 +62,20 @@ class Kind(Enum):
     UNCHANGED = ("unchanged benchmark", "unchanged benchmarks")
 
 
+@dataclass(frozen=True)
+class Section:
+    """Rows between a head and a foot, in the order in which they matter.
+
+    `lines` makes the `count` rows one by one, so that none is made in vain.
+    """
+
+    kind: Kind
+    head: str
+    count: int
+    lines: Iterable[str]
+    foot: str = "\n"
+
+
 def render(comparison: Comparison, limit: int = LIMIT) -> str:
     """At most `limit` characters; foreign text in it is inert, every table has all its cells."""
     verdict, rest = parts(comparison, limit)
@@ -81,12 +90,8 @@ def parts(comparison: Comparison, limit: int) -> tuple[str, str]:
     verdicts = () if refused else sorted(comparison.verdicts, key=rank)
     closing = _next(comparison, verdicts)
     room = limit - _RESERVE - sum(map(len, (verdict, _BETWEEN, closing, MARK)))
-    sections = [
-        *_of_rows(comparison, verdicts),
-        _notes(comparison),
-        *_folds(verdicts),
-        _compared(comparison),
-    ]
+    folds = map(_folded, ranking.folded(by_family(verdicts)))
+    sections = [*_of_rows(comparison, verdicts), _notes(comparison), *folds, _compared(comparison)]
     texts, left_out = _fitted(sections, room)
     return verdict, "".join([*texts, _left_out(left_out, limit), closing])
 
@@ -108,26 +113,21 @@ def _of_rows(comparison: Comparison, ranked: Sequence[Verdict]) -> list[Section]
     slower, faster = of(Outcome.REGRESSION), of(Outcome.IMPROVED)
     accepted = [verdict for verdict in ranked if is_accepted(verdict)]
     columns = markdown_rows.changed(comparison)
-    beneath = [_block(plot([*slower, *faster])), _block(_how(comparison))]
+    method = prose(comparison.method, longest=OUR_OWN)
+    how = f"**How it was measured:** {method}" if method else ""
+    # What is small, and never cut.
+    blocks = [block for block in (plot([*slower, *faster]), how) if block]
+    beneath = [Section(Kind.BLOCK, "", 1, [block]) for block in blocks]
+    title = "Undecided, or not measured"
     return [
         _table(Kind.REGRESSION, slower, columns, "Regressions"),
         *(beneath if slower else ()),
-        _table(Kind.NOT_MEASURED, of(*UNMEASURED), markdown_rows.UNMEASURED, _NO_VERDICT),
+        _table(Kind.NOT_MEASURED, of(*UNMEASURED), markdown_rows.UNMEASURED, title),
         _table(Kind.IMPROVEMENT, faster, columns, "Improvements"),
         *(() if slower else beneath),
         _table(Kind.ACCEPTED, accepted, markdown_rows.ACCEPTED, "Accepted"),
         _table(Kind.NEW, of(Outcome.NEW), markdown_rows.NEW, "New"),
     ]
-
-
-def _block(text: str) -> Section:
-    """What is small and never cut; nothing where there is nothing."""
-    return Section(Kind.BLOCK, "", int(bool(text)), [text] if text else [])
-
-
-def _how(comparison: Comparison) -> str:
-    method = prose(comparison.method, longest=OUR_OWN)
-    return f"**How it was measured:** {method}" if method else ""
 
 
 def _table(
@@ -139,11 +139,6 @@ def _table(
     lines = (table_row(column.cell(verdict) for column in columns) for verdict in verdicts)
     title = f"**{title}**\n\n" if title else ""
     return Section(kind, title + head, len(verdicts), lines)
-
-
-def _folds(ranked: Sequence[Verdict]) -> list[Section]:
-    """The unchanged benchmarks, a family a fold."""
-    return [_folded(fold) for fold in ranking.folded(by_family(ranked))]
 
 
 def _folded(fold: Fold) -> Section:
@@ -161,9 +156,8 @@ def _notes(comparison: Comparison) -> Section:
     notes = comparison.notes
     lines = (f"- {prose(note, longest=OUR_OWN)}" for note in notes)
     found = Section(Kind.NOTE, "", len(notes), lines)
-    if len(notes) <= _NOTES_SHOWN:
-        return found
-    return _fold(found, summary("", plural(len(notes), "note")))
+    folds = len(notes) > _NOTES_SHOWN
+    return _fold(found, summary("", plural(len(notes), "note"))) if folds else found
 
 
 def _compared(comparison: Comparison) -> Section:
@@ -177,8 +171,7 @@ def _compared(comparison: Comparison) -> Section:
     rule = sentences(comparison)
     title = "What was compared" + (", and when a change counts" if rule else "")
     if differences:
-        told = plural(len(differences), "difference")
-        title = f"{title} · {told} of the environment"
+        title += f" · {plural(len(differences), 'difference')} of the environment"
     return _fold(inner, summary("", title), f"\n{prose(rule, longest=OUR_OWN)}\n" if rule else "")
 
 
@@ -208,20 +201,6 @@ def _left_out(counts: Mapping[Kind, int], limit: int) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Section:
-    """Rows between a head and a foot, in the order in which they matter.
-
-    `lines` makes the `count` rows one by one, so that none is made in vain.
-    """
-
-    kind: Kind
-    head: str
-    count: int
-    lines: Iterable[str]
-    foot: str = "\n"
-
-
 def _fitted(sections: Sequence[Section], room: int) -> tuple[list[str], Mapping[Kind, int]]:
     """The sections' texts, empty where nothing fits, and how many rows of what are left out.
 
@@ -231,12 +210,11 @@ def _fitted(sections: Sequence[Section], room: int) -> tuple[list[str], Mapping[
     left_out = Counter[Kind]()
     weights = list(Kind)
     for index in sorted(range(len(sections)), key=lambda at: weights.index(sections[at].kind)):
-        one = sections[index]
-        text, shown = ("", 0) if left_out else _filled(one, room)
-        room -= len(text)
-        texts[index] = text
-        if shown < one.count:
-            left_out[one.kind] += one.count - shown
+        section = sections[index]
+        texts[index], shown = ("", 0) if left_out else _filled(section, room)
+        room -= len(texts[index])
+        if shown < section.count:
+            left_out[section.kind] += section.count - shown
     return texts, left_out
 
 
@@ -249,7 +227,5 @@ def _filled(section: Section, room: int) -> tuple[str, int]:
         if room < 0:
             break
         rows.append(line)
-    if not rows:
-        return "", 0
-    body = "\n".join(rows)
-    return f"{section.head}{body}\n{section.foot}", len(rows)
+    text = "\n".join([*rows, section.foot])
+    return (f"{section.head}{text}", len(rows)) if rows else ("", 0)

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from warpgauge.records.model import Clock
 from warpgauge.records.sessions import are_paired
@@ -28,10 +27,9 @@ class Column:
 
 def _change(verdict: Verdict) -> str:
     """The change and its interval, which may stand below each other."""
-    if verdict.change is None:
+    if (change := verdict.change) is None:
         return ""
-    ends = unbroken(f"({interval(verdict.change)})")
-    return f"{unbroken(percent(verdict.change.ratio))} {ends}"
+    return f"{unbroken(percent(change.ratio))} {unbroken(f'({interval(change)})')}"
 
 
 def _times(verdict: Verdict) -> str:
@@ -51,17 +49,17 @@ def _of_limit(verdict: Verdict) -> str:
     if "limit_fraction" not in verdict.counters:
         return ""
     sides = (verdict.baseline_counters, verdict.counters)
-    before, after = (unbroken(of_limit(one.get("limit_fraction"))) for one in sides)
+    before, after = (unbroken(of_limit(counters.get("limit_fraction"))) for counters in sides)
     paired = verdict.evidence is Evidence.PAIRED
     return after if before == after or not paired else _arrow(before, after)
 
 
 def _arrow(before: str, after: str) -> str:
-    return f"{before} →{_NBSP}{after}" if before and after else after or before
+    return f"{before} →\N{NO-BREAK SPACE}{after}" if before and after else after or before
 
 
-def _why(verdict: Verdict) -> str:
-    return "; ".join(filter(None, (verdict.reason, *verdict.causes, verdict.accepted)))
+def _sentence(*parts: str) -> str:
+    return prose("; ".join(filter(None, parts)), IN_CELL)
 
 
 def _certainty(verdict: Verdict) -> str:
@@ -69,27 +67,22 @@ def _certainty(verdict: Verdict) -> str:
     return ", ".join([how, *map(unbroken, figures)])
 
 
-_NBSP = "\N{NO-BREAK SPACE}"
-
-_NAME = Column("benchmark", lambda one: breakable(one.name))
+_NAME = Column("benchmark", lambda verdict: breakable(verdict.name))
 # Where few columns stand beside it.
-_WHOLE_NAME = Column("benchmark", lambda one: code(one.name))
-_VERDICT = Column("verdict", lambda one: one.outcome.value)
+_WHOLE_NAME = Column("benchmark", lambda verdict: code(verdict.name))
+_VERDICT = Column("verdict", lambda verdict: verdict.outcome.value)
+_TIME = Column("time", lambda verdict: _time(verdict.candidate_seconds), is_number=True)
 _CHANGE = Column("change (95 % interval)", _change, is_number=True)
 _TIMES = Column("old → new", _times, is_number=True)
 _LIMIT = Column("of limit", _of_limit, is_number=True)
-_WHY = Column("why", lambda one: prose(_why(one), IN_CELL))
+_WHY = Column("why", lambda row: _sentence(row.reason, *row.causes, row.accepted))
 _CERTAINTY = Column("how sure", _certainty)
 
 # What a reader of ten seconds asks comes first: of what, how much, how sure, why. Where a page is
 # narrow, the columns behind those are scrolled to.
 UNMEASURED = (_NAME, _VERDICT, _WHY, _CHANGE)
 ACCEPTED = (_NAME, _CHANGE, _WHY, _TIMES, _LIMIT)
-NEW = (
-    _WHOLE_NAME,
-    Column("time", lambda one: _time(one.candidate_seconds), is_number=True),
-    _LIMIT,
-)
+NEW = (_WHOLE_NAME, _TIME, _LIMIT)
 UNCHANGED = (_WHOLE_NAME, _CHANGE, _TIMES, _LIMIT)
 
 
@@ -98,8 +91,7 @@ def changed(comparison: Comparison) -> tuple[Column, ...]:
     likely = likely_causes(comparison)
 
     def cause(verdict: Verdict) -> str:
-        words = (verdict.reason, likely(verdict), verdict.accepted)
-        return prose("; ".join(filter(None, words)), IN_CELL)
+        return _sentence(verdict.reason, likely(verdict), verdict.accepted)
 
     return (_NAME, _CHANGE, _CERTAINTY, Column("likely cause", cause), _TIMES, _LIMIT)
 
@@ -113,62 +105,47 @@ def difference(one: ContextDifference) -> list[str]:
     return [code(one.key), *map(code, told_values(one))]
 
 
-# Smaller ones say no more to anybody.
-_LEAST_P = 0.001
-
-
 def confidence(verdict: Verdict) -> list[str]:
     """``confirmed in turns``, ``7 rounds``, ``p < 0.001``; ``screened only``, ``p = 0.004``."""
     if verdict.by_time is not None:
         return ["exact: resources carry no noise"]
     if verdict.evidence is Evidence.NONE:
         return [""]
-    rounds = verdict.processes[0] if verdict.processes is not None else 0
     paired = verdict.evidence is Evidence.PAIRED
-    how = ["confirmed in turns"] if paired else ["screened only"]
-    how += [plural(rounds, "round")] if paired and rounds else []
-    how += [_chance(verdict.p)] if verdict.p is not None else []
+    how = ["confirmed in turns" if paired else "screened only"]
+    if paired and verdict.processes is not None:
+        how.append(plural(verdict.processes[0], "round"))
+    if verdict.p is not None:  # smaller ones say no more to anybody
+        how.append("p < 0.001" if verdict.p < 0.001 else f"p = {verdict.p:.2g}")
     return how
 
 
-def _chance(p: float) -> str:
-    if p < _LEAST_P:
-        return f"p < {_LEAST_P}"
-    return f"p = {p:.2g}"
-
-
 # What a person asks first where nothing differs, each in a word.
-_SHORT: Mapping[str, str] = MappingProxyType(
-    {"registers": "registers", "blocks_per_sm": "occupancy", "kernels": "kernels"}
-)
+_SHORT = {"registers": "registers", "blocks_per_sm": "occupancy", "kernels": "kernels"}
 
 # Of the contexts' differences, in words, those that move times by themselves, and those that move
 # the host's alone.
-_OF_EVERY_TIME: Mapping[str, str] = MappingProxyType(
-    {
-        "driver_version": "driver",
-        "cuda_driver_version": "the driver's CUDA",
-        "runtime_version": "CUDA runtime",
-        "cublas_version": "cuBLAS",
-        "nvcc_version": "nvcc",
-        "flags": "compiler flags",
-        "library_build_type": "build of the library",
-        "ecc": "ECC",
-        "power_limit_watts": "power limit",
-        "sm_clock_target_hz": "SM clock",
-        "max_sm_clock_hz": "highest SM clock",
-    }
-)
-_OF_HOST_TIME: Mapping[str, str] = MappingProxyType(
-    {
-        "host_compiler": "host compiler",
-        "library_version": "Google Benchmark",
-        "cpu_model": "CPU",
-        "kernel_release": "Linux",
-        "num_cpus": "number of CPUs",
-        "cpu_scaling_enabled": "CPU scaling",
-    }
-)
+_OF_EVERY_TIME = {
+    "driver_version": "driver",
+    "cuda_driver_version": "the driver's CUDA",
+    "runtime_version": "CUDA runtime",
+    "cublas_version": "cuBLAS",
+    "nvcc_version": "nvcc",
+    "flags": "compiler flags",
+    "library_build_type": "build of the library",
+    "ecc": "ECC",
+    "power_limit_watts": "power limit",
+    "sm_clock_target_hz": "SM clock",
+    "max_sm_clock_hz": "highest SM clock",
+}
+_OF_HOST_TIME = {
+    "host_compiler": "host compiler",
+    "library_version": "Google Benchmark",
+    "cpu_model": "CPU",
+    "kernel_release": "Linux",
+    "num_cpus": "number of CPUs",
+    "cpu_scaling_enabled": "CPU scaling",
+}
 
 # More would not be read here; all of it stands in a table of its own.
 _DIFFERENCES_TOLD = 2
@@ -194,36 +171,23 @@ def likely_causes(comparison: Comparison) -> Callable[[Verdict], str]:
 def _cause(verdict: Verdict, around: str) -> str:
     if verdict.causes or verdict.outcome not in CHANGED:
         return "; ".join(verdict.causes)
-    unchanged = _unchanged(verdict)
+    # Of what an operation takes: what both sides tell, and tell alike.
+    alike = dict(verdict.baseline_counters.items() & verdict.counters.items())
+    unchanged = ", ".join(word for key, word in _SHORT.items() if key in alike)
     seen = f"none seen: {unchanged} unchanged" if unchanged else ""
     return "; ".join(filter(None, (seen, around and f"perhaps {around}")))
-
-
-def _unchanged(verdict: Verdict) -> str:
-    """Of what an operation takes: what both sides tell, and tell alike."""
-    before, after = verdict.baseline_counters, verdict.counters
-    return ", ".join(
-        word
-        for key, word in _SHORT.items()
-        if key in before and key in after and before[key] == after[key]
-    )
 
 
 def _environment(differences: Sequence[ContextDifference], clock: Clock) -> str:
     """What else differs between two times of this clock."""
     words = {**_OF_EVERY_TIME, **(_OF_HOST_TIME if clock is Clock.HOST else {})}
     found = [one for one in differences if one.key in words]
-    told = [_told(words[one.key], one) for one in found[:_DIFFERENCES_TOLD]]
-    more = len(found) - len(told)
-    return _listed([*told, f"{more} more"] if more else told)
-
-
-def _told(word: str, one: ContextDifference) -> str:
-    """``driver 575.57 → 580.65``; only that it changed where the values are long."""
-    if max(len(one.baseline), len(one.candidate)) > _LONGEST_VALUE:
-        return f"{word} changed"
-    return f"{word} {one.baseline} → {one.candidate}"
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+    parts = []
+    for one in found[:_DIFFERENCES_TOLD]:
+        long = max(len(one.baseline), len(one.candidate)) > _LONGEST_VALUE
+        parts.append(
+            words[one.key] + (" changed" if long else f" {one.baseline} → {one.candidate}")
+        )
+    if more := len(found) - len(parts):
+        parts.append(f"{more} more")
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from warpgauge.system.text import LONGEST_TEXT, cut, inert
 
@@ -47,8 +48,7 @@ def code(text: str) -> str:
     shown = cut(inert(text), _LONGEST_CODE)
     if not shown:
         return ""
-    runs = [len(run) for run in re.findall(r"`+", shown)]
-    fence = "`" * (max(runs, default=0) + 1)
+    fence = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
     # A backtick needs a space beside it, and a renderer strips one from either end of what is not
     # spaces only.
     pad = " " if shown.strip(" ") and (shown[0] in " `" or shown[-1] in " `") else ""
@@ -72,25 +72,22 @@ def breakable(text: str, whole: int = IN_CELL) -> str:
 
 def prose(text: str, whole: int = _IN_PARAGRAPH, longest: int = _LONGEST_PROSE) -> str:
     """A sentence: its words as they are, whatever else is in it as code spans (`breakable`)."""
-    words = cut(inert(" ".join(text.split())), longest).split(" ")
+    words = cut(inert(" ".join(text.split())), longest).split()
     tokens = [cut(word, _LONGEST_CODE) for word in words]
-    parts: list[str] = []
-    foreign: list[str] = []
-    for index, token in enumerate(tokens):
-        if _is_word(token) and not (index == 0 and _BEGINS_BLOCK.fullmatch(token)):
-            parts += _foreign(foreign, whole)
-            parts.append(token)
-            foreign.clear()
-        elif token:
-            foreign.append(token)
-    return " ".join([*parts, *_foreign(foreign, whole)])
+    parts = []
+    for is_word, group in groupby(enumerate(tokens), lambda numbered: _is_word(*numbered)):
+        part = " ".join(token for _, token in group)
+        if not is_word:  # without the comma or full stop of the sentence that it stands in
+            end = len(part) - (len(part) > 1 and part[-1] in ",.;")
+            part = f"{breakable(part[:end], whole)}{part[end:]}"
+        parts.append(part)
+    return " ".join(parts)
 
 
-def _foreign(tokens: Sequence[str], whole: int) -> list[str]:
-    """One code span, without the comma or full stop of the sentence that it stands in."""
-    text = " ".join(tokens)
-    end = len(text) - (len(text) > 1 and text[-1] in ",.;")
-    return [f"{breakable(text[:end], whole)}{text[end:]}"] if text else []
+def _is_word(index: int, token: str) -> bool:
+    if index == 0 and _BEGINS_BLOCK.fullmatch(token):
+        return False
+    return _WORD.fullmatch(token) is not None and _LINKED.search(token) is None
 
 
 def unbroken(words: str) -> str:
@@ -113,7 +110,3 @@ def table_head(headings: Sequence[str], numbers: Sequence[int] = ()) -> str:
     """The first two lines of a table; the columns counted in `numbers` align to the right."""
     rules = ("--:" if index in numbers else ":--" for index in range(len(headings)))
     return f"{table_row(headings)}\n{table_row(rules)}\n"
-
-
-def _is_word(token: str) -> bool:
-    return _WORD.fullmatch(token) is not None and _LINKED.search(token) is None

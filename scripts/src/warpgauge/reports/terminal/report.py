@@ -22,7 +22,7 @@ from warpgauge.reports.terminal.table import print_table
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
 from warpgauge.system.text import duration, inert, of_limit, plural
 from warpgauge.verdict import disturbance
-from warpgauge.verdict.comparison import Comparison, ContextDifference
+from warpgauge.verdict.comparison import Comparison
 
 __all__ = ["plain", "render", "render_values"]
 
@@ -46,12 +46,14 @@ def render(
     console.print()
     sides = (("baseline", comparison.baseline), ("candidate", comparison.candidate))
     print_facts(console, [(name, side(record)) for name, record in sides])
-    if _worth_a_table(comparison):
+    # Refused as a whole, every row would only repeat the verdict line.
+    if any(verdict.reason != comparison.refusal for verdict in comparison.verdicts):
         console.print()
         print_table(comparison.verdicts, console, show_all)
     if differences := differences_beside(comparison):
         print_text(console, "\nDifferent between the two", style="bold")
-        print_facts(console, [_difference(one) for one in differences])
+        told = [(inert(one.key), " → ".join(map(inert, told_values(one)))) for one in differences]
+        print_facts(console, told)
     notes = [one for one in comparison.every_note if verbose or len(one) <= _LONGEST_NOTE]
     if notes:
         print_text(console, "\nTo know", style="bold")
@@ -75,16 +77,6 @@ def plain(comparison: Comparison) -> str:
     return stream.getvalue()
 
 
-def _difference(one: ContextDifference) -> tuple[str, str]:
-    before, after = told_values(one)
-    return inert(one.key), inert(f"{before} → {after}")
-
-
-def _worth_a_table(comparison: Comparison) -> bool:
-    """Refused as a whole, every row would only repeat the verdict line."""
-    return any(verdict.reason != comparison.refusal for verdict in comparison.verdicts)
-
-
 def _verdict_line(comparison: Comparison) -> Text:
     line = headline(comparison)
     style = {0: "bold green", 1: "bold red"}.get(comparison.exit_status, "bold yellow")
@@ -99,9 +91,6 @@ def _advice(comparison: Comparison, console: Console) -> None:
         print_text(console, Text.assemble(lead, step.words))
         if step.command:  # on one line, however narrow: but for a picture, which would cut it
             console.print(Text(f"  {step.command}"), soft_wrap=not console.record)
-
-
-_ONE_PROCESS = "–"
 
 
 def render_values(record: Record, console: Console) -> None:
@@ -143,21 +132,18 @@ def _value_cells(row: Row, order: dict[str, int], alone: bool, limited: bool) ->
             duration(math.exp(statistics.fmean(logs))),
             speed(row.counters),
             *((of_limit(row.counters.get("limit_fraction")),) if limited else ()),
-            f"{100 * spread:.2f} %" if known else _ONE_PROCESS,
+            f"{100 * spread:.2f} %" if known else "–",
         ),
     )
 
 
-_WIDTH = 100
-_TITLE = "warpgauge"
 # rich names a font on a public server; a page that shows the picture should not call there.
 _REMOTE_FONT = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
 def svg(comparison: Comparison) -> str:
-    """The SVG document of what `terminal.render` shows on 100 columns."""
-    console = Console(
-        record=True, width=_WIDTH, file=io.StringIO(), force_terminal=True, highlight=False
-    )
+    """The SVG document of what `render` shows on 100 columns."""
+    file = io.StringIO()
+    console = Console(record=True, width=100, file=file, force_terminal=True, highlight=False)
     render(comparison, console)
-    return _REMOTE_FONT.sub("", console.export_svg(title=_TITLE))
+    return _REMOTE_FONT.sub("", console.export_svg(title="warpgauge"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.text import Text
@@ -26,30 +25,19 @@ from warpgauge.system.text import (
     percent,
     plural,
 )
-from warpgauge.verdict.comparison import Outcome, Verdict, is_accepted
+from warpgauge.verdict.comparison import UNMEASURED, Outcome, Verdict, is_accepted
 from warpgauge.verdict.controls import is_control
 
-_STYLES = {
+_STYLES = dict.fromkeys(UNMEASURED, "yellow") | {
     Outcome.REGRESSION: "bold red",
     Outcome.IMPROVED: "bold green",
-    Outcome.INCONCLUSIVE: "yellow",
-    Outcome.INVALID: "yellow",
-    Outcome.ERROR: "yellow",
-    Outcome.MISSING: "yellow",
     Outcome.NEW: "cyan",
     Outcome.PASS: "dim",
 }
 
-# Instead of the outcome: it is not judged.
-_CONTROL = "control"
-
-# From this width on there is room for the candidate's bandwidth or arithmetic rate.
-_WIDE = 100
-# And from this one on for the share of the machine's limit that this is.
-_WIDEST = 120
-# And from this one on for a picture of the interval.
-_ROOM_FOR_BARS = 140
-
+# The widths from which on there is room for the candidate's bandwidth or arithmetic rate, for the
+# share of the machine's limit that this is, and for a picture of the interval.
+_WIDE, _WIDEST, _ROOM_FOR_BARS = 100, 120, 140
 _RATE, _LIMIT = "rate", "of limit"
 _HEADINGS = ("baseline", "candidate", "change", "95 % interval")
 # What a narrow terminal does without, first things first: change and verdict stay.
@@ -58,24 +46,27 @@ _DISPENSABLE = tuple(map(_HEADINGS.index, ("95 % interval", "baseline", "candida
 
 def print_table(verdicts: Sequence[Verdict], console: Console, show_all: bool) -> None:
     """Print `verdicts` grouped by family; with `show_all` nothing folds."""
-    contents = choose(verdicts, show_all)
-    shown = [verdict for family in contents.families for verdict in family.shown]
+    blocks, not_listed = _chosen(verdicts, show_all)
+    shown = [verdict for _, rows in blocks for verdict in rows]
     extras = _extras(shown, console.width)
     heading = Cells("benchmark", (*_HEADINGS, *extras, "verdict"))
     cells = {verdict.name: _cells(verdict, extras) for verdict in shown}
     columns = Columns.fitting([heading, *cells.values()], console.width, _DISPENSABLE)
-    verdict_column = len(heading.cells) - 1
+    left = (len(heading.cells) - 1,)  # the verdict
     if cells:
-        print_text(console, columns.line(heading, left=(verdict_column,)), style="dim")
-    for family in contents.families:
-        if family.heading is not None:
-            print_text(console, family.heading)
-        for verdict in family.shown:
-            print_text(console, columns.line(cells[verdict.name], left=(verdict_column,)))
-            explanation = "; ".join((*verdict.causes, *_reason(verdict)))
+        print_text(console, columns.line(heading, left), style="dim")
+    for title, rows in blocks:
+        if title is not None:
+            print_text(console, title)
+        for verdict in rows:
+            print_text(console, columns.line(cells[verdict.name], left))
+            # That one is missing its outcome says.
+            reason = "" if verdict.outcome is Outcome.MISSING else verdict.reason
+            accepted = f"accepted: {verdict.accepted}" if verdict.accepted else ""
+            explanation = "; ".join(filter(None, (*verdict.causes, reason, accepted)))
             if explanation:
                 print_text(console, inert(explanation), indent=6, style="dim")
-    for more in contents.more:
+    for more in not_listed:
         print_text(console, f"… and {more} (--format json=FILE lists all)")
 
 
@@ -100,37 +91,23 @@ def _bar(verdict: Verdict) -> str:
 
 def _cells(verdict: Verdict, extras: Sequence[str]) -> Cells:
     before, after, change = verdict.baseline_seconds, verdict.candidate_seconds, verdict.change
-    counters = verdict.counters
-    values = {
-        HEADING: _bar(verdict),
-        _RATE: speed(verdict.counters),
-        _LIMIT: of_limit(counters.get("limit_fraction")),
-    }
+    limit = of_limit(verdict.counters.get("limit_fraction"))
+    values = {HEADING: _bar(verdict), _RATE: speed(verdict.counters), _LIMIT: limit}
+    # Without its family, which the block's heading says.
+    _, slash, rest = verdict.name.partition("/")
+    is_unjudged = is_control(verdict) and ranking.folds(verdict)
     return Cells(
-        _short_name(verdict),
+        inert(f"  {rest or verdict.name}" if slash else verdict.name),
         (
             duration(before) if before is not None else "",
             duration(after) if after is not None else "",
             percent(change.ratio) if change is not None else "",
             interval(change) if change is not None else "",
             *(values[extra] for extra in extras),
-            _CONTROL if is_control(verdict) and ranking.folds(verdict) else verdict.outcome.value,
+            "control" if is_unjudged else verdict.outcome.value,
         ),
         _STYLES[verdict.outcome],
     )
-
-
-def _short_name(verdict: Verdict) -> str:
-    """The name without its family, which the block's heading says, and indented where there is."""
-    _, slash, rest = verdict.name.partition("/")
-    return inert(f"  {rest or verdict.name}" if slash else verdict.name)
-
-
-def _reason(verdict: Verdict) -> tuple[str, ...]:
-    """The reason, where it says more than the outcome's own word, and a policy's."""
-    reason = () if verdict.outcome is Outcome.MISSING else (verdict.reason,)
-    accepted = f"accepted: {inert(verdict.accepted)}" if verdict.accepted else ""
-    return tuple(words for words in (*reason, accepted) if words)
 
 
 # Of each outcome as many are listed, the worst, and the rest is counted: nobody reads thousands.
@@ -142,56 +119,40 @@ _LISTED_WITHOUT_CHANGE = 8
 # Families of which a heading is all that is shown.
 _MOST_HEADINGS = 50
 
-
-@dataclass(frozen=True)
-class Family:
-    """What is shown of a family: a heading if there is one, and rows."""
-
-    heading: Text | None
-    shown: Sequence[Verdict] = ()
+# A family's heading, if there is one, and its rows.
+_Block = tuple[Text | None, Sequence[Verdict]]
 
 
-@dataclass(frozen=True)
-class Contents:
-    """The families of a table in their order, and what is not listed, counted."""
-
-    families: list[Family]
-    more: list[str] = field(default_factory=list)
-
-
-def choose(verdicts: Sequence[Verdict], show_all: bool) -> Contents:
-    """What to show; with `show_all` everything, and nothing folds."""
+def _chosen(verdicts: Sequence[Verdict], show_all: bool) -> tuple[list[_Block], list[str]]:
+    """The families in their order, and what is not listed, counted; with `show_all` everything."""
     ranked = sorted(verdicts, key=rank)
     groups = by_family(ranked)
     if show_all:
-        return Contents([Family(_title(name, group), group) for name, group in groups.items()])
+        return [(_title(name, group), group) for name, group in groups.items()], []
     folds = {fold.family: fold for fold in ranking.folded(groups)}
     listed, more = _listed(ranked)
-    families, headings = [], 0
-    left_out: list[Fold] = []
+    blocks: list[_Block] = []
+    bare: list[Fold] = []
     for name, group in groups.items():
-        rows, fold = [one for one in group if one.name in listed], folds.get(name)
+        rows, fold = [verdict for verdict in group if verdict.name in listed], folds.get(name)
         if rows:
-            families.append(Family(_title(name, group, fold), rows))
-        elif fold is not None and headings < _MOST_HEADINGS:
-            headings += 1
-            families.append(Family(_heading(fold)))
+            blocks.append((_title(name, group, fold), rows))
         elif fold is not None:
-            left_out.append(fold)
+            bare.append(fold)
+            blocks += [(_heading(fold), ())] if len(bare) <= _MOST_HEADINGS else []
     if "" in folds:
-        families.append(Family(_heading(folds[""])))
-    if left_out:
+        blocks.append((_heading(folds[""]), ()))
+    if left_out := bare[_MOST_HEADINGS:]:
         count = plural(len(left_out), "family", "families")
-        more.append(f"{count} more, {sum(len(one.members) for one in left_out)} unchanged")
-    return Contents(families, more)
+        more.append(f"{count} more, {sum(len(fold.members) for fold in left_out)} unchanged")
+    return blocks, more
 
 
 def _listed(ranked: Sequence[Verdict]) -> tuple[frozenset[str], list[str]]:
     """The names of the rows to list, and how many more there are of each outcome."""
     listed: set[str] = set()
-    seen: Counter[str] = Counter()
-    of_family: Counter[tuple[str, Outcome]] = Counter()
-    more: Counter[str] = Counter()
+    seen, more = Counter[str](), Counter[str]()
+    of_family = Counter[tuple[str, Outcome]]()
     for verdict in ranked:
         if ranking.folds(verdict):
             continue
