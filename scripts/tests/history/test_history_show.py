@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from warpgauge.history.entry import Night
 from warpgauge.system.errors import ExitStatus, UserError
 
 FACTS = {"gpu_name": "NVIDIA Test", "gpu_uuid": "GPU-12345678-9", "driver_version": "580.1"}
+NIGHT = json.loads(entry.line(Night("2026-11-01", "c" * 40, 1, FACTS, {"a/b": 1e-6}, {})))
 
 
 @dataclass
@@ -27,7 +28,6 @@ class History:
 
     root: Path
     capsys: pytest.CaptureFixture[str]
-    days: list[int] = field(default_factory=list)
 
     def night(
         self,
@@ -36,13 +36,13 @@ class History:
         unmeasured: Mapping[str, str] | None = None,
         **facts: str,
     ) -> None:
-        told = {**FACTS, **facts}
+        told, reasons = {**FACTS, **facts}, dict(unmeasured or {})
         date = f"2026-11-{day:02}T01:00:00Z"
-        night = Night(date, f"{day:02}" * 20, day, told, dict(seconds), dict(unmeasured or {}))
+        night = Night(date, f"{day:02}" * 20, day, told, dict(seconds), reasons)
         self.text(f"2026-11-{day:02}-{day}", entry.line(night))
 
-    def text(self, name: str, text: str, slug: str = "nvidia-test") -> None:
-        path = self.root / slug / f"{name}.jsonl"
+    def text(self, name: str, text: str) -> None:
+        path = self.root / "nvidia-test" / f"{name}.jsonl"
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         git(self.root, "add", "--all")
@@ -53,8 +53,7 @@ class History:
         return self.capsys.readouterr().out
 
     def rows(self, *argv: str) -> list[list[str]]:
-        lines = self.show(*argv).splitlines()
-        return [re.split(r"\s{2,}", line.strip()) for line in lines]
+        return [re.split(r"\s{2,}", line.strip()) for line in self.show(*argv).splitlines()]
 
 
 @pytest.fixture
@@ -71,7 +70,7 @@ def history(
 
 
 def test_the_newest_time_stands_beside_the_median_before(history: History) -> None:
-    for day, time in enumerate((1e-6, 1.02e-6, 1.01e-6, 1.2e-6), start=1):
+    for day, time in enumerate((1e-6, 1.04e-6, 1.01e-6, 1.2e-6), start=1):
         history.night(day, {"a/b": time, "c/d": 2e-6})
     assert history.rows() == [
         ["NVIDIA Test · 4 nights, 2026-11-01 … 2026-11-04"],
@@ -80,6 +79,9 @@ def test_the_newest_time_stands_beside_the_median_before(history: History) -> No
         ["c/d", "4", "2026-11-04", "2.000 µs", "0.00 %"],
         ["change: beside the median of the nights before"],
     ]
+    rows = history.rows("--nights=2")  # the last ones alone
+    assert rows[0] == ["NVIDIA Test · 2 nights, 2026-11-03 … 2026-11-04"]
+    assert rows[2] == ["a/b", "2", "2026-11-04", "1.200 µs", "+18.8 %"]
 
 
 def test_of_a_single_benchmark_every_night_is_shown(history: History) -> None:
@@ -94,76 +96,45 @@ def test_of_a_single_benchmark_every_night_is_shown(history: History) -> None:
     ]
 
 
-def test_only_the_last_nights_count(history: History) -> None:
-    for day in (1, 2, 3):
-        history.night(day, {"a/b": day * 1e-6, "c/d": 1e-6})
-    rows = history.rows("--nights=2")
-    assert rows[0] == ["NVIDIA Test · 2 nights, 2026-11-02 … 2026-11-03"]
-    assert rows[2][-1] == "+50.0 %"
-
-
-def test_a_clone_without_the_branch_says_how_to_get_it(history: History) -> None:
-    history.night(1, {"a/b": 1e-6})
-    with pytest.raises(UserError, match="git fetch origin history gets the history"):
-        history.show("--ref=origin/history")
-
-
-@pytest.mark.parametrize("ref", ["", "a\nb", "--help"])
-def test_what_names_no_commit_is_refused(history: History, ref: str) -> None:
-    history.night(1, {"a/b": 1e-6})
-    with pytest.raises(UserError, match=r"names no commit|is no branch"):
-        history.show(f"--ref={ref}")
-
-
-def test_a_filter_that_matches_nothing_is_told(history: History) -> None:
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ("--ref=origin/history", "git fetch origin history gets the history"),
+        ("--ref=", "names no commit"),
+        ("--ref=a\nb", "names no commit"),
+        ("--ref=--help", "is no branch"),
+        ("--filter=gemn", "no benchmark matches --filter 'gemn': did you mean"),
+    ],
+)
+def test_what_is_not_there_is_told(history: History, asked: str, words: str) -> None:
     history.night(1, {"gemm/b": 1e-6})
-    with pytest.raises(UserError, match="no benchmark matches --filter 'gemn': did you mean"):
-        history.show("--filter=gemn")
+    with pytest.raises(UserError, match=words):
+        history.show(asked)
+
+
+SECONDS = ({"a/b": -1.0}, {"a/b": "1"}, {"a/b": 1e308}, {"a/b": 1e-300}, {"": 1.0}, [1.0])
+WRONG = [*({"seconds": seconds} for seconds in SECONDS), {"facts": {"gpu_name": 1}}, {"run": "1"},
+         {"warpgauge_format": "history/2"}, {"unmeasured": None}, {"date": None}]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"warpgauge_format": "history/2"},
-        {"seconds": {"a/b": -1.0}},
-        {"seconds": {"a/b": "1"}},
-        {"seconds": {"a/b": 1e308}},
-        {"seconds": {"a/b": 1e-300}},
-        {"seconds": {"": 1.0}},
-        {"seconds": [1.0]},
-        {"facts": {"gpu_name": 1}},
-        {"unmeasured": None},
-        {"run": "1"},
-        {"date": None},
-    ],
+    "line", ["{", "[]", "1", "[" * 9999, *(json.dumps(NIGHT | one) for one in WRONG)]
 )
-def test_a_line_that_nobody_can_read_is_told_with_its_place(
-    history: History, change: dict[str, object]
-) -> None:
-    night = Night("2026-11-01", "c" * 40, 1, FACTS, {"a/b": 1.0}, {})
-    told = {**json.loads(entry.line(night)), **change}
-    history.text("1", json.dumps(told))
-    with pytest.raises(UserError, match=r"main, a line of nvidia-test: is no history/1 .*; update"):
+def test_a_line_that_nobody_can_read_is_told_with_its_place(history: History, line: str) -> None:
+    history.text("1", line)
+    words = r"main, a line of nvidia-test: is no (JSON|history/1 .*); update"
+    with pytest.raises(UserError, match=words):
         history.show()
 
 
 def test_a_key_of_a_later_warpgauge_is_passed_over(history: History) -> None:
-    night = Night("2026-11-01", "c" * 40, 1, FACTS, {"a/b": 1e-6}, {})
-    history.text("1", json.dumps({**json.loads(entry.line(night)), "later": [None]}))
+    history.text("1", json.dumps({**NIGHT, "later": [None]}))
     assert history.rows()[1] == ["a/b"]
-
-
-@pytest.mark.parametrize("line", ["{", "[]", "1", "[" * 100_000])
-def test_a_line_that_is_no_object_is_told(history: History, line: str) -> None:
-    history.text("1", line)
-    with pytest.raises(UserError, match=r"main, a line of nvidia-test: is no (JSON|history/1)"):
-        history.show()
 
 
 def test_hostile_text_reaches_no_terminal(history: History) -> None:
     hostile = "\x1b[2J::error::x ##[group]"
-    name = f"a/{hostile}"
-    history.night(1, {name: 1e-6}, driver_version=hostile, gpu_uuid=hostile)
+    history.night(1, {f"a/{hostile}": 1e-6}, driver_version=hostile, gpu_uuid=hostile)
     shown = history.show()
     assert "\x1b" not in shown
     assert "##[" not in shown

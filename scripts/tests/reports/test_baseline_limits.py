@@ -19,7 +19,9 @@ ROOT = Path(__file__).parents[3]
 QUOTED = re.compile(r"`scripts/warpgauge baseline (limits [^`]+)`[^\n]*\n\n((?:\|[^\n]*\n)+)")
 
 
-def _recorded(baselines: Baselines) -> None:
+def test_each_benchmark_has_its_time_its_rate_and_the_share_of_its_limit(
+    baselines: Baselines,
+) -> None:
     rows = [
         row("memcpy/a", scaled(1.0), bytes_per_second=2e12, limit_fraction=0.974),
         row("gemm/b", scaled(2.0), flops_per_second=5e13, limit_fraction=0.9),
@@ -27,12 +29,6 @@ def _recorded(baselines: Baselines) -> None:
     ]
     path = write(baselines.root / "run.json", run(rows, boot_id="one"))
     record(path, baselines.root / "baselines")
-
-
-def test_each_benchmark_has_its_time_its_rate_and_the_share_of_its_limit(
-    baselines: Baselines,
-) -> None:
-    _recorded(baselines)
     assert baselines.command("limits", "nvidia-test") is ExitStatus.OK
     head, rule, *lines = baselines.output().splitlines()
     assert head == "| benchmark | time | rate | of its limit |"
@@ -42,10 +38,7 @@ def test_each_benchmark_has_its_time_its_rate_and_the_share_of_its_limit(
     assert told["`memcpy/a`"] == ["2000 GB/s", "97 %"]
     assert told["`gemm/b`"] == ["50.00 TFLOP/s", "90 %"]
     assert told["`sync/c`"] == ["", ""]
-
-
-def test_a_filter_leaves_some_and_one_that_leaves_none_says_so(baselines: Baselines) -> None:
-    _recorded(baselines)
+    # A filter leaves some, and one that leaves none says so.
     assert baselines.command("limits", "--filter", "^gemm/") is ExitStatus.OK
     assert len(baselines.output().splitlines()) == 3
     with pytest.raises(UserError, match="no benchmark matches --filter"):

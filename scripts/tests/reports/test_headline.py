@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first line of every format, and what is said about how a change was found."""
+"""The first line of every format, and the minimum effects that were in force."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from comparisons import comparison, of_every_kind, verdict
+from warpgauge.records.model import Clock
+from warpgauge.reports.decision_text import minimum_effects
 from warpgauge.reports.headline import headline
 from warpgauge.reports.ranking import rank
 from warpgauge.verdict.comparison import Outcome
@@ -18,6 +20,8 @@ def test_every_outcome_is_counted_and_the_worst_named() -> None:
         "2 regressions, 1 improvement; 2 of 10 unchanged, 1 accepted, 1 inconclusive, "
         "1 not comparable, 1 failed, 1 missing, 1 new. Worst: gemm/naive/n:64 (+30.0 %)."
     )
+    inert = str(headline(comparison([verdict("a\x1b[2J\n", SLOWER, 0.1)])))
+    assert "a\\x1b[2J\\n (+10.0 %)" in inert
 
 
 def test_a_refusal_is_said_instead_but_hides_no_regression() -> None:
@@ -34,6 +38,11 @@ def test_what_fails_on_its_resources_is_called_no_slower_than_it_is() -> None:
     assert [one.name for one in sorted(found.verdicts, key=rank)] == ["c", "b"]
 
 
-def test_names_in_the_line_are_inert() -> None:
-    found = str(headline(comparison([verdict("a\x1b[2J\n", SLOWER, 0.1)])))
-    assert "a\\x1b[2J\\n (+10.0 %)" in found
+def test_minimum_effects_are_one_size_a_clock_and_the_latency_of_siblings_is_no_range() -> None:
+    host = verdict("b", clock=Clock.HOST, minimum_effect=0.2)
+    both = "1 % of device time and 20 % of host time"
+    assert minimum_effects(comparison([verdict("a"), host])) == both
+    small = [verdict(f"a/{ns}", seconds=ns * 1e-9, minimum_effect=150 / ns) for ns in (520, 3000)]
+    words = "3 % or 150 ns, whichever is more, of device time"
+    assert minimum_effects(comparison([verdict("a", minimum_effect=0.03), *small])) == words
+    assert minimum_effects(comparison(small)) == words

@@ -15,19 +15,17 @@ from jsonschema import Draft202012Validator
 
 from comparisons import comparison, of_every_kind, verdict, with_text
 from hostile_text import HOSTILE
-from warpgauge.reports import json_document, json_output
+from warpgauge.reports import json_document
 from warpgauge.reports.json_output import render
 from warpgauge.verdict.comparison import Change, Comparison, Outcome
 
-SCHEMA = json.loads(
-    (Path(json_output.__file__).with_name("comparison.schema.json")).read_text("utf-8")
-)
+SCHEMA = json.loads(Path(json_document.__file__).with_name("comparison.schema.json").read_bytes())
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 
 def read(found: Comparison) -> Any:  # noqa: ANN401
     """The document, if the schema allows it."""
-    document = json.loads(render(found), parse_constant=lambda constant: pytest.fail(constant))
+    document = json.loads(render(found), parse_constant=pytest.fail)
     VALIDATOR.validate(document)
     return document
 
@@ -50,17 +48,13 @@ def test_it_holds_every_verdict_with_its_numbers() -> None:
         "key": "registers", "words": "registers", "before": "40", "after": "72", "worse": True,
     }  # fmt: skip
     assert naive["counters"]["limit_fraction"] == 0.42
-    assert [one["outcome"] for one in document["verdicts"]] == [
-        one.outcome.value for one in of_every_kind().verdicts
-    ]
+    outcomes = [one["outcome"] for one in document["verdicts"]]
+    assert outcomes == [one.outcome.value for one in of_every_kind().verdicts]
 
 
 def test_numbers_that_are_not_finite_are_null() -> None:
-    odd = replace(
-        verdict("a", Outcome.PASS, some=math.nan, other=math.inf),
-        change=Change(math.inf, -math.inf, math.nan),
-        p=math.nan,
-    )
+    odd = verdict("a", Outcome.PASS, some=math.nan, other=math.inf)
+    odd = replace(odd, change=Change(math.inf, -math.inf, math.nan), p=math.nan)
     found = read(comparison([odd]))["verdicts"][0]
     assert found["change"] == {"ratio": None, "low": None, "high": None}
     assert (found["p"], found["counters"]) == (None, {"some": None, "other": None})

@@ -27,14 +27,14 @@ def table_sizes(rendered: str) -> list[set[int]]:
     ]
 
 
+def rendered(found: Comparison) -> str:
+    """With spaces that may break in place of those that may not."""
+    return render(found).replace("\N{NO-BREAK SPACE}", " ")
+
+
 @pytest.fixture(scope="module")
 def text() -> str:
-    """With spaces that may break in place of those that may not."""
     return rendered(of_every_kind())
-
-
-def rendered(found: Comparison) -> str:
-    return render(found).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def structure(rendered: str) -> list[str]:
@@ -42,28 +42,25 @@ def structure(rendered: str) -> list[str]:
     return [tag for tag in TAG.findall(rendered) if tag not in ("code", "wbr")]
 
 
-def position(text: str, *words: str) -> list[int]:
-    return [text.index(word) for word in words]
-
-
-def test_the_verdict_is_the_first_line_with_how_it_was_found(text: str) -> None:
+def test_the_verdict_is_the_first_line_and_a_mark_for_programs_the_last(text: str) -> None:
     first = text.splitlines()[0]
     assert first.startswith("**2 regressions, 1 improvement; 2 of 10 unchanged")
     assert "Worst: `gemm/naive/n:64` (+30.0 %). Found against the baseline" in first
     paired = verdict("a", Outcome.REGRESSION, 0.1, evidence=Evidence.PAIRED)
     assert "Confirmed in alternating" in render(comparison([paired])).splitlines()[0]
     assert first.endswith(" On NVIDIA Test.")
+    assert text.endswith(MARK)
 
 
 def test_what_is_slower_comes_first_then_what_was_not_measured_then_the_rest(text: str) -> None:
     rows = text.split("\n\n", 1)[1]
-    order = position(
-        rows, "**Regressions**", "`gemm/naive", "`gemm/tiled", "```text", "**Undecided, or not",
+    words = (
+        "**Regressions**", "`gemm/naive", "`gemm/tiled", "```text", "**Undecided, or not",
         "`memcpy/h2d", "`memcpy/d2h", "`sync/idle", "`sync/gone", "**Improvements**",
         "`gemm/cublas", "`launch/empty", "`sync/new", "- The host was", "`launch/one",
         "`driver_version`", "A change counts when", "scripts/bench --filter '^gemm/naive/n:64$'",
     )  # fmt: skip
-    assert order == sorted(order)
+    assert [*words] == sorted(words, key=rows.index)
 
 
 def test_a_changed_row_says_how_much_how_sure_and_why(text: str) -> None:
@@ -85,9 +82,8 @@ def test_a_changed_row_says_how_much_how_sure_and_why(text: str) -> None:
 
 def test_a_column_without_anything_in_it_is_left_out(text: str) -> None:
     assert "| likely cause |" in text
-    bare = rendered(
-        comparison([verdict("a", Outcome.REGRESSION, 0.1), verdict("b/c"), verdict("b/d")])
-    )
+    rows = [verdict("a", Outcome.REGRESSION, 0.1), verdict("b/c"), verdict("b/d")]
+    bare = rendered(comparison(rows))
     assert "likely cause" not in bare
     assert "of limit" not in bare
 
@@ -100,16 +96,11 @@ def test_a_refused_comparison_is_its_sentence_and_no_table_of_it() -> None:
     assert "INVALID" not in text
 
 
-def test_a_program_finds_its_comment_by_the_last_line(text: str) -> None:
-    assert text.endswith(MARK)
-
-
 def many(outcomes: dict[Outcome, int]) -> Comparison:
+    name = "family{}/{}/a_name_as_long_as_they_are/n:{}"
     return comparison(
         [
-            verdict(
-                f"family{i % 40}/{outcome.value}/a_name_as_long_as_they_are/n:{i}", outcome, 0.1
-            )
+            verdict(name.format(i % 40, outcome.value, i), outcome, 0.1)
             for outcome, count in outcomes.items()
             for i in range(count)
         ]
@@ -124,13 +115,12 @@ def test_ten_thousand_rows_take_half_a_second_and_stay_within_the_limit() -> Non
     assert time.perf_counter() - start < 0.5
     assert LIMIT * 0.9 < len(text) <= LIMIT
     assert text.count("\n| `family") > 100
-    tables = re.findall(r"^\| `family\d+/REGRESSION/", text, flags=re.MULTILINE)
-    assert len(tables) == 50
-    shown = text.count("/PASS/")
-    assert (
-        f"Left out, to stay within 60,000 characters: {9900 - shown:,} unchanged benchmarks."
-        in text
-    )
+    assert len(re.findall(r"^\| `family\d+/REGRESSION/", text, flags=re.MULTILINE)) == 50
+    left_out = f"{9900 - text.count('/PASS/'):,} unchanged benchmarks."
+    assert f"Left out, to stay within 60,000 characters: {left_out}" in text
+    # What is cut still has whole tables and closed folds.
+    assert text.count("<details>") == text.count("</details>")
+    assert all(len(sizes) == 1 for sizes in table_sizes(RENDERER.render(text)))
     assert "--format json=FILE" in text
 
 
@@ -144,12 +134,6 @@ def test_what_is_least_important_is_cut_first_and_everything_cut_is_counted() ->
         "1 difference of the environment, 2 unchanged benchmarks."
     ) in text
     assert "scripts/bench --filter" in text
-
-
-def test_a_cut_text_still_has_whole_tables_and_closed_folds() -> None:
-    text = render(many({Outcome.PASS: 5000}))
-    assert text.count("<details>") == text.count("</details>")
-    assert all(len(sizes) == 1 for sizes in table_sizes(RENDERER.render(text)))
 
 
 @given(HOSTILE.filter(prose).filter("commit".__ne__))  # the key of a difference of its own
@@ -172,9 +156,8 @@ def test_foreign_text_changes_nothing_of_the_structure(text: str) -> None:
 
 def test_a_sentence_of_our_own_is_whole_however_long_the_names_in_it() -> None:
     names = [f"gemm/{letter * 100}" for letter in "abc"]
-    note = (
-        f"Not by the code: {named(names)} differ, and this is how the sentence ends " + "x " * 150
-    )
+    ending = f"this is how the sentence ends {'x ' * 150}"
+    note = f"Not by the code: {named(names)} differ, and {ending}"
     assert len(note) > 600
     text = render(replace(of_every_kind(), notes=(f"{note}here.",)))
     assert "this is how the sentence ends" in text

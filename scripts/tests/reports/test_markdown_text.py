@@ -6,7 +6,6 @@ from __future__ import annotations
 import html
 import re
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -22,10 +21,8 @@ from warpgauge.system.text import inert
 @example("``|``")
 def test_code_shows_exactly_the_inert_text(text: str) -> None:
     shown = RENDERER.renderInline(f"before {code(text)} after")
-    if text:
-        assert shown == f"before <code>{html.escape(inert(text))}</code> after".replace(
-            "&#x27;", "'"
-        )
+    escaped = html.escape(inert(text)).replace("&#x27;", "'")
+    assert not text or shown == f"before <code>{escaped}</code> after"
 
 
 @given(HOSTILE)
@@ -52,7 +49,7 @@ def test_prose_leaves_a_sentence_as_it_is() -> None:
 
 
 @given(HOSTILE)
-@example("elementwise/convert_vec4/f32_to_bf16/n:16777216")
+@example("gemm/cublas/f32/n:1024")
 @example("a" * 50)
 def test_a_long_name_breaks_behind_its_slashes_and_is_whole_without_the_breaks(text: str) -> None:
     shown = RENDERER.renderInline(f"a {breakable(text)} b")
@@ -88,7 +85,6 @@ def test_a_summary_is_one_line_of_html_without_foreign_tags(text: str) -> None:
     assert not ALIVE.search(outside_code(line))
 
 
-@pytest.mark.parametrize("make", [code, prose])
-def test_a_long_text_is_cut(make: object) -> None:
-    assert callable(make)
-    assert len(make("x" * 100_000)) < 700
+def test_a_long_text_is_cut() -> None:
+    assert len(code("x" * 100_000)) < 700
+    assert len(prose("x" * 100_000)) < 700

@@ -23,6 +23,7 @@ from warpgauge.verdict.comparison import (
     Evidence,
     Outcome,
     ResourceChange,
+    Verdict,
 )
 
 ROOT = Path(__file__).parents[3]
@@ -69,12 +70,11 @@ def assert_at_a_glance(seen: Any, name: str, *words: str) -> None:  # noqa: ANN4
     """The row is on the first screen, unfolded, and says so much of what it has to."""
     found = row_of(seen, name)
     assert found["seen"]
-    assert found["left"] >= 0
-    assert found["right"] <= WIDTH
-    assert found["top"] >= 0
-    assert found["bottom"] <= HEIGHT
+    assert 0 <= found["left"] < found["right"] <= WIDTH
+    assert 0 <= found["top"] < found["bottom"] <= HEIGHT
     told = " ".join(found["text"].split())
     assert [one for one in words if one not in told] == []
+    assert seen["wide"] == []
 
 
 def confirmed(name: str, ratio: float, **more: Any) -> Any:  # noqa: ANN401
@@ -101,7 +101,6 @@ def test_a_regression_says_at_a_glance_what_how_much_how_sure_and_why() -> None:
     assert_at_a_glance(
         seen, "gemm/own/f32/n:1024", "none seen: registers, occupancy, kernels unchanged"
     )
-    assert seen["wide"] == []
     assert not row_of(seen, "launch/")["seen"]  # what has not changed is folded
 
 
@@ -112,36 +111,28 @@ def test_the_longest_name_fits_beside_the_environment_that_may_be_the_cause() ->
     slower = verdict(name, Outcome.REGRESSION, 0.2, kernels=1.0)
     seen = looked_at(comparison([slower], differences=[driver]))
     assert_at_a_glance(seen, name, "screened only", "perhaps driver 575.57.08 → 580.65.06")
-    assert seen["wide"] == []
 
 
 @needs_browser
 @pytest.mark.parametrize(
-    ("found", "name", "words"),
+    ("row", "words"),
     [
-        (comparison([confirmed("gemm/a", -0.2), *unchanged(USUAL)]), "gemm/a",
-         ["−20.0 %", "confirmed in turns"]),
-        (comparison([verdict("sync/a", Outcome.INCONCLUSIVE, 0.1, reason="too noisy"),
-                     *unchanged(USUAL)]), "sync/a", ["INCONCLUSIVE", "too noisy", "+10.0 %"]),
-        (comparison([verdict("sync/a", Outcome.ERROR, reason="wrong result"), *unchanged(USUAL)]),
-         "sync/a", ["ERROR", "wrong result"]),
-        (comparison([verdict("sync/a", ratio=0.1, accepted="known, until 2027-01-31"),
-                     *unchanged(USUAL)]), "sync/a", ["+10.0 %", "known, until 2027-01-31"]),
+        (confirmed("sync/a", -0.2), ["−20.0 %", "confirmed in turns"]),
+        (verdict("sync/a", Outcome.INCONCLUSIVE, 0.1, reason="too noisy"),
+         ["INCONCLUSIVE", "too noisy", "+10.0 %"]),
+        (verdict("sync/a", Outcome.ERROR, reason="wrong result"), ["ERROR", "wrong result"]),
+        (verdict("sync/a", ratio=0.1, accepted="known, until 2027-01-31"),
+         ["+10.0 %", "known, until 2027-01-31"]),
     ],
     ids=["improvement", "inconclusive", "errored", "accepted"],
 )  # fmt: skip
-def test_whatever_is_not_a_pass_is_on_the_first_screen(
-    found: Comparison, name: str, words: list[str]
-) -> None:
-    seen = looked_at(found)
-    assert_at_a_glance(seen, name, *words)
-    assert seen["wide"] == []
+def test_whatever_is_not_a_pass_is_on_the_first_screen(row: Verdict, words: list[str]) -> None:
+    assert_at_a_glance(looked_at(comparison([row, *unchanged(USUAL)])), "sync/a", *words)
 
 
 @needs_browser
 def test_every_kind_of_row_at_once_fits_in_the_width() -> None:
     seen = looked_at(of_every_kind())
-    assert seen["wide"] == []
     assert_at_a_glance(seen, "gemm/naive/n:64", "registers 40 → 72")
     assert_at_a_glance(seen, "sync/gone", "MISSING")
 
@@ -175,25 +166,19 @@ def test_the_worst_of_five_hundred_changed_rows_is_the_first_and_all_tables_are_
     seen = looked_at(comparison([*rows, *unchanged(USUAL)]))
     assert_at_a_glance(seen, "family5/a/n:500", "+100 %")
     assert "family5/a/n:500" in seen["rows"][0]["text"]
-    assert seen["wide"] == []
 
 
 EXAMPLES = ROOT / ".github" / "examples"
 NAMES = ("improvement", "inconclusive", "regression")
 
 
-def assert_is_example(file: Path) -> None:
-    """That what lies beside a comparison is what the command in the README makes of it."""
-    found = json_input.load(file.read_text(encoding="utf-8"))
-    assert file.with_suffix(".md").read_text(encoding="utf-8") == render(found), file
-    assert file.with_suffix(".svg").read_text(encoding="utf-8") == intervals.svg(found), file
-
-
 def test_the_three_examples_are_made_from_their_comparisons() -> None:
-    files = {file.name for file in EXAMPLES.iterdir()}
-    assert files == {f"{name}.{end}" for name in NAMES for end in ("json", "md", "svg")}
+    texts = {file.name: file.read_text(encoding="utf-8") for file in EXAMPLES.iterdir()}
+    assert {*texts} == {f"{name}.{end}" for name in NAMES for end in ("json", "md", "svg")}
     for name in NAMES:
-        assert_is_example(EXAMPLES / f"{name}.json")
+        found = json_input.load(texts[f"{name}.json"])
+        assert texts[f"{name}.md"] == render(found), name
+        assert texts[f"{name}.svg"] == intervals.svg(found), name
 
 
 @needs_browser

@@ -17,6 +17,7 @@ from builders import failed, google, google_row, row, run, scaled
 from comparisons import comparison, of_every_kind, verdict, with_text
 from hostile_text import HOSTILE
 from warpgauge.records.model import Record
+from warpgauge.reports.interval_bar import HEADING
 from warpgauge.reports.terminal.report import plain, render, render_values
 from warpgauge.system.layout import wrapped_name
 from warpgauge.system.text import percent
@@ -113,6 +114,16 @@ def test_a_command_can_be_pasted_whatever_the_width(loaded: Loader, width: int) 
     lines = shown(base, cand, width).splitlines()
     assert f"  scripts/bench --filter '^{name}$'" in lines
     assert "  scripts/bench --record" in lines
+
+
+@pytest.mark.parametrize("width", [139, 140, 200])
+def test_only_wide_terminals_show_bars_and_they_do_not_wrap(width: int) -> None:
+    lines = rendered(of_every_kind(), width).splitlines()
+    assert any(HEADING.strip() in line for line in lines) == (width >= 140)
+    assert max(map(cell_len, lines)) <= width
+    naive = next(line for line in lines if line.startswith("  naive"))
+    assert ("●" in naive) == (width >= 140)
+    assert naive.endswith("REGRESSION")
 
 
 def test_what_moved_is_not_called_unchanged() -> None:

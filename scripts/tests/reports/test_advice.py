@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a comment says of why a benchmark changed, how sure that is, and how to see it again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from comparisons import comparison, record, verdict
+from warpgauge.records.model import Clock, Row, Source
+from warpgauge.reports import json_input, json_output
+from warpgauge.reports.advice import again
+from warpgauge.reports.annotations import render as annotated
+from warpgauge.reports.markdown import report as markdown
+from warpgauge.reports.markdown.rows import confidence, likely_causes
+from warpgauge.system.errors import UserError
+from warpgauge.verdict import policy
+from warpgauge.verdict.comparison import (
+    Comparison,
+    ContextDifference,
+    Evidence,
+    Outcome,
+    ResourceChange,
+    Verdict,
+)
+
+DRIVER = ContextDifference("driver_version", "575.1", "580.2")
+CPU = ContextDifference("cpu_model", "one", "other")
+COMMIT = ContextDifference("commit", "a" * 40, "b" * 40)
+SPILLS = ResourceChange("local_bytes", "local bytes (spills)", "0", "96", worse=True)
+BESIDE = "b" * 40
+
+
+def slower(
+    evidence: Evidence = Evidence.SCREENED, clock: Clock = Clock.DEVICE, **counters: float
+) -> Verdict:
+    made = verdict("gemm/a", Outcome.REGRESSION, 0.3, evidence=evidence, clock=clock)
+    return replace(made, counters=counters, baseline_counters=counters)
+
+
+def pair_of(row: Verdict, *differences: ContextDifference) -> Comparison:
+    sides = (record(f"{commit}.json", pair_id="p", commit=commit * 40) for commit in "ac")
+    return comparison([row], differences=differences, base=next(sides), cand=next(sides))
+
+
+def cause(row: Verdict, *differences: ContextDifference) -> str:
+    return likely_causes(comparison([row], differences=differences))(row)
+
+
+def test_a_resource_that_differs_is_the_likely_cause_whatever_else_does() -> None:
+    told = "local bytes (spills) 0 → 96"
+    assert cause(replace(slower(registers=40.0), resources=(SPILLS,)), DRIVER) == told
+    assert cause(verdict("a/b", accepted="known", resources=[SPILLS]), DRIVER) == told
+    assert cause(verdict("a/b", resources=[SPILLS]), DRIVER) == ""  # nothing changed
+
+
+def test_what_both_sides_tell_and_tell_alike_is_named_as_unchanged() -> None:
+    same = slower(registers=40.0, blocks_per_sm=3.0, kernels=1.0, limit_fraction=0.5)
+    assert cause(same) == "none seen: registers, occupancy, kernels unchanged"
+    one = replace(slower(kernels=1.0), counters={"kernels": 1.0, "registers": 40.0})
+    assert cause(one) == "none seen: kernels unchanged"
+    assert cause(slower()) == ""
+
+
+def test_another_environment_may_be_the_cause_of_what_a_baseline_alone_shows() -> None:
+    assert cause(slower(), COMMIT, DRIVER, CPU) == "perhaps driver 575.1 → 580.2"
+    host = cause(slower(clock=Clock.HOST), DRIVER, CPU)
+    assert host == "perhaps driver 575.1 → 580.2 and CPU one → other"
+    flags = ContextDifference("flags", "-O2 " * 10, "-O3 " * 10)
+    one = cause(slower(kernels=1.0), flags, DRIVER, ContextDifference("ecc", "0", "1"))
+    assert one == (
+        "none seen: kernels unchanged; perhaps compiler flags changed, driver 575.1 → 580.2 "
+        "and 1 more"
+    )
+
+
+def test_the_environment_is_a_cause_only_where_it_differed_between_both_builds() -> None:
+    confirmed = slower(Evidence.PAIRED)
+    assert cause(confirmed, DRIVER) == ""
+    assert likely_causes(pair_of(confirmed, DRIVER))(confirmed) == "perhaps driver 575.1 → 580.2"
+
+
+@pytest.mark.parametrize(
+    ("p", "words"), [(0.5, "p = 0.5"), (0.00149, "p = 0.0015"), (0.00099, "p < 0.001")]
+)
+def test_how_sure_says_how_it_was_found_and_by_what_chance(p: float, words: str) -> None:
+    assert confidence(replace(slower(), p=p)) == ["screened only", words]
+    paired = replace(slower(Evidence.PAIRED), p=p, processes=(14, 14))
+    assert confidence(paired) == ["confirmed in turns", "14 rounds", words]
+
+
+def commands(found: Comparison) -> list[str]:
+    back = json_input.load(json_output.render(found))
+    assert again(back, back.verdicts) == again(found, found.verdicts)
+    assert "--confirm-beside" not in again(replace(found, beside=""), found.verdicts)
+    return again(found, found.verdicts).split("```")[1].splitlines()[1:]
+
+
+@pytest.mark.parametrize(
+    ("known", "clock", "told"),
+    [
+        (True, Clock.DEVICE, "--confirm-beside bbbbbbbbbb --filter '^gemm/a$'"),
+        (True, Clock.HOST, "--confirm-beside bbbbbbbbbb --filter '^gemm/a$|^host/'"),
+        (False, Clock.DEVICE, "--against bbbbbbbbbb --filter '^gemm/a$'"),
+        (False, Clock.HOST, "--against bbbbbbbbbb --filter '^gemm/a$'"),
+    ],
+)
+def test_what_was_confirmed_beside_another_commit_is_so_again(
+    known: bool, clock: Clock, told: str
+) -> None:
+    rows = {"gemm/a": Row("gemm/a", {}, clock, {})}
+    base = replace(record("baselines/x", Source.BASELINE), rows=rows if known else {})
+    side = replace(record(), rows=rows)
+    found = comparison([slower(Evidence.PAIRED, clock)], base=base, cand=side)
+    found = replace(found, beside=BESIDE)
+    assert commands(found) == [f"scripts/bench {told}"]
+    assert f"scripts/bench {told}" in markdown.render(found)
+
+
+def test_a_pair_is_measured_beside_its_own_base() -> None:
+    found = pair_of(slower(Evidence.PAIRED))
+    for each in (found, replace(found, beside=BESIDE)):
+        assert commands(each) == ["scripts/bench --against aaaaaaaaaa --filter '^gemm/a$'"]
+
+
+def test_each_changed_row_has_a_command_and_the_worst_an_entry_of_a_policy(tmp_path: Path) -> None:
+    rows = [verdict(f"a/b{n}", Outcome.REGRESSION, 0.101) for n in range(7)]
+    text = again(comparison(rows), rows)
+    shown = text[text.index("```sh\n") : text.index("\n```\n")].splitlines()[1:]
+    assert shown == [f"scripts/bench --filter '^a/b{n}$'" for n in range(5)]
+    entry = text[text.index("```toml\n") + 8 : text.rindex("```")]
+    file = tmp_path / "policy.toml"
+    file.write_text(entry)
+    with pytest.raises(UserError):  # it waits for a date
+        policy.load(file)
+    file.write_text(entry.replace("expires = ...", "expires = 2027-01-31"))
+    expected = policy.load(file).expected[0]
+    assert expected.pattern.pattern == "^a/b0$"
+    assert expected.fraction == pytest.approx(0.11)
+
+
+@pytest.mark.parametrize("name", ["a/$(rm -rf ~)", "a/b'; x", 'a/"', "a/b\n", "a b", "a/.*"])
+def test_a_name_that_means_more_than_itself_is_in_nothing_to_be_pasted(name: str) -> None:
+    rows = [verdict(name, Outcome.REGRESSION, 0.1)]
+    assert again(comparison(rows), rows).startswith("```sh\nscripts/bench\n```\n")
+    assert "toml" not in again(comparison(rows), rows)
+
+
+def test_of_another_projects_programs_no_file_or_policy_of_this_one_is_named() -> None:
+    """A family that this project has, too, at a line that is none of its file's."""
+    row = slower(Evidence.PAIRED, source_line=7.0)
+    sides = [record(f"{name}.json", pair_id="p", programs=name) for name in ("old", "new")]
+    method = "Measured in turns, the programs in old and those in new: 7 rounds."
+    found = comparison([row], notes=["else"], base=sides[0], cand=sides[1])
+    found = replace(found, method=method)
+    text = markdown.render(found)
+    assert "for a time, the file that --policy names says so, in this pull request" in text
+    assert "baselines/" not in text
+    assert "scripts/warpgauge ab old new --filter" in text
+    assert f"**How it was measured:** {method}" in text
+    assert text.count(method) == 1
+    assert annotated(found).startswith("::error title=REGRESSION%3A gemm/a::")
+    assert "file=benchmarks/gemm.cu,line=7," in annotated(comparison([row]))
