@@ -62,10 +62,10 @@ def rows(machine: BenchProcess) -> Mapping[str, Mapping[str, Any]]:
 
 def require_nothing_left(machine: BenchProcess) -> None:
     assert left_running(str(machine.built)) == []
-    users = gpu_watch.stayed(
-        lambda: gpu_watch.users_now(document(machine)["context"]["gpu_uuid"]), 10.0
-    )
-    assert [one for one in users if one.name.startswith("bench_faults")] == []
+    uuid = document(machine)["context"]["gpu_uuid"]
+    gpu_watch.GpuWatch(uuid, print).wait()
+    left = gpu_watch.users_now(uuid)
+    assert [user for user in left if user.name.startswith("bench_faults")] == []
 
 
 def test_each_fault_costs_its_own_row_and_says_its_cause(machine: BenchProcess) -> None:

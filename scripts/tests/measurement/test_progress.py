@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,30 +21,39 @@ LANE = Lane((SMALL, LARGE))
 PLAN = Plan((LANE,), range(1, 3), 1, Path())
 
 
+def outcome(
+    binary: Binary, *remarks: str, seconds: float = 30.0, faults: Mapping[str, str] | None = None
+) -> Outcome:
+    return Outcome(binary, 1, {}, faults or {}, seconds, remarks=remarks)
+
+
 def test_the_time_left_counts_every_binary_by_what_it_took() -> None:
     left = progress.TimeLeft(PLAN)
     assert left.seconds() is None
-    left.ended("a", 2.0)
+    left.ended(outcome(SMALL, seconds=2.0))
     assert left.seconds() == pytest.approx(2.0 + 2 * 3 * 2.0)  # three benchmarks of 2 s, twice
-    left.ended("b", 4.0)
+    left.ended(outcome(LARGE, seconds=4.0))
     assert left.seconds() == pytest.approx(2.0 + 4.0)
-    left.ended("a", 2.0)
-    left.ended("b", 4.0)
+    left.ended(outcome(replace(SMALL, names=()), seconds=0.0))  # tells nothing of the others
+    assert left.seconds() == pytest.approx(4.0)
+    left.ended(outcome(LARGE, seconds=4.0))
     assert left.seconds() == 0
-
-
-def outcome(binary: Binary, *remarks: str, **faults: str) -> Outcome:
-    return Outcome(binary, 1, {}, faults, 30.0, remarks=remarks)
+    lanes = tuple(Lane((SMALL,), side=side) for side in ("base", "candidate"))
+    both = progress.TimeLeft(Plan(lanes, range(1, 3), 1, Path()))
+    assert both.processes == 4
+    both.ended(outcome(SMALL, seconds=2.0))
+    assert both.seconds() == pytest.approx(3 * 2.0)
 
 
 def test_plain_output_is_one_line_a_round_and_one_a_cause() -> None:
     text = io.StringIO()
-    with progress.RunProgress(PLAN, Console(file=text, width=40)) as shown:
+    console = Console(file=text, width=40)
+    with progress.RunProgress(PLAN, console, console) as shown:
         shown.begins(Turn(1, LANE, SMALL))
         shown.ended(outcome(SMALL, "bench_a left a process behind, which was ended"))
         shown.begins(Turn(1, LANE, LARGE))
         faults = {"b/1": "it broke", "b/2": "[red]\x1b[2J", "b/3": "it broke"}
-        shown.ended(outcome(LARGE, **faults))
+        shown.ended(outcome(LARGE, faults=faults))
         shown.begins(Turn(2, LANE, SMALL))
     assert text.getvalue().splitlines() == [
         "round 1 of 2: 0:00 elapsed",
@@ -57,7 +68,7 @@ def test_plain_output_is_one_line_a_round_and_one_a_cause() -> None:
 def test_a_name_does_nothing_on_a_terminal_but_be_read() -> None:
     text = io.StringIO()
     console = Console(file=text, force_terminal=True, width=160)
-    with progress.RunProgress(PLAN, console) as shown:
+    with progress.RunProgress(PLAN, console, console) as shown:
         shown.begins(Turn(2, LANE, LARGE))
         shown.runs("b/[red]x[/red]\x1b[2J\n" + "y" * 500)
     assert "round 2 of 2, b: [red]x[/red]\\x1b[2J\\ny" in text.getvalue()
@@ -69,13 +80,5 @@ def test_faults_are_told_where_nothing_else_is() -> None:
     silent = Console(file=text, quiet=True)
     with progress.RunProgress(PLAN, silent, Console(file=text)) as shown:
         shown.begins(Turn(1, LANE, SMALL))
-        shown.ended(outcome(SMALL, **{"a/1": "it broke"}))
+        shown.ended(outcome(SMALL, faults={"a/1": "it broke"}))
     assert text.getvalue() == "round 1: a/1: it broke\n"
-
-
-def test_both_sides_tell_how_long_a_family_takes() -> None:
-    lanes = tuple(Lane((SMALL,), side=side) for side in ("base", "candidate"))
-    left = progress.TimeLeft(Plan(lanes, range(1, 3), 1, Path()))
-    assert left.processes == 4
-    left.ended("a", 2.0)
-    assert left.seconds() == pytest.approx(3 * 2.0)

@@ -41,11 +41,11 @@ def cuda_compiler() -> str | None:
         return named
     toolkits = [Path("/usr/local/cuda"), *Path("/usr/local").glob("cuda-*")]
     found = [kit / "bin" / "nvcc" for kit in toolkits if (kit / "bin" / "nvcc").exists()]
-    return str(max(found, key=_toolkit_version)) if found else None
 
+    def version(nvcc: Path) -> list[int]:
+        return [int(part) for part in re.findall(r"\d+", nvcc.resolve().parts[-3])]
 
-def _toolkit_version(nvcc: Path) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", nvcc.resolve().parts[-3]))
+    return str(max(found, key=version)) if found else None
 
 
 def configure_command(preset: str, settings: Sequence[str] = ()) -> list[str]:

@@ -120,16 +120,11 @@ def deliver(
         rows += [row for row in part.rows if row["name"] not in others]
         step = after(part)
         faults.update(step.faults)
-        remarks += _remarks(part.ending, step)
+        remarks += [step.remark] if step.remark else []
+        if part.ending.runs_on:
+            remarks.append(f"{part.ending.program}: a process of it cannot be ended")
+        elif part.ending.left_behind:
+            remarks.append(f"{part.ending.program} left a process behind, which was ended")
         waiting = [*(part for left in step.left for part in in_parts(left)), *waiting]
     report = {"context": context, "benchmarks": rows} if context or rows else {}
     return Delivery(report, faults, remarks, seconds)
-
-
-def _remarks(ending: Ending, step: Step) -> list[str]:
-    told = [step.remark] if step.remark else []
-    if ending.runs_on:
-        told.append(f"{ending.program}: a process of it cannot be ended")
-    elif ending.left_behind:
-        told.append(f"{ending.program} left a process behind, which was ended")
-    return told

@@ -133,7 +133,7 @@ def select(binaries: Sequence[Binary], regex: str, scratch: Path) -> list[Binary
             names = tuple(n for n in _names(ending) if n in known)
             if ending.status in (0, BAD_USAGE) and not names:
                 continue
-            fault = None if ending.status == 0 else f"cannot list: {ending.described()}"
+            fault = f"cannot list: {ending.described()}" if ending.status else None
             binary = replace(binary, names=names, fault=fault)
         chosen.append(binary)
     return chosen
@@ -188,22 +188,13 @@ def probe(
     """
     faults: list[str] = []
     candidates = [b for b in binaries if b.needs_gpu and b.names]
+    out = scratch / "probe.json"
+    output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
     for binary in sorted(candidates, key=lambda b: len(b.names)):
-        out = scratch / "probe.json"
         out.unlink(missing_ok=True)
-        ending = process.run(
-            [
-                str(binary.path),
-                *binary.arguments,
-                f"--benchmark_filter=^{re.escape(binary.names[0])}$",
-                f"--benchmark_out={out}",
-                "--benchmark_out_format=json",
-                *arguments,
-            ],
-            LISTING_DEADLINE_S,
-            scratch,
-            environment,
-        )
+        one = f"--benchmark_filter=^{re.escape(binary.names[0])}$"
+        command = [str(binary.path), *binary.arguments, one, *output, *arguments]
+        ending = process.run(command, LISTING_DEADLINE_S, scratch, environment)
         if ending.status == BAD_USAGE:
             raise UserError(ending.stderr_tail() or ending.how)
         if ending.status == NOT_MEASURABLE:

@@ -19,7 +19,8 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.process import Ending
 from warpgauge.system.text import inert, plural
 
-_PATIENCE_S = 60.0
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+_PATIENCE_S, _POLL_S = 60.0, 0.5
 
 
 @dataclass
@@ -45,18 +46,23 @@ class GpuWatch:
             )
 
     def _left(self, message: str) -> list[User]:
-        def users() -> list[User]:
-            return [user for user in users_now(self.uuid) if user.pid not in self._staying]
+        """Who still uses the GPU when patience ends; `message` is said of who is waited for."""
+        end = time.monotonic() + _PATIENCE_S
+        left = self._users()
+        if left:
+            self.say(message.format(_use(left)))
+        while left and time.monotonic() < end:
+            time.sleep(_POLL_S)
+            left = self._users()
+        return left
 
-        return stayed(users, _PATIENCE_S, lambda left: self.say(message.format(_use(left))))
+    def _users(self) -> list[User]:
+        return [user for user in users_now(self.uuid) if user.pid not in self._staying]
 
 
 def _use(users: Collection[User]) -> str:
     """``train (pid 7) uses``."""
     return f"{' and '.join(map(str, users))} {'uses' if len(users) == 1 else 'use'}"
-
-
-_POLL_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -92,33 +98,10 @@ def _driver() -> Iterator[None]:
         pynvml.nvmlShutdown()
 
 
-def stayed(
-    users: Callable[[], list[User]],
-    patience_s: float,
-    waiting: Callable[[list[User]], None] = lambda _: None,
-) -> list[User]:
-    """Wait until nobody uses the GPU; those that still do after `patience_s`.
-
-    `waiting` is called once, with those that are waited for.
-    """
-    end = time.monotonic() + patience_s
-    left = users()
-    if left:
-        waiting(left)
-    while left and time.monotonic() < end:
-        time.sleep(_POLL_S)
-        left = users()
-    return left
-
-
 def _name_of(pid: int) -> str:
-    try:
+    with suppress(OSError):
         return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
-    except OSError:
-        return ""
-
-
-VARIABLE = "CUDA_VISIBLE_DEVICES"
+    return ""
 
 
 def chosen(device: int | str | None) -> Mapping[str, str]:
@@ -135,9 +118,8 @@ def chosen(device: int | str | None) -> Mapping[str, str]:
         (device,) = seen
     uuid = [*gpus][device] if isinstance(device, int) and device < len(gpus) else device
     if uuid not in gpus:
-        shown = f"the driver shows {plural(len(gpus), 'GPU')}"
-        fault = f"there is no GPU {inert(str(device))} here: {shown}"
-        raise UserError(fault, ExitStatus.NOT_MEASURED)
+        fault = f"there is no GPU {inert(str(device))} here: the driver shows "
+        raise UserError(fault + plural(len(gpus), "GPU"), ExitStatus.NOT_MEASURED)
     return {"gpu_uuid": uuid, "gpu_name": gpus[uuid]}
 
 
@@ -156,9 +138,6 @@ def _seen(gpus: Mapping[str, str]) -> list[str]:
 def all_gpus() -> dict[str, str]:
     """The model of each GPU by its UUID, in the driver's order; none where there is no driver."""
     with suppress(pynvml.NVMLError), _driver():
-        handles = map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))
-        return {
-            str(pynvml.nvmlDeviceGetUUID(gpu)): str(pynvml.nvmlDeviceGetName(gpu))
-            for gpu in handles
-        }
+        gpus = [*map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))]
+        return {pynvml.nvmlDeviceGetUUID(gpu): pynvml.nvmlDeviceGetName(gpu) for gpu in gpus}
     return {}

@@ -10,15 +10,19 @@ from __future__ import annotations
 import json
 import os
 import platform
-import subprocess
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+
+import msgspec
 
 from warpgauge.execution import manifest
 from warpgauge.files.atomic import replace_all
 from warpgauge.system import git
 from warpgauge.system.errors import UserError
 from warpgauge.system.git import short
+from warpgauge.system.nvidia_smi import nvidia_smi
 from warpgauge.system.text import inert
 
 # nvidia-smi's name for a setting that the binaries may not report, and its key in the context.
@@ -66,12 +70,19 @@ def require_committed(source: Mapping[str, str]) -> None:
 
 def machine() -> dict[str, str]:
     """Boot, kernel and CPU, under the binaries' own keys."""
+    model = re.search(r"^model name[ \t]*:(.+)", _text("/proc/cpuinfo"), re.MULTILINE)
     found = {
-        "boot_id": _text(Path("/proc/sys/kernel/random/boot_id")),
+        "boot_id": _text("/proc/sys/kernel/random/boot_id"),
         "kernel_release": platform.release(),
-        "cpu_model": _cpu_model(),
+        "cpu_model": model[1].strip() if model else platform.machine(),
     }
     return {key: value for key, value in found.items() if value}
+
+
+def _text(path: str) -> str:
+    with suppress(OSError):
+        return Path(path).read_text(errors="replace").strip()
+    return ""
 
 
 def gpu(uuid: str) -> dict[str, str]:
@@ -87,38 +98,9 @@ def gpu(uuid: str) -> dict[str, str]:
     return {key: value for key, value in pairs if value not in _UNKNOWN}
 
 
-def nvidia_smi(*arguments: str) -> str:
-    """What it prints; nothing where it fails, or there is no driver."""
-    try:
-        done = subprocess.run(
-            ["nvidia-smi", *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=True,
-            timeout=60,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip()
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace").strip()
-    except OSError:
-        return ""
-
-
-def _cpu_model() -> str:
-    for line in _text(Path("/proc/cpuinfo")).splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.machine()
-
-
-_SOURCE = ("commit", "dirty")
+class _Source(msgspec.Struct, frozen=True):
+    commit: str
+    dirty: str
 
 
 def forget(root: Path) -> None:
@@ -128,22 +110,20 @@ def forget(root: Path) -> None:
 
 def keep(root: Path, source: Mapping[str, str]) -> None:
     """After a build of `source`, as `machine_context.source` tells it. Raises UserError."""
-    replace_all({_path(root): json.dumps(dict(source)) + "\n"})
+    replace_all({_path(root): json.dumps(source) + "\n"})
 
 
 def known(root: Path) -> dict[str, str] | None:
     """What was kept; None where nothing was, or somebody built a program since."""
     path = _path(root)
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        kept = msgspec.json.decode(path.read_bytes(), type=_Source)
         since = path.stat().st_mtime_ns
         programs = manifest.read(path.parent).programs
         newer = any(program.path.stat().st_mtime_ns > since for program in programs)
     except (OSError, ValueError):
         return None
-    # Without msgspec, which a gate that has no GPU does without.
-    sound = isinstance(kept, dict) and all(isinstance(kept.get(key), str) for key in _SOURCE)
-    return {key: kept[key] for key in _SOURCE} if sound and not newer else None
+    return None if newer else msgspec.structs.asdict(kept)
 
 
 def note(programs: Mapping[str, str] | None, tree: Mapping[str, str]) -> str:

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
 
 from warpgauge.files.location import Place
 from warpgauge.system.text import cut, quoted
 
 FILE = "warpgauge_benchmarks.json"
-_VERSION = 1
 _REMEDY = "build again, with the CMake files of this warpgauge"
 _LONGEST = 100  # characters of another's message
 
@@ -37,6 +38,17 @@ class Manifest:
     source: Path | None = None
 
 
+class _Entry(msgspec.Struct):
+    path: Annotated[str, msgspec.Meta(pattern="^[^\0]+$")]
+    device: bool
+
+
+class _Listing(msgspec.Struct):
+    version: Literal[1]
+    programs: list[_Entry]
+    source_dir: str = ""
+
+
 def read(build: Path) -> Manifest:
     """What the last build of the folder `build` made: nothing, where there was none.
 
@@ -44,36 +56,22 @@ def read(build: Path) -> Manifest:
     """
     place = Place(build / FILE)
     try:
-        listing = json.loads(place.path.read_text(encoding="utf-8"))
+        listing = msgspec.json.decode(place.path.read_bytes(), type=_Listing)
     except FileNotFoundError:
         return Manifest(_of_older_commit(build))
     except OSError as fault:
         raise place.error(f"cannot be read ({fault.strerror})", "check the path") from None
     except (ValueError, RecursionError) as fault:
-        raise place.error(f"is no manifest ({cut(str(fault), _LONGEST)})", _REMEDY) from None
-    if not isinstance(listing, dict) or listing.get("version") != _VERSION:
-        raise place.error(f"is no manifest of version {_VERSION}", _REMEDY)
-    listed, source = listing.get("programs"), listing.get("source_dir", "")
-    if not isinstance(listed, list):
-        raise place.error("has no list of 'programs'", _REMEDY)
-    if not isinstance(source, str):
-        raise place.error("'source_dir' is no path", _REMEDY)
-    programs = [_program(entry, build, index, place) for index, entry in enumerate(listed)]
+        why = cut(str(fault), _LONGEST)
+        raise place.error(f"is no manifest of version 1 ({why})", _REMEDY) from None
+    # Absolute: a bare name would be looked for in PATH.
+    programs = [Program(build.absolute() / one.path, one.device) for one in listing.programs]
     counts = Counter(program.path.name for program in programs)
     twice = next((name for name, count in counts.items() if count > 1), None)
     if twice is not None:
         raise place.error(f"holds two programs called {quoted(twice)}", "rename one")
-    return Manifest(_sorted(programs), build / source if source else None)
-
-
-def _program(entry: object, build: Path, index: int, place: Place) -> Program:
-    if isinstance(entry, dict):
-        path, device = entry.get("path"), entry.get("device")
-        if isinstance(path, str) and path and "\0" not in path and isinstance(device, bool):
-            # Absolute: a bare name would be looked for in PATH.
-            return Program(build.absolute() / path, device)
-    fault = f"program {index + 1} lacks a 'path', or whether it needs a 'device' (true or false)"
-    raise place.error(fault, _REMEDY)
+    source = build / listing.source_dir if listing.source_dir else None
+    return Manifest(_sorted(programs), source)
 
 
 def _of_older_commit(build: Path) -> tuple[Program, ...]:

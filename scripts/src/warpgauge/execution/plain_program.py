@@ -20,9 +20,6 @@ from warpgauge.records.partial_report import Report, is_run
 from warpgauge.system import process
 from warpgauge.system.text import inert, quoted
 
-# Google Benchmark finds nothing by it, so that what is printed is the program's own talk.
-_NOTHING = "--benchmark_filter=^$"
-
 
 @dataclass(frozen=True)
 class PlainProgram(Binary):
@@ -57,7 +54,9 @@ def listed(path: Path, scratch: Path, environment: Mapping[str, str]) -> PlainPr
     ending = process.run(asking, LISTING_DEADLINE_S, scratch, environment)
     if ending.status or ending.ended_for:
         return PlainProgram(path, (), f"cannot list its benchmarks: {ending.described()}")
-    talk = process.run([*asking, _NOTHING], LISTING_DEADLINE_S, scratch, environment)
+    # Google Benchmark finds nothing by this filter: what is printed is the program's own talk.
+    asking.append("--benchmark_filter=^$")
+    talk = process.run(asking, LISTING_DEADLINE_S, scratch, environment)
     lines = [line for line in ending.stdout.splitlines() if line.strip()]
     names = tuple((Counter(lines) - Counter(talk.stdout.splitlines())).elements())
     return PlainProgram(path, names, _fault(path, names))
@@ -77,9 +76,6 @@ def _fault(path: Path, names: Sequence[str]) -> str | None:
 
 Row = Mapping[str, Any]
 
-# What stands for the repetitions of a benchmark that reports aggregates alone, best first.
-_TYPICAL = ("median", "mean")
-
 # Keys of a run file's row, which no counter of theirs may take the place of.
 _OURS = frozenset(("process_medians", "process_rounds"))
 
@@ -92,24 +88,20 @@ def as_report(report: Report, prefix: str = "") -> Report:
     """
     if not report:
         return report
-    rows = [_as_row({**row, "name": f"{prefix}{row['name']}"}) for row in _runs(report)]
+    rows = []
+    for row in _runs(report):
+        theirs = {key: value for key, value in row.items() if key not in _OURS}
+        theirs["name"] = prefix + row["name"]
+        rows.append(theirs if SM_CLOCK in theirs else with_host_time(theirs))
     return {**report, "benchmarks": rows}
 
 
-def _as_row(row: Row) -> Row:
-    theirs = {key: value for key, value in row.items() if key not in _OURS}
-    return theirs if SM_CLOCK in theirs else with_host_time(theirs)
-
-
 def _runs(report: Report) -> Iterable[Row]:
-    """The runs of the benchmarks; of one that has none its typical one.
-
-    Other aggregates are no measurement.
-    """
+    """The runs of the benchmarks; of one that has aggregates alone the median, else the mean."""
     rows = report["benchmarks"]
     seen = {row["name"] for row in rows if is_run(row)}
     made: dict[str, Row] = {}
-    for wanted in _TYPICAL:
+    for wanted in ("median", "mean"):
         for row in rows:
             name = row.get("run_name")
             if row.get("aggregate_name") == wanted and isinstance(name, str) and name not in seen:

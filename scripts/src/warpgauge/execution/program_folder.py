@@ -4,20 +4,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.execution import plain_program
 from warpgauge.execution.discovery import owners, with_own_names
 from warpgauge.execution.plain_program import PlainProgram
-from warpgauge.records import benchmark_filter
-from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit
+from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit, matches
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert, listed, typed
-
-# Libraries are executable files, too: libgemm.so, libgemm.so.1.2.
-_NO_PROGRAM = {".so", ".o"}
 
 
 @dataclass(frozen=True)
@@ -29,14 +25,12 @@ class Programs:
 
     def asked(self, filter: str) -> tuple[PlainProgram, ...]:
         """Those that `filter` leaves some of; of one that cannot list nobody knows what it has."""
-        refusal = f"--filter {typed(filter)} takes too long; simplify it"
-        found = []
-        with cpu_limit(SEARCH_LIMIT_S, refusal):
-            for program in self.everything:
-                names = [name for name in program.names if benchmark_filter.matches(filter, name)]
-                if names or program.fault is not None:
-                    found.append(replace(program, names=tuple(names)))
-        return tuple(found)
+        with cpu_limit(SEARCH_LIMIT_S, f"--filter {typed(filter)} takes too long; simplify it"):
+            found = [
+                replace(one, names=tuple(n for n in one.names if matches(filter, n)))
+                for one in self.everything
+            ]
+        return tuple(one for one in found if one.names or one.fault is not None)
 
 
 def both(
@@ -51,26 +45,21 @@ def both(
         [plain_program.listed(path, scratch, environment) for path in paths]
         for paths in [_paths(folder) for folder in folders]
     ]
-    shared = {program for side in found for program in _shared(side)}
+    claims = [programs for side in found for programs in owners(side).values()]
+    shared = {program for programs in claims if len(programs) > 1 for program in programs}
+
+    def own(program: PlainProgram) -> PlainProgram:
+        if program.family not in shared:
+            return program
+        prefix = f"{program.family}/"
+        names = tuple(f"{prefix}{name}" for name in program.names)
+        return replace(program, names=names, prefix=prefix)
+
     base, candidate = (
-        Programs(folder, tuple(with_own_names([_prefixed(one, shared) for one in side])))
+        Programs(folder, tuple(with_own_names([*map(own, side)])))
         for folder, side in zip(folders, found, strict=True)
     )
     return base, candidate
-
-
-def _shared(programs: Sequence[PlainProgram]) -> set[str]:
-    """Those of one folder, by the names of their files, that have a name which another one has."""
-    claimed = owners(programs).values()
-    return {program for several in claimed if len(several) > 1 for program in several}
-
-
-def _prefixed(program: PlainProgram, shared: set[str]) -> PlainProgram:
-    if program.family not in shared:
-        return program
-    prefix = f"{program.family}/"
-    names = tuple(f"{prefix}{name}" for name in program.names)
-    return replace(program, names=names, prefix=prefix)
 
 
 def _paths(folder: Path) -> list[Path]:
@@ -97,7 +86,8 @@ def _is_program(path: Path) -> bool:
     """An executable file, and what was one before its permissions or its target got lost."""
     if path.is_symlink() and not path.exists():
         return True
-    if not path.is_file() or not _NO_PROGRAM.isdisjoint(path.suffixes):
+    # Libraries are executable files, too: libgemm.so, libgemm.so.1.2.
+    if not path.is_file() or {".so", ".o"} & {*path.suffixes}:
         return False
     if os.access(path, os.X_OK):
         return True

@@ -37,13 +37,10 @@ def wanted(
     left = chosen(everything, filter, scratch)
     if any(binary.names for binary in left):
         return left
-    for binary in left:
-        if binary.fault is not None:
-            asked = f" of --filter {typed(filter)}" if filter else ""
-            raise UserError(
-                f"nothing{asked} can be measured: {binary.path.name} {binary.fault}",
-                ExitStatus.NOT_MEASURED,
-            )
+    if left:  # for a fault alone
+        asked = f" of --filter {typed(filter)}" if filter else ""
+        fault = f"nothing{asked} can be measured: {left[0].path.name} {left[0].fault}"
+        raise UserError(fault, ExitStatus.NOT_MEASURED)
     if suites and discovery.left_out(everything, scratch, filter):
         match = f"match --filter {typed(filter)}" if filter else "are in the programs"
         raise UserError(
@@ -64,10 +61,8 @@ def runnable(binaries: Sequence[Binary], no_gpu: str | None) -> list[Binary]:
     """`able`, but raises UserError where a missing GPU leaves nothing."""
     left = able(binaries, no_gpu)
     if no_gpu is not None and not left:
-        raise UserError(
-            f"built, but everything that --filter leaves needs a GPU: {no_gpu}",
-            ExitStatus.NOT_MEASURED,
-        )
+        fault = f"built, but everything that --filter leaves needs a GPU: {no_gpu}"
+        raise UserError(fault, ExitStatus.NOT_MEASURED)
     return left
 
 
@@ -77,12 +72,8 @@ def only(binaries: Sequence[Binary], names: Collection[str]) -> list[Binary]:
     One that cannot say what it has stays, where some of `names` are of its family.
     """
     families = {name.split("/", 1)[0] for name in names}
-    left = []
-    for binary in binaries:
-        found = tuple(name for name in binary.names if name in names)
-        if found or (binary.fault is not None and binary.family in families):
-            left.append(replace(binary, names=found))
-    return left
+    left = [replace(one, names=tuple(n for n in one.names if n in names)) for one in binaries]
+    return [one for one in left if one.names or (one.fault is not None and one.family in families)]
 
 
 def exactly(names: Collection[str]) -> str:

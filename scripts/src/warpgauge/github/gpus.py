@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.execution.machine_context import nvidia_smi
 from warpgauge.files.json_file import parsed, text_of
 from warpgauge.files.location import Place
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.nvidia_smi import nvidia_smi
 from warpgauge.system.text import cut, inert, typed
 
 _LABEL = re.compile(r"[A-Za-z0-9._-]{1,64}")

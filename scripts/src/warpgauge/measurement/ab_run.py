@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.execution import build, discovery, selection
@@ -37,11 +37,12 @@ class AbRun:
         """What is built here, with the extra work that was asked for."""
         return self.built_here(self.measuring.options.inject)
 
-    def built_here(self, inject: str = "") -> Side:
+    def built_here(self, inject: str) -> Side:
         """What is built here; `inject` is as --inject takes it."""
-        facts = {**self.source, **({"inject": inject} if inject else {})}
-        arguments = (f"--inject={inject}",) if inject else ()
-        return self._side(self.suite.binaries, facts, arguments)
+        if not inject:
+            return self._side(self.suite.binaries, self.source)
+        side = self._side(self.suite.binaries, {**self.source, "inject": inject})
+        return replace(side, arguments=(f"--inject={inject}",))
 
     def base(self, commit: str) -> Side:
         """`commit`, built in a worktree unless it is what is built here. Raises UserError.
@@ -58,12 +59,10 @@ class AbRun:
         side = self._side(selection.able(chosen, self.suite.probe.no_gpu), facts)
         return side.without(self.suite.left_out)
 
-    def _side(
-        self, binaries: Sequence[Binary], facts: Mapping[str, str], arguments: tuple[str, ...] = ()
-    ) -> Side:
+    def _side(self, binaries: Sequence[Binary], facts: Mapping[str, str]) -> Side:
         filter = self.measuring.options.filter
-        filters = {one.family: filter for one in binaries} if filter else {}
-        return Side(tuple(binaries), facts, arguments, filters)
+        filters = {binary.family: filter for binary in binaries} if filter else {}
+        return Side(tuple(binaries), facts, filters=filters)
 
     def _built(self, commit: str) -> list[Binary]:
         measuring, shown = self.measuring, short(commit)
@@ -75,20 +74,16 @@ class AbRun:
             try:
                 folder = measuring.programs(root, like=measuring.root)
             except UserError as fault:
-                raise UserError(
-                    f"commit {shown} does not build here; what the build said is in "
-                    f"{os.path.relpath(build.log_of(root))}",
-                    ExitStatus.NOT_MEASURED,
-                ) from fault
+                log = os.path.relpath(build.log_of(root))
+                why = f"commit {shown} does not build here; what the build said is in {log}"
+                raise UserError(why, ExitStatus.NOT_MEASURED) from fault
         try:
             return discovery.find(folder, measuring.scratch, measuring.options.suite)
         except UserError as fault:
             if not measuring.options.build:
                 raise
-            raise UserError(
-                f"commit {shown} builds no benchmark program that this scripts/bench knows",
-                ExitStatus.NOT_MEASURED,
-            ) from fault
+            why = f"commit {shown} builds no benchmark program that this scripts/bench knows"
+            raise UserError(why, ExitStatus.NOT_MEASURED) from fault
 
     def compared(
         self,
@@ -103,11 +98,9 @@ class AbRun:
         `filter` is what the sides' benchmarks are left of.
         """
         if not base.binaries:
-            shown = short(base.facts["commit"])
-            raise UserError(
-                f"commit {shown} has none of these benchmarks: there is nothing to compare with",
-                ExitStatus.NOT_MEASURED,
-            )
+            why = "has none of these benchmarks: there is nothing to compare with"
+            fault = f"commit {short(base.facts['commit'])} {why}"
+            raise UserError(fault, ExitStatus.NOT_MEASURED)
         options = self.measuring.options
         facts = {"order_seed": str(options.seed), "filter": filter}
         paths = dict(zip((BASE, CANDIDATE), files, strict=True))

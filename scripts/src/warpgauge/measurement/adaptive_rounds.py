@@ -67,7 +67,9 @@ class Spending:
         last = first = _rounds(sides)
         names = [one.name for one in open_]
         message, left = plural(first, "round"), names
-        while left and last < MOST and self._fits(sides, left):
+        while (
+            left and last < MOST and self.budget.fits(s.only(left).lane() for s in sides.values())
+        ):
             until = next_look(last)
             self.say(
                 f"Budget, {duration(self.budget.left)} left: rounds {last + 1} to {until} of "
@@ -93,17 +95,12 @@ class Spending:
             message += f", and none for {plural(len(left), 'open benchmark')}"
         return Looks(found, f"{message} (budget {duration(self.budget.seconds)})")
 
-    def _fits(self, sides: Mapping[str, Side], names: Sequence[str]) -> bool:
-        """Whether there is time for another round."""
-        lanes = [side.only(names).lane() for side in sides.values()]
-        return self.budget.left >= self.budget.needed(lanes)
-
     def _whole_rounds(self, lanes: Sequence[Lane], rounds: range) -> Iterator[Delivered]:
         """As many of them as there is time for."""
         of_a_round = sum(one.fault is None for lane in lanes for one in lane.binaries)
         for count, outcome in enumerate(self.run(lanes, rounds), 1):
             yield outcome
-            if count % of_a_round == 0 and self.budget.left < self.budget.needed(lanes):
+            if count % of_a_round == 0 and not self.budget.fits(lanes):
                 return
 
 
@@ -115,9 +112,7 @@ def unsettled(found: Comparison) -> list[Verdict]:
 
 def is_precise(one: Verdict) -> bool:
     """Whether what is sought would be found nine times in ten by what its times scatter."""
-    if one.detectable is None or one.sought is None:
-        return True
-    return one.detectable <= one.sought
+    return one.detectable is None or one.sought is None or one.detectable <= one.sought
 
 
 def next_look(rounds: int) -> int:
@@ -177,7 +172,11 @@ class Budget:
                 self._took[outcome.binary.family] = outcome.seconds, len(outcome.binary.names)
             yield outcome
 
-    def needed(self, lanes: Sequence[Lane]) -> float:
+    def fits(self, lanes: Iterable[Lane]) -> bool:
+        """Whether there is time for another round of these."""
+        return self.left >= self.needed(lanes)
+
+    def needed(self, lanes: Iterable[Lane]) -> float:
         """Seconds of a round of these, by what each family's last process took.
 
         A process of fewer benchmarks takes less; its start counts as one more benchmark.

@@ -12,13 +12,7 @@ from warpgauge.measurement.unmatched import missing, unjudged
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.git import short
 from warpgauge.system.text import clause, inert, named, percent, plural
-from warpgauge.verdict.comparison import (
-    UNMEASURED,
-    Comparison,
-    Outcome,
-    Verdict,
-    is_accepted,
-)
+from warpgauge.verdict.comparison import UNMEASURED, Comparison, Outcome, Verdict, is_accepted
 from warpgauge.verdict.controls import judged
 
 # What a baseline alone does not settle: another day and another boot may have made it.
@@ -167,11 +161,8 @@ def _settled(screened: Verdict, paired: Verdict, asked: str) -> Verdict:
             f"({percent(seen.ratio)})"
         )
         return replace(screened, reason="; ".join(filter(None, (screened.reason, both))))
-    if not paired.undecided:
-        return paired
-    if paired.outcome is not Outcome.PASS or paired.accepted:
-        return paired
-    if not found.low <= seen.ratio <= found.high:
+    acquits = paired.undecided and paired.outcome is Outcome.PASS and not paired.accepted
+    if not acquits or not found.low <= seen.ratio <= found.high:
         return paired
     reason = (
         f"against the baseline {percent(seen.ratio)}, which {_whose(asked)} beside it neither "

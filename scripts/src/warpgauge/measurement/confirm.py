@@ -69,11 +69,11 @@ def confirmed(
     except (UserError, OSError) as fault:
         why = str(of_system(fault) if isinstance(fault, OSError) else fault)
         return unconfirmed(without(further(screened), gone, asked), why, asked, to_judge)
-    if both is None:  # what is new to the baseline is new to the base, too
-        return without(screened, gone, asked)
-    if both.stop is not None:
+    if both is not None and both.stop is not None:
         raise both.stop
-    return without(combined(screened, both, also, asked), gone, asked)
+    # Without a pair what is new to the baseline is new to the base, too.
+    found = screened if both is None else combined(screened, both, also, asked)
+    return without(found, gone, asked)
 
 
 def _announced(flags: int, lost: int, commit: str, asked: str) -> str:
@@ -81,10 +81,9 @@ def _announced(flags: int, lost: int, commit: str, asked: str) -> str:
     shown = short(commit)
     if not flags:
         return f"Looking in commit {shown} for {plural(lost, 'benchmark')} of the baseline"
-    if asked:
-        return f"Confirming {plural(flags, 'benchmark')}: again, in turns with commit {shown}"
-    what = plural(flags, "flagged benchmark")
-    return f"Confirming {what}: again, in turns with commit {shown} of the baseline"
+    what = plural(flags, "benchmark" if asked else "flagged benchmark")
+    whose = "" if asked else " of the baseline"
+    return f"Confirming {what}: again, in turns with commit {shown}{whose}"
 
 
 def _require_listed(base: Side, commit: str) -> None:

@@ -77,7 +77,7 @@ class Journal:
 
     def keep(self, key: Sequence[str], delivered: msgspec.Struct) -> None:
         """On disk when this returns. Raises UserError."""
-        replace_all({self._path(key): _text(delivered)})
+        _write(self._path(key), delivered)
 
     def of(self, what: str) -> Path:
         """The folder of a journal within this one, of one of several runs; it may not be there."""
@@ -101,12 +101,12 @@ def begin(folder: Path, start: Start) -> Journal:
     """A new journal. Raises UserError."""
     journal = Journal(folder)
     journal.remove()
-    replace_all({journal.folder / _START: _text(start)})
+    _write(folder / _START, start)
     return journal
 
 
-def _text(kept: msgspec.Struct) -> str:
-    return json.dumps(msgspec.to_builtins(kept))
+def _write(path: Path, kept: msgspec.Struct) -> None:
+    replace_all({path: json.dumps(msgspec.to_builtins(kept))})
 
 
 def is_begun(folder: Path) -> bool:
@@ -119,9 +119,8 @@ def opened(folder: Path) -> tuple[Journal, Start]:
     try:
         start = json.loads((folder / _START).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        raise UserError(
-            f"{folder} holds no run to resume: name a folder that ends in {SUFFIX}"
-        ) from None
+        fault = f"{folder} holds no run to resume: name a folder that ends in {SUFFIX}"
+        raise UserError(fault) from None
     return Journal(folder), contract.decoded(start, Start, Place(folder), "measure anew")
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -49,27 +50,25 @@ def rows(
     a skipped row. Processes in which the GPU was disturbed are left out where a majority was not;
     else all of them stay, and counters of the row say that its times are no result.
     """
-    by_binary: dict[str, list[Outcome]] = {binary.family: [] for binary in binaries}
+    by_binary = defaultdict[str, list[Outcome]](list)
     for outcome in outcomes:
         by_binary[outcome.binary.family].append(outcome)
     owners = {name: binary.family for binary in binaries for name in binary.names}
     merged = []
-    for family_index, binary in enumerate(binaries):
-        places = {"family_index": family_index, "per_family_instance_index": 0}
-        if binary.fault is not None:
-            fault = f"{binary.path.name}: {binary.fault}"
-            merged.append(_failed({"name": binary.family, **places}, Failure(fault)))
-            continue
+    for place, binary in enumerate(binaries):
         family = binary.family
+        if binary.fault is not None:
+            fault = Failure(f"{binary.path.name}: {binary.fault}")
+            merged.append(_failed(_identity(family, place, 0), fault))
+            continue
         processes = [one for one in by_binary[family] if one.binary.names]
         # The listed benchmarks, then any that only showed up in a report.
         seen = (row["name"] for outcome in processes for row in _runs(outcome))
         names = dict.fromkeys([*binary.names, *seen])
         for index, name in enumerate(one for one in names if owners.get(one, family) == family):
-            places = {"family_index": family_index, "per_family_instance_index": index}
             # One that nobody listed was asked of all of them.
             asked = [one for one in processes if name in one.binary.names] or processes
-            merged.append(_row({"name": name, **places}, asked, paired))
+            merged.append(_row(_identity(name, place, index), asked, paired))
     return merged
 
 
@@ -100,7 +99,7 @@ def _row(identity: JsonRow, processes: Sequence[Outcome], paired: bool) -> JsonR
     rounds = {"process_rounds": [row["round"] for row in kept]} if paired else {}
     label = {"label": kept[-1]["label"]} if kept[-1]["label"] else {}
     merged = {
-        **_fixed(identity),
+        **identity,
         "iterations": sum(row["iterations"] for row in kept),
         "real_time": _short(median(times)),
         "cpu_time": _short(median(row["cpu_time"] for row in kept)),
@@ -123,11 +122,9 @@ def _skipped(
     skips: Sequence[tuple[Outcome, Failure]], measured: Sequence[JsonRow]
 ) -> Failure | None:
     """Why a benchmark that some processes skipped, and none failed, has no time."""
-    if not skips:
-        return None
+    if not skips or not measured:
+        return skips[0][1] if skips else None
     outcome, why = skips[0]
-    if not measured:
-        return why
     in_round = f"skipped in round {outcome.round} ({why.message})"
     return Failure(f"{in_round}, measured in round {measured[0]['round']}")
 
@@ -144,11 +141,10 @@ def _undisturbed(measured: Sequence[JsonRow]) -> Sequence[JsonRow]:
 def _counters(kept: Sequence[Mapping[str, float]], processes: int) -> dict[str, float]:
     """The counters of the processes that count, and how many of all do not, or should not."""
     throttled = sum(bool(counters.get(THROTTLED)) for counters in kept)
-    counts = {LEFT_OUT: processes - len(kept), THROTTLED: throttled}
-    merged = {
-        key: value if key in _EXACT else _short(value) for key, value in combined(kept).items()
-    }
-    return merged | {key: float(count) for key, count in counts.items() if count}
+    counts = {LEFT_OUT: float(processes - len(kept)), THROTTLED: float(throttled)}
+    merged = combined(kept)
+    short = {key: _short(value) for key, value in merged.items() if key not in _EXACT}
+    return {**merged, **short, **{key: count for key, count in counts.items() if count}}
 
 
 def _process_row(repetitions: Sequence[JsonRow]) -> JsonRow:
@@ -169,7 +165,7 @@ def _failed(identity: JsonRow, failure: Failure) -> JsonRow:
     nothing = {"iterations": 0, "real_time": 0.0, "cpu_time": 0.0, "time_unit": "ns"}
     error = {"error_occurred": True, "error_message": failure.message}
     skip = {"skipped": True} if failure.skipped else {}
-    return {**_fixed(identity), **nothing, **error, **skip}
+    return {**identity, **nothing, **error, **skip}
 
 
 def _origin(rows: Sequence[JsonRow]) -> JsonRow:
@@ -180,17 +176,18 @@ def _origin(rows: Sequence[JsonRow]) -> JsonRow:
 
 def _sources(processes: Sequence[Outcome]) -> JsonRow:
     """The source files of its program, which hold its kernels, where the program names them."""
-    contexts = (outcome.report.get("context") for outcome in processes)
-    for context in contexts:
-        names = context.get("sources") if isinstance(context, dict) else None
+    for outcome in processes:
+        names = outcome.report.get("context", {}).get("sources")
         if isinstance(names, str) and names:
             return {"sources": names.split(",")}
     return {}
 
 
-def _fixed(identity: JsonRow) -> JsonRow:
-    run = {"run_name": identity["name"], "run_type": "iteration"}
-    return {**identity, **run, "repetitions": 1, "repetition_index": 0, "threads": 1}
+def _identity(name: str, family_index: int, index: int) -> JsonRow:
+    places = {"family_index": family_index, "per_family_instance_index": index}
+    run = {"run_name": name, "run_type": "iteration"}
+    fixed = {"repetitions": 1, "repetition_index": 0, "threads": 1}
+    return {"name": name, **places, **run, **fixed}
 
 
 def _short(value: float) -> float:

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from statistics import fmean
-from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -46,7 +45,7 @@ class TimeLeft:
         able = [one for lane in plan.lanes for one in lane.binaries if one.fault is None]
         self._left = Counter(one.family for one in able for _ in plan.rounds)
         self._benchmarks = dict.fromkeys(self._left, 1)
-        self._seconds: dict[str, list[float]] = {family: [] for family in self._left}
+        self._seconds = defaultdict[str, list[float]](list)
         for one in able:
             self._benchmarks[one.family] = max(len(one.names), self._benchmarks[one.family])
 
@@ -55,18 +54,17 @@ class TimeLeft:
         """How many are to come."""
         return self._left.total()
 
-    def ended(self, family: str, seconds: float, *, ran: bool = True) -> None:
-        """Where nothing `ran` the time tells nothing of the others."""
-        self._left[family] -= 1
-        if ran:
-            self._seconds[family].append(seconds)
+    def ended(self, outcome: Outcome) -> None:
+        self._left[outcome.binary.family] -= 1
+        if outcome.binary.names:  # where nothing ran the time tells nothing of the others
+            self._seconds[outcome.binary.family].append(outcome.seconds)
 
     def seconds(self) -> float | None:
         """None before the first process has ended.
 
         A family that has not run yet is taken to need the others' time for one benchmark.
         """
-        known = {family: fmean(times) for family, times in self._seconds.items() if times}
+        known = {family: fmean(times) for family, times in self._seconds.items()}
         if not known:
             return None
         each = sum(known.values()) / sum(self._benchmarks[family] for family in known)
@@ -79,14 +77,15 @@ class TimeLeft:
 class RunProgress:
     """A runner.Observer that shows the run on `console`; a context manager.
 
-    Faults go to `faults`, where that is another console: one may be silent, and not the other.
+    Faults go to `faults`: it may be the same console, or speak where the other is silent.
     """
 
-    def __init__(self, plan: Plan, console: Console, faults: Console | None = None) -> None:
-        self._last = plan.rounds[-1]
-        self._of_sides = _of_sides([lane.side for lane in plan.lanes if lane.side])
-        self._round = 0
-        self._console, self._faults = console, faults or console
+    def __init__(self, plan: Plan, console: Console, faults: Console) -> None:
+        sides = [lane.side for lane in plan.lanes if lane.side]
+        named = " and ".join(sides) if len(sides) <= 2 else f"{len(sides)} sides"
+        self._of_sides = f", {named}" if named else ""
+        self._last, self._round = plan.rounds[-1], 0
+        self._console, self._faults = console, faults
         self._turn = ""
         self._began = time.monotonic()
         self._left = TimeLeft(plan)
@@ -106,12 +105,7 @@ class RunProgress:
         self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._bar.stop()
         if kind is None:
             _line(self._console, f"measured in {clock(time.monotonic() - self._began)}")
@@ -133,17 +127,22 @@ class RunProgress:
         self._update(f"{self._turn}: {cut(inert(name), _LONGEST_NAME)}")
 
     def ended(self, outcome: Outcome) -> None:
-        ran = bool(outcome.binary.names)
-        self._left.ended(outcome.binary.family, outcome.seconds, ran=ran)
+        self._left.ended(outcome)
         self._bar.update(self._task, advance=1)
         self._update(self._turn)
         self.repeated(outcome)
 
     def repeated(self, outcome: Outcome) -> None:
-        """Tells what was bad in it, and counts no turn."""
+        """Tells what was bad in it, a line a cause, and counts no turn."""
         side = f", {outcome.side}" if outcome.side else ""
-        for line in (*_grouped(outcome.faults), *outcome.remarks):
-            _line(self._faults, f"round {outcome.round}{side}: {line}")
+        names = defaultdict[str, list[str]](list)
+        for name, fault in outcome.faults.items():
+            names[fault].append(name)
+        for fault, of in names.items():
+            who = of[0] if len(of) == 1 else plural(len(of), "benchmark")
+            _line(self._faults, f"round {outcome.round}{side}: {who}: {fault}")
+        for remark in outcome.remarks:
+            _line(self._faults, f"round {outcome.round}{side}: {remark}")
 
     def _update(self, description: str) -> None:
         self._bar.update(self._task, description=description, left=self._left_text())
@@ -160,24 +159,6 @@ def _line(console: Console, text: str) -> None:
 def _text(shown: str) -> TextColumn:
     """One line, whatever a name holds; what does not fit is cut."""
     return TextColumn(shown, markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
-
-
-def _grouped(faults: Mapping[str, str]) -> list[str]:
-    """A line for each cause: ``gemm/a: bench_gemm was killed …``; many benchmarks are counted."""
-    names: dict[str, list[str]] = {}
-    for name, fault in faults.items():
-        names.setdefault(fault, []).append(name)
-    return [
-        f"{of[0] if len(of) == 1 else plural(len(of), 'benchmark')}: {fault}"
-        for fault, of in names.items()
-    ]
-
-
-def _of_sides(sides: Sequence[str]) -> str:
-    """``, base and candidate``; of more than two only how many."""
-    if not sides:
-        return ""
-    return f", {' and '.join(sides)}" if len(sides) <= 2 else f", {len(sides)} sides"
 
 
 def clock(seconds: float) -> str:

@@ -11,9 +11,8 @@ from warpgauge.execution.discovery import Binary
 from warpgauge.execution.turn_result import Outcome
 from warpgauge.files.atomic import replace_all
 from warpgauge.measurement.merge import JsonRow
+from warpgauge.records.load import RUN_FORMAT
 from warpgauge.records.partial_report import Report
-
-FORMAT = "run/1"
 
 
 def context(
@@ -30,18 +29,18 @@ def context(
     """
     place = {binary.family: index for index, binary in enumerate(binaries)}
     merged: dict[str, object] = {}
-    boots, builds = set(), set()
+    seen: dict[str, set[str]] = {"boot_id": set(), "build_type": set()}
     for outcome in sorted(outcomes, key=lambda o: (o.round, place[o.binary.family])):
         reported = outcome.report.get("context", {})
-        boots |= {str(reported["boot_id"])} if "boot_id" in reported else set()
-        builds |= {str(reported["build_type"])} if "build_type" in reported else set()
+        for key in seen.keys() & reported.keys():
+            seen[key].add(str(reported[key]))
         merged = {**reported, **merged}
-    if len(boots) > 1:
+    if len(seen["boot_id"]) > 1:
         merged["boot_id"] = ""
-    if len(builds) > 1:
-        merged["build_type"] = " and ".join(sorted(builds))
+    if len(seen["build_type"]) > 1:
+        merged["build_type"] = " and ".join(sorted(seen["build_type"]))
     missing = {key: value for key, value in fallbacks.items() if key not in merged}
-    return {**merged, **missing, **facts, "warpgauge_format": FORMAT}
+    return {**merged, **missing, **facts, "warpgauge_format": RUN_FORMAT}
 
 
 def write(path: Path, run_context: Report, rows: Sequence[JsonRow]) -> None:

@@ -28,16 +28,12 @@ CHANGES = (0.01, 0.02, 0.03, 0.05, 0.10)
 # seven sides run in each. What is found here, the gate finds too.
 _MOST_ROUNDS = 2
 
+# The sides that do extra work, by their names.
+_SLOWER = {f"slower-by-{100 * change:g}-percent": change for change in CHANGES}
 _AGAIN = "again"
 
-
-def _name(change: float) -> str:
-    """``slower-by-1-percent``: of the side and its file."""
-    return f"slower-by-{100 * change:g}-percent"
-
-
 # The sides by name, and what --inject is given in each.
-_INJECTED = {BASE: "", _AGAIN: "", **{_name(change): f".={1.0 + change:g}" for change in CHANGES}}
+_INJECTED = {BASE: "", _AGAIN: "", **{name: f".={1 + by:g}" for name, by in _SLOWER.items()}}
 
 Judge = Callable[[Record, Record], Comparison]
 
@@ -57,21 +53,25 @@ def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
     Raises UserError.
     """
     measuring, options = beside.measuring, beside.measuring.options
-    if beside.suite.probe.no_gpu:
-        raise UserError(
-            f"nothing to check here: {beside.suite.probe.no_gpu}", ExitStatus.NOT_MEASURED
-        )
-    sides = {name: beside.built_here(inject) for name, inject in _INJECTED.items()}
+    if no_gpu := beside.suite.probe.no_gpu:
+        raise UserError(f"nothing to check here: {no_gpu}", ExitStatus.NOT_MEASURED)
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {name: folder / f"{name}.json" for name in _INJECTED}
+    facts = {"order_seed": str(options.seed), "filter": options.filter}
+
+    def kept_and_judged(sides: Mapping[str, Side]) -> SelfCheck:
+        return _found(paired.kept(sides, files, facts, beside.suite.known), judge)
+
     measuring.note(
         f"Self-check of {beside.suite.size}: as they are, once more, and with "
         f"{len(CHANGES)} sizes of extra work"
     )
     return two_stage.take(
-        sides,
+        {name: beside.built_here(inject) for name, inject in _INJECTED.items()},
         options.processes,
         second_look=options.second_look,
         run=measuring.run,
-        judge=lambda measured: _judged(beside, measured, folder, judge),
+        judge=kept_and_judged,
         left=_undecided,
         say=measuring.note,
         most=_MOST_ROUNDS,
@@ -106,20 +106,11 @@ def _undecided(found: SelfCheck) -> list[Verdict]:
     return [verdict for one in every for verdict in two_stage.undecided(one)]
 
 
-def _judged(beside: AbRun, sides: Mapping[str, Side], folder: Path, judge: Judge) -> SelfCheck:
-    """What the run files show that are written of the sides."""
-    options = beside.measuring.options
-    facts = {"order_seed": str(options.seed), "filter": options.filter}
-    files = {name: folder / f"{name}.json" for name in sides}
-    folder.mkdir(parents=True, exist_ok=True)
-    return _found(paired.kept(sides, files, facts, beside.suite.known), judge)
-
-
 def _found(records: Mapping[str, Record], judge: Judge) -> SelfCheck:
     """Every side against the first."""
     base = records[BASE]
     return SelfCheck(
         base,
         judge(base, records[_AGAIN]),
-        {change: judge(base, records[_name(change)]) for change in CHANGES},
+        {change: judge(base, records[name]) for name, change in _SLOWER.items()},
     )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,6 @@ FORMAT = "self-check/1"
 
 # What of the context tells which GPU and which build were checked.
 _SHOWN = "gpu_name gpu_uuid driver_version runtime_version commit date processes".split()
-
 
 # The share of a family's benchmarks in which a change counts as found by the gate.
 FOUND = 0.9
@@ -144,17 +144,15 @@ def _against(screened: Comparison) -> str:
 
 def detections(same: Comparison, injected: Mapping[float, Comparison]) -> list[Detection]:
     """A family and clock a row, then all of each clock; the host's controls judge nobody."""
-    groups: dict[tuple[str, Clock], list[Verdict]] = {}
-    totals: dict[tuple[str, Clock], list[Verdict]] = {("all", clock): [] for clock in Clock}
-    for verdict in same.verdicts:
-        if verdict.family != CONTROLS:
-            groups.setdefault((verdict.family, verdict.clock), []).append(verdict)
-            totals["all", verdict.clock].append(verdict)
+    judging = [verdict for verdict in same.verdicts if verdict.family != CONTROLS]
+    groups = defaultdict[tuple[str, Clock], list[Verdict]](list)
+    for verdict in sorted(judging, key=lambda one: (one.family, one.clock.value)):
+        groups[verdict.family, verdict.clock].append(verdict)
+    totals = [(("all", clock), [one for one in judging if one.clock is clock]) for clock in Clock]
     slower = {
         change: {one.name for one in found.verdicts if one.outcome is Outcome.REGRESSION}
         for change, found in injected.items()
     }
-    rows = sorted(groups.items(), key=lambda item: (item[0][0], item[0][1].value))
     return [
         Detection(
             family,
@@ -163,10 +161,10 @@ def detections(same: Comparison, injected: Mapping[float, Comparison]) -> list[D
             sum(one.outcome in _CHANGED for one in verdicts),
             sum(one.outcome in UNMEASURED for one in verdicts),
             {
-                change: sum(one.name in names for one in verdicts)
+                change: len(names & {one.name for one in verdicts})
                 for change, names in slower.items()
             },
         )
-        for (family, clock), verdicts in [*rows, *totals.items()]
+        for (family, clock), verdicts in [*groups.items(), *totals]
         if verdicts
     ]

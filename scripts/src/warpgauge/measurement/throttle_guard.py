@@ -54,13 +54,12 @@ class ThrottleGuard:
 
     def require_rested(self) -> None:
         """Raise PersistentThrottling where the GPU stays slow."""
-        if self._programs < _IN_A_ROW:
-            return
-        raise PersistentThrottling(
-            f"the GPU stays slow: {_described(self._slow)} in {self._programs} programs one after "
-            "the other, repetitions included; let it cool or lift the power limit",
-            ExitStatus.NOT_MEASURED,
-        )
+        if self._programs >= _IN_A_ROW:
+            raise PersistentThrottling(
+                f"the GPU stays slow: {_described(self._slow)} in {self._programs} programs one "
+                "after the other, repetitions included; let it cool or lift the power limit",
+                ExitStatus.NOT_MEASURED,
+            )
 
 
 def _full_clock(context: Mapping[str, object]) -> float:
@@ -79,7 +78,5 @@ def _described(rows: Iterable[Report]) -> str:
     ]
     worst = combined(seen)
     words = f"the SM clock was lowered{disturbance.lowered_clock(worst, worst['full'])}"
-    if "temperature_celsius" in worst:
-        hottest = max(row.get("temperature_celsius", 0.0) for row in seen)
-        words += f" at {hottest:.0f} degrees Celsius"
-    return words
+    degrees = [row["temperature_celsius"] for row in seen if "temperature_celsius" in row]
+    return words + (f" at {max(degrees):.0f} degrees Celsius" if degrees else "")

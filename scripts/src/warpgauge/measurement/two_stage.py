@@ -56,10 +56,9 @@ def take(
     open_ = left(found)
     names = list(dict.fromkeys(one.name for one in open_))
     rounds, many = plural(first, "round"), plural(len(names), "undecided benchmark")
-    if not names:
-        return Looks(found, rounds)
-    if not second_look:
-        return Looks(found, f"{rounds}, and no second look at {many}")
+    first_alone = f"{rounds}, and no second look at {many}" if names else rounds
+    if not names or not second_look:
+        return Looks(found, first_alone)
     last = rounds_needed(open_, first, most)
     say(f"Second look, at {many}: rounds {first + 1} to {last}")
     try:
@@ -67,7 +66,7 @@ def take(
     except KeyboardInterrupt as stop:
         say("Interrupted in the second look: the first one counts.")
         early = interrupts.told(stop, "in the second look: the run files hold the first")
-        return Looks(found, f"{rounds}, and no second look at {many}", early)
+        return Looks(found, first_alone, early)
     late = None
     try:
         with interrupts.postponed():  # what is judged is what the run files hold
