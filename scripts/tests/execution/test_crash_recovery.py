@@ -41,76 +41,62 @@ def part(
     return Part(asked, report, complete and rows is not None, ending)
 
 
-def test_a_good_process_leaves_nothing() -> None:
-    step = after(part(ABC, [row(name) for name in ABC]))
-    assert (step.faults, step.left, step.remark) == ({}, (), "")
+WHOLE = [row(name) for name in ABC]
+BROKEN = [row("a", "an illegal address"), lost("b", "a"), lost("c", "a")]
+UNREAD = "bench_x left no report that can be read"
+KILLED = "bench_x was killed by SIGSEGV"
+Follows = tuple[Part, dict[str, str], list[Names]]
+
+CASES: dict[str, Follows] = {
+    "a good process": (part(ABC, WHOLE), {}, []),
+    "errored rows explain status 1": (part(ABC, [*WHOLE[:2], row("c", "wrong")], 1), {}, []),
+    "the first runs as soon as there is a context":
+        (part(ABC[:2], [], -11, complete=False), {"a": KILLED}, [("b",)]),
+    "the last leaves nothing":
+        (part(ABC, WHOLE[:2], -11, complete=False), {"c": KILLED}, []),
+    "without a report nobody knows who ran": (part(ABC, None), {}, [("a",), ("b",), ("c",)]),
+    "but of one": (part(("a",), None), {"a": UNREAD}, []),
+    **{
+        f"nothing counts of who ends so after a whole report: {how}":
+            (part(ABC, WHOLE, status, ended_for=ended_for, words="oh"),
+             dict.fromkeys(ABC, f"bench_x {how} after its last benchmark: oh"), [])
+        for status, ended_for, how in [
+            (1, "", "exited with status 1"),
+            (-11, "", "was killed by SIGSEGV"),
+            (-15, "is slow", "is slow and was ended"),
+        ]
+    },
+    **{
+        f"who ran is at fault and the rest goes on: {said}":
+            (part(ABC, WHOLE[:1], status, complete=complete), {"b": f"bench_x {said}"}, [("c",)])
+        for status, complete, said in [
+            (-11, False, "was killed by SIGSEGV"),
+            (1, False, "exited with status 1"),
+            (0, False, "exited with status 0, but its report breaks off"),
+            (0, True, "did not report it"),
+        ]
+    },
+    **{
+        f"what a broken context kept from running goes on: {status}, {complete}":
+            (part(ABC, BROKEN, status, complete=complete), {}, [("b", "c")])
+        for status, complete in [(1, True), (-6, True), (-6, False)]
+    },
+}  # fmt: skip
 
 
-def test_errored_rows_explain_status_1() -> None:
-    assert not after(part(ABC, [row("a"), row("b", "wrong"), row("c")], 1)).faults
-
-
-@pytest.mark.parametrize(
-    ("status", "ended_for", "said"),
-    [
-        (1, "", "bench_x exited with status 1 after its last benchmark: oh"),
-        (-11, "", "bench_x was killed by SIGSEGV after its last benchmark: oh"),
-        (-15, "is slow", "bench_x is slow and was ended after its last benchmark: oh"),
-    ],
-)
-def test_nothing_counts_of_who_ends_badly_after_a_whole_report(
-    status: int, ended_for: str, said: str
-) -> None:
-    rows = [row(name) for name in ABC]
-    step = after(part(ABC, rows, status, ended_for=ended_for, words="oh"))
-    assert (step.faults, step.left) == (dict.fromkeys(ABC, said), ())
-
-
-@pytest.mark.parametrize(
-    ("status", "complete", "said"),
-    [
-        (-11, False, "bench_x was killed by SIGSEGV"),
-        (1, False, "bench_x exited with status 1"),
-        (0, False, "bench_x exited with status 0, but its report breaks off"),
-        (0, True, "bench_x did not report it"),
-    ],
-)
-def test_who_ran_is_at_fault_and_the_rest_goes_on(status: int, complete: bool, said: str) -> None:
-    step = after(part(("a", "b", "c", "d"), [row("a")], status, complete=complete))
-    assert (step.faults, step.left) == ({"b": said}, [("c", "d")])
-
-
-def test_who_ran_last_leaves_nothing_to_go_on_with() -> None:
-    step = after(part(ABC, [row("a"), row("b")], -6, complete=False))
-    assert (list(step.faults), step.left) == (["c"], [])
-
-
-def test_the_first_benchmark_runs_as_soon_as_there_is_a_context() -> None:
-    assert list(after(part(ABC, [], -11, complete=False)).faults) == ["a"]
-
-
-def test_without_a_report_nobody_knows_who_ran() -> None:
-    step = after(part(ABC, None))
-    assert (step.faults, step.left) == ({}, [("a",), ("b",), ("c",)])
-    assert (
-        step.remark
-        == "bench_x left no report that can be read; 3 benchmarks run one by one instead"
-    )
-    assert after(part(("a",), None)).faults == {"a": "bench_x left no report that can be read"}
+@pytest.mark.parametrize("case", CASES)
+def test_what_follows_from_how_a_process_ended(case: str) -> None:
+    process, faults, left = CASES[case]
+    step = after(process)
+    assert (step.faults, list(step.left)) == (faults, left)
+    one_by_one = f"{UNREAD}; 3 benchmarks run one by one instead"
+    assert step.remark == (one_by_one if len(left) == 3 else "")
 
 
 @pytest.mark.parametrize(("status", "ended_for"), [(2, ""), (3, ""), (127, ""), (-15, "hung")])
 def test_a_program_that_cannot_begin_is_not_begun_again(status: int, ended_for: str) -> None:
     step = after(part(ABC, None, status, ended_for=ended_for))
     assert (set(step.faults), step.left) == (set(ABC), ())
-
-
-def test_what_a_broken_context_kept_from_running_goes_on() -> None:
-    rows = [row("a", "an illegal address"), lost("b", "a"), lost("c", "a")]
-    for status, complete in ((1, True), (-6, True), (-6, False)):
-        bad = part(ABC, rows, status, complete=complete)
-        assert (after(bad).faults, after(bad).left) == ({}, [("b", "c")])
-        assert [one["name"] for one in bad.rows] == ["a"]
 
 
 def test_the_preamble_is_not_what_a_program_said_last() -> None:
@@ -139,20 +125,13 @@ def test_the_table_of_times_is_not_what_a_program_said_last() -> None:
     assert after(bad).faults == {"b": "bench_x was killed by SIGABRT: an assertion failed"}
 
 
-def test_rows_nobody_asked_a_process_for_do_not_count_twice() -> None:
+def test_a_row_nobody_listed_is_kept_and_one_of_another_process_does_not_count_twice() -> None:
     parts = iter([part(ABC, [row("a")], -6, complete=False), part(("c",), [row("a"), row("c")])])
     found = deliver(ABC, lambda asked: next(parts))
     assert [one["name"] for one in found.report["benchmarks"]] == ["a", "c"]
     assert list(found.faults) == ["b"]
-
-
-def test_a_row_nobody_listed_is_kept() -> None:
-    found = deliver(("a",), lambda asked: part(asked, [row("a"), row("surprise")]))
-    assert [one["name"] for one in found.report["benchmarks"]] == ["a", "surprise"]
-
-
-def test_what_cost_no_benchmark_is_remarked() -> None:
-    found = deliver(("a",), lambda asked: part(asked, [row("a")], left_behind=True))
+    found = deliver(("a",), lambda asked: part(asked, [row("a"), row("new")], left_behind=True))
+    assert [one["name"] for one in found.report["benchmarks"]] == ["a", "new"]
     assert found.remarks == ["bench_x left a process behind, which was ended"]
     assert not found.faults
 

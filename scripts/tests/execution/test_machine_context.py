@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,42 +15,27 @@ from warpgauge.execution import machine_context
 from warpgauge.system.errors import UserError
 
 
-def git(folder: Path, *arguments: str) -> None:
-    who = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
-    subprocess.run(["git", "-C", str(folder), *who, *arguments], check=True, capture_output=True)
-
-
-def repository(folder: Path) -> Path:
-    git(folder, "init", "-q")
-    (folder / "kernel.cu").write_text("1")
-    git(folder, "add", ".")
-    git(folder, "commit", "-q", "-m", "one")
-    return folder
-
-
 @pytest.mark.parametrize(
     ("changed", "dirty"),
-    [("", "false"), ("baselines/gpu/gemm.json", "false"), ("kernel.cu", "true"), ("x.cu", "true")],
+    [("", "false"), ("baselines/gpu/gemm.json", "false"), ("suite.json", "true"), ("x.cu", "true")],
 )
 def test_a_changed_or_new_file_makes_a_tree_dirty_unless_it_is_a_baseline(
-    tmp_path: Path, changed: str, dirty: str
+    clone: GitRepository, changed: str, dirty: str
 ) -> None:
-    repository(tmp_path)
     if changed:
-        (tmp_path / changed).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / changed).write_text("2")
-    source = machine_context.source(tmp_path)
-    assert (len(source["commit"]), source["dirty"]) == (40, dirty)
+        (clone.root / changed).parent.mkdir(parents=True, exist_ok=True)
+        (clone.root / changed).write_text("2")
+    commit = clone.git("rev-parse", "HEAD")
+    assert machine_context.source(clone.root) == {"commit": commit, "dirty": dirty}
 
 
 @pytest.mark.parametrize("ignored", [True, False])
 def test_an_exported_tree_in_somebody_elses_repository_has_none_of_its_commits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ignored: bool
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch, ignored: bool
 ) -> None:
-    folder = repository(tmp_path)
     if ignored:
-        (folder / ".git" / "info" / "exclude").write_text("/exported/\n")
-    exported = folder / "exported"
+        (clone.root / ".git" / "info" / "exclude").write_text("/exported/\n")
+    exported = clone.root / "exported"
     exported.mkdir()
     (exported / "kernel.cu").write_text("2")
     assert machine_context.source(exported) == {"commit": "", "dirty": ""}
@@ -73,9 +57,6 @@ def test_without_git_the_commit_is_unknown(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("WARPGAUGE_COMMIT", "c0ffee")
     assert machine_context.source(tmp_path) == {"commit": "c0ffee", "dirty": "false"}
     assert machine_context.gpu("GPU-1") == {}
-
-
-def test_the_machine_knows_its_boot_and_cpu() -> None:
     assert {"boot_id", "kernel_release", "cpu_model"} <= machine_context.machine().keys()
 
 
@@ -86,12 +67,8 @@ def test_nvidia_smi_is_asked_for_this_gpu_and_blanks_are_left_out(
     smi.write_text('#!/bin/sh\n[ "$4" = GPU-1 ] && echo "580.1, 700.00, 3201, [N/A]"\n')
     smi.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    found = machine_context.gpu("GPU-1")
-    assert found == {
-        "driver_version": "580.1",
-        "power_limit_watts": "700.00",
-        "max_memory_clock_mhz": "3201",
-    }
+    told = {"driver_version": "580.1", "power_limit_watts": "700.00"}
+    assert machine_context.gpu("GPU-1") == {**told, "max_memory_clock_mhz": "3201"}
     assert machine_context.gpu("GPU-2") == {}
 
 
@@ -105,20 +82,14 @@ def measured(clone: GitRepository) -> tuple[str, str]:
     return context["commit"], context["dirty"]
 
 
-def test_programs_of_this_very_tree_need_no_word(clone: GitRepository) -> None:
-    head = clone.commit(SUITE)
+def test_programs_go_by_the_commit_that_they_were_built_from(clone: GitRepository) -> None:
+    built = clone.commit(SUITE)
     clone.bench("--quick")
     clone.output()
     clone.bench("--quick", "--no-build")
     assert "--no-build" not in clone.output()[1]
-    assert measured(clone) == (head, "false")
-
-
-def test_programs_of_another_commit_go_by_their_own(clone: GitRepository) -> None:
-    built = clone.commit(SUITE)
-    clone.bench("--quick")
+    assert measured(clone) == (built, "false")
     head = clone.commit(SUITE)
-    clone.output()
     clone.bench("--quick", "--no-build")
     assert (
         f"--no-build: the programs were built from commit {built[:10]}, and this tree is at commit "

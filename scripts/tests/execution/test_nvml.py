@@ -72,43 +72,35 @@ def test_a_driver_that_does_not_say_knows_of_nobody(
     assert calls.count("nvmlShutdown") == (call != "nvmlInit")
 
 
-@pytest.mark.parametrize("device", [1, "GPU-2"])
-def test_the_one_asked_for_is_chosen(monkeypatch: pytest.MonkeyPatch, device: int | str) -> None:
-    machine(monkeypatch, TWO)
-    assert gpu_watch.chosen(device) == {"gpu_uuid": "GPU-2", "gpu_name": "H200"}
-
-
-@pytest.mark.parametrize("device", [2, "GPU-3"])
-def test_one_that_is_not_there_is_not_measured(
-    monkeypatch: pytest.MonkeyPatch, device: int | str
-) -> None:
-    machine(monkeypatch, TWO)
-    with pytest.raises(UserError, match=r"there is no GPU .*: the driver shows 2 GPUs") as fault:
-        gpu_watch.chosen(device)
-    assert fault.value.status is ExitStatus.NOT_MEASURED
-
-
-def seen(monkeypatch: pytest.MonkeyPatch, gpus: dict[str, str], visible: str | None) -> str:
-    machine(monkeypatch, gpus, visible)
-    return gpu_watch.chosen(None).get("gpu_uuid", "")
-
-
-def test_the_only_one_is_known_without_asking(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert seen(monkeypatch, {"GPU-1": "H200"}, None) == "GPU-1"
-    assert seen(monkeypatch, TWO, "1") == "GPU-2"
-    assert seen(monkeypatch, TWO, "GPU-1") == "GPU-1"
-
-
-def test_of_several_none_is_taken_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert seen(monkeypatch, TWO, None) == ""
-    assert seen(monkeypatch, TWO, "0, 1") == ""
-    assert seen(monkeypatch, TWO, "") == ""
-
-
-def test_an_index_tells_nothing_among_models_that_cuda_may_order_otherwise(
+def test_the_one_asked_for_is_chosen_and_one_that_is_not_there_not_measured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert seen(monkeypatch, {"GPU-1": "H200", "GPU-2": "L4"}, "1") == ""
+    machine(monkeypatch, TWO)
+    for device in (1, "GPU-2"):
+        assert gpu_watch.chosen(device) == {"gpu_uuid": "GPU-2", "gpu_name": "H200"}
+    for device in (2, "GPU-3"):
+        fault = f"^there is no GPU {device} here: the driver shows 2 GPUs"
+        with pytest.raises(UserError, match=fault) as caught:
+            gpu_watch.chosen(device)
+        assert caught.value.status is ExitStatus.NOT_MEASURED
+
+
+ONE = {"GPU-1": "H200"}
+MODELS = {"GPU-1": "H200", "GPU-2": "L4"}  # which CUDA may order otherwise: no index tells
+
+
+@pytest.mark.parametrize(
+    ("gpus", "visible", "uuid"),
+    [
+        (ONE, None, "GPU-1"), (TWO, "1", "GPU-2"), (TWO, "GPU-1", "GPU-1"),
+        (TWO, None, ""), (TWO, "0, 1", ""), (TWO, "", ""), (MODELS, "1", ""),
+    ],
+)  # fmt: skip
+def test_the_only_one_is_known_without_asking_and_of_several_none(
+    monkeypatch: pytest.MonkeyPatch, gpus: dict[str, str], visible: str | None, uuid: str
+) -> None:
+    machine(monkeypatch, gpus, visible)
+    assert gpu_watch.chosen(None).get("gpu_uuid", "") == uuid
 
 
 @pytest.mark.parametrize("call", ["nvmlInit", "nvmlDeviceGetCount"])

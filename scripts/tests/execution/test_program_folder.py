@@ -38,23 +38,19 @@ def test_executable_files_are_programs_and_nothing_else_is(folders: TwoFolders) 
     assert list(found(folders)) == ["bench"]
 
 
-def test_a_program_that_lost_its_permission_is_a_fault_and_not_left_out(
-    folders: TwoFolders,
-) -> None:
-    folders.make("base", "bench")
-    (folders.root / "base" / "other").write_bytes(ELF)
-    assert found(folders)["other"].fault == "is not executable: chmod +x it"
-
-
-def test_a_link_to_a_program_is_one_and_a_link_to_nothing_is_a_fault(folders: TwoFolders) -> None:
+def test_what_cannot_run_is_a_fault_and_not_left_out(folders: TwoFolders) -> None:
     real = folders.make("elsewhere", "bench")
-    (folders.root / "base").mkdir()
-    (folders.root / "base" / "good").symlink_to(real)
-    (folders.root / "base" / "gone").symlink_to("nowhere")
-    Path(f"{folders.root}/base/good.told").write_text(Path(f"{real}.told").read_text())
+    folders.script("base", "broken", "").write_bytes(b"\x00\x01 neither ELF nor a script")
+    base = folders.root / "base"
+    (base / "other").write_bytes(ELF)  # it lost its permission
+    (base / "good").symlink_to(real)
+    (base / "gone").symlink_to("nowhere")
+    Path(f"{base}/good.told").write_text(Path(f"{real}.told").read_text())
     programs = found(folders)
     assert programs["good"].names
+    assert programs["other"].fault == "is not executable: chmod +x it"
     assert "No such file" in (programs["gone"].fault or "")
+    assert "Exec format error" in (programs["broken"].fault or "")
 
 
 def test_what_a_program_says_of_itself_is_no_benchmark(folders: TwoFolders) -> None:
@@ -80,15 +76,9 @@ def test_a_program_that_lists_no_benchmarks_is_a_fault(
 ) -> None:
     if case == "a hang":
         monkeypatch.setattr(plain_program, "LISTING_DEADLINE_S", 0.5)
-    body, words = LISTINGS[case]
+    body, fault = LISTINGS[case]
     folders.script("base", "a", body)
-    program = found(folders)["a"]
-    assert words in (program.fault or "")
-
-
-def test_what_is_no_program_at_all_is_a_fault(folders: TwoFolders) -> None:
-    folders.script("base", "a", "").write_bytes(b"\x00\x01 neither ELF nor a script")
-    assert "Exec format error" in (found(folders)["a"].fault or "")
+    assert fault in (found(folders)["a"].fault or "")
 
 
 def test_programs_with_a_name_in_common_carry_their_own(folders: TwoFolders) -> None:
@@ -112,18 +102,55 @@ def test_a_benchmark_that_is_called_as_a_broken_program_is_told_apart(folders: T
     assert programs["b"].fault
 
 
-def test_what_is_no_folder_is_one_sentence(folders: TwoFolders) -> None:
-    with pytest.raises(UserError, match="gone: cannot be read"):
-        found(folders, "gone")
-
-
-def test_a_folder_without_programs_names_what_it_holds_instead(folders: TwoFolders) -> None:
+def test_a_folder_whose_programs_cannot_be_told_is_one_sentence(folders: TwoFolders) -> None:
     (folders.root / "base" / "bin").mkdir(parents=True)
-    with pytest.raises(UserError, match="base: holds no program, only 'bin'; give the folder of"):
-        found(folders)
+    folders.script("odd", os.fsdecode(b"a\xff"), "")
+    for side, fault in {
+        "gone": "gone: cannot be read",
+        "base": "base: holds no program, only 'bin'; give the folder of",
+        "odd": "the name of .* is none that can be told: rename it",
+    }.items():
+        with pytest.raises(UserError, match=fault):
+            found(folders, side)
 
 
-def test_a_file_name_that_cannot_be_told_is_one_sentence(folders: TwoFolders) -> None:
-    folders.script("base", os.fsdecode(b"a\xff"), "")
-    with pytest.raises(UserError, match=r"the name of .* is none that can be told: rename it"):
-        found(folders)
+RUN = {"name": "BM_x", "run_name": "BM_x", "run_type": "iteration", "real_time": 2.0}
+
+
+def aggregate(kind: str, time: float, name: str = "BM_x") -> dict[str, object]:
+    typed = {"run_type": "aggregate", "aggregate_name": kind, "aggregate_unit": "time"}
+    return {"name": f"{name}_{kind}", "run_name": name, **typed, "real_time": time}
+
+
+def reported(*rows: dict[str, object], prefix: str = "") -> list[dict[str, object]]:
+    report = plain_program.as_report({"context": {"date": "d"}, "benchmarks": [*rows]}, prefix)
+    assert report["context"] == {"date": "d"}
+    return list(report["benchmarks"])
+
+
+def test_a_row_without_an_sm_clock_is_the_hosts_and_names_are_those_asked_for() -> None:
+    device = {**RUN, "name": "BM_d", "sm_clock_hz": 1.98e9}
+    host, other = reported(RUN, device)
+    assert (host["timed_by"], other.get("timed_by")) == ("host", None)
+    assert [row["name"] for row in reported(RUN, prefix="my bench/")] == ["my bench/BM_x"]
+    assert plain_program.as_report({}) == {}
+
+
+def test_repetitions_count_and_their_aggregates_do_not() -> None:
+    rows = reported(RUN, RUN, aggregate("median", 3.0), aggregate("BigO", 4.0))
+    assert [row["real_time"] for row in rows] == [2.0, 2.0]
+
+
+def test_of_aggregates_alone_the_median_counts_else_the_mean() -> None:
+    rows = reported(
+        *(aggregate(kind, time) for kind, time in [("mean", 5.0), ("median", 3.0), ("cv", 0.1)]),
+        aggregate("mean", 7.0, "BM_y"),
+        aggregate("stddev", 1.0, "BM_z"),
+    )
+    found = [(row["name"], row["run_type"], row["real_time"]) for row in rows]
+    assert found == [("BM_x", "iteration", 3.0), ("BM_y", "iteration", 7.0)]
+
+
+def test_a_counter_takes_the_place_of_nothing_that_a_run_file_needs() -> None:
+    (row,) = reported({**RUN, "process_medians": 1.0, "process_rounds": 2.0, "items": 3.0})
+    assert row == {**RUN, "items": 3.0, "timed_by": "host"}
