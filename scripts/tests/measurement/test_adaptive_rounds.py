@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import pytest
 from conftest import Loader
-from test_time_budget import GEMM, SYNC, Clock
 
 import builders
+from warpgauge.execution.discovery import Binary
 from warpgauge.execution.plan import Lane
 from warpgauge.execution.turn_result import Outcome as Delivered
 from warpgauge.measurement.adaptive_rounds import MOST, Budget, Spending, next_look, unsettled
@@ -18,7 +19,18 @@ from warpgauge.measurement.paired import Side
 from warpgauge.records.model import Clock as Timing
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 
+GEMM = Binary(Path("bench_gemm"), ("gemm/a", "gemm/b", "gemm/c"))
+SYNC = Binary(Path("bench_sync"), ("sync/a",))
 SIDE = Side((GEMM, SYNC), {})
+
+
+class Clock:
+    """Goes on when told."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 def verdict(name: str, outcome: Outcome, detectable: float = 0.02) -> Verdict:
@@ -39,7 +51,7 @@ class Bench:
         self.budget = Budget(seconds, self._clock)
         self.rounds: list[tuple[int, tuple[str, ...]]] = []
         self.said: list[str] = []
-        self.stop_in = 0
+        self.stop_in, self.stop_behind = 0, MOST  # in a round, or in the judgement of a later one
 
     def run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[Delivered]:
         return self.budget.timed(self._run(lanes, rounds))
@@ -57,6 +69,8 @@ class Bench:
                     yield Delivered(binary, number, {}, {}, seconds, side=lane.side)
 
     def judge(self, sides: Mapping[str, Side]) -> Comparison:
+        if self.rounds and self.rounds[-1][0] > self.stop_behind:
+            signal.raise_signal(signal.SIGINT)
         verdicts = self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
         return Comparison(self._record, self._record, tuple(verdicts))
 
@@ -69,15 +83,17 @@ class Bench:
         return both.told
 
 
-def test_where_nothing_is_open_the_minimum_is_all(loaded: Loader) -> None:
-    bench = Bench(loaded, 1000.0, [verdict("gemm/a", Outcome.PASS)])
+@pytest.mark.parametrize("first", [Outcome.PASS, Outcome.REGRESSION])
+def test_where_nothing_is_open_the_minimum_is_all(loaded: Loader, first: Outcome) -> None:
+    """The first look at a pair does conclude."""
+    bench = Bench(loaded, 1000.0, [verdict("gemm/a", first)])
     assert bench.pair() == "3 rounds (budget 1000 s)"
     assert [number for number, _ in bench.rounds] == [1, 2, 3]
     assert bench.said == []
 
 
 def test_the_rest_of_the_time_goes_to_what_is_open_and_to_nothing_else(loaded: Loader) -> None:
-    bench = Bench(loaded, 1000.0, [is_open("gemm/b")], [is_open("gemm/b")], [])
+    bench = Bench(loaded, 1000.0, [is_open("gemm/b")], [is_open("gemm/b"), is_open("gemm/a")], [])
     assert bench.pair() == "3 rounds, and up to 8 for 1 open benchmark (budget 1000 s)"
     assert bench.rounds[3:] == [(number, ("gemm/b",)) for number in (4, 5, 6, 7, 8)]
     assert bench.said[0] == "Budget, 976.0 s left: rounds 4 to 5 of 1 open benchmark"
@@ -99,27 +115,12 @@ def test_the_minimum_is_measured_whatever_it_takes_and_nothing_behind_it(loaded:
     assert bench.budget.too_short
 
 
-def test_what_is_settled_is_not_opened_again(loaded: Loader) -> None:
-    first, later = [is_open("gemm/a")], [is_open("gemm/b"), is_open("gemm/a")]
-    bench = Bench(loaded, 1000.0, first, later, [is_open("gemm/b")])
-    bench.pair()
-    assert {names for _, names in bench.rounds[3:]} == {("gemm/a",)}
-
-
-def test_what_no_program_lists_is_not_waited_for(loaded: Loader) -> None:
+def test_what_no_program_lists_is_not_waited_for_and_even_endless_time_ends(loaded: Loader) -> None:
     bench = Bench(loaded, 1000.0, [is_open("gemm/unlisted")])
     assert bench.pair().startswith("3 rounds, and none for 1 open benchmark")
-
-
-def test_even_endless_time_ends(loaded: Loader) -> None:
     bench = Bench(loaded, 1e9, [is_open("gemm/b")])
     bench.pair()
     assert bench.rounds[-1][0] == MOST
-
-
-def test_the_first_look_at_a_pair_does_conclude(loaded: Loader) -> None:
-    bench = Bench(loaded, 1000.0, [verdict("gemm/a", Outcome.REGRESSION)])
-    assert bench.pair() == "3 rounds (budget 1000 s)"
 
 
 def test_a_later_look_does_not_stop_at_a_change_that_is_vague(loaded: Loader) -> None:
@@ -138,32 +139,17 @@ def test_against_a_baseline_no_look_but_the_last_concludes(loaded: Loader) -> No
     assert bench.rounds == [(number, ("gemm/b",)) for number in (4, 5)]
 
 
-def test_an_interrupt_leaves_what_the_look_before_found(loaded: Loader) -> None:
-    bench = Bench(loaded, 1000.0, [is_open("gemm/b")])
-    bench.stop_in = 7
-    both = bench.spending.pair({"base": SIDE, "candidate": SIDE}, 3)
-    assert both.stop is not None
-    assert both.stop.args == ("in a further look: the run files hold 5 rounds",)
-    assert bench.said[-1] == "Interrupted: the first 5 rounds count."
-
-
-def test_an_interrupt_while_a_look_is_judged_tells_the_rounds_that_it_was_of(
-    loaded: Loader,
+@pytest.mark.parametrize("judging", [False, True])
+def test_an_interrupt_leaves_what_the_look_before_found_or_this_one_if_it_is_judged(
+    loaded: Loader, judging: bool
 ) -> None:
-    """The run files hold them by then."""
+    """The run files hold its rounds by then."""
     bench = Bench(loaded, 1000.0, [is_open("gemm/b")])
-    usual = bench.judge
-
-    def judge(sides: Mapping[str, Side]) -> Comparison:
-        if bench.rounds[-1][0] > 5:
-            signal.raise_signal(signal.SIGINT)
-        return usual(sides)
-
-    bench.judge = judge  # type: ignore[method-assign]
+    bench.stop_in, bench.stop_behind, last = (0, 5, 8) if judging else (7, MOST, 5)
     both = bench.spending.pair({"base": SIDE, "candidate": SIDE}, 3)
     assert both.stop is not None
-    assert both.stop.args == ("in a further look: the run files hold 8 rounds",)
-    assert bench.said[-1] == "Interrupted: the first 8 rounds count."
+    assert both.stop.args == (f"in a further look: the run files hold {last} rounds",)
+    assert bench.said[-1] == f"Interrupted: the first {last} rounds count."
 
 
 def test_looks_lie_the_further_apart_the_more_rounds_there_are() -> None:
@@ -171,3 +157,60 @@ def test_looks_lie_the_further_apart_the_more_rounds_there_are() -> None:
     while seen[-1] < MOST:
         seen.append(next_look(seen[-1]))
     assert seen == [3, 5, 8, 12, 18, 27, 41, 62, 84]
+
+
+def delivered(clock: Clock, *took: float, told: float = 0.0) -> Iterator[Delivered]:
+    for seconds in took:
+        clock.now += seconds
+        yield Delivered(GEMM, 1, {}, {}, told or seconds)
+
+
+def test_what_is_spent_is_what_the_clock_says_but_between_two_phases_nothing() -> None:
+    clock = Clock()
+    budget = Budget(60.0, clock)
+    list(budget.timed(delivered(clock, 4.0, 5.0, told=1.0)))
+    assert (budget.spent, budget.left) == (9.0, 51.0)
+    clock.now += 1000.0  # a build
+    list(budget.timed(delivered(clock, 5.0)))
+    assert budget.spent == 14.0
+
+
+def test_what_comes_out_of_a_journal_took_what_it_took() -> None:
+    budget = Budget(60.0, Clock())
+    list(budget.timed(Delivered(GEMM, n, {}, {}, 7.0) for n in (1, 2)))
+    assert budget.spent == 14.0
+
+
+def test_a_round_of_fewer_benchmarks_needs_less_but_starts_all_the_same() -> None:
+    budget = Budget(60.0, Clock())
+    list(budget.timed([Delivered(GEMM, 1, {}, {}, 8.0), Delivered(SYNC, 1, {}, {}, 2.0)]))
+    assert budget.needed([Lane((GEMM, SYNC))]) == pytest.approx(10.0)
+    one = Binary(GEMM.path, ("gemm/b",))
+    assert budget.needed([Lane((one,))]) == pytest.approx(4.0)
+    assert budget.needed([Lane((one,)), Lane((one,))]) == pytest.approx(8.0)
+    # A turn with nothing left to run tells nothing of the next.
+    list(
+        budget.timed(
+            [Delivered(one, 2, {}, {}, 3.0), Delivered(Binary(GEMM.path, ()), 3, {}, {}, 0.0)]
+        )
+    )
+    assert budget.needed([Lane((one,))]) == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (10.0,
+         "Even the minimum of rounds took 12.50 s: 2.500 s longer than the budget of 10.00 s."),
+        (60.0, "Measuring took 12.50 s of the budget of 60.00 s."),
+    ],
+)  # fmt: skip
+def test_what_was_used_is_told_and_by_how_much_a_minimum_does_not_fit(
+    seconds: float, told: str
+) -> None:
+    clock = Clock()
+    budget = Budget(seconds, clock)
+    list(budget.timed(delivered(clock, 12.5)))
+    budget.minimum_is_measured()
+    assert budget.too_short is (seconds < 12.5)
+    assert budget.told == told

@@ -3,59 +3,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
-from conftest import Loader
 
-import builders
+from comparisons import record
 from warpgauge.measurement.combination import combined, flagged, unconfirmed
 from warpgauge.measurement.two_stage import Looks
-from warpgauge.records.model import Clock, Record
+from warpgauge.records.model import Clock
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict
 
 ASKED = "9876543210" * 4
 
 
-@pytest.fixture
-def record(loaded: Loader) -> Record:
-    return loaded(builders.run([builders.row("a")], commit="abcdef0123" * 4))
+RECORD = record(commit="abcdef0123" * 4)
 
 
-def comparison(record: Record, **outcomes: Outcome) -> Comparison:
-    """Verdicts of these outcomes by name; the reason tells them apart from another's."""
-    verdicts = tuple(Verdict(name, one, Clock.DEVICE) for name, one in outcomes.items())
-    return Comparison(record, record, verdicts, notes=("seen before",))
+def comparison(*verdicts: Verdict, **outcomes: Outcome) -> Comparison:
+    """Of verdicts, and of verdicts of these outcomes by name."""
+    named = [Verdict(name, one, Clock.DEVICE) for name, one in outcomes.items()]
+    return Comparison(RECORD, RECORD, (*verdicts, *named), notes=("seen before",))
+
+
+def settled(
+    screened: Comparison, paired: Comparison, also: Collection[str] = (), asked: str = ""
+) -> Comparison:
+    return combined(screened, Looks(paired, "7 rounds"), also, asked)
 
 
 def outcomes(found: Comparison) -> dict[str, Outcome]:
     return {verdict.name: verdict.outcome for verdict in found.verdicts}
 
 
-def test_only_what_is_flagged_is_replaced(record: Record) -> None:
-    screened = comparison(
-        record,
-        a=Outcome.REGRESSION,
-        b=Outcome.PASS,
-        c=Outcome.IMPROVED,
-        d=Outcome.INCONCLUSIVE,
-        e=Outcome.ERROR,
-        f=Outcome.MISSING,
-    )
+def test_only_what_is_flagged_is_replaced() -> None:
+    usual = {"a": Outcome.REGRESSION, "b": Outcome.PASS}
+    unmeasured = {"e": Outcome.ERROR, "f": Outcome.MISSING}
+    screened = comparison(**usual, c=Outcome.IMPROVED, d=Outcome.INCONCLUSIVE, **unmeasured)
     assert [verdict.name for verdict in flagged(screened)] == ["a", "c", "d"]
-    paired = comparison(
-        record, d=Outcome.PASS, c=Outcome.PASS, b=Outcome.REGRESSION, a=Outcome.REGRESSION
-    )
-    found = combined(screened, Looks(paired, "7 rounds"))
-    assert outcomes(found) == {
-        "a": Outcome.REGRESSION,
-        "b": Outcome.PASS,
-        "c": Outcome.PASS,
-        "d": Outcome.PASS,
-        "e": Outcome.ERROR,
-        "f": Outcome.MISSING,
-    }
+    paired = comparison(d=Outcome.PASS, c=Outcome.PASS, b=Outcome.REGRESSION, a=Outcome.REGRESSION)
+    found = settled(screened, paired)
+    assert outcomes(found) == {**usual, "c": Outcome.PASS, "d": Outcome.PASS, **unmeasured}
     assert found.every_note == (
         "Screened against the baseline: 3 of 6 benchmarks were flagged. Measured again in turns "
         "with its commit abcdef0123, 7 rounds: 1 slower, 2 unchanged.",
@@ -66,21 +55,20 @@ def test_only_what_is_flagged_is_replaced(record: Record) -> None:
     )
 
 
-def test_what_a_policy_accepts_in_the_pair_is_a_change_of_the_code(record: Record) -> None:
-    screened = comparison(record, a=Outcome.REGRESSION, b=Outcome.IMPROVED)
-    paired = comparison(record, a=Outcome.PASS, b=Outcome.PASS)
+def test_what_a_policy_accepts_in_the_pair_is_a_change_of_the_code() -> None:
+    screened = comparison(a=Outcome.REGRESSION, b=Outcome.IMPROVED)
+    paired = comparison(a=Outcome.PASS, b=Outcome.PASS)
     accepted = replace(paired.verdicts[0], accepted="meant")
     paired = replace(paired, verdicts=(accepted, paired.verdicts[1]))
-    first, second, *_ = combined(screened, Looks(paired, "7 rounds")).every_note
+    first, second, *_ = settled(screened, paired).every_note
     assert first.endswith("7 rounds: 1 unchanged, 1 accepted.")
     assert second.startswith("Not by the code: 'b' differs")
 
 
-def test_the_verdict_is_the_pairs_in_everything(record: Record) -> None:
-    screened = comparison(record, a=Outcome.REGRESSION)
-    told = Verdict("a", Outcome.REGRESSION, Clock.DEVICE, candidate_seconds=2.0, p=0.5)
-    (found,) = combined(screened, Looks(replace(screened, verdicts=(told,)), "7 rounds")).verdicts
-    assert found is told
+def test_the_verdict_is_the_pairs_in_everything() -> None:
+    paired = Verdict("a", Outcome.REGRESSION, Clock.DEVICE, candidate_seconds=2.0, p=0.5)
+    (found,) = settled(comparison(a=Outcome.REGRESSION), comparison(paired)).verdicts
+    assert found is paired
 
 
 @pytest.mark.parametrize(
@@ -99,27 +87,25 @@ def test_the_verdict_is_the_pairs_in_everything(record: Record) -> None:
     ],
 )
 def test_what_a_pair_could_not_measure_acquits_nobody(
-    record: Record, screened: Outcome, paired: Outcome, left: Outcome
+    screened: Outcome, paired: Outcome, left: Outcome
 ) -> None:
-    found = combined(
-        comparison(record, a=screened), Looks(comparison(record, a=paired), "7 rounds")
-    )
+    found = settled(comparison(a=screened), comparison(a=paired))
     assert outcomes(found) == {"a": left}
 
 
-def test_what_the_pair_lacks_stays(record: Record) -> None:
-    screened = comparison(record, a=Outcome.REGRESSION, b=Outcome.INCONCLUSIVE)
-    found = combined(screened, Looks(comparison(record, b=Outcome.INCONCLUSIVE), "7 rounds"))
+def test_what_the_pair_lacks_stays() -> None:
+    screened = comparison(a=Outcome.REGRESSION, b=Outcome.INCONCLUSIVE)
+    found = settled(screened, comparison(b=Outcome.INCONCLUSIVE))
     assert outcomes(found) == outcomes(screened)
     assert found.method.endswith(
         "in turns with its commit abcdef0123, 7 rounds: 1 inconclusive, 1 could not be measured so."
     )
 
 
-def test_a_refused_pair_leaves_all_as_it_was(record: Record) -> None:
-    screened = comparison(record, a=Outcome.REGRESSION)
-    paired = replace(comparison(record, a=Outcome.INVALID), refusal="Both are Debug builds.")
-    found = combined(screened, Looks(paired, "7 rounds"))
+def test_a_refused_pair_leaves_all_as_it_was() -> None:
+    screened = comparison(a=Outcome.REGRESSION)
+    paired = replace(comparison(a=Outcome.INVALID), refusal="Both are Debug builds.")
+    found = settled(screened, paired)
     assert outcomes(found) == {"a": Outcome.REGRESSION}
     assert found.exit_status is ExitStatus.REGRESSION
     assert found.method == (
@@ -128,10 +114,10 @@ def test_a_refused_pair_leaves_all_as_it_was(record: Record) -> None:
     )
 
 
-def test_another_base_than_the_baselines_own_is_told(record: Record) -> None:
-    screened = comparison(record, a=Outcome.IMPROVED, b=Outcome.NEW)
-    paired = comparison(record, a=Outcome.PASS, b=Outcome.REGRESSION)
-    found = combined(screened, Looks(paired, "7 rounds"), {"b"}, ASKED)
+def test_another_base_than_the_baselines_own_is_told() -> None:
+    screened = comparison(a=Outcome.IMPROVED, b=Outcome.NEW)
+    paired = comparison(a=Outcome.PASS, b=Outcome.REGRESSION)
+    found = settled(screened, paired, {"b"}, ASKED)
     assert outcomes(found) == {"a": Outcome.PASS, "b": Outcome.REGRESSION}
     assert found.every_note == (
         "Screened against the baseline: 1 of 1 benchmark was flagged, 1 is new to it. Measured "
@@ -142,19 +128,17 @@ def test_another_base_than_the_baselines_own_is_told(record: Record) -> None:
         "seen before",
     )
     assert found.beside == ASKED
-    assert combined(screened, Looks(paired, "7 rounds")).beside == ""
+    assert settled(screened, paired).beside == ""
 
 
 @pytest.mark.parametrize(
     ("refusal", "why"),
     [("Both are Debug builds.", "Both are Debug builds"), (None, "the pair has no time of it")],
 )
-def test_what_is_new_and_no_pair_judged_is_no_pass(
-    record: Record, refusal: str | None, why: str
-) -> None:
-    screened = comparison(record, a=Outcome.NEW, b=Outcome.PASS, c=Outcome.NEW)
-    paired = replace(comparison(record, a=Outcome.NEW), refusal=refusal)
-    found = combined(screened, Looks(paired, "7 rounds"), {"a"}, ASKED)
+def test_what_is_new_and_no_pair_judged_is_no_pass(refusal: str | None, why: str) -> None:
+    screened = comparison(a=Outcome.NEW, b=Outcome.PASS, c=Outcome.NEW)
+    paired = replace(comparison(a=Outcome.NEW), refusal=refusal)
+    found = settled(screened, paired, {"a"}, ASKED)
     # c is new to the base, too.
     assert outcomes(found) == {"a": Outcome.INVALID, "b": Outcome.PASS, "c": Outcome.NEW}
     reason = f"new to the baseline, and not measured beside commit 9876543210: {why}"
@@ -165,18 +149,18 @@ def test_what_is_new_and_no_pair_judged_is_no_pass(
     )
 
 
-def test_a_program_of_the_base_that_does_not_list_is_why_what_is_new_has_no_pair(
-    record: Record,
-) -> None:
-    screened = comparison(record, **{"a/new": Outcome.NEW})
+def test_a_program_of_the_base_that_does_not_list_is_why_what_is_new_has_no_pair() -> None:
+    screened = comparison(**{"a/new": Outcome.NEW})
     family = Verdict("a", Outcome.ERROR, Clock.DEVICE, reason="bench_a: no library")
-    paired = replace(comparison(record, **{"a/new": Outcome.NEW}), verdicts=(family,))
-    (found,) = combined(screened, Looks(paired, "7 rounds"), {"a/new"}, ASKED).verdicts
+    (found,) = settled(screened, comparison(family), {"a/new"}, ASKED).verdicts
     assert found.reason.endswith("beside commit 9876543210: bench_a: no library")
 
 
-def test_a_refused_comparison_knows_nothing_new(record: Record) -> None:
-    screened = replace(comparison(record, a=Outcome.NEW), refusal="Nothing in common.")
+def test_a_refused_comparison_has_nothing_to_confirm() -> None:
+    screened = replace(
+        comparison(a=Outcome.NEW, b=Outcome.INCONCLUSIVE), refusal="Nothing in common."
+    )
+    assert flagged(screened) == ()
     assert unconfirmed(screened, "it does not build", ASKED, {"a"}) is screened
 
 
@@ -194,12 +178,11 @@ def changed(
     )
 
 
-def test_what_a_policy_expects_is_not_accepted_a_second_time(record: Record) -> None:
+def test_what_a_policy_expects_is_not_accepted_a_second_time() -> None:
     was = changed(Outcome.REGRESSION, 2.2, reason="expected at most 85 % (known)")
     now = changed(Outcome.PASS, 0.778, accepted="known, until 2999-01-31")
-    screened = replace(comparison(record), verdicts=(was,))
-    both = Looks(replace(screened, verdicts=(now,)), "7 rounds")
-    found = combined(screened, both, asked=ASKED)
+    screened, paired = comparison(was), comparison(now)
+    found = settled(screened, paired, asked=ASKED)
     reason = (
         "expected at most 85 % (known); accepted beside commit 9876543210 (+77.8 %), not against "
         "the baseline (+220 %)"
@@ -207,7 +190,7 @@ def test_what_a_policy_expects_is_not_accepted_a_second_time(record: Record) -> 
     assert found.verdicts == (replace(was, reason=reason),)
     assert found.method.endswith("7 rounds: 1 slower.")
     # The baseline's own commit was before any of it.
-    assert combined(screened, both).verdicts == (now,)
+    assert settled(screened, paired).verdicts == (now,)
 
 
 @pytest.mark.parametrize(
@@ -219,18 +202,12 @@ def test_what_a_policy_expects_is_not_accepted_a_second_time(record: Record) -> 
     ],
 )
 def test_only_an_expected_entry_can_be_used_up(
-    record: Record, ratio: float, by_time: Outcome | None, left: Outcome
+    ratio: float, by_time: Outcome | None, left: Outcome
 ) -> None:
     was = changed(Outcome.REGRESSION, 0.5, least=0.05)
     now = replace(changed(Outcome.PASS, ratio, least=0.05, accepted="known"), by_time=by_time)
-    screened = replace(comparison(record), verdicts=(was,))
-    found = combined(screened, Looks(replace(screened, verdicts=(now,)), "7 rounds"), asked=ASKED)
+    found = settled(comparison(was), comparison(now), asked=ASKED)
     assert outcomes(found) == {"a": left}
-
-
-def test_what_must_not_be_compared_is_not_flagged(record: Record) -> None:
-    screened = replace(comparison(record, a=Outcome.INCONCLUSIVE), refusal="Another GPU.")
-    assert flagged(screened) == ()
 
 
 @pytest.mark.parametrize(
@@ -243,16 +220,15 @@ def test_what_must_not_be_compared_is_not_flagged(record: Record) -> None:
     ],
 )
 def test_only_a_pair_that_rules_a_change_out_acquits_it(
-    record: Record, seen: float, low: float, high: float, left: Outcome
+    seen: float, low: float, high: float, left: Outcome
 ) -> None:
     outcome = Outcome.REGRESSION if seen > 0 else Outcome.IMPROVED
     was = Verdict("a", outcome, Clock.DEVICE, change=Change(seen, seen, seen))
     now = Verdict(
         "a", Outcome.PASS, Clock.DEVICE, change=Change(0.0, low, high), minimum_effect=0.005
     )
-    screened = replace(comparison(record), verdicts=(was,))
-    found = combined(screened, Looks(replace(screened, verdicts=(now,)), "3 rounds"))
+    found = settled(comparison(was), comparison(now))
     assert outcomes(found) == {"a": left}
     if left is Outcome.INCONCLUSIVE:
         assert "which its commit beside it neither shows nor rules out" in found.verdicts[0].reason
-        assert "3 rounds: 1 inconclusive." in found.method
+        assert "7 rounds: 1 inconclusive." in found.method

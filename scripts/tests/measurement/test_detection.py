@@ -3,24 +3,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from comparisons import comparison, verdict
 from warpgauge.measurement.self_check_report import Detection, detections
-from warpgauge.records.model import Clock, Record, Source
-from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
-
-NOBODY = Record(Path("none"), Source.RUN, {}, {})
+from warpgauge.records.model import Clock
+from warpgauge.verdict.comparison import Comparison, Outcome
 
 
 def compared(**outcomes: Outcome) -> Comparison:
     """Verdicts by name, written family_name; those that begin with h are times of the host."""
-    verdicts = [
-        Verdict(name.replace("_", "/"), outcome, Clock.HOST if name[0] == "h" else Clock.DEVICE)
-        for name, outcome in outcomes.items()
-    ]
-    return Comparison(NOBODY, NOBODY, tuple(verdicts))
+    clocks = {name: Clock.HOST if name[0] == "h" else Clock.DEVICE for name in outcomes}
+    return comparison(
+        [verdict(name.replace("_", "/"), one, clock=clocks[name]) for name, one in outcomes.items()]
+    )
 
 
 def found(benchmarks: int, **shares: int) -> Detection:
@@ -45,16 +41,18 @@ def test_what_is_missing_from_a_run_with_extra_work_is_not_found() -> None:
     assert one.found == {0.05: 0}
 
 
-def test_the_smallest_change_lies_between_the_injected_ones() -> None:
-    assert found(10, c1=2, c2=8, c3=10).smallest == pytest.approx(0.025)
-
-
-def test_nothing_smaller_than_the_smallest_injected_change_is_claimed() -> None:
-    assert found(10, c1=9, c2=10).smallest == 0.01
-
-
-def test_where_nine_of_ten_are_never_found_there_is_no_smallest_change() -> None:
-    assert found(10, c1=0, c10=8).smallest is None
+@pytest.mark.parametrize(
+    ("shares", "smallest"),
+    [
+        ({"c1": 2, "c2": 8, "c3": 10}, 0.025),
+        ({"c1": 9, "c2": 10}, 0.01),  # nothing smaller than what was injected is claimed
+        ({"c1": 0, "c10": 8}, None),
+    ],
+)
+def test_the_smallest_change_found_lies_between_the_injected_ones(
+    shares: dict[str, int], smallest: float | None
+) -> None:
+    assert found(10, **shares).smallest == pytest.approx(smallest)
 
 
 def test_the_total_is_of_one_clock() -> None:

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from test_runner import Silent
+from test_runner import Seen, lane
 
 import fake_binary
 from clone import HOST_TIMES, TIMES, Repository
-from warpgauge.execution import discovery, gpu_watch
+from warpgauge.execution import gpu_watch
 from warpgauge.execution.gpu_watch import GpuWatch, User
-from warpgauge.execution.plan import Lane, Plan
+from warpgauge.execution.plan import Plan
 from warpgauge.measurement import runner
 from warpgauge.system.process import Ending
 
@@ -37,44 +37,36 @@ class Driver:
         return self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
 
 
-def test_a_free_gpu_is_not_spoken_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    driver = Driver(monkeypatch, [])
-    watch = GpuWatch("GPU-1", said.append)
-    watch.wait()
-    watch.freed(KILLED)
-    assert (said, driver.asked) == ([], 2)
-
-
-def test_a_killed_process_is_waited_for_until_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    driver = Driver(monkeypatch, [7], [7], [7], [])
-    GpuWatch("GPU-1", said.append).freed(KILLED)
-    assert said == [f"Waiting for the GPU, which p7 (pid 7) uses since {HOW} ..."]
-    assert driver.asked == 4
-
-
-def test_who_still_holds_the_gpu_is_named_when_patience_ends(
+@pytest.mark.parametrize(
+    ("looks", "waits_before", "said", "asked"),
+    [
+        ([[]], True, [], 2),
+        ([[7], [7], [7], []], False,
+         [f"Waiting for the GPU, which p7 (pid 7) uses since {HOW} ..."], 4),
+        ([[7, 8]], False,
+         [f"Waiting for the GPU, which p7 (pid 7) and p8 (pid 8) use since {HOW} ...",
+          f"The GPU is not free since {HOW}: after 0.05 s p7 (pid 7) and p8 (pid 8) use it. What "
+          "is measured beside that is INVALID."], None),
+        # A neighbour who was there before is not waited for again.
+        ([[5]], True, ["Waiting for the GPU, which p5 (pid 5) uses ..."], None),
+    ],
+    ids=["free", "leaves", "stays", "neighbour"],
+)  # fmt: skip
+def test_a_killed_process_is_waited_for_until_it_is_gone_or_patience_ends(
     monkeypatch: pytest.MonkeyPatch,
+    looks: list[list[int]],
+    waits_before: bool,
+    said: list[str],
+    asked: int | None,
 ) -> None:
-    said: list[str] = []
-    Driver(monkeypatch, [7, 8])
-    GpuWatch("GPU-1", said.append).freed(KILLED)
-    assert said[1] == (
-        f"The GPU is not free since {HOW}: after 0.05 s p7 (pid 7) and p8 (pid 8) use it. What is "
-        "measured beside that is INVALID."
-    )
-
-
-def test_a_neighbour_who_was_there_before_is_not_waited_for_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    said: list[str] = []
-    Driver(monkeypatch, [5])
-    watch = GpuWatch("GPU-1", said.append)
-    watch.wait()
+    lines: list[str] = []
+    driver = Driver(monkeypatch, *looks)
+    watch = GpuWatch("GPU-1", lines.append)
+    if waits_before:
+        watch.wait()
     watch.freed(KILLED)
-    assert said == ["Waiting for the GPU, which p5 (pid 5) uses ..."]
+    assert lines == said
+    assert asked in (None, driver.asked)
 
 
 @pytest.mark.parametrize(
@@ -85,18 +77,17 @@ def test_it_is_asked_before_the_next_process_begins(tmp_path: Path, fault: str, 
     fake_binary.make(tmp_path / "bin", "gemm", times, ill={"gemm/a": fault})
     count, asked = tmp_path / "bin" / "bench_gemm.count", list[int]()
     plan = Plan(
-        (Lane(tuple(discovery.find(tmp_path / "bin", tmp_path))),), range(1, 3), 1, tmp_path,
-        deadline_s=0.5, freed=lambda ending: asked.append(len(count.read_text())),
+        (lane(tmp_path),), range(1, 3), 1, tmp_path, deadline_s=0.5,
+        freed=lambda ending: asked.append(len(count.read_text())),
     )  # fmt: skip
-    runner.run(plan, Silent())
+    runner.run(plan, Seen())
     assert asked == list(range(1, asks + 1))
 
 
 def test_a_hang_of_the_host_family_asks_nobody(tmp_path: Path) -> None:
     fake_binary.make(tmp_path / "bin", "host", HOST_TIMES, ill={"host/copy": "crash"})
-    lane = Lane(tuple(discovery.find(tmp_path / "bin", tmp_path)))
-    freed = pytest.fail
-    runner.run(Plan((lane,), range(1, 2), 1, tmp_path, freed=lambda _: freed("asked")), Silent())
+    plan = Plan((lane(tmp_path),), range(1, 2), 1, tmp_path, freed=lambda _: pytest.fail("asked"))
+    runner.run(plan, Seen())
 
 
 def test_a_bench_tells_who_still_holds_its_gpu(

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several processes become one row: medians of what was measured, never of what was not."""
+"""Several processes become one row: medians of what was measured, never of what was not.
+
+Processes in which the GPU was disturbed are left out where they are few, and told where many.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from hypothesis import strategies as st
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.turn_result import Outcome
 from warpgauge.measurement import merge
+from warpgauge.records.counters import LEFT_OUT, OTHER_PROCESSES, RESOURCES_VARY, THROTTLED
 
 SYNC = Binary(Path("bench_sync"), ("sync/a",))
 
@@ -33,9 +37,9 @@ def merged(*outcomes: Outcome) -> dict[str, Any]:
     return only
 
 
-def test_the_time_is_the_median_of_the_processes() -> None:
-    found = merged(outcome(row(3.0)), outcome(row(1.0)), outcome(row(2.5)))
-    assert found["real_time"] == 2.5
+def test_the_time_is_the_median_of_the_processes_in_nanoseconds() -> None:
+    found = merged(outcome(row(3.0)), outcome(row(1.0)), outcome(row(0.0025, time_unit="us")))
+    assert (found["real_time"], found["time_unit"]) == (2.5, "ns")
     assert found["process_medians"] == [3.0, 1.0, 2.5]
     assert found["iterations"] == 30
     assert (found["repetitions"], found["run_type"]) == (1, "iteration")
@@ -48,11 +52,6 @@ def test_repetitions_of_one_process_count_as_one_process() -> None:
     assert found["iterations"] == 40
 
 
-def test_times_are_written_in_nanoseconds() -> None:
-    found = merged(outcome(row(1.5, time_unit="us")), outcome(row(1400.0)))
-    assert (found["process_medians"], found["time_unit"]) == ([1500.0, 1400.0], "ns")
-
-
 def test_counters_are_medians_without_what_is_not_finite() -> None:
     counters = [{"x": 1.0, "y": math.nan}, {"x": 3.0, "y": math.inf}, {"x": 2.0, "y": 5}]
     found = merged(*(outcome(row(1.0, **one)) for one in counters))
@@ -60,29 +59,21 @@ def test_counters_are_medians_without_what_is_not_finite() -> None:
     assert "x" not in merged(outcome(row(1.0, x=math.nan)))
 
 
-def test_the_label_is_the_newest() -> None:
-    assert merged(outcome(row(1.0, label="old")), outcome(row(1.0, label="new")))["label"] == "new"
+def test_the_label_is_the_newest_and_the_line_of_the_source_has_its_last_digit() -> None:
+    rows = [row(1.0, label=label, source_line=12345678.0) for label in ("old", "new")]
+    found = merged(*map(outcome, rows))
+    assert (found["label"], found["source_line"]) == ("new", 12345678.0)
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
-    [
-        ("sync.cu,sync_kernels.cu", ["sync.cu", "sync_kernels.cu"]),
-        ("", None),
-        (7, None),
-        (None, None),
-    ],
+    ("sources", "expected"),
+    [("sync.cu,sync_kernels.cu", ["sync.cu", "sync_kernels.cu"]), ("", None), (7, None)],
 )
 def test_a_row_names_the_source_files_of_its_program(
-    told: object, expected: list[str] | None
+    sources: object, expected: list[str] | None
 ) -> None:
-    report = {"context": {"sources": told}, "benchmarks": [row(3.0)]}
+    report = {"context": {"sources": sources}, "benchmarks": [row(3.0)]}
     assert merged(Outcome(SYNC, 1, report, {}, 1.0)).get("sources") == expected
-
-
-def test_the_line_of_the_source_is_carried_to_the_last_digit() -> None:
-    found = merged(*(outcome(row(1.0, source_line=12345678.0)) for _ in range(2)))
-    assert found["source_line"] == 12345678.0
 
 
 def test_a_failed_benchmark_tells_the_line_of_the_source_too() -> None:
@@ -107,9 +98,6 @@ def test_a_skipped_row_has_no_time_and_says_so_in_a_field() -> None:
         found = merged(outcome(row(0.0, skipped=1.0, **keys)))
         assert (found["error_occurred"], found["error_message"]) == (True, "no memory")
         assert found["skipped"] is True
-
-
-def test_a_message_makes_no_skip() -> None:
     wrong = row(0.0, error_occurred=True, error_message="skipped: it says")
     found = merged(outcome(wrong), outcome(wrong, number=2))
     assert "skipped" not in found
@@ -156,16 +144,13 @@ def test_iterations_that_are_no_number_lose_nothing(iterations: object) -> None:
     assert (found["real_time"], found["iterations"]) == (2.0, 0)
 
 
-def test_a_row_nobody_listed_is_kept() -> None:
-    rows = merge.rows([SYNC], [outcome(row(1.0), row(2.0, name="sync/surprise"))])
-    assert [one["name"] for one in rows] == ["sync/a", "sync/surprise"]
-
-
-def test_a_row_of_another_programs_benchmark_is_not_taken_for_it() -> None:
+def test_a_row_nobody_listed_is_kept_unless_it_is_of_another_programs_benchmark() -> None:
     zoo = Binary(Path("bench_a"), ("a/z",))
     of_zoo = Outcome(zoo, 1, {"context": {}, "benchmarks": [row(3.0, name="a/z")]}, {}, 1.0)
-    rows = merge.rows([zoo, SYNC], [of_zoo, outcome(row(1.0), row(2.0, name="a/z"))])
-    assert [(one["name"], one["real_time"]) for one in rows] == [("a/z", 3.0), ("sync/a", 1.0)]
+    others = (row(2.0, name=name) for name in ("a/z", "sync/surprise"))
+    rows = merge.rows([zoo, SYNC], [of_zoo, outcome(row(1.0), *others)])
+    found = [(one["name"], one["real_time"]) for one in rows]
+    assert found == [("a/z", 3.0), ("sync/a", 1.0), ("sync/surprise", 2.0)]
 
 
 def test_rows_stand_in_the_order_of_binaries_and_of_registration() -> None:
@@ -181,3 +166,79 @@ def test_the_median_lies_among_the_processes(times: list[float]) -> None:
     found = merged(*(outcome(row(time)) for time in times))
     assert min(found["process_medians"]) <= found["real_time"] <= max(found["process_medians"])
     assert found["process_medians"] == pytest.approx(times, rel=1e-6)
+
+
+CLEAN: dict[str, float] = {OTHER_PROCESSES: 0.0, "sm_clock_hz": 1.98e9}
+SLOW: dict[str, float] = {THROTTLED: 1.0, "sm_clock_hz": 1.62e9, "clock_event_reasons": 4.0}
+FOREIGN: dict[str, float] = {OTHER_PROCESSES: 2.0}
+
+
+def of(*processes: dict[str, float]) -> dict[str, Any]:
+    """The row of processes that take 1, 2, 3 … ns."""
+    return merged(*(outcome(row(float(i + 1), **one)) for i, one in enumerate(processes)))
+
+
+@pytest.mark.parametrize("bad", [SLOW, FOREIGN, SLOW | FOREIGN])
+def test_a_minority_is_left_out_and_counted(bad: dict[str, float]) -> None:
+    found = of(CLEAN, bad, CLEAN, bad, CLEAN)
+    assert found["process_medians"] == [1.0, 3.0, 5.0]
+    assert (found["real_time"], found["iterations"]) == (3.0, 30)
+    assert found[LEFT_OUT] == 2
+    assert THROTTLED not in found
+    assert found[OTHER_PROCESSES] == 0
+    assert found["sm_clock_hz"] == 1.98e9
+
+
+@pytest.mark.parametrize("processes", [(SLOW,), (CLEAN, SLOW), (CLEAN, SLOW, CLEAN, SLOW)])
+def test_without_a_clean_majority_the_row_says_in_how_many(
+    processes: tuple[dict[str, float], ...],
+) -> None:
+    found = of(*processes)
+    assert len(found["process_medians"]) == len(processes)
+    assert found[THROTTLED] == processes.count(SLOW)
+    assert (found["sm_clock_hz"], found["clock_event_reasons"]) == (1.62e9, 4.0)
+    assert LEFT_OUT not in found
+
+
+@pytest.mark.parametrize(
+    ("counter", "value"),
+    [("l2_set_aside", 33554432.0), ("host_nodes", 2.0), ("beyond_ceiling", 1.6)],
+)
+def test_what_one_process_saw_of_the_benchmark_itself_is_said_of_all(
+    counter: str, value: float
+) -> None:
+    found = of(CLEAN, {**CLEAN, counter: value}, CLEAN)
+    assert (found[counter], len(found["process_medians"])) == (value, 3)
+
+
+def test_kinds_of_disturbance_add_up_and_one_repetition_disturbs_its_process() -> None:
+    found = of(CLEAN, SLOW, FOREIGN)
+    assert (found[THROTTLED], found[OTHER_PROCESSES]) == (1, 2)
+    assert len(found["process_medians"]) == 3
+    assert merged(outcome(row(1.0), row(2.0, **SLOW), row(3.0)))[THROTTLED] == 1
+
+
+def test_an_undisturbed_run_says_nothing_of_it() -> None:
+    found = of(CLEAN, {THROTTLED: math.nan, OTHER_PROCESSES: math.nan})
+    assert found["process_medians"] == [1.0, 2.0]
+    assert not {THROTTLED, LEFT_OUT}.intersection(found)
+
+
+def test_resources_keep_their_last_digit_and_tell_when_they_vary() -> None:
+    found = of({"peak_device_bytes": 8589934593.0}, {"peak_device_bytes": 8589934593.0})
+    assert found["peak_device_bytes"] == 8589934593.0
+    assert RESOURCES_VARY not in found
+    assert of({"registers": 40.0}, {"registers": 48.0})[RESOURCES_VARY] == 1
+
+
+@given(st.lists(st.sampled_from([CLEAN, SLOW, FOREIGN]), min_size=1, max_size=9))
+def test_no_disturbed_time_ever_counts_as_clean(processes: list[dict[str, float]]) -> None:
+    found = of(*processes)
+    clean = [float(i + 1) for i, one in enumerate(processes) if one is CLEAN]
+    if found.get(THROTTLED) or found.get(OTHER_PROCESSES):
+        assert 2 * len(clean) <= len(processes)
+        assert len(found["process_medians"]) == len(processes)
+    else:
+        assert found["process_medians"] == clean
+        assert found.get(LEFT_OUT, 0) == len(processes) - len(clean)
+        assert len(clean) >= min(2, len(processes))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from test_runner import Silent, errors, merged
+from test_runner import Seen, errors, merged
 
 import fake_binary
 from warpgauge.execution import discovery
@@ -26,7 +26,7 @@ def run(
     rounds: int = 5,
     sides: int = 1,
     faults: Mapping[str, str] | None = None,
-    observer: Silent | None = None,
+    observer: Seen | None = None,
 ) -> tuple[Plan, list[Outcome], list[Sequence[str]]]:
     """With these counters and faults in the processes of these numbers (all that were started)."""
     fake_binary.make(folder / "bin", "gemm", TIMES, counters=disturbed, faults=faults)
@@ -34,7 +34,7 @@ def run(
     settled: list[Sequence[str]] = []
     lanes = tuple(Lane(binaries, side=f"side {index}") for index in range(sides))
     plan = Plan(lanes, range(1, rounds + 1), 1, folder / "runs", settle=settled.append)
-    return plan, runner.run(plan, observer or Silent()), settled
+    return plan, runner.run(plan, observer or Seen()), settled
 
 
 def rows(plan: Plan, outcomes: list[Outcome]) -> dict[str, merge.JsonRow]:
@@ -60,14 +60,12 @@ def test_what_fails_in_its_repetition_is_not_run_again_and_its_remarks_are_told(
     tmp_path: Path,
 ) -> None:
     """Of process 1 all is disturbed; 2 repeats it and breaks down."""
-    told: list[Outcome] = []
-    observer = Silent()
-    observer.repeated = told.append  # type: ignore[assignment, method-assign]
+    seen = Seen()
     slow = {"1": {"throttled": 1.0}}
-    plan, outcomes, _ = run(tmp_path, slow, rounds=3, faults={"2": "crash"}, observer=observer)
+    plan, outcomes, _ = run(tmp_path, slow, rounds=3, faults={"2": "crash"}, observer=seen)
     assert [one.binary.names for one in outcomes] == [tuple(TIMES), ("gemm/a",), ("gemm/a",)]
     assert errors(rows(plan, outcomes)).keys() == {"gemm/b"}
-    assert [one.faults.keys() for one in told] == [{"gemm/b"}]
+    assert [one.faults.keys() for one in seen.repetitions] == [{"gemm/b"}]
 
 
 def test_a_remark_on_a_repetition_stays(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -18,26 +18,40 @@ from warpgauge.measurement import merge, runner
 from warpgauge.system import process
 
 
-class Silent:
-    """An observer that only counts."""
+@dataclass
+class Seen:
+    """An observer that keeps what it sees."""
 
-    def __init__(self) -> None:
-        self.begun: list[tuple[int, str]] = []
+    turns: list[Turn] = field(default_factory=list)
+    benchmarks: list[str] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    repetitions: list[Outcome] = field(default_factory=list)
 
     def begins(self, turn: Turn) -> None:
-        self.begun.append((turn.round, turn.binary.family))
+        self.turns.append(turn)
 
-    def runs(self, benchmark: str) -> None: ...
+    def runs(self, benchmark: str) -> None:
+        self.benchmarks.append(benchmark)
 
     def ended(self, outcome: Outcome) -> None:
-        assert outcome.seconds >= 0
+        self.outcomes.append(outcome)
 
-    def repeated(self, outcome: Outcome) -> None: ...
+    def repeated(self, outcome: Outcome) -> None:
+        self.repetitions.append(outcome)
 
 
-def plan(folder: Path, *, processes: int = 2, seed: int = 1) -> Plan:
-    binaries = tuple(discovery.find(folder / "bin", folder))
-    return Plan((Lane(binaries),), range(1, processes + 1), seed, folder / "runs")
+def lane(folder: Path, side: str = "") -> Lane:
+    """The programs in a folder that is called as the side is."""
+    return Lane(tuple(discovery.find(folder / (side or "bin"), folder)), side=side)
+
+
+def plan(folder: Path, *, processes: int = 2, seed: int = 1, sides: Sequence[str] = ("",)) -> Plan:
+    lanes = tuple(lane(folder, side) for side in sides)
+    return Plan(lanes, range(1, processes + 1), seed, folder / "runs")
+
+
+SIDES = ("base", "candidate")
+LETTERS = dict.fromkeys([f"gemm/{letter}" for letter in "abcdefgh"], 1000.0)
 
 
 def merged(the_plan: Plan, outcomes: Sequence[Outcome]) -> dict[str, merge.JsonRow]:
@@ -65,9 +79,11 @@ def test_the_seed_alone_decides_the_order(tmp_path: Path) -> None:
 def test_every_binary_runs_once_a_round_and_leaves_its_json(tmp_path: Path) -> None:
     fake_binary.make(tmp_path / "bin", "sync")
     fake_binary.make(tmp_path / "bin", "host")
-    observer = Silent()
-    outcomes = runner.run(plan(tmp_path, processes=3), observer)
-    assert sorted(observer.begun) == [(n, f) for n in (1, 2, 3) for f in ("host", "sync")]
+    seen = Seen()
+    outcomes = runner.run(plan(tmp_path, processes=3), seen)
+    begun = sorted((turn.round, turn.binary.family) for turn in seen.turns)
+    assert begun == [(n, family) for n in (1, 2, 3) for family in ("host", "sync")]
+    assert seen.outcomes == outcomes
     assert len(outcomes) == 6
     assert len(list((tmp_path / "runs").glob("round*/*/out1.json"))) == 6
 
@@ -75,84 +91,54 @@ def test_every_binary_runs_once_a_round_and_leaves_its_json(tmp_path: Path) -> N
 def test_the_order_within_a_program_is_another_in_every_round_and_the_same_for_all_sides(
     tmp_path: Path,
 ) -> None:
-    times = dict.fromkeys([f"gemm/{letter}" for letter in "abcdefgh"], 1000.0)
-    fake_binary.make(tmp_path / "bin", "gemm", times, shuffles=True)
-    binaries = tuple(discovery.find(tmp_path / "bin", tmp_path))
-    lanes = Lane(binaries, side="base"), Lane(binaries, side="candidate")
-    outcomes = runner.run(Plan(lanes, range(1, 4), 7, tmp_path / "runs"), Silent())
+    for side in SIDES:
+        fake_binary.make(tmp_path / side, "gemm", LETTERS, shuffles=True)
+    outcomes = runner.run(plan(tmp_path, processes=3, seed=7, sides=SIDES), Seen())
     ran = [(one.round, [row["name"] for row in one.report["benchmarks"]]) for one in outcomes]
     for number in (1, 2, 3):
         base, candidate = (names for round, names in ran if round == number)
         assert base == candidate
-        assert sorted(base) == list(times)
+        assert sorted(base) == list(LETTERS)
     assert len({tuple(names) for _, names in ran}) == 3
 
 
 def test_a_crash_in_a_shuffled_program_is_laid_to_the_benchmark_that_ran(tmp_path: Path) -> None:
-    times = dict.fromkeys([f"gemm/{letter}" for letter in "abcdefgh"], 1000.0)
-    fake_binary.make(tmp_path / "bin", "gemm", times, ill={"gemm/c": "crash"}, shuffles=True)
+    fake_binary.make(tmp_path / "bin", "gemm", LETTERS, ill={"gemm/c": "crash"}, shuffles=True)
     once = plan(tmp_path)
-    rows = merged(once, runner.run(once, Silent()))
+    rows = merged(once, runner.run(once, Seen()))
     assert errors(rows).keys() == {"gemm/c"}
     assert "SIGSEGV" in errors(rows)["gemm/c"]
     assert len(rows) == 8
 
 
-def test_a_program_that_knows_no_shuffling_runs_as_it_lists(tmp_path: Path) -> None:
-    fake_binary.make(tmp_path / "bin", "gemm")
-    (binary,) = discovery.find(tmp_path / "bin", tmp_path)
-    assert not binary.shuffles
-    once = plan(tmp_path)
-    assert not errors(merged(once, runner.run(once, Silent())))
-
-
 def test_a_side_that_can_be_told_no_order_leaves_the_other_in_its_own(tmp_path: Path) -> None:
-    times = dict.fromkeys([f"gemm/{letter}" for letter in "abcdefgh"], 1000.0)
-    sides = {}
-    for side, shuffles in (("base", False), ("candidate", True)):
-        fake_binary.make(tmp_path / side, "gemm", times, shuffles=shuffles)
-        sides[side] = tuple(discovery.find(tmp_path / side, tmp_path))
-    lanes = tuple(Lane(binaries, side=side) for side, binaries in sides.items())
-    outcomes = runner.run(Plan(lanes, range(1, 4), 7, tmp_path / "runs"), Silent())
+    for side in SIDES:
+        fake_binary.make(tmp_path / side, "gemm", LETTERS, shuffles=side == "candidate")
+    outcomes = runner.run(plan(tmp_path, processes=3, seed=7, sides=SIDES), Seen())
     ran = {tuple(row["name"] for row in one.report["benchmarks"]) for one in outcomes}
-    assert ran == {tuple(times)}
+    assert ran == {tuple(LETTERS)}
+    assert not any(outcome.faults for outcome in outcomes)
 
 
 def test_it_is_told_which_benchmark_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_LOOK_S", 0.01)
     times = {"gemm/a": 1e3, "gemm/b": 2e3, "gemm/c": 3e3}
     fake_binary.make(tmp_path / "bin", "gemm", times, ill={"gemm/b": "hang"})
-
-    class Told(Silent):
-        def __init__(self) -> None:
-            super().__init__()
-            self.benchmarks: list[str] = []
-
-        def runs(self, benchmark: str) -> None:
-            self.benchmarks.append(benchmark)
-
-    told = Told()
-    runner.run(replace(plan(tmp_path, processes=1), deadline_s=0.6), told)
-    assert told.benchmarks[:3] == ["gemm/a", "gemm/b", "gemm/c"]
+    seen = Seen()
+    runner.run(replace(plan(tmp_path, processes=1), deadline_s=0.6), seen)
+    assert seen.benchmarks[:3] == ["gemm/a", "gemm/b", "gemm/c"]
 
 
-def test_gpu_arguments_reach_only_gpu_binaries(tmp_path: Path) -> None:
-    sync, host = (
-        Binary(Path(f"bench_{one}"), (one,), needs_gpu=one == "sync") for one in ("sync", "host")
-    )
-    lane = Lane((sync, host), ("--inject=a=2",))
-    both = Plan((lane,), range(1, 2), 1, tmp_path, ("--device=1",))
-    assert command(both, lane, sync) == ["bench_sync", "--inject=a=2", "--device=1"]
-    assert command(both, lane, host) == ["bench_host", "--inject=a=2"]
-
-
-def test_some_benchmarks_are_asked_for_by_name(tmp_path: Path) -> None:
+def test_a_command_has_gpu_arguments_for_gpu_binaries_and_a_filter_for_what_is_asked_for() -> None:
     sync = Binary(Path("bench_sync"), ("a", "a+b", "c"))
-    lane = Lane((sync,), filters={"sync": "a"})
-    plan = Plan((lane,), range(1, 2), 1, tmp_path)
-    assert command(plan, lane, sync) == ["bench_sync", "--benchmark_filter=a"]
-    some = command(plan, lane, sync, ("a+b", "c"))
-    assert some == ["bench_sync", r"--benchmark_filter=^(a\+b|c)$"]
+    host = Binary(Path("bench_host"), ("host",), needs_gpu=False)
+    lane = Lane((sync, host), ("--inject=a=2",), filters={"sync": "a"})
+    both = Plan((lane,), range(1, 2), 1, Path(), ("--device=1",))
+    more = ["--inject=a=2", "--device=1"]
+    assert command(both, lane, sync) == ["bench_sync", "--benchmark_filter=a", *more]
+    assert command(both, lane, host) == ["bench_host", "--inject=a=2"]
+    some = command(both, lane, sync, ("a+b", "c"))
+    assert some == ["bench_sync", r"--benchmark_filter=^(a\+b|c)$", *more]
 
 
 @pytest.mark.parametrize("fault", ["crash", "wrong", "lost row"])
@@ -161,7 +147,7 @@ def test_what_failed_is_not_tried_again_and_the_rest_is(tmp_path: Path, fault: s
     times = {"gemm/a": 1000.0, "gemm/b": 2000.0, "gemm/c": 3000.0}
     fake_binary.make(tmp_path / "bin", "gemm", times, ill={"gemm/b": fault})
     the_plan = plan(tmp_path, processes=3)
-    outcomes = runner.run(the_plan, Silent())
+    outcomes = runner.run(the_plan, Seen())
     assert [outcome.binary.names for outcome in outcomes] == [
         ("gemm/a", "gemm/b", "gemm/c"),
         ("gemm/a", "gemm/c"),
@@ -178,7 +164,7 @@ def test_what_failed_is_not_tried_again_and_the_rest_is(tmp_path: Path, fault: s
 def test_a_program_with_nothing_left_to_run_does_not_start(tmp_path: Path) -> None:
     fake_binary.make(tmp_path / "bin", "gemm", {"gemm/only": 1.0}, faults={"2": "crash"})
     the_plan = plan(tmp_path, processes=4)
-    outcomes = runner.run(the_plan, Silent())
+    outcomes = runner.run(the_plan, Seen())
     asked = [(outcome.round, outcome.binary.names) for outcome in outcomes]
     assert asked == [(1, ("gemm/only",)), (2, ("gemm/only",)), (3, ()), (4, ())]
     assert (tmp_path / "bin" / "bench_gemm.count").read_text() == "xx"
@@ -189,15 +175,8 @@ def test_a_program_with_nothing_left_to_run_does_not_start(tmp_path: Path) -> No
 def test_what_fails_on_one_side_runs_on_the_other(tmp_path: Path) -> None:
     fake_binary.make(tmp_path / "base", "gemm", ill={"gemm/one": "crash"})
     fake_binary.make(tmp_path / "candidate", "gemm")
-    lanes = [
-        Lane(tuple(discovery.find(tmp_path / side, tmp_path)), side=side)
-        for side in ("base", "candidate")
-    ]
-    outcomes = runner.run(Plan(tuple(lanes), range(1, 4), 1, tmp_path / "runs"), Silent())
-    asked = {
-        side: [one.binary.names for one in outcomes if one.side == side]
-        for side in ("base", "candidate")
-    }
+    outcomes = runner.run(plan(tmp_path, processes=3, sides=SIDES), Seen())
+    asked = {side: [one.binary.names for one in outcomes if one.side == side] for side in SIDES}
     both = ("gemm/one", "gemm/two")
     assert asked == {"base": [both, both[1:], both[1:]], "candidate": [both] * 3}
 
@@ -205,8 +184,8 @@ def test_what_fails_on_one_side_runs_on_the_other(tmp_path: Path) -> None:
 def test_a_report_of_another_run_is_not_taken_for_ones_own(tmp_path: Path) -> None:
     fake_binary.make(tmp_path / "bin", "gemm", faults={"2": "no start", "3": "no start"})
     the_plan = plan(tmp_path, processes=1)
-    assert not errors(merged(the_plan, runner.run(the_plan, Silent())))
-    rows = merged(the_plan, runner.run(the_plan, Silent()))
+    assert not errors(merged(the_plan, runner.run(the_plan, Seen())))
+    rows = merged(the_plan, runner.run(the_plan, Seen()))
     assert list(errors(rows)) == ["gemm/one"]
     assert rows["gemm/two"]["process_medians"] == [2004.0]
 
@@ -224,6 +203,6 @@ def test_a_program_of_thousands_of_benchmarks_loses_one(
     if not from_the_first_look:
         (lane,) = once.lanes
         once = replace(once, lanes=(replace(lane, filters={"gemm": selection.exactly(times)}),))
-    rows = merged(once, runner.run(once, Silent()))
+    rows = merged(once, runner.run(once, Seen()))
     assert errors(rows).keys() == {bad}
     assert rows.keys() == times.keys()

@@ -20,13 +20,8 @@ from warpgauge.records.model import Clock
 from warpgauge.system import interrupts
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 
-SIDE = Side(
-    (
-        Binary(Path("bench_gemm"), ("gemm/a", "gemm/b")),
-        Binary(Path("bench_sync"), ("sync/a",)),
-    ),
-    {},
-)
+GEMM, SYNC = Binary(Path("bench_gemm"), ("gemm/a", "gemm/b")), Binary(Path("bench_sync"), ("s/a",))
+SIDE = Side((GEMM, SYNC), {})
 
 
 class Bench:
@@ -38,10 +33,13 @@ class Bench:
         self.ran: list[tuple[range, list[str]]] = []
         self.said: list[str] = []
         self.judged: list[Side] = []
+        self.stops_running = self.stops_judging = False  # the second time
 
     def run(self, lanes: Sequence[Lane], rounds: range) -> list[Delivered]:
         base, candidate = lanes
         assert base.binaries == candidate.binaries
+        if self.ran and self.stops_running:
+            raise KeyboardInterrupt
         self.ran.append((rounds, [name for one in base.binaries for name in one.names]))
         return [
             Delivered(binary, number, {}, {}, 1.0, side=lane.side)
@@ -51,6 +49,8 @@ class Bench:
         ]
 
     def judge(self, sides: Mapping[str, Side]) -> Comparison:
+        if self.judged and self.stops_judging:
+            signal.raise_signal(signal.SIGINT)
         self.judged = list(sides.values())
         names = self._undecided.pop(0)
         verdicts = tuple(Verdict(name, Outcome.INCONCLUSIVE, Clock.DEVICE) for name in names)
@@ -69,6 +69,10 @@ class Bench:
         )
 
 
+FIRST_ALONE = "7 rounds, and no second look at 1 undecided benchmark"
+BOTH = "7 rounds, and 14 in a second look at 1 undecided benchmark"
+
+
 def test_nothing_undecided_needs_one_look(loaded: Loader) -> None:
     bench = Bench(loaded, [])
     assert bench.compare().told == "7 rounds"
@@ -77,55 +81,34 @@ def test_nothing_undecided_needs_one_look(loaded: Loader) -> None:
     assert bench.said == []
 
 
-def test_the_undecided_are_looked_at_once_more(loaded: Loader) -> None:
+def test_the_undecided_are_looked_at_once_more_unless_the_run_is_quick(loaded: Loader) -> None:
     bench = Bench(loaded, ["gemm/a"], ["gemm/a"])
     both = bench.compare()
     assert bench.ran[1:] == [(range(8, 15), ["gemm/a"])]
     assert bench.said == ["Second look, at 1 undecided benchmark: rounds 8 to 14"]
-    assert both.found.count(Outcome.INCONCLUSIVE) == 1
-    assert both.told == "7 rounds, and 14 in a second look at 1 undecided benchmark"
-
-
-def test_a_quick_run_takes_no_second_look(loaded: Loader) -> None:
+    assert (both.found.count(Outcome.INCONCLUSIVE), both.told) == (1, BOTH)
     bench = Bench(loaded, ["gemm/a"])
-    both = bench.compare(second_look=False)
-    assert both.found.count(Outcome.INCONCLUSIVE) == 1
-    assert both.told == "7 rounds, and no second look at 1 undecided benchmark"
+    first = bench.compare(second_look=False)
+    assert (first.found.count(Outcome.INCONCLUSIVE), first.told) == (1, FIRST_ALONE)
     assert len(bench.ran) == 1
 
 
-def test_an_interrupted_second_look_says_that_the_first_is_kept(loaded: Loader) -> None:
-    bench = Bench(loaded, ["gemm/a"])
-    first = bench.run
-
-    def run(lanes: Sequence[Lane], rounds: range) -> list[Delivered]:
-        if rounds[0] > 1:
-            raise KeyboardInterrupt
-        return first(lanes, rounds)
-
-    bench.run = run  # type: ignore[method-assign]
-    both = bench.compare()
-    assert both.stop is not None
-    assert both.stop.args == ("in the second look: the run files hold the first",)
-    assert both.told == "7 rounds, and no second look at 1 undecided benchmark"
-    assert both.found.count(Outcome.INCONCLUSIVE) == 1
-
-
-def test_an_interrupt_while_the_second_look_is_judged_says_that_it_counts(loaded: Loader) -> None:
+@pytest.mark.parametrize(
+    ("judging", "when", "told"),
+    [
+        (False, "in the second look: the run files hold the first", FIRST_ALONE),
+        (True, "after the second look: the run files hold it", BOTH),
+    ],
+)
+def test_an_interrupted_second_look_says_which_of_them_counts(
+    loaded: Loader, judging: bool, when: str, told: str
+) -> None:
     bench = Bench(loaded, ["gemm/a"], [])
-    usual = bench.judge
-
-    def judge(sides: Mapping[str, Side]) -> Comparison:
-        if len(bench.ran) > 1:
-            signal.raise_signal(signal.SIGINT)
-        return usual(sides)
-
-    bench.judge = judge  # type: ignore[method-assign]
+    bench.stops_judging, bench.stops_running = judging, not judging
     both = bench.compare()
     assert both.stop is not None
-    assert both.stop.args == ("after the second look: the run files hold it",)
-    assert both.told == "7 rounds, and 14 in a second look at 1 undecided benchmark"
-    assert both.found.count(Outcome.INCONCLUSIVE) == 0
+    assert both.stop.args == (when,)
+    assert (both.told, both.found.count(Outcome.INCONCLUSIVE)) == (told, not judging)
 
 
 def test_an_interrupted_first_look_is_no_look(loaded: Loader) -> None:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""However often a run with a budget looks, unchanged code alarms as rarely as promised."""
+"""However often a run looks, unchanged code alarms as rarely as promised, and more is found."""
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from simulated_budget import spent, until_it_looks_changed
+from simulated_budget import looked, spent, until_it_looks_changed
 from simulated_size import size
 from warpgauge.records.model import Clock
 
@@ -44,3 +46,15 @@ def test_what_is_sought_is_found_through_the_scatter(
 def test_more_time_finds_more() -> None:
     shares = [spent(0.04, 0.05, 12, paired=True, most=most).slower for most in (5, 18, 84)]
     assert shares[0] < 0.1 < shares[1] < shares[2]
+
+
+def test_a_second_look_is_what_finds_five_percent_through_the_scatter_of_host_calls() -> None:
+    assert looked(0.06, 0.05, 12).slower >= 0.98
+    assert looked(0.04, 0.05, 12, second=False).slower < 0.5
+
+
+@pytest.mark.parametrize("sd", [0.02, 0.06])
+def test_unchanged_code_alarms_as_rarely_as_promised_over_both_looks(sd: float) -> None:
+    found = looked(sd, 0.0, RUNS)
+    assert found.alarmed <= 0.01 + 3 * math.sqrt(0.01 / RUNS)
+    assert found.inconclusive <= 0.02
