@@ -19,6 +19,7 @@ from warpgauge.measurement import run_file
 from warpgauge.measurement.merge import rows
 from warpgauge.records import load
 from warpgauge.records.model import Source
+from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import UserError
 
 UPSTREAM = Path("/usr/share/benchmark/tools/compare.py"), Path("/usr/share/benchmark/compare.py")
@@ -46,15 +47,12 @@ def written(path: Path) -> Path:
     return path
 
 
-def test_the_context_is_gathered_from_all_reports(tmp_path: Path) -> None:
-    context = json.loads(written(tmp_path / "run.json").read_text())["context"]
+def test_the_context_is_gathered_from_all_reports_and_the_loader_reads_it(tmp_path: Path) -> None:
+    record = load.load(written(tmp_path / "run.json"))
+    context = only_session(record).context
     assert context["date"] == "2026-11-20T12:00:01+00:00"
     assert (context["gpu_name"], context["cublas_version"]) == ("G", "13")
     assert (context["cpu_model"], context["processes"]) == ("C", "2")
-
-
-def test_the_loader_reads_it(tmp_path: Path) -> None:
-    record = load.load(written(tmp_path / "run.json"))
     assert record.source is Source.RUN
     assert record.rows["a/bad"].error == "in round 1: it broke"
     (times,) = record.rows["b/y"].process_medians.values()
@@ -103,26 +101,23 @@ def test_two_runs_of_one_second_get_two_names(tmp_path: Path) -> None:
     second = named_after(tmp_path, now)
     second.folder.mkdir()
     third = named_after(tmp_path, now)
-    assert [paths.run.name for paths in (first, second, third)] == [
-        "2026-11-20-120001.json",
-        "2026-11-20-120001-2.json",
-        "2026-11-20-120001-3.json",
-    ]
-
-
-@pytest.mark.parametrize(("second", "told"), [("one", "one"), ("two", ""), ([], "")])
-def test_a_run_that_went_on_after_a_reboot_is_of_no_one_boot(second: object, told: str) -> None:
-    a, _ = BINARIES
-    outcomes = [outcome(a, 1, 5.0, boot_id="one"), outcome(a, 2, 5.0, boot_id=second)]
-    assert run_file.context([a], outcomes, {}, {"boot_id": "three"})["boot_id"] == told
+    names = [paths.run.name for paths in (first, second, third)]
+    assert names == [f"2026-11-20-120001{number}.json" for number in ("", "-2", "-3")]
 
 
 @pytest.mark.parametrize(
-    ("second", "told"), [("Release", "Release"), ("Debug", "Debug and Release")]
+    ("key", "values", "left"),
+    [
+        ("boot_id", ("one", "one"), "one"),
+        ("boot_id", ("one", "two"), ""),  # it went on after a reboot: it is of no one boot
+        ("boot_id", ("one", []), ""),
+        ("build_type", ("Release", "Release"), "Release"),
+        ("build_type", ("Release", "Debug"), "Debug and Release"),
+    ],
 )
-def test_programs_that_were_built_in_several_ways_are_of_all_of_them(
-    second: str, told: str
+def test_what_differs_between_processes_is_of_none_or_of_all(
+    key: str, values: tuple[object, object], left: str
 ) -> None:
     a, b = BINARIES
-    outcomes = [outcome(a, 1, 5.0, build_type="Release"), outcome(b, 1, 5.0, build_type=second)]
-    assert run_file.context(BINARIES, outcomes, {}, {})["build_type"] == told
+    outcomes = [outcome(a, 1, 5.0, **{key: values[0]}), outcome(b, 1, 5.0, **{key: values[1]})]
+    assert run_file.context(BINARIES, outcomes, {}, {key: "three"})[key] == left
