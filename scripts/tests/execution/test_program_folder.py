@@ -85,21 +85,17 @@ def test_programs_with_a_name_in_common_carry_their_own(folders: TwoFolders) -> 
     folders.make("base", "a", {"BM_x": 1.0, "BM_a": 1.0})
     folders.make("base", "bench_a", {"BM_x": 1.0})
     folders.make("base", "c", {"BM_c": 1.0})
+    folders.make("base", "d", {"broken": 1.0})
+    folders.make("base", "broken", listing_fault="no library")
     programs = found(folders)
     assert {name: one.names for name, one in programs.items()} == {
         "a": ("a/BM_x", "a/BM_a"),
         "bench_a": ("bench_a/BM_x",),
+        "broken": (),
         "c": ("BM_c",),
+        "d": ("d/broken",),
     }
     assert programs["a"].own(programs["a"].names) == ("BM_x", "BM_a")
-
-
-def test_a_benchmark_that_is_called_as_a_broken_program_is_told_apart(folders: TwoFolders) -> None:
-    folders.make("base", "a", {"b": 1.0})
-    folders.make("base", "b", listing_fault="no library")
-    programs = found(folders)
-    assert programs["a"].names == ("a/b",)
-    assert programs["b"].fault
 
 
 def test_a_folder_whose_programs_cannot_be_told_is_one_sentence(folders: TwoFolders) -> None:

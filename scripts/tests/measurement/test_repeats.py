@@ -80,29 +80,30 @@ def test_all_sides_of_a_pair_are_run_again_together(tmp_path: Path) -> None:
     assert not errors(rows(plan, outcomes))
 
 
-def test_a_neighbour_that_stays_is_left_alone_and_told(tmp_path: Path) -> None:
-    plan, outcomes, settled = run(tmp_path, {"all": {"other_processes": 1.0}}, rounds=7)
-    assert len(settled) == 3
-    assert processes(tmp_path) == 10
-    assert all(row["other_processes"] == 1.0 for row in rows(plan, outcomes).values())
+@pytest.mark.parametrize(
+    ("counter", "which", "rounds", "settles", "started"),
+    [
+        ("other_processes", "all", 7, 3, 10),  # it stays: it is left alone
+        ("throttled", "all", 3, 1, 4),  # to the end: nothing is left to be spared
+        ("throttled", "odd", 6, 3, 9),  # no more than half of a run is repeated
+    ],
+)
+def test_what_is_not_helped_is_told_and_no_more_than_half_of_a_run_repeated(
+    tmp_path: Path, counter: str, which: str, rounds: int, settles: int, started: int
+) -> None:
+    numbers = ["all"] if which == "all" else [str(number) for number in range(1, 40, 2)]
+    disturbed = {number: {counter: 1.0} for number in numbers}
+    plan, outcomes, settled = run(tmp_path, disturbed, rounds=rounds)
+    assert (len(settled), processes(tmp_path)) == (settles, started)
+    if which == "all":
+        said = 1.0 if counter == "other_processes" else 3.0
+        assert all(row[counter] == said for row in rows(plan, outcomes).values())
 
 
 def test_a_gpu_that_stays_slow_is_spared_the_remaining_rounds(tmp_path: Path) -> None:
     with pytest.raises(PersistentThrottling, match="the SM clock was lowered"):
         run(tmp_path, {"all": {"throttled": 1.0}}, rounds=7)
     assert processes(tmp_path) == 6
-
-
-def test_a_gpu_that_is_slow_to_the_end_has_nothing_left_to_be_spared(tmp_path: Path) -> None:
-    plan, outcomes, _ = run(tmp_path, {"all": {"throttled": 1.0}}, rounds=3)
-    assert all(row["throttled"] == 3.0 for row in rows(plan, outcomes).values())
-
-
-def test_no_more_than_half_of_a_run_is_repeated(tmp_path: Path) -> None:
-    odd = {str(number): {"throttled": 1.0} for number in range(1, 40, 2)}
-    _, _, settled = run(tmp_path, odd, rounds=6)
-    assert len(settled) == 3
-    assert processes(tmp_path) == 9
 
 
 def test_only_the_rows_that_were_measured_again_are_replaced() -> None:

@@ -24,9 +24,8 @@ from warpgauge.measurement import confirm, merge, run_file
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.adaptive_rounds import Budget
 from warpgauge.measurement.baseline_run import BaselineRun
-from warpgauge.measurement.combination import measured_in_turns, unconfirmed
+from warpgauge.measurement.combination import measured_in_turns, new, unconfirmed
 from warpgauge.measurement.measuring import Built, Measuring, Suite
-from warpgauge.measurement.unmatched import new
 from warpgauge.records import load
 from warpgauge.records.model import Record
 from warpgauge.records.partial_report import Report

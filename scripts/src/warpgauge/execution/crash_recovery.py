@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every benchmark of a program that can be had, whatever its processes do: several, if need be.
 
-What a bad process leaves undone goes on in another. A benchmark that ran when its process came to
-its end is given up, for it is the likely cause: so each process has fewer to do, and it ends.
+What a bad process leaves undone goes on in another, but for the benchmark that ran when it ended,
+the likely cause: so each process has fewer to do, and it ends.
 """
 
 from __future__ import annotations
@@ -101,10 +101,7 @@ def deliver(
     start: Callable[[Names], Part],
     in_parts: Callable[[Names], Sequence[Names]] = lambda asked: [asked],
 ) -> Delivery:
-    """A row or a fault for each of `names`; `start` runs a process with some of them.
-
-    `in_parts` are what a process each can be asked for.
-    """
+    """A row or a fault for each of `names`; `start` runs a process with a part that it can take."""
     context: dict[str, Any] = {}
     rows: list[Row] = []
     faults: dict[str, str] = {}

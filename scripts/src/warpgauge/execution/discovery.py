@@ -184,7 +184,7 @@ def probe(
     """Run one benchmark once to learn which GPU arguments (--device N) and environment lead to.
 
     Of the GPU binary with the fewest benchmarks, or where that crashes, of the next; the context is
-    empty when all do. Raises UserError when a binary calls the arguments wrong.
+    empty when all do. Raises UserError for arguments that are wrong.
     """
     faults: list[str] = []
     candidates = [b for b in binaries if b.needs_gpu and b.names]

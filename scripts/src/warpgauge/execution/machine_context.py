@@ -40,9 +40,8 @@ _COMMIT_VARIABLE = "WARPGAUGE_COMMIT"
 def source(root: Path, apart: Sequence[Path] = (Path("baselines"),)) -> dict[str, str]:
     """The commit that was built and whether the tree differs from it; "" when nobody knows.
 
-    What differs in a folder of `apart` does not count, each absolute or as seen from `root`: with a
-    first session recorded, a second one can be. An exported tree in somebody else's repository,
-    unknown to its commit, has none there.
+    What differs in a folder of `apart` (absolute, or as seen from `root`) does not count. An
+    exported tree in somebody else's repository, unknown to its commit, has none there.
     """
     try:
         git.require(root, "rev-parse", "--verify", "--quiet", "HEAD:./")

@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """More rounds for what is still open, until a given time (`Budget`) is used or nothing is.
 
-Looking again and again, and stopping as soon as a benchmark looks changed, would sooner or later
-call any benchmark changed. So no look but the last pronounces a change, and how long a benchmark is
-measured never depends on its looking changed. It is dropped
-
-- when it is surely unchanged: that can only take alarms away;
-- when it is known precisely enough to find what is sought: that depends on the scatter of its times
-  alone, which leaves Student's t its distribution (Stein 1945, "A two-sample test for a linear
-  hypothesis whose power is independent of the variance"; sequentially, Chow and Robbins 1965, "On
-  the asymptotic theory of fixed-width sequential confidence intervals");
-- or when the time is used.
+Stopping as soon as a benchmark looks changed would sooner or later call any benchmark changed. So
+no look but the last pronounces a change, and a benchmark is measured until it is surely unchanged,
+which can only take alarms away, or is known precisely enough to find what is sought. That depends
+on the scatter of its times alone, which leaves Student's t its distribution: Stein 1945, "A
+two-sample test for a linear hypothesis whose power is independent of the variance"; Chow and
+Robbins 1965, "On the asymptotic theory of fixed-width sequential confidence intervals".
 
 A pair's rule is made for two looks (`outcomes`), each with half of the chance of a false alarm: the
 first, at the minimum of rounds, does pronounce changes. The last one is the second.
@@ -32,8 +28,7 @@ from warpgauge.system import interrupts
 from warpgauge.system.text import duration, plural
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 
-# Each look has half as many rounds again as the one before: a peek costs little, but each of them
-# may drop a changed benchmark by chance.
+# Each look has half as many rounds again as the one before: each may drop a change by chance.
 _GROWTH = 1.5
 
 # As many rounds as a second look has at most without a budget: what is open then stays so.
@@ -155,8 +150,7 @@ class Budget:
         given = f"the budget of {duration(self.seconds)}"
         if not self.too_short:
             return f"Measuring took {duration(self.spent)} of {given}."
-        over = duration(self._minimum - self.seconds)
-        took = duration(self._minimum)
+        took, over = duration(self._minimum), duration(self._minimum - self.seconds)
         return f"Even the minimum of rounds took {took}: {over} longer than {given}."
 
     def timed(self, outcomes: Iterable[Delivered]) -> Iterator[Delivered]:

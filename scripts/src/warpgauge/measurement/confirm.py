@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from warpgauge.execution.selection import exactly
+from warpgauge.measurement import combination
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.adaptive_rounds import unsettled
-from warpgauge.measurement.combination import combined, flagged, unconfirmed
-from warpgauge.measurement.paired import Side
-from warpgauge.measurement.unmatched import lacking, missing, new, without
+from warpgauge.measurement.combination import combined, flagged, lacking, unconfirmed, without
 from warpgauge.records.model import Clock, Record
 from warpgauge.records.sessions import newest_last
 from warpgauge.system import worktree
@@ -28,25 +27,23 @@ def confirmed(
     beside: AbRun,
     files: tuple[Path, Path],
     judge: Callable[[Record, Record], Comparison],
-    further: Callable[[Comparison], Comparison] = lambda screened: screened,
-    asked: str = "",
+    further: Callable[[Comparison], Comparison],
+    asked: str,
 ) -> Comparison:
     """`screened` after another measurement of what it flagged, with a note on what was done.
 
-    With a budget of time that is all that it leaves open. The pair is left in `files`, base first.
-    Where there can be none `screened` stands after `further` rounds, and the note says why.
-
-    Beside the commit `asked` for, where one was, what the baseline does not know is measured, too:
-    nothing else would judge it. What is missing there as it is here has no verdict.
+    The pair is left in `files`, base first. Where there can be none `screened` stands after
+    `further` rounds, and the note says why. Beside the commit `asked` for what the baseline does
+    not know is measured, too; what is missing there as it is here has no verdict.
     """
     measuring = beside.measuring
     if not measuring.options.confirm:
         given = measuring.options.build_dir is None
         why = "--no-confirm was given" if given else "no other commit of --build-dir is built here"
         return unconfirmed(further(screened), why)
-    to_judge = new(screened) if asked else set()
+    to_judge = combination.new(screened) if asked else set()
     # Without a GPU the base's programs for it are not asked.
-    lost = missing(screened) if asked and not beside.suite.probe.no_gpu else set()
+    lost = combination.missing(screened) if asked and not beside.suite.probe.no_gpu else set()
     also = _undecided(screened, beside) | to_judge
     flags = flagged(screened, also)
     if not flags and not lost:
@@ -64,7 +61,9 @@ def confirmed(
         names = [one.name for one in flagged(screened, also)]
         if names:
             sides = base.only(names), beside.candidate.only(names)
-            _require_listed(sides[0], commit)
+            if sides[0].binaries and all(one.fault for one in sides[0].binaries):
+                program = sides[0].binaries[0]
+                raise UserError(f"{program.path.name} of commit {short(commit)} {program.fault}")
             both = beside.compared(*sides, exactly(names), files, judge)
     except (UserError, OSError) as fault:
         why = str(of_system(fault) if isinstance(fault, OSError) else fault)
@@ -84,13 +83,6 @@ def _announced(flags: int, lost: int, commit: str, asked: str) -> str:
     what = plural(flags, "benchmark" if asked else "flagged benchmark")
     whose = "" if asked else " of the baseline"
     return f"Confirming {what}: again, in turns with commit {shown}{whose}"
-
-
-def _require_listed(base: Side, commit: str) -> None:
-    """Raise UserError where all that is left of `base` cannot say what it has."""
-    if base.binaries and all(one.fault for one in base.binaries):
-        one = base.binaries[0]
-        raise UserError(f"{one.path.name} of commit {short(commit)} {one.fault}")
 
 
 def _undecided(screened: Comparison, beside: AbRun) -> set[str]:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run has delivered so far, kept on disk, so that an interrupted one can go on.
 
-One file a turn, whole or not there. It is found again by what was run: whoever goes the same way
-again is handed what is there, and measures the rest.
+One file a turn, whole or not there, which is found again by what was run.
 """
 
 from __future__ import annotations

@@ -23,7 +23,6 @@ from warpgauge.measurement.options import MeasurementOptions
 from warpgauge.records.counters import GPUS_AT_ONCE
 from warpgauge.system import packages
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.process import Ending
 from warpgauge.system.text import inert, named, plural
 from warpgauge.verdict.context import BASELINES, BUILD_DIR
 
@@ -86,10 +85,7 @@ class Measuring:
         return Built(folder, source)
 
     def _elsewhere(self, folder: Path) -> Built:
-        """Another project's programs as they are, taken to be built from its sources as they are.
-
-        Those are unknown where its manifest does not tell where they lie. Raises UserError.
-        """
+        """Another project's programs, taken to be built from its sources as they are, if known."""
         sources, baselines = manifest.read(folder).source or folder, self.options.baselines
         apart = [one.absolute() for one in (folder, baselines) if one is not None]
         source = machine_context.source(sources, apart)
@@ -122,7 +118,6 @@ class Measuring:
         everything = discovery.find(folder, self.scratch, options.suite)
         wanted = selection.wanted(everything, options.filter, self.scratch, suites=True)
         probe = self._probe(everything)
-        self._require_named(probe)
         if probe.no_gpu and options.record:
             raise UserError(f"nothing to record: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
         binaries = selection.runnable(wanted, probe.no_gpu)
@@ -139,19 +134,18 @@ class Measuring:
         return Suite(tuple(binaries), probe, known, frozenset(left_out))
 
     def _probe(self, everything: Sequence[Binary]) -> Probe:
-        if not any(binary.needs_gpu for binary in everything):
-            missing = "the GPU benchmarks are not built, for want of nvcc"
-            return Probe({}, missing if self.options.build_dir is None else "no program needs one")
+        """Raises UserError where --device names a GPU that is not there, or no more."""
         device = self.options.device
         where = (gpu_arguments(device), self.scratch, gpu_environment(device))
-        return discovery.probe(everything, *where)
-
-    def _require_named(self, probe: Probe) -> None:
-        """Raise UserError where --device names a GPU that is not there, or no more."""
-        asked, found = self.options.device, probe.context.get("gpu_uuid", "")
-        if isinstance(asked, str) and (probe.no_gpu or found not in ("", asked)):
+        missing = "the GPU benchmarks are not built, for want of nvcc"
+        probe = Probe({}, missing if self.options.build_dir is None else "no program needs one")
+        if any(binary.needs_gpu for binary in everything):
+            probe = discovery.probe(everything, *where)
+        found = probe.context.get("gpu_uuid", "")
+        if isinstance(device, str) and (probe.no_gpu or found not in ("", device)):
             why = f" ({probe.no_gpu})" if probe.no_gpu else f": CUDA shows {inert(found)} instead"
-            raise UserError(f"there is no {asked} here{why}", ExitStatus.NOT_MEASURED)
+            raise UserError(f"there is no {device} here{why}", ExitStatus.NOT_MEASURED)
+        return probe
 
     def gpus(self, built: Built) -> list[Probe]:
         """What each GPU of this machine says of itself. Raises UserError where there is none."""
@@ -168,7 +162,7 @@ class Measuring:
             deadline_s=self.options.timeout_s,
             environment=gpu_environment(self.options.device),
             settle=self._settle,
-            freed=self._freed,
+            freed=self.watch.freed if self.watch else lambda ending: None,
         )
         for lane in lanes:
             for binary in lane.binaries:
@@ -191,10 +185,6 @@ class Measuring:
         """Until nobody else computes there, or patience ends."""
         if self.watch is not None:
             self.watch.wait()
-
-    def _freed(self, ending: Ending) -> None:
-        if self.watch is not None:
-            self.watch.freed(ending)
 
     def note(self, line: str) -> None:
         self.notes.print(line, markup=False, highlight=False, soft_wrap=True)

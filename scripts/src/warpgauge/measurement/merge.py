@@ -11,6 +11,7 @@ from typing import Any
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.turn_result import Outcome
 from warpgauge.files.document import TIME_UNITS, Failure
+from warpgauge.records import fields
 from warpgauge.records.counters import (
     FLAWS,
     FULL_SUITE,
@@ -20,13 +21,6 @@ from warpgauge.records.counters import (
     THROTTLED,
     combined,
     is_disturbed,
-)
-from warpgauge.records.fields import (
-    counters_of,
-    label_of,
-    number_or_zero,
-    timed_by_host,
-    with_host_time,
 )
 from warpgauge.records.partial_report import is_run
 
@@ -41,14 +35,11 @@ _EXACT = frozenset((*RESOURCES, *FLAWS, "clock_event_reasons", SOURCE_LINE))
 def rows(
     binaries: Sequence[Binary], outcomes: Iterable[Outcome], *, paired: bool = False
 ) -> list[JsonRow]:
-    """One row a benchmark: binaries in the given order, benchmarks in order of registration.
-
-    Where `outcomes` ran different parts of a binary, each benchmark is made of those that were
-    asked for it. `paired` rows say which rounds their process medians come from.
+    """One row a benchmark, of the processes that were asked for it, in order of registration.
 
     A benchmark that failed in any round becomes an errored row, and one that every process skipped
     a skipped row. Processes in which the GPU was disturbed are left out where a majority was not;
-    else all of them stay, and counters of the row say that its times are no result.
+    else counters say that the times are no result. `paired` rows name the rounds of their times.
     """
     by_binary = defaultdict[str, list[Outcome]](list)
     for outcome in outcomes:
@@ -115,7 +106,7 @@ def _row(identity: JsonRow, processes: Sequence[Outcome], paired: bool) -> JsonR
 
 def _timed(merged: JsonRow, rows: Sequence[JsonRow]) -> JsonRow:
     """With the clock that its rows name, where they name one."""
-    return with_host_time(merged) if any(map(timed_by_host, rows)) else merged
+    return fields.with_host_time(merged) if any(map(fields.timed_by_host, rows)) else merged
 
 
 def _skipped(
@@ -151,12 +142,13 @@ def _process_row(repetitions: Sequence[JsonRow]) -> JsonRow:
     """One process's measurement of one benchmark: the median over its repetitions, in ns."""
     scales = [TIME_UNITS[row.get("time_unit", "ns")] * 1e9 for row in repetitions]
     pairs = list(zip(repetitions, scales, strict=True))
+    cpu_times = [fields.number_or_zero(row.get("cpu_time")) * scale for row, scale in pairs]
     return {
-        "iterations": sum(int(number_or_zero(row.get("iterations"))) for row in repetitions),
+        "iterations": sum(int(fields.number_or_zero(row.get("iterations"))) for row in repetitions),
         "real_time": median(float(row["real_time"]) * scale for row, scale in pairs),
-        "cpu_time": median(number_or_zero(row.get("cpu_time")) * scale for row, scale in pairs),
-        "label": label_of(repetitions[-1]),
-        "counters": combined([counters_of(row) for row in repetitions]),
+        "cpu_time": median(cpu_times),
+        "label": fields.label_of(repetitions[-1]),
+        "counters": combined([fields.counters_of(row) for row in repetitions]),
     }
 
 
@@ -170,7 +162,7 @@ def _failed(identity: JsonRow, failure: Failure) -> JsonRow:
 
 def _origin(rows: Sequence[JsonRow]) -> JsonRow:
     """Where a benchmark that failed comes from, as far as one of its rows tells."""
-    counters = combined([counters_of(row) for row in rows])
+    counters = combined([fields.counters_of(row) for row in rows])
     return {key: counters[key] for key in (SOURCE_LINE, FULL_SUITE) if key in counters}
 
 

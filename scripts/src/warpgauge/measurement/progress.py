@@ -60,10 +60,7 @@ class TimeLeft:
             self._seconds[outcome.binary.family].append(outcome.seconds)
 
     def seconds(self) -> float | None:
-        """None before the first process has ended.
-
-        A family that has not run yet is taken to need the others' time for one benchmark.
-        """
+        """None at first; a family yet to run is taken to need the others' time for a benchmark."""
         known = {family: fmean(times) for family, times in self._seconds.items()}
         if not known:
             return None

@@ -23,9 +23,9 @@ def context(
 ) -> Report:
     """Google Benchmark's context of the first report, and what else is known of the run.
 
-    The other reports fill in what the first lacks, in the order of `binaries` and not in the
-    shuffled one they were made in; then `fallbacks` do. `facts` hold over all of them. A run that
-    went on after a reboot is of no one boot; programs that were built in several ways are of all.
+    The other reports fill in what the first lacks, in the order of `binaries`; then `fallbacks` do.
+    `facts` hold over all of them. A run that went on after a reboot is of no one boot; programs
+    that were built in several ways are of all.
     """
     place = {binary.family: index for index, binary in enumerate(binaries)}
     merged: dict[str, object] = {}

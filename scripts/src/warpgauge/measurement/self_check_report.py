@@ -34,18 +34,14 @@ _CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
 
 @dataclass(frozen=True)
 class Detection:
-    """How a family's benchmarks of one clock fared.
-
-    Of `benchmarks`, `alarms` were called changed and `unknown` neither changed nor unchanged while
-    the code was the same; `found` counts by the injected change (a fraction) those called slower.
-    """
+    """How a family's benchmarks of one clock fared."""
 
     family: str
     clock: Clock
     benchmarks: int
-    alarms: int
-    unknown: int
-    found: Mapping[float, int]
+    alarms: int  # called changed while the code was the same
+    unknown: int  # neither changed nor unchanged then
+    found: Mapping[float, int]  # by the injected change (a fraction) how many were called slower
 
     @property
     def smallest(self) -> float | None:

@@ -15,8 +15,7 @@ from warpgauge.verdict.comparison import Comparison, Verdict
 from warpgauge.verdict.controls import is_control
 
 # The rounds of both looks together, as a multiple of the first's. Twelve times (84 rounds) find 5 %
-# in 98 of 100 benchmarks whose processes scatter by 6 %, beside similar ones, and in 92 of 100 by
-# itself; four times halve an interval.
+# in 98 of 100 benchmarks whose processes scatter by 6 %; four times halve an interval.
 FEWEST, MOST = 2, 12
 
 Found = TypeVar("Found")
