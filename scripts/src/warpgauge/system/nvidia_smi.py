@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the driver's own program says; of the standard library alone, for a gate without packages."""
+"""What the driver's own program says. Standard library alone: a gate without packages asks it."""
 
 from __future__ import annotations
 
