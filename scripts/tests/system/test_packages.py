@@ -32,7 +32,7 @@ class Apt:
 @pytest.fixture
 def apt(monkeypatch: pytest.MonkeyPatch) -> Apt:
     fake = Apt()
-    monkeypatch.setattr(packages, "_apt", fake)
+    monkeypatch.setattr(packages, "output_of", fake)
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     return fake

@@ -147,7 +147,7 @@ class _All:
         for number, (uuid, work) in enumerate(works.items(), 1):
             self._rule(uuid)
             self._note(f"GPU {number} of {len(works)}: {uuid}")
-            yield from worker_processes.in_turn({uuid: work})
+            yield worker_processes.alone(uuid, work)
 
     def _concluded(self, ended: Ended) -> ExitStatus:
         """Its status, which is kept unless that run can go on."""

@@ -21,13 +21,10 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
 
 SUFFIX = ".log"
-
 # What the first line of such a file begins with; no other file is written to.
 _HEAD = "# warpgauge: commands"
-
 # The option for the file of a process's rows, which is gone with the run.
 _OUTPUT = "--benchmark_out"
-
 # Variables of ours that decide what a program runs on, and with which libraries; where the toolkit
 # lies, the build knows.
 _DECISIVE, _PLACES = ("CUDA_", "LD_"), ("CUDA_HOME", "CUDA_PATH")
@@ -74,10 +71,6 @@ class CommandLog:
         """Write down a command that is about to run; `told` says what for."""
         self._write(f"{command}  # {inert(told)}{', ' if told else ''}{_now()}")
 
-    def ended(self, words: str) -> None:
-        """Write down what became of the command that began last."""
-        self._write(f", {inert(words)}\n")
-
 
 class Running:
     """A command that is under way, and how it ended."""
@@ -111,7 +104,7 @@ def running(
     finally:
         if log is not None:
             with suppress(UserError):  # a full disk is told when the next command begins
-                log.ended(f"{time.monotonic() - began:.2f} s, {started.how}")
+                log._write(f", {time.monotonic() - began:.2f} s, {inert(started.how)}\n")
 
 
 def repeatable(

@@ -11,16 +11,15 @@ import hashlib
 import importlib
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from warpgauge.system import packages as system_packages
 from warpgauge.system.errors import UserError
+from warpgauge.system.packages import last_line, output_of
 
-# What a user's commands import; and all, the tools of scripts/test and scripts/lint too. What is in
-# both has one version.
+# What a user's commands import; and all, with the tools of scripts/test and scripts/lint.
 RUNTIME, WHOLE = "scripts/runtime.lock", "requirements.lock"
 _CLONE = Path(__file__).resolve().parents[4]
 # The clone that this lies in; where the package is installed, the project in the current folder.
@@ -36,9 +35,8 @@ STAMP = "warpgauge-lock-sha256"
 def ensure(packages: Sequence[str], root: Path = ROOT, lock: str = RUNTIME) -> None:
     """Return when this interpreter imports all `packages`, else run this command again in .venv.
 
-    The .venv beside the README is made from `lock` when it is missing, half made, or made from
-    another state of it; to one of the smaller lock the rest is added. Raises UserError when that
-    is not possible.
+    That is made from `lock` when it is missing, half made, or made from another state of it; to one
+    of the smaller lock the rest is added. Raises UserError when that is not possible.
     """
     if sys.version_info < OLDEST_PYTHON:
         raise UserError(
@@ -77,12 +75,11 @@ def make(root: Path, lock: str, missing: Sequence[str]) -> Path:
                     f"this Python does not have {', '.join(missing)}, and {venv} was not made by "
                     "warpgauge: activate an environment that has them, or remove that folder"
                 )
-            if _holds(root, RUNTIME):  # packages are added only, beside whoever runs from it
-                print(f"warpgauge: adding the rest of {lock} to .venv, once ...", file=sys.stderr)
-            else:
-                print(f"warpgauge: making .venv from {lock}, once ...", file=sys.stderr)
-                if venv.exists():
-                    shutil.rmtree(venv)
+            adding = _holds(root, RUNTIME)  # beside whoever runs from it
+            what = f"adding the rest of {lock} to .venv" if adding else f"making .venv from {lock}"
+            print(f"warpgauge: {what}, once ...", file=sys.stderr)
+            if not adding:
+                shutil.rmtree(venv, ignore_errors=True)
                 venv.mkdir()
                 stamp.write_text("incomplete")
                 _create(venv)
@@ -98,7 +95,7 @@ def _holds(root: Path, lock: str) -> bool:
     stamp, python = root / ".venv" / STAMP, root / ".venv" / "bin" / "python"
     if not (stamp.exists() and python.exists()):
         return False
-    return stamp.read_text() in [_digest(root / one) for one in (lock, WHOLE)]
+    return stamp.read_text() in map(_digest, (root / lock, root / WHOLE))
 
 
 def _digest(lock: Path) -> str:
@@ -116,32 +113,21 @@ def _importable(name: str) -> bool:
 def _create(venv: Path) -> None:
     """python3 -m venv, with Debian's python3-venv installed where that is what is missing."""
     command = [sys.executable, "-m", "venv", str(venv)]
-    made = _quietly(command)
-    if made.returncode and "ensurepip" in made.stdout:
+    status, output = output_of(command)
+    if status and "ensurepip" in output:
         system_packages.install(["python3-venv"], lambda line: print(line, file=sys.stderr))
-        made = _quietly(command)
-    if made.returncode:
-        raise UserError(f"`{' '.join(command)}` failed: {_last_line(made.stdout)}")
+        status, output = output_of(command)
+    if status:
+        raise UserError(f"`{' '.join(command)}` failed: {last_line(output)}")
 
 
 def _install(python: Path, lock: Path, missing: Sequence[str]) -> None:
     pip = [str(python), "-m", "pip", "install", "--quiet", "--no-input", "--retries", "2"]
-    done = _quietly([*pip, "--require-hashes", "--only-binary=:all:", "--requirement", str(lock)])
-    if done.returncode:
+    pip += ["--require-hashes", "--only-binary=:all:", "--requirement", str(lock)]
+    status, output = output_of(pip)
+    if status:
         raise UserError(
             f"this Python does not have {', '.join(missing)}, and pip could not install "
-            f"{lock.name} ({_last_line(done.stdout)}): run this once with a network, or "
+            f"{lock.name} ({last_line(output)}): run this once with a network, or "
             "start it with a Python that has them"
         )
-
-
-def _quietly(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
-
-
-def _last_line(output: str) -> str:
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith("ERROR:")]
-    return (errors or lines or ["it said nothing"])[-1]

@@ -15,6 +15,10 @@ from warpgauge.system.text import inert
 # Set in git's own hooks; they would lead git to another repository than the one that is named.
 _MISLEADING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 
+DIGITS = 10  # of a commit, for people
+# SHA-1 or SHA-256, and nothing else that git would look up.
+FULL_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
 # Nobody is asked for a password, and looking refreshes no index.
 _QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 
@@ -53,12 +57,6 @@ def words(done: subprocess.CompletedProcess[str]) -> str:
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     fatal = [line.removeprefix("fatal: ") for line in lines if line.startswith("fatal: ")]
     return inert([*fatal, *lines][0]) if lines else f"git exited with status {done.returncode}"
-
-
-DIGITS = 10  # of a commit, for people
-
-# SHA-1 or SHA-256, and nothing else that git would look up.
-FULL_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def is_full(text: str) -> bool:

@@ -16,6 +16,8 @@ from typing import NoReturn
 # The polite request of a CI system, and a terminal that went away.
 _REQUESTS = (signal.SIGTERM, signal.SIGHUP)
 
+CHANGED = "after all files were changed"  # says an interrupt behind that
+
 
 class Request(KeyboardInterrupt):
     """Such a request: whoever expects Ctrl-C expects it, too. `when` as Ctrl-C's argument."""
@@ -35,10 +37,6 @@ def exit_in_order() -> None:
 def told(stop: KeyboardInterrupt, when: str) -> KeyboardInterrupt:
     """`stop`, to be raised again with the words that say where that was."""
     return Request(stop.number, when) if isinstance(stop, Request) else KeyboardInterrupt(when)
-
-
-# Of an interrupt behind a change of several files.
-CHANGED = "after all files were changed"
 
 
 @contextlib.contextmanager

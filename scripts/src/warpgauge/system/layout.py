@@ -43,9 +43,8 @@ class Columns:
 
         Where too little is left of the name, `dispensable` columns go one by one.
         """
-        widths = tuple(
-            max(map(cell_len, column)) for column in zip(*(r.cells for r in rows), strict=True)
-        )
+        columns = zip(*(row.cells for row in rows), strict=True)
+        widths = tuple(max(map(cell_len, column)) for column in columns)
         wanted = max(cell_len(row.name) for row in rows)
         for count in range(len(dispensable) + 1):
             left_out = frozenset(dispensable[:count])
@@ -64,10 +63,9 @@ class Columns:
         text = Text("".join(part + "\n" for part in head))
         line = tail + " " * (self.name - cell_len(tail))
         for index, (cell, width) in enumerate(zip(row.cells, self.widths, strict=True)):
-            if index in self.left_out:
-                continue
-            fill = " " * (width - cell_len(cell))
-            line += " " * self.gap + (cell + fill if index in left else fill + cell)
+            if index not in self.left_out:
+                fill = " " * (width - cell_len(cell))
+                line += " " * self.gap + (cell + fill if index in left else fill + cell)
         text.append(line.rstrip())
         if row.style and row.cells[-1]:
             text.stylize(row.style, len(text) - len(row.cells[-1]))
@@ -125,10 +123,8 @@ def _no_command(line: Text) -> Text:
 
     A foreign name may stand there, or be wrapped so.
     """
-    start = len(line.plain) - len(line.plain.lstrip())
-    if not line.plain.startswith("::", start):
-        return line
-    return line[:start] + Text("\N{RATIO}", line[start].style) + line[start + 1 :]
+    line.plain = re.sub(r"^(\s*):(?=:)", "\\1\N{RATIO}", line.plain)
+    return line
 
 
 class Output(Console):

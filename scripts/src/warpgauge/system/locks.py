@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One command at a time on a folder or a GPU; the next one waits for its end, however it comes.
-
-Two in one tree would build over each other, two on one GPU would disturb each other, and of two
-sessions that are added to a baseline at once one would be lost.
-"""
+"""One command at a time on a folder or a GPU; the next one waits for its end, however it comes."""
 
 from __future__ import annotations
 
@@ -18,9 +14,7 @@ from warpgauge.system.errors import UserError
 
 # One folder for each GPU, the same for all users and trees of a machine: it need only be readable.
 _GPUS = Path("/tmp")
-
-# Of whoever holds the folder; None where the system does not tell.
-Holder = int | None
+Holder = int | None  # the pid of whoever holds the folder; None where the system does not tell
 
 
 def of_gpu(uuid: str) -> Path:

@@ -28,10 +28,9 @@ class Need(NamedTuple):
 
 def _version(program: str, *arguments: str) -> tuple[int, ...]:
     """The first number of the form 1.2 or 12 that the program prints; () if it cannot be run."""
+    command = [program, *arguments]
     try:
-        done = subprocess.run(
-            [program, *arguments], capture_output=True, text=True, check=False, timeout=30
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
         return ()
     found = re.search(r"\d+(\.\d+)*", done.stdout)
@@ -55,6 +54,8 @@ def _compiler() -> bool:
     return bool(chosen) or _version("g++", "-dumpfullversion", "-dumpversion") >= (12,)
 
 
+_COMPARE = Path("/usr/share/benchmark/compare.py")
+
 BUILD = (
     Need("cmake", "CMake 3.25 or newer", lambda: _version("cmake", "--version") >= (3, 25)),
     Need("ninja-build", "Ninja", _has("ninja")),
@@ -65,12 +66,7 @@ BUILD = (
 TEST = (
     *BUILD,
     Need("libgtest-dev", "GoogleTest", _header("gtest/gtest.h"), required=False),
-    Need(
-        "libbenchmark-tools",
-        "Google Benchmark's compare.py",
-        Path("/usr/share/benchmark/compare.py").exists,
-        required=False,
-    ),
+    Need("libbenchmark-tools", "Google Benchmark's compare.py", _COMPARE.exists, required=False),
     Need("chromium", "the browser Chromium", _has("chromium"), required=False),
 )
 
@@ -114,27 +110,29 @@ def install(packages: Sequence[str], say: Callable[[str], None]) -> None:
     line = f"apt-get install --no-install-recommends {' '.join(packages)}"
     if os.geteuid() == 0:
         prefix = []
-    elif shutil.which("sudo") and _apt(["sudo", "-n", "true"])[0] == 0:
+    elif shutil.which("sudo") and output_of(["sudo", "-n", "true"])[0] == 0:
         prefix = ["sudo", "-n"]
     else:
         raise UserError(f"missing here: {', '.join(packages)}; type: sudo {line}")
     say(f"installing {' '.join(packages)} ...")
     command = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", apt_get, "-q", "-y"]
     command += ["-o", "Acquire::http::Timeout=15"]  # the default makes an offline user wait 2 min
-    _apt([*command, "update"])  # without a network the old lists may still do
-    status, output = _apt([*command, "install", "--no-install-recommends", *packages])
+    output_of([*command, "update"])  # without a network the old lists may still do
+    status, output = output_of([*command, "install", "--no-install-recommends", *packages])
     if status:
-        last = (output.strip().splitlines() or ["it said nothing"])[-1]
-        raise UserError(f"missing here: {', '.join(packages)}; `{line}` failed: {last}")
+        names = ", ".join(packages)
+        raise UserError(f"missing here: {names}; `{line}` failed: {last_line(output)}")
 
 
-def _apt(command: Sequence[str]) -> tuple[int, str]:
-    done = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+def output_of(command: Sequence[str]) -> tuple[int, str]:
+    """The exit status of `command`, and all that it said."""
+    null, pipe = subprocess.DEVNULL, subprocess.PIPE
+    done = subprocess.run(command, stdin=null, stdout=pipe, stderr=subprocess.STDOUT, text=True)
     return done.returncode, done.stdout
+
+
+def last_line(output: str) -> str:
+    """The last line of `output`, or the last that pip marks as an error."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR:")]
+    return (errors or lines or ["it said nothing"])[-1]

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -25,10 +26,8 @@ NOT_EXECUTABLE = 127  # the status that a shell gives what it cannot start
 
 # How often a process is looked after; a look takes 20 us. A hang may take this much longer.
 _LOOK_S = 0.5
-
 _MOST_OUTPUT = 1 << 30  # bytes; more is a loop that would fill the disk
 _KEPT_OUTPUT = 1 << 24  # bytes, the last ones: 100,000 names of benchmarks
-
 _TAIL_LINES, _LONGEST_LINE = 3, 200
 # What Google Benchmark says before its first row, and the head of its table.
 _PREAMBLE = re.compile(
@@ -103,10 +102,9 @@ def run(
 
     It is ended after `deadline_s`; where a file is `watched`, when the size of that has not changed
     for so long, and `grown` is called at each change. Whatever it started is ended with it, also
-    where this function is left by an exception (Ctrl-C), or this process is killed.
-
-    Its output, which may be large, is in unnamed files of `folder` while it runs. The log of the
-    commands says what it was run for in the words of `told`.
+    where this function is left by an exception (Ctrl-C), or this process is killed. Its output is
+    in unnamed files of `folder` while it runs. In the log of the commands, `told` is what it is
+    for.
     """
     mark, environment = secrets.token_hex(16), environment or {}
     # Without Google Benchmark's variables: a run is what its command line says.
@@ -117,34 +115,32 @@ def run(
         process_tree.ended_with_us(mark),
         tempfile.TemporaryFile(dir=folder) as out,
         tempfile.TemporaryFile(dir=folder) as err,
+        ExitStack() as at_the_end,
     ):
         older, began = process_tree.pids(), time.monotonic()
-        family: ProcessTree | None = None
-        try:
-            with interrupts.postponed():  # or one would leave a process that nobody knows
-                try:
-                    process = subprocess.Popen(
-                        command,
-                        stdin=subprocess.DEVNULL,
-                        stdout=out,
-                        stderr=err,
-                        start_new_session=True,
-                        env={**ours, **environment, process_tree.MARK: mark},
-                    )
-                except OSError as fault:
-                    logged.ended(NOT_EXECUTABLE)
-                    words = fault.strerror or str(fault)
-                    return Ending(tuple(command), NOT_EXECUTABLE, "", words, 0.0)
-                family = ProcessTree(process.pid, mark.encode(), older)
-                # A thread can wait for a process without waking up in between.
-                waiter = threading.Thread(target=process.wait, daemon=True)
-                waiter.start()
-            ended_for = _watch(waiter, deadline_s, watched, grown, (out, err))
-            left_behind = not ended_for and bool(family.running())
-        finally:
-            gone = family is None or family.end()
-            if family is not None:
-                waiter.join(process_tree.GRACE_S)
+        with interrupts.postponed():  # or one would leave a process that nobody knows
+            try:
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    start_new_session=True,
+                    env={**ours, **environment, process_tree.MARK: mark},
+                )
+            except OSError as fault:
+                logged.ended(NOT_EXECUTABLE)
+                words = fault.strerror or str(fault)
+                return Ending(tuple(command), NOT_EXECUTABLE, "", words, 0.0)
+            family = ProcessTree(process.pid, mark.encode(), older)
+            # A thread can wait for a process without waking up in between.
+            waiter = threading.Thread(target=process.wait, daemon=True)
+            waiter.start()
+            at_the_end.callback(waiter.join, process_tree.GRACE_S)
+            at_the_end.callback(family.end)
+        ended_for = _watch(waiter, deadline_s, watched, grown, (out, err))
+        left_behind = not ended_for and bool(family.running())
+        at_the_end.close()
         status = -signal.SIGKILL if process.returncode is None else process.returncode
         logged.ended(status, ended_for)
         return Ending(
@@ -155,7 +151,7 @@ def run(
             seconds=time.monotonic() - began,
             ended_for=ended_for,
             left_behind=left_behind,
-            runs_on=not gone,
+            runs_on=bool(family.running()),
         )
 
 

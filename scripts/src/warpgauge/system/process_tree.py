@@ -18,10 +18,8 @@ _LOOK_S = 0.02
 
 _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # prctl(2)
-
 # The variable by which a process and what it starts are known.
 MARK = "WARPGAUGE_PROCESS"
-
 _NOT_RUNNING = (b"Z", b"X")  # ended, only not yet waited for
 
 
@@ -30,8 +28,8 @@ class ProcessTree:
     """A process that leads a session of its own, and its descendants.
 
     One that left the session is known by the `mark` in its environment; one with another
-    environment, too, becomes a child of ours when its parents have ended (`adopt`). `older` are
-    the processes that were there before, which saves looking at them.
+    environment, too, becomes a child of ours when its parents have ended (`adopt`). Processes that
+    are `older` are not looked at.
     """
 
     leader: int
@@ -47,14 +45,13 @@ class ProcessTree:
             # After the name in brackets, which may hold anything: state, parent, group, session.
             stat = (process / "stat").read_bytes().rpartition(b")")[2]
             state, parent, _, session = stat.split()[:4]
-            adopted = self.mark != b"" and int(parent) == os.getpid()
+            adopted = bool(self.mark) and int(parent) == os.getpid()
             if state in _NOT_RUNNING:
                 if adopted and int(process.name) != self.leader:
                     os.waitpid(int(process.name), os.WNOHANG)
                 return False
-            if adopted or int(session) == self.leader:
-                return True
-            return self.mark != b"" and self.mark in (process / "environ").read_bytes()
+            ours = adopted or int(session) == self.leader
+            return ours or (bool(self.mark) and self.mark in (process / "environ").read_bytes())
         except (OSError, ValueError):  # it is gone, or somebody else's
             return False
 
@@ -67,8 +64,7 @@ class ProcessTree:
         return gone
 
     def _ended_by(self, number: signal.Signals) -> bool:
-        signalled: set[int] = set()
-        until = time.monotonic() + GRACE_S
+        signalled, until = set[int](), time.monotonic() + GRACE_S
         while running := {*self.running()}:
             if time.monotonic() > until:
                 return False
@@ -104,8 +100,7 @@ done
 def ended_with_us(mark: str) -> Iterator[None]:
     """What is started in here with `mark` in its environment is killed if this process is.
 
-    A shell does that: asking the system takes code of ours between fork and exec, which may hang
-    where there are threads.
+    By a shell: to ask the system takes code between fork and exec, which hangs beside threads.
     """
     watch = subprocess.Popen(
         ["/bin/sh", "-c", _WATCH, "sh", mark],

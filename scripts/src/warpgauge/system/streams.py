@@ -16,17 +16,7 @@ from typing import TextIO
 
 # The error handler of encodings that lack a character: the sign of a number is not lost with it.
 PLAIN = "warpgauge-plain"
-_IN_ASCII = {
-    "\N{MINUS SIGN}": "-",
-    "\N{EN DASH}": "-",
-    "\N{HORIZONTAL ELLIPSIS}": "...",
-    "\N{RIGHTWARDS ARROW}": "->",
-    "\N{LESS-THAN OR EQUAL TO}": "<=",
-    "\N{GREATER-THAN OR EQUAL TO}": ">=",
-    "\N{MULTIPLICATION SIGN}": "x",
-    "\N{MICRO SIGN}": "u",
-    "\N{MIDDLE DOT}": "-",
-}
+_IN_ASCII = {pair[0]: pair[1:] for pair in "−- –- …... →-> ≤<= ≥>= ×x µu ·-".split()}
 
 
 def _plain(fault: UnicodeError) -> tuple[str, int]:
@@ -85,10 +75,7 @@ def write(text: str) -> None:
 
 
 def abandon() -> None:
-    """What is left of standard output goes nowhere.
-
-    Python flushes once more on its way out, and must find somebody there.
-    """
+    """What is left of standard output goes nowhere: Python flushes once more on its way out."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -6,25 +6,18 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
-
-_LARGEST_QUANTITY = 1e18
-_LARGEST_PERCENT = 9999
+_LARGEST_QUANTITY, _LARGEST_PERCENT = 1e18, 9999
 # What a build server reads out of a log, anywhere in a line: ##[group], ##vso[…], ##teamcity[…].
 _LOG_COMMAND = re.compile(r"##(?=\w*\[)")
 
-# No name that somebody chose is longer; one that is longer must not fill the screen.
-LONGEST_NAME = 400
-
-# No sentence that is meant to be read is longer, whatever a context, an error or a policy holds.
-LONGEST_TEXT = 4000
-
+# Characters of a name that somebody chose, and of a sentence that is meant to be read.
+LONGEST_NAME, LONGEST_TEXT = 400, 4000
 # Names that a note lists before it counts the rest, and characters of each.
-_NAMED = 3
-_LONGEST_NAMED = 120
+_NAMED, _LONGEST_NAMED = 3, 120
 
 _MINUS = "\N{MINUS SIGN}"
 
@@ -32,16 +25,24 @@ _MINUS = "\N{MINUS SIGN}"
 def inert(text: str) -> str:
     """`text` with control characters, ANSI sequences and direction marks written as escapes.
 
-    So are ``##[`` and ``##vso[``, which the runners of GitHub, Azure and TeamCity take for a
-    command wherever it stands in a line.
+    So are ``##[`` and ``##vso[``, which build servers take for a command anywhere in a line.
     """
     if "##" in text:
         text = _LOG_COMMAND.sub(r"#\\x23", text)
-    if text.isprintable():
-        return text
+    return text if text.isprintable() else _escaped(text, lambda char: not char.isprintable())
+
+
+def left_to_right(text: str) -> str:
+    """`text` with letters that are read from right to left written as escapes.
+
+    What stands beside such a name on one line would change its place.
+    """
+    return _escaped(text, lambda char: unicodedata.bidirectional(char) in ("R", "AL", "AN"))
+
+
+def _escaped(text: str, harmful: Callable[[str], bool]) -> str:
     return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
-        for char in text
+        char.encode("unicode_escape").decode("ascii") if harmful(char) else char for char in text
     )
 
 
@@ -52,20 +53,7 @@ def cut(text: str, length: int) -> str:
 
 def clause(sentence: str) -> str:
     """A sentence as the end of another one: without its full stop."""
-    return sentence[:-1] if sentence[-1:] == "." else sentence
-
-
-def left_to_right(text: str) -> str:
-    """`text` with letters that are read from right to left written as escapes.
-
-    What stands beside such a name on one line would change its place.
-    """
-    return "".join(
-        char.encode("unicode_escape").decode("ascii")
-        if unicodedata.bidirectional(char) in ("R", "AL", "AN")
-        else char
-        for char in text
-    )
+    return sentence.removesuffix(".")
 
 
 def quoted(value: str, limit: int = 60) -> str:
@@ -96,7 +84,7 @@ def duration(seconds: float) -> str:
     if not 1e-12 <= seconds < 1e6:
         return f"{seconds:.3g} s"
     # What rounds up to 1000 µs is written 1.000 ms.
-    fitting = (one for one in _TIME_UNITS if seconds >= one[0] * 0.99995)
+    fitting = (pair for pair in _TIME_UNITS if seconds >= pair[0] * 0.99995)
     size, unit = next(fitting, _TIME_UNITS[-1])
     return f"{digits(seconds / size)} {unit}"
 

@@ -35,13 +35,11 @@ class Ended:
     shown: str = ""
 
 
-def in_turn(works: Mapping[str, Work]) -> Iterator[Ended]:
-    """One after the other; they write where we do."""
-    for name, work in works.items():
-        with _ended_with_us() as running:
-            running.append(_fork(work))
-            status = _wait(running)
-        yield Ended(name, status)
+def alone(name: str, work: Work) -> Ended:
+    """One by itself, which writes where we do."""
+    with _ended_with_us() as running:
+        running.append(_fork(work))
+        return Ended(name, _wait(running))
 
 
 def at_once(works: Mapping[str, Work], say: Callable[[str, str], None]) -> Iterator[Ended]:
@@ -94,8 +92,7 @@ class _Running:
 def _fork(work: Work, out: int | None = None, err: int | None = None) -> int:
     _flush()
     us = os.getpid()
-    pid = os.fork()
-    if pid:
+    if pid := os.fork():
         return pid
     status = int(ExitStatus.NOT_MEASURED)
     try:

@@ -20,10 +20,8 @@ from warpgauge.system.text import quoted
 
 # The base of this branch and that of the one before; each holds a whole build.
 KEPT = 2
-
 # Why git has a worktree locked while it makes it.
 _MAKING = "initializing"
-
 _OURS = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
 
 
@@ -90,9 +88,8 @@ def _add(root: Path, folder: Path, commit: str) -> None:
     try:
         git.require(root, "worktree", "add", *forced, "--detach", str(folder), commit)
     except BaseException:
-        if folder.exists():
-            with contextlib.suppress(UserError, OSError):
-                _remove(root, folder)
+        with contextlib.suppress(UserError, OSError):
+            _remove(root, folder)
         raise
 
 
