@@ -99,7 +99,7 @@ def verdicts(index: int = 0, **changes: object) -> bytes:
         ({"id": RUN + 1}, "is not what GitHub answered with"),
         ({"repository": {"full_name": "warp/other"}}, "is not what GitHub answered with"),
         ({"head_sha": "main"}, "is not what GitHub answered with"),
-        ({"html_url": "https://x/) @all ["}, "no address called html_url"),
+        ({"html_url": "https://x/) @all ["}, "as html_url"),
         ({"run_attempt": None}, "no number called run_attempt"),
     ],
 )
@@ -151,7 +151,7 @@ def test_a_forged_archive_is_refused(hosted: HostedRun, archive: bytes, words: s
     finally:
         tracemalloc.stop()
     assert words in told
-    assert told.startswith(f"artifact warpgauge-nvidia-h200 of run {RUN} ") or NAME in told
+    assert told.startswith("the artifact warpgauge-nvidia-h200 ") or NAME in told
     assert peak < 2**27  # the half is what reading any file makes room for
 
 
@@ -252,7 +252,7 @@ def test_foreign_text_is_read_and_does_nothing(hosted: HostedRun, text: str) -> 
 
 def test_an_artifact_that_says_it_is_too_large_is_not_fetched(hosted: HostedRun) -> None:
     hosted.artifacts[0]["size_in_bytes"] = artifact.ARCHIVE_LIMIT_BYTES + 1
-    assert "has more than" in refusal(hosted)
+    assert "is larger than 32 MiB" in refusal(hosted)
     assert not hosted.storage.asked
 
 

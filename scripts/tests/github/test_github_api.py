@@ -41,7 +41,7 @@ def test_an_object_is_asked_for_with_the_token_and_the_version(fake: FakeGitHub)
     fake.get("/repos/o/n", {"id": 7})
     fake.get("/repos/o/n/pulls", [])
     assert fake.api.get("/repos/o/n") == {"id": 7}
-    assert fake.api.listed("/repos/o/n/pulls", {"head": "o:a&b#c"}) == []
+    assert fake.api.listed("/repos/o/n/pulls", head="o:a&b#c") == []
     asked, pulls = fake.asked
     assert pulls.query == {"per_page": "100", "head": "o:a&b#c"}
     assert asked.headers["Authorization"] == f"Bearer {TOKEN}"

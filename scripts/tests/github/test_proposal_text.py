@@ -15,7 +15,7 @@ from warpgauge.records.model import Session
 from warpgauge.verdict.comparison import Outcome
 
 GPU = Gpu("nvidia-test", "NVIDIA Test", ("self-hosted", "test"), 60)
-RUN = WorkflowRun(7, 1, "c" * 40, "main", "workflow_dispatch", "octocat", "2026-11-20T09:00:00Z")
+RUN = WorkflowRun(7, 1, "c" * 40, "main", "octocat", "2026-11-20T09:00:00Z")
 FACTS = ("gpu_uuid", "driver_version", "runtime_version", "boot_id", "date")
 
 
@@ -27,7 +27,7 @@ def test_body_and_comments_are_no_longer_than_github_takes(text: str, count: int
     # More rows than there is room for, whatever that is.
     rows = [verdict(f"gemm/{n}/" + "x" * 60, Outcome.REGRESSION, 0.1) for n in range(999)]
     session = Session(f"2026-11-20 {text}", dict.fromkeys(FACTS, text))
-    one = Added("session", session, (f"replaced: session {text}", text, text), comparison(rows))
+    one = Added(session, (f"replaced: session {text}", text, text), comparison(rows))
     proposal = Proposal((one,) * count, {})
     body = proposal_text.body(proposal, GPU, RUN, "https://github.com/warp/gauge", count)
     comments = proposal_text.comments(proposal)

@@ -32,23 +32,17 @@ _HEADERS = {
 }
 
 # A page of a hundred comments of 65,536 characters, each written as \uXXXX, is 40 MB.
-_ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
+_ANSWER_LIMIT_BYTES, _CHUNK_BYTES = 64 * 1024 * 1024, 64 * 1024
 # GitHub's largest page, and more of them than any pull request or run has.
 _PAGE, _MOST_PAGES = 100, 50
-_NO_QUERY: Mapping[str, str] = {}
-_CHUNK_BYTES = 64 * 1024
 # Of silence, and of one answer in all.
 _TIMEOUT_S, _ANSWER_LIMIT_S = 30.0, 300.0
-
 # Pauses before a GET is tried again: GitHub now and then stumbles.
-_PAUSES_S = (2.0, 8.0)
-_STUMBLES = frozenset((500, 502, 503, 504))
-
+_PAUSES_S, _STUMBLES = (2.0, 8.0), (500, 502, 503, 504)
 # An artifact's download leads to a storage host, after one more step if the repository was renamed.
-_MOST_REDIRECTS = 3
-_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_MOST_REDIRECTS, _REDIRECTS = 3, (301, 302, 303, 307, 308)
 
-_LOOPBACK = frozenset(("127.0.0.1", "::1", "localhost"))
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _PRINTABLE = re.compile(r"[!-~]+")
 _REMEDIES = {
     401: f"give {TOKEN} a token that is valid",
@@ -79,10 +73,9 @@ class GitHub:
         return cls(environment.get(TOKEN, ""), environment.get(API_URL) or _PUBLIC_API)
 
     def get(self, path: str) -> Json:
-        """One object."""
         return self._object("GET", path)
 
-    def listed(self, path: str, query: Mapping[str, str] = _NO_QUERY, key: str = "") -> list[Json]:
+    def listed(self, path: str, key: str = "", **query: str) -> list[Json]:
         """Every object of a list, of all its pages; of the list called `key`, where it has one."""
         url = f"{self._url(path)}?{urlencode({'per_page': _PAGE, **query})}"
         found: list[Json] = []
@@ -93,10 +86,11 @@ class GitHub:
             if not isinstance(items, list):
                 raise UserError(f"{what} was not answered with a list; check {API_URL}")
             found += [_checked_object(what, item) for item in items]
-            following = _next_page(headers)
+            # Link: <https://…>; rel="next", …
+            following = re.search(r'<([^<>]*)>\s*;\s*rel="next"', headers.get("Link", ""))
             if following is None:
                 return found
-            url = self._leads_to(what, url, following)
+            url = self._leads_to(what, url, following.group(1))
             if _origin(urlsplit(url)) != self._origin:
                 raise UserError(f"{what}: the next page is on another host; check {API_URL}")
         raise UserError(f"{what} has more than {_MOST_PAGES * _PAGE} entries; look at it by hand")
@@ -110,7 +104,6 @@ class GitHub:
         return self._object("PATCH", path, body)
 
     def delete(self, path: str) -> None:
-        """Removes something."""
         self._read("DELETE", self._url(path))
 
     def download(self, path: str, limit_bytes: int) -> bytes:
@@ -164,10 +157,9 @@ class GitHub:
 
     def _leads_to(self, what: str, url: str, location: str) -> str:
         """Where an answer leads to: always encrypted, unless this machine talks to itself."""
-        try:
+        target = ""
+        with suppress(ValueError):
             target = urljoin(url, location)
-        except ValueError:
-            target = ""
         if not location or not _PRINTABLE.fullmatch(target):
             raise UserError(f"{what} leads to no address; run this again")
         _checked(target, loopback=self._origin[0] == "http", what=what)
@@ -222,10 +214,9 @@ def _limited(what: str, answer: http.client.HTTPResponse, limit: int) -> bytes:
 
 def _refuse(what: str, error: HTTPError) -> NoReturn:
     """What GitHub says against it, and what to do."""
-    message = str(error.reason)
-    # Without one, the status alone has to do.
-    no_message = (OSError, http.client.HTTPException, ValueError, LookupError, TypeError)
-    with suppress(*no_message, RecursionError):
+    message = str(error.reason)  # where there is nothing better
+    broken = (OSError, http.client.HTTPException, ValueError, RecursionError)
+    with suppress(*broken, LookupError, TypeError):
         message = str(json.loads(error.read(_CHUNK_BYTES))["message"])
     why = f"{error.code} {inert(cut(message, 200))}"
     limited = error.headers.get("X-RateLimit-Remaining") == "0" or "Retry-After" in error.headers
@@ -234,12 +225,6 @@ def _refuse(what: str, error: HTTPError) -> NoReturn:
     if error.code in _REDIRECTS:
         raise UserError(f"{what} is redirected ({why}); check whether it was renamed")
     raise UserError(f"{what}: {why}; {_REMEDIES.get(error.code, 'run this again')}")
-
-
-def _next_page(headers: Message) -> str | None:
-    """The address that a header ``Link: <https://…>; rel="next", …`` calls the next page."""
-    found = re.search(r'<([^<>]*)>\s*;\s*rel="next"', headers.get("Link", ""))
-    return found.group(1) if found else None
 
 
 def _parsed(what: str, body: bytes) -> object:

@@ -7,8 +7,9 @@ otherwise, only comparison.json is read, and what is not as warpgauge writes it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from warpgauge.files import zip_file
@@ -36,18 +37,13 @@ ARCHIVE_LIMIT_BYTES = 32 * 1024 * 1024
 # Of 10,000 benchmarks the comparison is 15 MiB.
 MEMBER_LIMIT_BYTES = 16 * 1024 * 1024
 _DEPTH_LIMIT = 12
-
-# Ten times what the largest comparison has, so that no work grows with the product of two of them.
-_MOST_VERDICTS, _MOST_RESOURCES = 20_000, 100
-_SIDES = ("baseline", "candidate")
-_MOST_NOTES = _MOST_DIFFERENCES = _MOST_SESSIONS = 1000
-
+_SESSIONS = (("baseline", "sessions"), ("candidate", "sessions"))
 _REMEDY = "it is refused, and nothing is posted"
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """What one GPU's job has left. `created` is GitHub's time, of which later ones sort later."""
+    """What a job has left. `created` is GitHub's time, of which later ones sort later."""
 
     id: int
     name: str
@@ -55,18 +51,32 @@ class Artifact:
     expired: bool
     created: str
 
+    def entry(self, api: GitHub, repository: str, name: str, limits: tuple[int, int]) -> bytes:
+        """The file `name` in it; `limits` are the bytes of the whole and of the file.
+
+        Raises UserError, and MissingEntry where there is no such file.
+        """
+        what, most = f"the artifact {self.name}", limits[0] // 2**20
+        if self.expired:
+            raise UserError(f"{what} has expired; run the workflow again")
+        if self.size > limits[0]:
+            raise UserError(f"{what} is larger than {most} MiB; it is refused")
+        path = f"/repos/{repository}/actions/artifacts/{self.id}/zip"
+        return zip_file.entry(api.download(path, limits[0]), name, limits[1], what)
+
 
 def name_of(gpu: Gpu) -> str:
     """The name that the workflow gives it; every other one is passed over."""
     return f"warpgauge-{gpu.slug}"
 
 
-def newest(api: GitHub, run: Run, gpus: Iterable[Gpu]) -> dict[str, Artifact]:
-    """What these GPUs' jobs have left, by name: of several attempts' the last one counts."""
-    path = f"/repos/{run.repository}/actions/runs/{run.id}/artifacts"
-    names = frozenset(map(name_of, gpus))
-    ours = [one for one in api.listed(path, key="artifacts") if text(one, "name") in names]
-    return {one.name: one for one in sorted(map(_artifact, ours), key=lambda one: one.id)}
+def newest(
+    api: GitHub, repository: str, run_id: int, wanted: Callable[[str], object]
+) -> dict[str, Artifact]:
+    """What a run's jobs have left under `wanted` names; of several attempts' the last one's."""
+    answers = api.listed(f"/repos/{repository}/actions/runs/{run_id}/artifacts", key="artifacts")
+    found = [_artifact(answer) for answer in answers if wanted(text(answer, "name"))]
+    return {artifact.name: artifact for artifact in sorted(found, key=lambda made: made.id)}
 
 
 def read(api: GitHub, run: Run, artifact: Artifact, gpu: Gpu) -> Comparison | None:
@@ -74,15 +84,9 @@ def read(api: GitHub, run: Run, artifact: Artifact, gpu: Gpu) -> Comparison | No
 
     Raises UserError for what is not the run's, or not as it should be.
     """
-    what = f"artifact {artifact.name} of run {run.id}"
-    if artifact.expired:
-        raise UserError(f"{what} has expired; run the workflow again")
-    if artifact.size > ARCHIVE_LIMIT_BYTES:
-        raise UserError(f"{what} has more than {ARCHIVE_LIMIT_BYTES} bytes; it is refused")
-    path = f"/repos/{run.repository}/actions/artifacts/{artifact.id}/zip"
-    archive = api.download(path, ARCHIVE_LIMIT_BYTES)
+    limits = (ARCHIVE_LIMIT_BYTES, MEMBER_LIMIT_BYTES)
     try:
-        content = zip_file.entry(archive, MEMBER, MEMBER_LIMIT_BYTES, what)
+        content = artifact.entry(api, run.repository, MEMBER, limits)
     except MissingEntry:
         return None
     place = Place(Path(artifact.name, MEMBER))
@@ -103,18 +107,17 @@ def _artifact(answer: Json) -> Artifact:
 def _comparison(content: bytes, place: Place) -> Comparison:
     """What the text holds, if it is as warpgauge writes it and says the same thing throughout."""
     try:
-        told = content.decode("utf-8")
+        decoded = content.decode("utf-8")
     except UnicodeDecodeError:
         raise place.error("is not UTF-8 text", _REMEDY) from None
-    if sum(map(told.count, ",{[")) > VALUES_LIMIT:
+    if sum(map(decoded.count, ",{[")) > VALUES_LIMIT:
         raise place.error(f"holds more than {VALUES_LIMIT:,} values", _REMEDY)
     # Before its types, for they pass over keys that they do not know.
-    unchecked = parsed(place, told, _REMEDY)[0]
+    unchecked = parsed(place, decoded, _REMEDY)[0]
     _require_modest(unchecked, place)
     _require_few(unchecked, place)
-    comparison = json_input.load(told, place)
-    assert isinstance(unchecked, dict)  # or it would have no types
-    if unchecked["headline"] != str(headline(comparison)):
+    comparison = json_input.load(decoded, place)
+    if at(unchecked, "headline") != str(headline(comparison)):
         raise place.error("its 'headline' contradicts its verdicts", _REMEDY)
     for verdict in comparison.verdicts:
         if not is_name(verdict.name):
@@ -126,44 +129,29 @@ def _require_modest(value: object, place: Place) -> None:
     """Refuse what is nested deeper, or holds a longer text, than any comparison."""
     level: Sequence[object] = [value]
     for _ in range(_DEPTH_LIMIT):
-        for one in level:
-            if isinstance(one, str) and (len(one) > CONTEXT_LIMIT or "\0" in one):
-                fault = f"holds a text of more than {CONTEXT_LIMIT:,} characters, or with a NUL"
-                raise place.error(fault, _REMEDY)
-        level = [inner for one in level for inner in _inside(one)]
+        if any(isinstance(one, str) and (len(one) > CONTEXT_LIMIT or "\0" in one) for one in level):
+            fault = f"holds a text of more than {CONTEXT_LIMIT:,} characters, or with a NUL"
+            raise place.error(fault, _REMEDY)
+        objects = [value for value in level if isinstance(value, dict)]
+        lists = [value for value in level if isinstance(value, list)]
+        level = [*chain(*lists, *objects, *map(dict.values, objects))]
     if level:
         raise place.error(f"is nested deeper than {_DEPTH_LIMIT} levels", _REMEDY)
 
 
-def _inside(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return [*value.keys(), *value.values()]
-    return value if isinstance(value, list) else ()
-
-
 def _require_few(document: object, place: Place) -> None:
-    """Refuse what has more of something than any comparison."""
-    verdicts = _list(document, "verdicts")
-    sides = [document.get(one) for one in _SIDES] if isinstance(document, dict) else []
-    for what, there, most in (
-        ("verdicts", len(verdicts), _MOST_VERDICTS),
-        ("resources of a verdict", _longest(verdicts, "resources"), _MOST_RESOURCES),
-        ("notes", len(_list(document, "notes")), _MOST_NOTES),
-        ("differences", len(_list(document, "differences")), _MOST_DIFFERENCES),
-        ("sessions of a side", _longest(sides, "sessions"), _MOST_SESSIONS),
+    """Refuse ten times what the largest comparison has: no work grows with a product of two."""
+    verdicts = at(document, "verdicts")
+    inner = verdicts if isinstance(verdicts, list) else []
+    for what, most, lists in (
+        ("verdicts", 20_000, [verdicts]),
+        ("resources of a verdict", 100, [at(verdict, "resources") for verdict in inner]),
+        ("notes", 1000, [at(document, "notes")]),
+        ("differences", 1000, [at(document, "differences")]),
+        ("sessions of a side", 1000, [at(document, *path) for path in _SESSIONS]),
     ):
-        if there > most:
+        if any(isinstance(found, list) and len(found) > most for found in lists):
             raise place.error(f"has more than {most:,} {what}", _REMEDY)
-
-
-def _longest(values: Sequence[object], key: str) -> int:
-    return max((len(_list(one, key)) for one in values), default=0)
-
-
-def _list(value: object, key: str) -> Sequence[object]:
-    """The list of this key, if there is one."""
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, list) else ()
 
 
 def _require_own(comparison: Comparison, run: Run, gpu: Gpu, place: Place) -> Comparison:
@@ -176,8 +164,8 @@ def _require_own(comparison: Comparison, run: Run, gpu: Gpu, place: Place) -> Co
         raise place.error("is of another project's programs, not of this suite", _REMEDY)
     for session in comparison.candidate.sessions.values():
         if session.context.get("commit") != run.head:
-            told = quoted(session.context.get("commit", ""))
-            raise place.error(f"is of commit {told}, not of {run.head}", _REMEDY)
+            measured = quoted(session.context.get("commit", ""))
+            raise place.error(f"is of commit {measured}, not of {run.head}", _REMEDY)
     if (name := gpu_name(comparison.candidate)) not in ("", gpu.name):
         raise place.error(f"is of the GPU {quoted(name)}, not of {quoted(gpu.name)}", _REMEDY)
     return comparison

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from warpgauge.github.api import GitHub
-from warpgauge.system.errors import UserError
-from warpgauge.system.git import is_full
+from warpgauge.github.api import GitHub, Json
+from warpgauge.github.fields import text
+from warpgauge.system.git import FULL_COMMIT
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Repository:
         # By its beginning: a branch that is not there is an empty list, and no error.
         for found in self.github.listed(f"{self._git}/matching-{ref}"):
             if found.get("ref") == ref:
-                return _sha(found.get("object"), f"the branch {branch}")
+                return _sha(found, "object")
         return None
 
     def commit(self, parent: str | None, files: Mapping[str, str], message: str) -> str:
@@ -39,11 +39,10 @@ class Repository:
         blobs = [{"path": path, "content": text, **kind} for path, text in files.items()]
         tree: dict[str, object] = {"tree": blobs}
         if parent is not None:
-            answer = self.github.get(f"{self._git}/commits/{parent}")
-            tree["base_tree"] = _sha(answer.get("tree"), f"commit {parent}")
-        made = _sha(self.github.post(f"{self._git}/trees", tree), "the new tree")
+            tree["base_tree"] = _sha(self.github.get(f"{self._git}/commits/{parent}"), "tree")
+        made = _sha(self.github.post(f"{self._git}/trees", tree))
         about = {"message": message, "tree": made, "parents": [parent] if parent else []}
-        return _sha(self.github.post(f"{self._git}/commits", about), "the new commit")
+        return _sha(self.github.post(f"{self._git}/commits", about))
 
     def create_branch(self, branch: str, commit: str) -> None:
         self.github.post(f"{self._git}/refs", {"ref": f"refs/heads/{branch}", "sha": commit})
@@ -57,8 +56,5 @@ class Repository:
         return f"/repos/{self.name}/git"
 
 
-def _sha(answer: object, what: str) -> str:
-    sha = answer.get("sha") if isinstance(answer, dict) else None
-    if not isinstance(sha, str) or not is_full(sha):
-        raise UserError(f"GitHub's answer names no commit or tree for {what}; try again")
-    return sha
+def _sha(answer: Json, *keys: str) -> str:
+    return text(answer, *keys, "sha", pattern=FULL_COMMIT)

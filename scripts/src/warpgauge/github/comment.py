@@ -21,12 +21,9 @@ from warpgauge.reports.markdown.text import code, prose
 from warpgauge.system.git import short
 from warpgauge.verdict.comparison import Comparison
 
-# What GitHub takes.
-LENGTH_LIMIT = 65_536
-# Room for the note that the comment is outdated.
-_LIMIT = LENGTH_LIMIT - 536
-# Room for the lines on top, and the headings.
-_TOP = 4000
+LENGTH_LIMIT = 65_536  # GitHub's
+# With room for the note that the comment is outdated; and for the lines on top, and the headings.
+_LIMIT, _TOP = LENGTH_LIMIT - 536, 4000
 
 
 @dataclass(frozen=True)
@@ -41,14 +38,14 @@ class Part:
 def body(run: Run, parts: Sequence[Part]) -> str:
     """The whole comment, within what GitHub takes: what does not fit is named and linked."""
     several = len(parts) > 1
-    share = (_LIMIT - _TOP) // max(1, sum(isinstance(one.found, Comparison) for one in parts))
-    told = [_told(part, several, min(share, report.LIMIT)) for part in parts]
-    verdicts = [f"- {verdict}" if several else verdict for verdict, _ in told]
+    share = (_LIMIT - _TOP) // max(1, sum(isinstance(part.found, Comparison) for part in parts))
+    shown = [_shown(part, several, min(share, report.LIMIT)) for part in parts]
+    verdicts = [f"- {verdict}" if several else verdict for verdict, _ in shown]
     top = "\n".join([f"{MARK}{_origin(run, parts)}\n", *verdicts, ""])
     # What is said in place of a section is not longer than its link.
     room = _LIMIT - len(top) - sum(len(_elsewhere(part)) for part in parts)
     sections: list[str] = []
-    for part, (_, rest) in zip(parts, told, strict=True):
+    for part, (_, rest) in zip(parts, shown, strict=True):
         section = f"\n### {prose(part.gpu.name)}\n\n{rest}" if several and rest else f"\n{rest}"
         if len(section) > room:
             section = _elsewhere(part)
@@ -62,7 +59,7 @@ def to_be_measured(run: Run) -> str:
     return f"Commit {code(short(run.head))} is yet to be measured ([run]({run.url}))."
 
 
-def _told(part: Part, named: bool, limit: int) -> tuple[str, str]:
+def _shown(part: Part, named: bool, limit: int) -> tuple[str, str]:
     """The verdict in a line, with its GPU if `named` or if nothing else names it; and the rest."""
     if isinstance(part.found, str):
         see = f" ([job]({part.url}))" if part.url else ""
@@ -74,11 +71,8 @@ def _told(part: Part, named: bool, limit: int) -> tuple[str, str]:
 def _origin(run: Run, parts: Sequence[Part]) -> str:
     """Of which commit this is, and where all of it lies."""
     attempt = f", attempt {run.attempt}" if run.attempt > 1 else ""
-    made = [
-        f"[{part.gpu.slug}]({part.url})"
-        for part in parts
-        if part.url and isinstance(part.found, Comparison)
-    ]
+    compared = [part for part in parts if part.url and isinstance(part.found, Comparison)]
+    made = [f"[{part.gpu.slug}]({part.url})" for part in compared]
     everything = [f"everything measured: {', '.join(made)}"] if made else []
     commit = f"warpgauge on {code(short(run.head))}"
     return " · ".join([commit, f"[run]({run.url}){attempt}", *everything])
@@ -116,38 +110,33 @@ def put(api: GitHub, repository: str, pull: int, body: str) -> str:
 
 def mark_outdated(api: GitHub, repository: str, pull: int, why: str) -> str:
     """Say on top of the comment that it tells of another commit; its address, "" without one."""
-    ours = _ours(api, repository, pull)
-    if not ours:
-        return ""
-    return _change(api, repository, ours[0], outdated(str(at(ours[0], "body")), why))
+    for oldest in _ours(api, repository, pull)[:1]:
+        return _change(api, repository, oldest, outdated(str(at(oldest, "body")), why))
+    return ""
 
 
 def outdated(body: str, why: str) -> str:
     """A comment with its note on top, which replaces an earlier one."""
-    told = body.replace("\r\n", "\n").removeprefix(MARK)
-    if told.startswith(_OUTDATED):
-        told = told.partition("\n\n")[2]
-    return f"{MARK}{_OUTDATED} {why}\n\n{told}"[:LENGTH_LIMIT]
+    rest = body.replace("\r\n", "\n").removeprefix(MARK)
+    if rest.startswith(_OUTDATED):
+        rest = rest.partition("\n\n")[2]
+    return f"{MARK}{_OUTDATED} {why}\n\n{rest}"[:LENGTH_LIMIT]
 
 
 def _ours(api: GitHub, repository: str, pull: int) -> list[Json]:
     """The comments that begin with the mark and are the token's own, the oldest first."""
-    path = f"/repos/{repository}/issues/{pull}/comments"
-    return sorted(
-        (
-            one
-            for one in api.listed(path)
-            if str(at(one, "body")).startswith(MARK.strip())
-            and at(one, "user", "login") == AUTHOR
-            and at(one, "user", "type") == "Bot"
-        ),
-        key=lambda one: number(one, "id"),
-    )
+    ours = [
+        comment
+        for comment in api.listed(f"/repos/{repository}/issues/{pull}/comments")
+        if str(at(comment, "body")).startswith(MARK.strip())
+        and at(comment, "user", "login") == AUTHOR
+        and at(comment, "user", "type") == "Bot"
+    ]
+    return sorted(ours, key=lambda comment: number(comment, "id"))
 
 
 def _change(api: GitHub, repository: str, comment: Json, body: str) -> str:
-    changed = api.patch(_path(repository, comment), {"body": body})
-    return address(changed, "html_url")
+    return address(api.patch(_path(repository, comment), {"body": body}), "html_url")
 
 
 def _path(repository: str, comment: Json) -> str:

@@ -10,24 +10,25 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.text import quoted
 
 _REPOSITORY = re.compile(r"(?!\.{1,2}/)[A-Za-z0-9._-]{1,100}/(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,100}")
+_NOT_EMPTY = re.compile(r".+", re.DOTALL)
 # What may stand in a link as it is: nothing in it ends the link, or begins something else.
 _ADDRESS = re.compile(r"https://[A-Za-z0-9./:_~#-]+")
 
 
-def at(answer: Json, *keys: str) -> object:
+def at(value: object, *keys: str) -> object:
     """What the path of keys leads to; None where it leads to nothing."""
-    value: object = answer
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
-def text(answer: Json, *keys: str) -> str:
-    """A text that is there and not empty. Raises UserError."""
+def text(answer: Json, *keys: str, pattern: re.Pattern[str] = _NOT_EMPTY) -> str:
+    """A text that is there, of this form. Raises UserError."""
     value = at(answer, *keys)
-    if isinstance(value, str) and value:
+    if isinstance(value, str) and pattern.fullmatch(value):
         return value
-    raise _unexpected("text", keys)
+    shown = f"{quoted(value)} as" if isinstance(value, str) and value else "no text called"
+    raise _unexpected(shown, keys)
 
 
 def number(answer: Json, *keys: str) -> int:
@@ -35,15 +36,12 @@ def number(answer: Json, *keys: str) -> int:
     value = at(answer, *keys)
     if type(value) is int and value > 0:
         return value
-    raise _unexpected("number", keys)
+    raise _unexpected("no number called", keys)
 
 
 def address(answer: Json, *keys: str) -> str:
     """A link that Markdown takes as it is. Raises UserError."""
-    value = text(answer, *keys)
-    if _ADDRESS.fullmatch(value):
-        return value
-    raise _unexpected("address", keys)
+    return text(answer, *keys, pattern=_ADDRESS)
 
 
 def run_of_workflow(api: GitHub, repository: str, run_id: int, workflow: str) -> Json:
@@ -68,5 +66,5 @@ def same(answered: object, name: str) -> bool:
     return str(answered).lower() == name.lower()
 
 
-def _unexpected(kind: str, keys: tuple[str, ...]) -> UserError:
-    return UserError(f"GitHub's answer has no {kind} called {'.'.join(keys)}; run this again")
+def _unexpected(what: str, keys: tuple[str, ...]) -> UserError:
+    return UserError(f"GitHub's answer has {what} {'.'.join(keys)}; run this again")

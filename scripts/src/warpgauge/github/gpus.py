@@ -19,8 +19,6 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.nvidia_smi import nvidia_smi
 from warpgauge.system.text import cut, inert, typed
 
-_LABEL = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_SELF_HOSTED = "self-hosted"
 _MOST = 16  # of models, and of labels of one
 # What a driver makes: of Linux, and of Windows for its Linux (WSL).
 _DEVICES = ("/dev/nvidiactl", "/dev/dxg")
@@ -51,21 +49,19 @@ def read(path: Path) -> tuple[Gpu, ...]:
     listed = top["gpus"] if isinstance(top, dict) and top.keys() == {"gpus"} else None
     if not isinstance(listed, list) or not 1 <= len(listed) <= _MOST:
         raise place.error(f"is no object with 1 to {_MOST} 'gpus' and nothing else", _REMEDY)
-    found = [_gpu(one, Place(path, f"GPU {number}")) for number, one in enumerate(listed, 1)]
+    found = [_gpu(value, Place(path, f"GPU {number}")) for number, value in enumerate(listed, 1)]
     for key in ("slug", "name"):
-        if len({getattr(one, key) for one in found}) < len(found):
+        if len({getattr(gpu, key) for gpu in found}) < len(found):
             raise place.error(f"has two GPUs of the same {key}", _REMEDY)
     return tuple(found)
 
 
 def chosen(path: Path, slug: str) -> Gpu:
     """The model of this slug. Raises UserError."""
-    listed = read(path)
-    for one in listed:
-        if one.slug == slug:
-            return one
-    there = ", ".join(one.slug for one in listed)
-    raise UserError(f"{path} has no GPU {typed(slug)}: it has {there}")
+    listed = {gpu.slug: gpu for gpu in read(path)}
+    if slug in listed:
+        return listed[slug]
+    raise UserError(f"{path} has no GPU {typed(slug)}: it has {', '.join(listed)}")
 
 
 def require_any() -> None:
@@ -108,10 +104,9 @@ def _matches(pattern: str) -> Callable[[object], bool]:
 
 
 def _are_labels(value: object) -> bool:
-    if not isinstance(value, list) or not 2 <= len(value) <= _MOST:
+    if not isinstance(value, list) or not all(map(_matches(r"[A-Za-z0-9._-]{1,64}"), value)):
         return False
-    good = all(isinstance(label, str) and _LABEL.fullmatch(label) for label in value)
-    return good and _SELF_HOSTED in value and len(set(value)) == len(value)
+    return 2 <= len({*value}) == len(value) <= _MOST and "self-hosted" in value
 
 
 # What each key must hold.

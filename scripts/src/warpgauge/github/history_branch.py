@@ -18,10 +18,7 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.text import plural
 
-WORKFLOW = "nightly.yml"
-BRANCH = "history"
-_SUFFIX = ".jsonl"
-_ARTIFACT = "nightly-"
+WORKFLOW, BRANCH = "nightly.yml", "history"
 
 _README = """\
 # What each night measured
@@ -34,9 +31,9 @@ _README = """\
 
 def add(repository: Repository, run_id: int, root: Path) -> str:
     """What was added, in words. Raises UserError; nothing was written then."""
-    run = recorded_files.workflow_run(repository, run_id, WORKFLOW)
-    recorded_files.require_checkout(root, run, "schedule", "workflow_dispatch")
-    models = {f"{_ARTIFACT}{gpu.slug}": gpu for gpu in gpus.read(gpus.file_of(root))}
+    events = ("schedule", "workflow_dispatch")
+    run = recorded_files.workflow_run(repository, run_id, WORKFLOW, root, *events)
+    models = {f"nightly-{gpu.slug}": gpu for gpu in gpus.read(gpus.file_of(root))}
     wanted = re.compile("|".join(map(re.escape, models)))
     files = recorded_files.fetch(repository, run.id, wanted)
     if not files:
@@ -48,20 +45,15 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
         for name, content in files.items():
             path, gpu = Path(scratch, f"{name}.json"), models[name]
-            path.write_bytes(content)
-            what = f"the artifact {name}"
-            record = recorded_files.checked_record(path, what, gpu, run.commit, root)
+            record = recorded_files.checked_record(path, content, gpu, run.commit, root)
             night = entry.line(entry.of(record, run.started, run.commit, run.id))
-            texts[f"{gpu.slug}/{run.day}-{run.id}{_SUFFIX}"] = night
+            texts[f"{gpu.slug}/{run.day}-{run.id}.jsonl"] = night
     measured = ", ".join(models[name].name for name in files)
     parent = repository.head(BRANCH)
     readme = {} if parent else {"README.md": _README}
     message = f"{run.day}: {measured} at {short(run.commit)}\n"
     made = repository.commit(parent, {**texts, **readme}, message)
-    if parent is None:
-        repository.create_branch(BRANCH, made)
-    else:
-        repository.advance_branch(BRANCH, made)
+    (repository.advance_branch if parent else repository.create_branch)(BRANCH, made)
     lacking = [gpu.name for name, gpu in models.items() if name not in files]
     missing = f"; not measured: {', '.join(lacking)}" if lacking else ""
     return f"added to {BRANCH}: {plural(len(texts), 'night')} of {measured}{missing}"

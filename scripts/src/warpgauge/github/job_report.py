@@ -21,7 +21,6 @@ _LONGEST_WORDS = 500
 _SIGNALS = 128  # a shell's status of what a signal ended lies above
 
 _NOTHING = "Nothing was compared"
-_PASSED = "No regression was found, and everything was measured."
 # The error that a comparison's end is, by its exit status.
 _ERRORS = {
     ExitStatus.REGRESSION: (
@@ -53,16 +52,14 @@ class Job:
             streams.write(_text(self.annotations))
             _summarise(_text(self.report) + self._artifact)
             if status == ExitStatus.OK:
-                streams.write(f"gate: {_PASSED}\n")
+                streams.write("gate: No regression was found, and everything was measured.\n")
                 return ExitStatus.OK
             if status in _ERRORS:
                 _say("error", *_ERRORS[ExitStatus(status)], self.gpu)
                 return ExitStatus(status)
         title = "Not finished" if compared else _NOTHING
-        how = f"ended with exit status {status}"
-        if status > _SIGNALS:
-            how = f"was ended by {name_of(status - _SIGNALS)}"
-        why = f"the comparison {how}"
+        by = f"was ended by {name_of(status - _SIGNALS)}" if status > _SIGNALS else ""
+        why = f"the comparison {by or f'ended with exit status {status}'}"
         _say("error", title, f"{why}{f': {words}' if words else ''}", self.gpu)
         _summarise(f"**{title}:** {why}{f': {code(words)}' if words else ''}\n")
         # No report is no pass; what could not be written about a regression hides none.
@@ -70,10 +67,8 @@ class Job:
 
     @property
     def _artifact(self) -> str:
-        if not self.gpu:
-            return ""
-        name = f"`warpgauge-{self.gpu}`"
-        return f"\nInterval plot, run files and log of this are in the job's artifact {name}.\n"
+        name, rest = f"`warpgauge-{self.gpu}`", "Interval plot, run files and log of this"
+        return f"\n{rest} are in the job's artifact {name}.\n" if self.gpu else ""
 
 
 def refused(why: str, gpu: str) -> None:

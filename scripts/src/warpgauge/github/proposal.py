@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -31,7 +31,6 @@ from warpgauge.verdict.judge import judge
 class Added:
     """One session, what it changed in the baseline, and the verdict; None without a baseline."""
 
-    name: str
     session: Session
     lines: tuple[str, ...]
     comparison: Comparison | None
@@ -60,12 +59,11 @@ def made(
     added, written = [], set[Path]()
     for name, content in files.items():
         path = scratch / f"{name}.json"
-        path.write_bytes(content)
-        run = recorded_files.checked_record(path, f"the artifact {name}", gpu, commit, root)
+        run = recorded_files.checked_record(path, content, gpu, commit, root)
         recorded = store.record(path, baselines, now)
         written |= {one.relative_to(scratch) for one in recorded.files}
         verdict = None if before is None else _judged(before, run, name, root, now)
-        added.append(Added(name, only_session(run), tuple(recorded.changes()), verdict))
+        added.append(Added(only_session(run), tuple(recorded.changes()), verdict))
     texts = {path.as_posix(): (scratch / path).read_text("utf-8") for path in sorted(written)}
     return Proposal(tuple(added), texts)
 
@@ -92,7 +90,6 @@ _MOST_LINES = 20
 _LONGEST_FACT, _LONGEST_LINE = 80, 300
 
 _BETWEEN = "\n\n"
-_NO_BASELINE = "There was no baseline of this GPU model to compare with."
 # https://docs.github.com/actions/concepts/security/github_token: events of its token start nothing.
 _NO_WORKFLOWS = (
     "GitHub starts no workflow for a pull request that a workflow opened: close it and open it "
@@ -117,7 +114,10 @@ def body(proposal: Proposal, gpu: Gpu, run: WorkflowRun, run_url: str, asked: in
     head = table_head(("session", *(heading for heading, _ in _FACTS)))
     parts.append(head + "\n".join(map(_row, proposal.added)))
     lines = [cut(inert(line), _LONGEST_LINE) for one in proposal.added for line in one.lines]
-    parts += _lines([f"- {prose(line)}" for line in lines])
+    items = [f"- {prose(line)}" for line in lines[:_MOST_LINES]]
+    if len(lines) > _MOST_LINES:
+        items.append(f"- and {len(lines) - _MOST_LINES} more")
+    parts += ["\n".join(items)] if items else []
     parts.append(_NO_WORKFLOWS)
     room = LENGTH_LIMIT - sum(len(part) + len(_BETWEEN) for part in parts)
     parts += [_compared(one, room) for one in proposal.added[:1]]
@@ -133,23 +133,15 @@ def comments(proposal: Proposal) -> list[str]:
 
 
 def _row(one: Added) -> str:
-    told = one.session.context
-    facts = (one.session.key, *(told.get(key, "") for _, key in _FACTS))
+    facts = (one.session.key, *(one.session.context.get(key, "") for _, key in _FACTS))
     return table_row(code(cut(inert(fact), _LONGEST_FACT)) for fact in facts)
-
-
-def _lines(lines: Sequence[str]) -> list[str]:
-    shown = list(lines[:_MOST_LINES])
-    if len(lines) > _MOST_LINES:
-        shown.append(f"- and {len(lines) - _MOST_LINES} more")
-    return ["\n".join(shown)] if shown else []
 
 
 def _compared(one: Added, room: int) -> str:
     """At most `room` characters."""
     session = f"### Session {code(cut(inert(one.session.key), _LONGEST_FACT))}"
     if one.comparison is None:
-        return f"{session}\n\n{_NO_BASELINE}"
+        return f"{session}\n\nThere was no baseline of this GPU model to compare with."
     head = f"{session} beside the baseline as it was\n\n"
     limit = min(room - len(head), report.LIMIT)
     # Without the mark: no program is to take this for the gate's comment, and put another there.

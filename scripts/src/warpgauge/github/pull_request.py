@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which pull request a run of the GPU workflow belongs to: GitHub says, and nothing that it made.
 
-The run's own list of pull requests is empty for forks. So the open one is looked for whose head is
-the same branch of the same repository, at the very commit that was measured.
+A run's own list of pull requests is empty for forks; so the open one of the same head is found.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.github.api import GitHub, Json
+from warpgauge.github.api import GitHub
 from warpgauge.github.fields import address, at, number, run_of_workflow, same, text
 from warpgauge.github.gpus import Gpu
 from warpgauge.system.errors import ExitStatus, UserError
@@ -70,11 +69,8 @@ def require_newest(api: GitHub, run: Run) -> None:
 
     Pull requests are closed and opened again, runs are run again, and each event comes late.
     """
-    found = api.listed(
-        f"/repos/{run.repository}/actions/workflows/{Path(WORKFLOW).name}/runs",
-        {"event": _EVENT, "head_sha": run.head},
-        key="workflow_runs",
-    )
+    path = f"/repos/{run.repository}/actions/workflows/{Path(WORKFLOW).name}/runs"
+    found = api.listed(path, "workflow_runs", event=_EVENT, head_sha=run.head)
     # The same commit may be on another branch, and a branch of the same name in another fork.
     numbers = [
         number(other, "run_number")
@@ -96,9 +92,8 @@ def number_of(api: GitHub, run: Run) -> int:
     if not run.head_repository:
         raise _nothing_to_do(run, "its repository is gone")
     owner = run.head_repository.partition("/")[0]
-    found = api.listed(
-        f"/repos/{run.repository}/pulls", {"state": "open", "head": f"{owner}:{run.branch}"}
-    )
+    path = f"/repos/{run.repository}/pulls"
+    found = api.listed(path, state="open", head=f"{owner}:{run.branch}")
     # GitHub ignores a filter that it does not understand, so all is looked at again.
     of_branch = [
         pull
@@ -158,19 +153,15 @@ def gpu_jobs(api: GitHub, run: Run, gpus: Sequence[Gpu]) -> dict[str, Job]:
     A job that was not run again is that of an earlier attempt.
     """
     path = f"/repos/{run.repository}/actions/runs/{run.id}/jobs"
-    slugs = {job_name(gpu): gpu.slug for gpu in gpus}
-    return {
-        slugs[name]: _job(answer)
-        for answer in api.listed(path, {"filter": "latest"}, key="jobs")
-        if (name := text(answer, "name")) in slugs
-    }
+    slugs, found = {job_name(gpu): gpu.slug for gpu in gpus}, {}
+    for answer in api.listed(path, "jobs", filter="latest"):
+        if (name := text(answer, "name")) in slugs:
+            ended = _ENDED.get(str(at(answer, "conclusion")), "its job did not end as jobs do")
+            begin = str(at(answer, "started_at") or "")
+            found[slugs[name]] = Job(ended, begin, address(answer, "html_url"))
+    return found
 
 
 def job_name(gpu: Gpu) -> str:
     """What gpu.yml calls its job."""
     return f"gate ({gpu.name})"
-
-
-def _job(answer: Json) -> Job:
-    ended = _ENDED.get(str(at(answer, "conclusion")), "its job did not end as jobs do")
-    return Job(ended, str(at(answer, "started_at") or ""), address(answer, "html_url"))

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.files import zip_file
-from warpgauge.github.api import Json
+from warpgauge.github import artifact
 from warpgauge.github.branch import Repository
 from warpgauge.github.fields import at, number, run_of_workflow, text
 from warpgauge.github.gpus import Gpu
@@ -46,7 +45,6 @@ class WorkflowRun:
     attempt: int
     commit: str
     branch: str
-    event: str
     actor: str
     started: str  # 2026-11-20T02:17:09Z
 
@@ -55,64 +53,46 @@ class WorkflowRun:
         return self.started.partition("T")[0]
 
 
-def workflow_run(repository: Repository, run_id: int, workflow: str) -> WorkflowRun:
-    """The run; raises UserError unless it is one of ``.github/workflows/<workflow>``."""
+def workflow_run(
+    repository: Repository, run_id: int, workflow: str, root: Path, *events: str
+) -> WorkflowRun:
+    """The run of ``.github/workflows/<workflow>``.
+
+    Raises UserError unless one of `events` started it, and `root` is at its commit.
+    """
     path = f".github/workflows/{workflow}"
     answer = run_of_workflow(repository.github, repository.name, run_id, path)
     who = "triggering_actor" if at(answer, "triggering_actor") else "actor"
-    return WorkflowRun(
+    run = WorkflowRun(
         run_id,
         number(answer, "run_attempt"),
-        _matching(FULL_COMMIT, answer, "head_sha"),
+        text(answer, "head_sha", pattern=FULL_COMMIT),
         text(answer, "head_branch"),
-        text(answer, "event"),
-        _matching(_LOGIN, answer, who, "login"),
-        _matching(_MOMENT, answer, "created_at"),
+        text(answer, who, "login", pattern=_LOGIN),
+        text(answer, "created_at", pattern=_MOMENT),
     )
-
-
-def require_checkout(root: Path, run: WorkflowRun, *events: str) -> None:
-    """Raise UserError unless one of `events` started the run, and `root` is at its commit."""
-    if run.event not in events:
-        names = " or ".join(events)
-        raise UserError(f"run {run.id} was started by {quoted(run.event)}, not by {names}")
+    if (event := text(answer, "event")) not in events:
+        raise UserError(
+            f"run {run_id} was started by {quoted(event)}, not by {' or '.join(events)}"
+        )
     here = git.require(root, "rev-parse", "--verify", "HEAD")
     if here != run.commit:
         raise UserError(
-            f"run {run.id} measured commit {short(run.commit)}, and {root} is at {short(here)}; "
+            f"run {run_id} measured commit {short(run.commit)}, and {root} is at {short(here)}; "
             "check that commit out"
         )
+    return run
 
 
 def fetch(repository: Repository, run_id: int, wanted: re.Pattern[str]) -> Mapping[str, bytes]:
-    """The run file of each artifact whose whole name is `wanted`, by that name, in their order.
-
-    Of several of one name, which several attempts leave, the newest counts.
-    """
-    base = f"/repos/{repository.name}/actions"
-    newest: dict[str, int] = {}
-    for artifact in repository.github.listed(f"{base}/runs/{run_id}/artifacts", key="artifacts"):
-        name, size = text(artifact, "name"), at(artifact, "size_in_bytes")
-        if wanted.fullmatch(name) and not at(artifact, "expired"):
-            if not isinstance(size, int) or size > _ARCHIVE_LIMIT_BYTES:
-                most = f"{_ARCHIVE_LIMIT_BYTES // 2**20} MiB"
-                raise UserError(f"the artifact {name} is larger than {most}; none is read")
-            newest[name] = max(newest.get(name, 0), number(artifact, "id"))
-    if len(newest) > MOST_ARTIFACTS:
+    """The run file of each artifact whose whole name is `wanted`, by that name, in their order."""
+    api, home = repository.github, repository.name
+    newest = artifact.newest(api, home, run_id, wanted.fullmatch)
+    left = [newest[name] for name in sorted(newest) if not newest[name].expired]
+    if len(left) > MOST_ARTIFACTS:
         raise UserError(f"run {run_id} has more than {MOST_ARTIFACTS} run files; none is read")
-    files = {}
-    for name in sorted(newest):
-        path = f"{base}/artifacts/{newest[name]}/zip"
-        archive = repository.github.download(path, _ARCHIVE_LIMIT_BYTES)
-        files[name] = zip_file.entry(archive, RUN_FILE, LIMIT_BYTES, f"the artifact {name}")
-    return files
-
-
-def _matching(pattern: re.Pattern[str], answer: Json, *keys: str) -> str:
-    value = text(answer, *keys)
-    if not pattern.fullmatch(value):
-        raise UserError(f"GitHub's answer has {quoted(value)} as {'.'.join(keys)}; run this again")
-    return value
+    limits = (_ARCHIVE_LIMIT_BYTES, LIMIT_BYTES)
+    return {found.name: found.entry(api, home, RUN_FILE, limits) for found in left}
 
 
 # A baseline repeats its context, of 2,000 characters, in every file; the full suite has 400 rows.
@@ -120,15 +100,16 @@ _CONTEXT_LIMIT, _MOST_ROWS = 32 * 1024, 10_000
 _SUFFIXES = (".cu", ".cpp")
 
 
-def checked_record(path: Path, what: str, gpu: Gpu, commit: str, root: Path) -> Record:
-    """The record in `path`, which people know as `what`. Raises UserError of one sentence.
+def checked_record(path: Path, content: bytes, gpu: Gpu, commit: str, root: Path) -> Record:
+    """The record in `content`, written to `path`, the artifact's name. Raises UserError.
 
     It must be measured on the model `gpu`, at `commit`, and hold families of `root`/benchmarks
     only.
     """
+    path.write_bytes(content)
     record = load(path)
     if why := _objection(record, gpu, commit, root):
-        raise UserError(inert(f"{what} is refused: {why}; nothing was written"))
+        raise UserError(inert(f"the artifact {path.stem} is refused: {why}; nothing was written"))
     return record
 
 

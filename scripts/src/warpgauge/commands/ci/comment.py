@@ -54,12 +54,14 @@ def _parts(api: GitHub, run: Run, models: Sequence[Gpu]) -> list[Part]:
 
     Such a run waits for the approval that lets it begin, or could not plan its jobs.
     """
-    jobs, artifacts = pull_request.gpu_jobs(api, run, models), artifact.newest(api, run, models)
+    names = [artifact.name_of(gpu) for gpu in models]
+    jobs = pull_request.gpu_jobs(api, run, models)
+    artifacts = artifact.newest(api, run.repository, run.id, names.__contains__)
     if not jobs and not artifacts:
         return []
     return [
         _part(api, run, gpu, jobs.get(gpu.slug, pull_request.NO_JOB), artifacts.get(name))
-        for gpu, name in zip(models, map(artifact.name_of, models), strict=True)
+        for gpu, name in zip(models, names, strict=True)
     ]
 
 

@@ -33,8 +33,8 @@ def main(
     given, now = command_lines.propose().parse_args(argv), now or datetime.now(timezone.utc)
     repository = Repository(GitHub.of(environment), given.repository)
     gpu = gpus.chosen(gpus.file_of(root), given.gpu)
-    run = recorded_files.workflow_run(repository, given.run_id, WORKFLOW)
-    recorded_files.require_checkout(root, run, "workflow_dispatch")
+    event = "workflow_dispatch"
+    run = recorded_files.workflow_run(repository, given.run_id, WORKFLOW, root, event)
     if git.require(root, "status", "--porcelain", "--", "baselines"):
         raise UserError(f"{root / 'baselines'} differs from its commit; commit or restore it")
     wanted = re.compile(rf"session-{re.escape(gpu.slug)}-[1-9][0-9]?")
