@@ -67,46 +67,44 @@ def test_what_was_printed_and_is_lost_is_told(status: int, end: int) -> None:
     assert done.stderr == "x: standard output cannot be written (No space left on device)\n"
 
 
-@pytest.mark.parametrize(
-    "work", ["print('x')", "sys.stdout.write('x')", "raise SystemExit(0)", "sys.stdout.flush()"]
-)
-def test_a_closed_standard_output_is_no_fault(work: str) -> None:
-    done = ran(work, shell=">&-")
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_a_reader_that_left_is_no_fault() -> None:
-    leaves = "import os; reader, writer = os.pipe(); os.close(reader); os.dup2(writer, 1)"
-    done = ran(f"{leaves}; print('x')")
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_what_the_system_refuses_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    def work() -> int:
-        raise OSError(28, "No space left on device", "/full/log")
-
-    assert entry_point.run("x", work) == ExitStatus.BAD_USAGE
-    assert capsys.readouterr().err == "x: /full/log: No space left on device\n"
-
-
-def test_a_status_of_a_fault_is_told_apart_from_a_verdict() -> None:
-    def work() -> int:
-        raise UserError("it regressed", ExitStatus.REGRESSION)
-
-    assert entry_point.run("x", work) == 1
+LEAVES = "import os; reader, writer = os.pipe(); os.close(reader); os.dup2(writer, 1); print('x')"
 
 
 @pytest.mark.parametrize(
-    ("encoding", "shown"),
+    ("work", "shell"),
     [
-        ("latin-1", b"-49.9 % \xb5s -> ... ?"),
-        ("ascii", b"-49.9 % us -> ... ?"),
-        ("utf-8", "\N{MINUS SIGN}49.9 % µs → … \N{SNOWMAN}".encode()),
+        *((work, ">&-") for work in ("print('x')", "raise SystemExit(0)", "sys.stdout.flush()")),
+        (LEAVES, ""),
     ],
 )
-def test_a_sign_is_kept_where_the_encoding_lacks_it(encoding: str, shown: bytes) -> None:
-    text = "\N{MINUS SIGN}49.9 % µs → … \N{SNOWMAN}"
-    assert text.encode(encoding, errors=streams.PLAIN) == shown
+def test_a_closed_standard_output_and_a_reader_that_left_are_no_fault(
+    work: str, shell: str
+) -> None:
+    done = ran(work, shell=shell)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "sentence"),
+    [
+        (OSError(28, "No space left", "/full/log"), 2, "/full/log: No space left"),
+        (UserError("it regressed", ExitStatus.REGRESSION), 1, "it regressed"),
+    ],
+)
+def test_a_fault_is_one_sentence_and_has_its_own_status(
+    capsys: pytest.CaptureFixture[str], fault: Exception, status: int, sentence: str
+) -> None:
+    def work() -> int:
+        raise fault
+
+    assert entry_point.run("x", work) == status
+    assert capsys.readouterr().err == f"x: {sentence}\n"
+
+
+def test_a_sign_is_kept_where_the_encoding_lacks_it() -> None:
+    text = "\N{MINUS SIGN}49.9 % \N{MICRO SIGN}s → … ≤ \N{SNOWMAN}"
+    assert text.encode("latin-1", errors=streams.PLAIN) == b"-49.9 % \xb5s -> ... <= ?"
+    assert text.encode("ascii", errors=streams.PLAIN) == b"-49.9 % us -> ... <= ?"
 
 
 def test_a_terminal_of_no_columns_is_one_of_unknown_width(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,14 +115,12 @@ def test_a_terminal_of_no_columns_is_one_of_unknown_width(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("starter", ["bench", "compare.py", "test"])
 def test_an_import_that_fails_is_no_regression(starter: str, tmp_path: Path) -> None:
-    """Of a copy that is not whole."""
     alone = tmp_path / starter
     alone.write_bytes((SCRIPTS / starter).read_bytes())
-    done = subprocess.run(
-        [sys.executable, str(alone), "--help"], capture_output=True, text=True, check=False
-    )
-    words = ["sh", "-c", 'exec "$@" 2>/dev/full', "sh", sys.executable, str(alone)]
-    assert subprocess.run(words, check=False).returncode not in (0, ExitStatus.REGRESSION)
+    words = [sys.executable, str(alone), "--help"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    full = subprocess.run(["sh", "-c", 'exec "$@" 2>/dev/full', "sh", *words], check=False)
+    assert full.returncode not in (0, ExitStatus.REGRESSION)
     assert done.returncode == ExitStatus.BAD_USAGE
     assert done.stderr.startswith(f"{starter}: warpgauge cannot be imported (No module named")
     assert done.stderr.count("\n") == 1

@@ -65,11 +65,6 @@ def test_a_command_that_is_told_to_stop_says_so_and_leaves_nothing_running(
         os.kill(int(done.stdout), 0)
 
 
-def test_what_is_ignored_stays_so() -> None:
-    program = "signal.signal(number, signal.SIG_IGN); interrupts.exit_in_order()"
-    assert ran(f"{program}; os.kill(os.getpid(), number)", signal.SIGHUP).returncode == 0
-
-
 POSTPONED = """
 interrupts.exit_in_order()
 try:
@@ -83,5 +78,7 @@ except KeyboardInterrupt as stop:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_interrupt_may_be_postponed(number: int) -> None:
+def test_an_interrupt_may_be_postponed_and_one_that_is_ignored_stays_so(number: int) -> None:
     assert ran(POSTPONED, number).stdout == f"to its end\n{128 + number} True\n"
+    program = "signal.signal(number, signal.SIG_IGN); interrupts.exit_in_order()"
+    assert ran(f"{program}; os.kill(os.getpid(), number)", number).returncode == 0

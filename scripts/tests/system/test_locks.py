@@ -6,8 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -47,7 +46,7 @@ def test_other_folders_wait_for_nobody(tmp_path: Path) -> None:
         pass
 
 
-def held_by(folder: Path, then: str) -> subprocess.Popen[bytes]:
+def held_by(folder: Path, then: str = "sys.stdin.read()") -> subprocess.Popen[bytes]:
     """Another process, which holds `folder` and then does that."""
     program = (
         "import os, pathlib, sys; sys.path.insert(0, sys.argv[1])\n"
@@ -76,7 +75,7 @@ def test_the_second_is_told_who_is_first_and_may_refuse_to_wait(tmp_path: Path) 
         told.append(holder)
         raise UserError("it is busy")
 
-    with held_by(tmp_path, "sys.stdin.read()") as first:
+    with held_by(tmp_path) as first:
         with pytest.raises(UserError, match="it is busy"), alone(tmp_path, refuse):
             pytest.fail("both hold it")
         first.communicate(b"")
@@ -95,9 +94,8 @@ def test_a_link_in_place_of_a_gpus_folder_is_refused(tmp_path: Path) -> None:
 def test_two_that_add_a_session_at_once_both_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = [
-        write(tmp_path / f"{n}.json", run([row("sync/idle")], gpu_uuid=f"GPU-{n}")) for n in (1, 2)
-    ]
+    documents = {name: run([row("sync/idle")], gpu_uuid=name) for name in ("GPU-1", "GPU-2")}
+    runs = [write(tmp_path / f"{name}.json", document) for name, document in documents.items()]
     both_have_read = threading.Barrier(2)
 
     def late(texts: dict[Path, str | None], changed: str) -> None:
@@ -106,46 +104,24 @@ def test_two_that_add_a_session_at_once_both_do(
         atomic.replace_all(texts, changed=changed)
 
     monkeypatch.setattr(store, "replace_all", late)
-    adding = [threading.Thread(target=store.record, args=(one, tmp_path / "b")) for one in runs]
-    for one in adding:
-        one.start()
-    for one in adding:
-        one.join(20)
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda path: store.record(path, tmp_path / "b"), runs))
     whole = load(tmp_path / "b" / "nvidia-test")
-    assert {session.gpu_uuid for session in whole.sessions.values()} == {"GPU-1", "GPU-2"}
-
-
-@contextmanager
-def held(folder: Path) -> Iterator[threading.Event]:
-    """By another thread, until the event is set."""
-    held, ends = threading.Event(), threading.Event()
-
-    def another() -> None:
-        with alone(folder):
-            held.set()
-            ends.wait(10)
-
-    other = threading.Thread(target=another)
-    other.start()
-    assert held.wait(10)
-    yield ends
-    assert ends.is_set()
-    other.join(10)
+    assert {session.gpu_uuid for session in whole.sessions.values()} == documents.keys()
 
 
 def test_a_bench_waits_for_another_of_its_tree(repository: Repository) -> None:
-    with held(repository.root / "build") as ends:
-        threading.Timer(0.5, ends.set).start()
+    with held_by(repository.root / "build", "import time; time.sleep(0.5)"):
         assert repository.bench("--quick") is ExitStatus.NOT_MEASURED
     assert "Waiting for another scripts/bench of this tree (pid " in repository.output()[1]
 
 
 def test_a_bench_waits_for_another_on_its_gpu(repository: Repository) -> None:
-    with held(of_gpu(fake_binary.GPU["gpu_uuid"])) as ends:
+    with held_by(of_gpu(fake_binary.GPU["gpu_uuid"])) as other:
         with pytest.raises(UserError, match=r"on this GPU \(pid \d+\) is running") as no:
             repository.bench("--quick", "--no-wait")
         assert no.value.status is ExitStatus.NOT_MEASURED
-        threading.Timer(3.0, ends.set).start()  # it asks the programs first
+        threading.Timer(3.0, other.communicate).start()  # it asks the programs first
         repository.bench("--quick")
     assert "Waiting for another scripts/bench on this GPU (pid " in repository.output()[1]
 

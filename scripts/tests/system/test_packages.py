@@ -44,12 +44,9 @@ def need(package: str, *there: bool, required: bool = True) -> Need:
     return Need(package, package, lambda: answers.pop(0) if answers[1:] else answers[0], required)
 
 
-def test_nothing_is_touched_when_everything_is_there(apt: Apt) -> None:
+def test_root_installs_exactly_what_is_missing(apt: Apt) -> None:
     packages.provide([need("cmake", True), need("ninja-build", True)], print)
     assert apt.commands == []
-
-
-def test_root_installs_exactly_what_is_missing(apt: Apt) -> None:
     packages.provide([need("cmake", True), need("ninja-build", False, True)], print)
     assert apt.commands[0].endswith("update")
     assert apt.commands[1].endswith("install --no-install-recommends ninja-build")
@@ -71,22 +68,16 @@ def test_without_rights_the_line_to_type_is_told(apt: Apt, monkeypatch: pytest.M
     assert apt.commands == ["sudo -n true"]
 
 
-def test_a_failing_apt_is_told_with_its_last_line(apt: Apt) -> None:
-    apt.failing = " install "
+def test_a_failing_apt_is_told_with_its_last_line_and_stops_what_is_required(apt: Apt) -> None:
+    apt.failing, said = " install ", list[str]()
     with pytest.raises(UserError, match=r"missing here: cmake; .* failed: E: no network"):
         packages.provide([need("cmake", False)], print)
-
-
-def test_a_package_the_build_can_fetch_is_no_reason_to_stop(apt: Apt) -> None:
-    apt.failing = " install "
-    said: list[str] = []
     packages.provide([need("libbenchmark-dev", False, required=False)], said.append)
     assert said[-1].startswith("going on without libbenchmark-dev: ")
 
 
 def test_a_package_that_a_distribution_lacks_keeps_no_other_away(apt: Apt) -> None:
-    apt.failing = "chromium"
-    said: list[str] = []
+    apt.failing, said = "chromium", list[str]()
     needs = [need(name, False, required=False) for name in ("libgtest-dev", "chromium", "git")]
     packages.provide(needs, said.append)
     installed = [line.split()[-1] for line in apt.commands if " install " in line]
@@ -109,31 +100,28 @@ def test_another_distribution_is_told_what_is_missing(
     assert apt.commands == []
 
 
-@pytest.mark.parametrize(("said", "enough"), [("3.25.1", True), ("4.1.0", True), ("3.22.1", False)])
-def test_the_version_of_cmake_decides(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, enough: bool
+@pytest.mark.parametrize(
+    ("name", "versions", "too_old"),
+    [
+        ("cmake", ("cmake version 3.25.1", "cmake version 4.1.0"), "cmake version 3.22.1"),
+        ("g++", ("12.2.0", "13"), "11.4.0"),
+    ],
+)
+def test_the_version_of_cmake_and_of_the_compiler_decides(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    versions: tuple[str, ...],
+    too_old: str,
 ) -> None:
-    cmake = tmp_path / "cmake"
-    cmake.write_text(f"#!/bin/sh\necho cmake version {said}\n")
-    cmake.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    (found,) = [need for need in packages.BUILD if need.package == "cmake"]
-    assert found.present() is enough
-
-
-@pytest.mark.parametrize(("said", "enough"), [("12.2.0", True), ("13", True), ("11.4.0", False)])
-def test_the_version_of_the_compiler_decides(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, enough: bool
-) -> None:
-    compiler = tmp_path / "g++"
-    compiler.write_text(f"#!/bin/sh\necho {said}\n")
-    compiler.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
-    (found,) = [need for need in packages.BUILD if need.package == "g++"]
-    assert found.present() is enough
-    compiler.unlink()
+    (found,) = [need for need in packages.BUILD if need.package == name]
     assert not found.present()
+    for said in (*versions, too_old):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {said}\n")
+        (tmp_path / name).chmod(0o755)
+        assert found.present() is (said != too_old)
 
 
 def test_the_linters_are_not_the_distributions() -> None:

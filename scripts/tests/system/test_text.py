@@ -46,41 +46,31 @@ def test_changes(fraction: float, text: str) -> None:
     assert percent(fraction) == text
 
 
-@pytest.mark.parametrize(("fraction", "text"), [(0.03, "3 %"), (0.1432, "14 %"), (2.0, "200 %")])
-def test_sizes(fraction: float, text: str) -> None:
-    assert percent(fraction, sign=False) == text
+def test_sizes_and_spans() -> None:
+    shown = [percent(fraction, sign=False) for fraction in (0.03, 0.1432, 2.0)]
+    assert shown == ["3 %", "14 %", "200 %"]
+    assert span(-0.002, 0.001) == f"{MINUS}0.20 … +0.10 %"
+    assert span(0.00001, 0.00002) == "0.00 %"
 
 
-def test_rates_carry_the_prefix_that_the_field_uses() -> None:
-    assert quantity(4.287e12, "B/s") == "4287 GB/s"
-    assert quantity(55.5e9, "B/s") == "55.50 GB/s"
+def test_rates_carry_the_prefix_that_the_field_uses_and_arithmetic_goes_first() -> None:
+    shown = [quantity(value, "B/s") for value in (4.287e12, 55.5e9, 12.0)]
+    assert shown == ["4287 GB/s", "55.50 GB/s", "12.00 B/s"]
     assert quantity(51.3e12, "FLOP/s") == "51.30 TFLOP/s"
-    assert quantity(12.0, "B/s") == "12.00 B/s"
-
-
-def test_the_arithmetic_rate_goes_before_the_bandwidth() -> None:
-    assert rate(1e9, 2e12) == "2.000 TFLOP/s"
-    assert rate(1e9, None) == "1.000 GB/s"
-    assert rate(None, None) == ""
+    rates = [rate(1e9, 2e12), rate(1e9, None), rate(None, None)]
+    assert rates == ["2.000 TFLOP/s", "1.000 GB/s", ""]
 
 
 @pytest.mark.parametrize("hostile", ["\x1b[2J", "a\rb", "a\nb", "\u202egnp", "\x07", "\ud800"])
-def test_no_control_character_survives(hostile: str) -> None:
+def test_no_control_character_survives_and_a_long_string_is_cut(hostile: str) -> None:
     assert inert(hostile).isprintable()
-    assert quoted(hostile).isprintable()
-    assert typed(hostile).isprintable()
+    for shown in (quoted, typed):
+        assert shown(hostile).isprintable()
+        assert len(shown("x" * 1000)) < 70
 
 
-def test_ordinary_names_are_left_as_they_are() -> None:
+def test_ordinary_names_and_what_was_typed_are_left_as_they_are() -> None:
     assert inert("gemm/cublas/bf16/n:4096 µ [b]") == "gemm/cublas/bf16/n:4096 µ [b]"
-
-
-def test_a_long_string_is_cut() -> None:
-    assert len(quoted("x" * 1000)) < 70
-    assert len(typed("x" * 1000)) < 70
-
-
-def test_what_was_typed_is_shown_as_it_was_typed() -> None:
     assert typed(r"n:\d+'s") == r"'n:\d+'s'"
 
 
@@ -89,8 +79,3 @@ def test_a_command_of_a_build_servers_log_is_broken_wherever_it_stands() -> None
     assert re.findall(r"##\w*\[", told) == []
     assert told.endswith(" ####")
     assert inert(inert("##[")) == inert("##[")
-
-
-def test_the_span_of_two_changes_is_one_where_they_read_the_same() -> None:
-    assert span(-0.002, 0.001) == f"{MINUS}0.20 … +0.10 %"
-    assert span(0.00001, 0.00002) == "0.00 %"

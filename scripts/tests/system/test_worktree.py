@@ -20,7 +20,8 @@ SUITE = {"sync": {"sync/idle": 1.0}}
 @pytest.fixture
 def old(clone: GitRepository) -> str:
     """A commit, another one behind it."""
-    return commits(clone, 2)[0]
+    first, _ = (clone.commit({"sync": {"sync/idle": time}}) for time in (1.0, 2.0))
+    return first
 
 
 @pytest.fixture
@@ -29,16 +30,9 @@ def folder(clone: GitRepository, old: str) -> Path:
     return worktree.provide(clone.root, old)
 
 
-def commits(clone: GitRepository, count: int) -> list[str]:
-    return [clone.commit({"sync": {"sync/idle": float(n)}}) for n in range(1, count + 1)]
-
-
-def state(clone: GitRepository) -> tuple[str, str, str]:
-    return (
-        clone.git("status", "--porcelain=v2", "--branch"),
-        clone.git("branch", "--list"),
-        clone.git("stash", "list"),
-    )
+def state(clone: GitRepository) -> list[str]:
+    commands = ("status --porcelain=v2 --branch", "branch --list", "stash list")
+    return [clone.git(*command.split()) for command in commands]
 
 
 def test_a_commit_is_checked_out_beside_the_build(clone: GitRepository, old: str) -> None:
@@ -53,13 +47,16 @@ def test_a_commit_is_checked_out_beside_the_build(clone: GitRepository, old: str
     assert (clone.root / "suite.json").read_text() == "changed"
 
 
-def test_what_was_built_of_a_commit_is_there_the_next_time(
+def test_what_was_built_of_a_commit_is_there_the_next_time_and_made_anew_where_it_is_gone(
     clone: GitRepository, old: str, folder: Path
 ) -> None:
     (folder / "build").mkdir()
     (folder / "build" / "made").touch()
     assert worktree.provide(clone.root, old) == folder
     assert (folder / "build" / "made").exists()
+    folder.rename(clone.root / "build" / "elsewhere")
+    assert worktree.provide(clone.root, old) == folder
+    assert (folder / "suite.json").exists()
 
 
 def refused(root: Path, ref: str) -> str:
@@ -74,17 +71,12 @@ def test_what_names_no_commit_is_refused(clone: GitRepository, ref: str) -> None
     assert "is no commit of this clone; git fetch it" in refused(clone.root, ref)
 
 
-def test_a_shallow_clone_is_told_how_to_get_the_rest(
-    clone: GitRepository, old: str, tmp_path: Path
+def test_a_shallow_clone_a_tree_and_a_machine_without_git_are_refused(
+    clone: GitRepository, old: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shallow, source = tmp_path / "shallow", clone.root.as_uri()
     subprocess.run(["git", "clone", "-q", "--depth=1", source, str(shallow)], check=True)
     assert "it is shallow: git fetch --unshallow" in refused(shallow, old)
-
-
-def test_a_tree_or_a_machine_without_git_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     said = "is no git clone that another commit can be taken from"
     assert said in refused(tmp_path, "main")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -93,7 +85,8 @@ def test_a_tree_or_a_machine_without_git_is_refused(
 
 def test_only_the_two_used_last_are_kept(clone: GitRepository) -> None:
     folders = []
-    for index, commit in enumerate(commits(clone, 3)):
+    for index in range(3):
+        commit = clone.commit({"sync": {"sync/idle": index + 1.0}})
         folders.append(worktree.provide(clone.root, commit))
         os.utime(folders[-1], (index, index))
     assert [folder.exists() for folder in folders] == [False, True, True]
@@ -126,12 +119,6 @@ def test_a_folder_that_git_lost_is_made_anew(clone: GitRepository, old: str, fol
     again = worktree.provide(moved, old)
     assert subprocess.run(["git", "-C", str(again), "status"], check=False).returncode == 0
     assert worktree.commit_of(moved, "HEAD") == new
-
-
-def test_a_removed_folder_is_made_anew(clone: GitRepository, old: str, folder: Path) -> None:
-    folder.rename(clone.root / "build" / "elsewhere")
-    assert worktree.provide(clone.root, old) == folder
-    assert (folder / "suite.json").exists()
 
 
 def test_a_worktree_that_somebody_locked_is_left_alone(
@@ -171,14 +158,10 @@ def test_a_failed_checkout_leaves_nothing_behind(
     monkeypatch.setattr(git, "require", interrupted)
     with pytest.raises(KeyboardInterrupt):
         worktree.provide(clone.root, old)
-    assert clone.git("worktree", "list", "--porcelain").count("worktree ") == 1
-    assert not list((clone.root / "build" / "base").iterdir())
-
-
-def test_a_checkout_that_git_refuses_is_one_sentence(clone: GitRepository) -> None:
     with pytest.raises(UserError, match=r"git worktree failed in .*clone: ") as caught:
         worktree.provide(clone.root, "f" * 40)
     assert "\n" not in str(caught.value)
+    assert clone.git("worktree", "list", "--porcelain").count("worktree ") == 1
     assert not list((clone.root / "build" / "base").iterdir())
 
 
@@ -199,14 +182,11 @@ def test_a_project_within_a_repository_is_found_in_its_worktree(clone: GitReposi
     inner.mkdir(parents=True)
     (inner / "file").touch()
     commit = clone.commit(SUITE)
-    assert worktree.provide(inner, commit) == inner / "build" / "base" / commit[:10] / Path(
-        "tools/warpgauge"
-    )
+    base = inner / "build" / "base" / commit[:10]
+    assert worktree.provide(inner, commit) == base / "tools" / "warpgauge"
 
 
-def test_what_a_build_leaves_is_no_change_even_where_it_is_not_ignored(
-    clone: GitRepository,
-) -> None:
+def test_what_a_build_leaves_is_no_change_though_not_ignored(clone: GitRepository) -> None:
     (clone.root / ".gitignore").unlink()
     commit = clone.commit(SUITE)
     folder = worktree.provide(clone.root, commit)
