@@ -77,18 +77,14 @@ def test_a_second_run_changes_the_same_comment(hosted: HostedRun) -> None:
     assert "gemm/tiled" not in hosted.body
 
 
-@pytest.mark.parametrize(
-    ("login", "body"),
-    [
-        *((login, f"{MARK}mine") for login in ("Stranger", "github-actions", "other-app[bot]")),
-        ("github-actions[bot]", f"The mark is {MARK}"),  # ours, which only quotes it
-    ],
-)
-def test_another_comment_is_left_alone(hosted: HostedRun, login: str, body: str) -> None:
-    theirs = hosted.said(body, 1, login)
+def test_another_comment_is_left_alone(hosted: HostedRun) -> None:
+    for number, login in enumerate(("Stranger", "github-actions", "other-app[bot]"), 1):
+        hosted.said(f"{MARK}mine", number, login)
+    hosted.said(f"The mark is {MARK}", 4)  # ours, which only quotes it
+    before = [comment["body"] for comment in hosted.comments]
     hosted.comment()
-    assert theirs["body"] == body
-    assert [one.method for one in hosted.api.writes] == ["POST"]
+    assert [comment["body"] for comment in hosted.comments[:4]] == before
+    assert [asked.method for asked in hosted.api.writes] == ["POST"]
 
 
 def test_two_comments_of_ours_become_one_the_older(hosted: HostedRun) -> None:
@@ -117,39 +113,17 @@ def test_a_run_that_begins_marks_the_comment_and_leaves_the_rest(hosted: HostedR
     assert "Outdated" not in hosted.body
 
 
-def test_a_run_that_begins_says_nothing_where_nothing_was_said(
-    hosted: HostedRun, capsys: pytest.CaptureFixture[str]
-) -> None:
-    hosted.run["status"] = "in_progress"
-    hosted.said("hello", 1, "Stranger")
-    assert hosted.comment() is ExitStatus.OK
-    assert hosted.api.writes == []
-    assert capsys.readouterr().out == "no comment to mark as outdated yet\n"
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"head": OTHER}, "has moved on to another commit"),
-        ({"state": "closed"}, "has no open pull request"),
-        ({"repository": "other/gauge"}, "has no open pull request"),
-        ({"repository": "Stranger/copy"}, "has no open pull request"),
-        ({"branch": "another"}, "has no open pull request"),
-    ],
-)
-def test_no_pull_request_is_no_comment(hosted: HostedRun, changes: Json, words: str) -> None:
-    hosted.pulls = [hosted.pull(**changes)]
-    assert words in silence(hosted)
-
-
-def test_a_fork_that_is_gone_is_no_comment(hosted: HostedRun) -> None:
-    hosted.run["head_repository"] = None
-    assert "is gone" in silence(hosted)
-
-
-def test_two_pull_requests_of_one_head_are_not_told_apart(hosted: HostedRun) -> None:
+def test_no_pull_request_is_no_comment_and_of_two_none_is_chosen(hosted: HostedRun) -> None:
     hosted.pulls.append(hosted.pull(18))
     assert "(#17, #18)" in silence(hosted, ExitStatus.BAD_USAGE)
+    hosted.pulls = [hosted.pull(head=OTHER)]
+    assert "has moved on to another commit" in silence(hosted)
+    repositories: list[Json] = [{"repository": name} for name in ("other/gauge", "Stranger/copy")]
+    for changes in ({"state": "closed"}, {"branch": "another"}, *repositories):
+        hosted.pulls = [hosted.pull(**changes)]
+        assert "has no open pull request" in silence(hosted)
+    hosted.run["head_repository"] = None
+    assert "is gone" in silence(hosted)
 
 
 def test_a_pull_request_from_the_repository_itself_is_found(hosted: HostedRun) -> None:
@@ -182,12 +156,14 @@ def test_an_artifact_without_a_comparison_is_of_a_job_that_failed(
 def test_a_run_without_any_job_marks_the_comment_as_one_that_begins_does(
     hosted: HostedRun, capsys: pytest.CaptureFixture[str], jobs: list[str]
 ) -> None:
-    """As one that nobody has approved, which GitHub calls completed."""
-    hosted.run["conclusion"] = "action_required"
+    hosted.run["conclusion"] = "action_required"  # nobody has approved it: completed, for GitHub
     hosted.artifacts.clear()
     hosted.jobs = [hosted.job(name) for name in jobs]
+    hosted.said("hello", 1, "Stranger")
     assert hosted.comment() is ExitStatus.OK
     assert hosted.api.writes == []
+    assert capsys.readouterr().out.endswith("no comment to mark as outdated yet\n")
+    hosted.comments.clear()
     hosted.said(f"{MARK}**0 regressions** of an older commit")
     assert hosted.comment() is ExitStatus.OK
     assert f"> **Outdated.** Commit `{HEAD[:10]}` is yet to be measured" in hosted.body
@@ -216,16 +192,12 @@ def test_what_an_earlier_attempt_left_is_not_this_one_s(hosted: HostedRun) -> No
     assert "memcpy/h2d" in hosted.body
 
 
-def test_artifacts_of_other_names_are_not_even_fetched(hosted: HostedRun) -> None:
+def test_artifacts_of_other_names_are_not_fetched_and_an_empty_one_is(hosted: HostedRun) -> None:
     hosted.upload(b"", 910, "unknown-gpu")
     hosted.artifacts[-1]["size_in_bytes"] = 10**12
-    hosted.comment()
-    assert [one.path for one in hosted.storage.asked] == ["/blob/909"]
-
-
-def test_an_empty_artifact_is_judged_by_what_it_holds(hosted: HostedRun) -> None:
     hosted.artifacts[0]["size_in_bytes"] = 0
     hosted.comment()
+    assert [asked.path for asked in hosted.storage.asked] == ["/blob/909"]
     assert "**1 regression" in hosted.body
 
 
@@ -236,11 +208,10 @@ def test_an_empty_artifact_is_judged_by_what_it_holds(hosted: HostedRun) -> None
         (["--run-id", "1"], "required"),
         (["--run-id", "x", "--repository", HOME], "whole number"),
         (["--run-id", "0", "--repository", HOME], "at least 1"),
-        (["--run-id", "1", "--repository", "warp"], "as OWNER/NAME"),
-        (["--run-id", "1", "--repository", "../gauge"], "as OWNER/NAME"),
-        (["--run-id", "1", "--repository", "warp/.."], "as OWNER/NAME"),
-        (["--run-id", "1", "--repository", "a/b/c"], "as OWNER/NAME"),
-        (["--run-id", "1", "--repository", "a/b?x=1"], "as OWNER/NAME"),
+        *(
+            (["--run-id", "1", "--repository", name], "as OWNER/NAME")
+            for name in ("warp", "../gauge", "./x", "warp/..", "a/b/c", "a/b?x=1", "a b/c", "")
+        ),
     ],
 )
 def test_bad_arguments_are_one_sentence(arguments: list[str], words: str) -> None:
@@ -263,19 +234,17 @@ def test_an_older_run_of_the_head_says_nothing(hosted: HostedRun, status: str) -
     assert "a later run measures it" in silence(hosted)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_a_run_of_another_head_is_no_later_one(hosted: HostedRun) -> None:
+    later: Json = {**hosted.run, "id": RUN + 1, "run_number": 4}
+    for changes in (
         {"run_number": 2},
         {"head_branch": "another"},
         {"head_repository": {"full_name": "other/gauge"}},
         {"head_repository": None},
         {"head_sha": OTHER},
         {"event": "workflow_dispatch"},
-    ],
-)
-def test_a_run_of_another_head_is_no_later_one(hosted: HostedRun, changes: Json) -> None:
-    hosted.later.append({**hosted.run, "id": RUN + 1, "run_number": 4, **changes})
+    ):
+        hosted.later.append({**later, **changes})
     hosted.comment()
     assert "**1 regression" in hosted.body
 

@@ -70,30 +70,28 @@ def test_a_line_tells_what_was_measured_where(project: Nights) -> None:
     assert line["facts"] == {**facts, "driver_version": "580.1"}
 
 
-def test_the_next_night_stands_beside_the_first(project: Nights) -> None:
+def test_a_night_stands_beside_the_one_before_and_another_attempt_replaces_it(
+    project: Nights,
+) -> None:
     project.night(project.recorded())
     project.add()
-    before = project.line()
+    before, later = project.line(), "nvidia-test/2026-11-21-78.jsonl"
     project.hosted.runs[78] = {**project.hosted.runs[RUN], "created_at": "2026-11-21T01:00:00Z"}
-    project.add(78)
-    assert project.files() == ["README.md", FILE, "nvidia-test/2026-11-21-78.jsonl"]
+    for boot in ("boot-2", "boot-3"):
+        project.night(project.recorded(boot_id=boot))
+        project.add(78)
+        assert project.files() == ["README.md", FILE, later]
+        facts = project.line(later)["facts"]
+        assert isinstance(facts, dict)
+        assert facts["boot_id"] == boot
     assert project.line() == before
-    assert git(project.hosted.git, "rev-list", "--count", "history") == "2"
+    assert git(project.hosted.git, "rev-list", "--count", "history") == "3"
 
 
-def test_another_attempt_of_a_run_replaces_its_own_night_only(project: Nights) -> None:
+def test_all_gpus_of_a_night_are_one_commit_and_no_forged_one_is_beside(project: Nights) -> None:
     project.night(project.recorded())
-    project.add()
-    project.night(project.recorded(boot_id="later"))
-    project.add()
-    assert project.files() == ["README.md", FILE]
-    facts = project.line()["facts"]
-    assert isinstance(facts, dict)
-    assert facts["boot_id"] == "later"
-
-
-def test_all_gpus_of_a_night_are_one_commit(project: Nights) -> None:
-    project.night(project.recorded())
+    project.night(b"{", "nvidia-other")
+    assert "nightly-nvidia-other.json" in project.refused()
     project.night(project.recorded(gpu_name="NVIDIA Other"), "nvidia-other")
     project.add()
     assert project.files() == ["README.md", f"nvidia-other/2026-11-20-{RUN}.jsonl", FILE]
@@ -126,34 +124,21 @@ def test_a_branch_that_somebody_advanced_meanwhile_is_not_overwritten(project: N
     assert project.hosted.branches()["history"] == theirs
 
 
-def test_nothing_measured_is_status_3(project: Nights) -> None:
-    assert "measured no GPU" in project.refused(ExitStatus.NOT_MEASURED)
-
-
-def test_an_artifact_of_a_gpu_that_is_not_listed_is_not_fetched(project: Nights) -> None:
+def test_artifacts_of_gpus_that_are_not_listed_are_not_fetched(project: Nights) -> None:
     project.night(project.recorded(gpu_name="Evil"), "evil")
     project.night(project.recorded(), "..")
-    project.refused(ExitStatus.NOT_MEASURED)
-    assert not any("/zip" in one for one in project.hosted.asked)
+    assert "measured no GPU" in project.refused(ExitStatus.NOT_MEASURED)
+    assert not any("/zip" in asked for asked in project.hosted.asked)
 
 
-def test_a_forged_run_file_is_refused(project: Nights) -> None:
+def test_another_gpu_and_a_time_that_no_benchmark_takes_are_refused(project: Nights) -> None:
     project.night(project.recorded(gpu_name="NVIDIA Other"))
     assert "was measured on 'NVIDIA Other'" in project.refused()
-
-
-@pytest.mark.parametrize("factor", [1e-300, 1e-7, 1e13, 1e300])
-def test_a_time_that_no_benchmark_takes_is_refused(project: Nights, factor: float) -> None:
-    project.night(project.recorded(factor))
-    told = project.refused()
-    assert "'memcpy/a' takes 1e" in told
-    assert "which no benchmark does" in told
-
-
-def test_one_forged_file_keeps_all_out(project: Nights) -> None:
-    project.night(project.recorded())
-    project.night(b"{", "nvidia-other")
-    assert "nightly-nvidia-other.json" in project.refused()
+    for factor in (1e-300, 1e-7, 1e13, 1e300):
+        project.night(project.recorded(factor))
+        sentence = project.refused()
+        assert "'memcpy/a' takes 1e" in sentence
+        assert "which no benchmark does" in sentence
 
 
 @pytest.mark.parametrize(

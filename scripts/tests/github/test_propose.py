@@ -40,7 +40,7 @@ def test_a_session_becomes_a_branch_with_the_baseline_and_nothing_else(project: 
     assert (session.boot_id, session.context["commit"]) == ("boot-1", project.commit)
 
 
-def test_the_body_compares_with_the_baseline_before(project: Proposing) -> None:
+def test_a_session_joins_those_that_are_there_and_is_compared_with_them(project: Proposing) -> None:
     project.with_baseline()
     project.session(project.recorded(1.5))
     project.propose()
@@ -49,12 +49,6 @@ def test_the_body_compares_with_the_baseline_before(project: Proposing) -> None:
     assert "`memcpy/a`" in body
     assert "baselines/nvidia-test" in body
     assert "/tmp/" not in body
-
-
-def test_a_session_joins_those_that_are_there(project: Proposing) -> None:
-    project.with_baseline()
-    project.session(project.recorded())
-    project.propose()
     text = git(project.hosted.git, "show", f"{BRANCH}:{BASELINES[0]}")
     assert [key[:10] for key in json.loads(text)["sessions"]] == ["2026-11-18", "2026-11-20"]
 
@@ -74,20 +68,15 @@ def test_several_sessions_are_one_pull_request_with_a_report_each(project: Propo
     assert report.MARK.strip() not in project.body + comment
 
 
-def test_of_two_attempts_the_later_one_counts(project: Proposing) -> None:
-    project.session(project.recorded(boot_id="first"))
-    project.session(project.recorded(boot_id="second"))
-    project.propose()
-    body = project.body
-    assert "`second`" in body
-    assert "`first`" not in body
-
-
-def test_hostile_text_in_the_context_stays_in_code_spans(project: Proposing) -> None:
+def test_of_two_attempts_the_later_one_counts_and_hostile_text_stays_in_code_spans(
+    project: Proposing,
+) -> None:
     hostile = "@everyone <img src=x> [a](http://b) | `c` #1"
+    project.session(project.recorded(boot_id="first"))
     project.session(project.recorded(driver_version=hostile, gpu_uuid="a\n\n# b"))
     project.propose()
     body = project.body
+    assert "`first`" not in body
     (line,) = [line for line in body.splitlines() if "@everyone" in line]
     assert "``@everyone <img src=x> [a](http://b) \\| `c` #1``" in line
     assert r"`a\n\n# b`" in line
@@ -136,51 +125,37 @@ def test_a_run_that_must_not_be_recorded_is_refused(
     assert why in project.refused()
 
 
-@pytest.mark.parametrize("name", ["evil/a", "../../x/a", "self-check-x/a", "README/a"])
-def test_a_family_that_the_checkout_lacks_is_refused(project: Proposing, name: str) -> None:
-    document = run([row(name)], commit=project.commit)
-    project.session(document)
-    assert "benchmarks/ has no family" in project.refused()
-
-
-def test_a_run_without_a_benchmark_is_refused(project: Proposing) -> None:
-    project.session(run([], commit=project.commit))
-    assert "holds no benchmark" in project.refused()
-
-
-def test_one_bad_session_keeps_the_good_one_from_being_proposed(project: Proposing) -> None:
-    project.session(project.recorded(), 1)
-    project.session(project.recorded(commit="f" * 40), 2)
-    assert "session-nvidia-test-2" in project.refused()
-
-
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        (b"{", "breaks off"),
-        (b" " * (9 * 2**20), "more than 8388608"),
-    ],
-)
-def test_what_is_no_run_file_is_refused(project: Proposing, content: bytes, why: str) -> None:
-    project.session(content)
+@pytest.mark.parametrize("name", ["evil/a", "../../x/a", "self-check-x/a", "README/a", ""])
+def test_no_family_and_one_that_the_checkout_lacks_are_refused(
+    project: Proposing, name: str
+) -> None:
+    project.session(run([row(name)] if name else [], commit=project.commit))
+    why = "benchmarks/ has no family" if name else "holds no benchmark"
     assert why in project.refused()
 
 
-def test_a_baseline_in_place_of_a_run_file_is_refused(project: Proposing) -> None:
+def test_what_is_no_run_file_is_refused_with_the_good_one_beside_it(project: Proposing) -> None:
     project.with_baseline()
-    project.session((project.root / BASELINES[0]).read_bytes())
-    assert "it is a baseline, and no run file" in project.refused()
+    baseline = (project.root / BASELINES[0]).read_bytes()
+    for document, why in (
+        (project.recorded(commit="f" * 40), "the artifact session-nvidia-test-2 is refused"),
+        (baseline, "it is a baseline, and no run file"),
+        (b"{", "breaks off"),
+        (b" " * (9 * 2**20), "more than 8388608"),
+    ):
+        project.hosted.artifacts.clear()
+        project.session(project.recorded(), 1)
+        project.session(document, 2)
+        assert why in project.refused()
 
 
-def test_an_archive_without_a_run_file_is_refused(project: Proposing) -> None:
+def test_an_archive_without_a_run_file_or_too_large_is_refused(project: Proposing) -> None:
     project.session(project.recorded(), file="../run.json")
     assert "session-nvidia-test-1" in project.refused()
-
-
-def test_an_archive_that_is_too_large_is_not_fetched(project: Proposing) -> None:
-    project.hosted.artifacts.append(("session-nvidia-test-1", b"x" * (17 * 2**20)))
+    project.hosted.asked.clear()
+    project.hosted.artifacts[:] = [("session-nvidia-test-1", b"x" * (17 * 2**20))]
     assert "larger than 16 MiB" in project.refused()
-    assert not any("/zip" in one for one in project.hosted.asked)
+    assert not any("/zip" in asked for asked in project.hosted.asked)
 
 
 @pytest.mark.parametrize(
@@ -202,24 +177,15 @@ def test_a_run_of_something_else_is_refused(
     assert why in project.refused()
 
 
-def test_a_run_that_is_not_there_is_refused(project: Proposing) -> None:
-    project.hosted.runs.clear()
-    assert "404 Not Found" in project.refused()
-
-
-def test_a_checkout_with_changed_baselines_is_refused(project: Proposing) -> None:
+def test_a_run_that_is_not_there_and_changed_baselines_are_refused(project: Proposing) -> None:
     project.session(project.recorded())
     (project.root / "baselines" / "README.md").write_text("changed")
     with pytest.raises(UserError, match="differs from its commit"):
         project.propose()
     assert project.hosted.writes() == []
-
-
-@pytest.mark.parametrize("name", ["a", "a/b/c", "../x", "./x", "a/..", "a/b?c", "a b/c", ""])
-def test_what_is_no_repository_is_refused(project: Proposing, name: str) -> None:
-    with pytest.raises(UserError, match="is no repository"):
-        project.propose("--repository", name)
-    assert project.hosted.asked == []
+    git(project.root, "checkout", "--quiet", ".")
+    project.hosted.runs.clear()
+    assert "404 Not Found" in project.refused()
 
 
 @pytest.mark.parametrize("gpu", ["../x", "NVIDIA Test", "nvidia-h200"])
