@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of the comment: verdicts first, every GPU named, never longer than GitHub takes."""
+"""What is posted: verdicts first, every GPU named, never longer than GitHub takes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from comparisons import comparison, of_every_kind, verdict, with_text
 from hosted_run import BRANCH, FORK, HEAD, HOME, RUN, RUN_URL, slower
 from hostile_text import RENDERER
 from warpgauge.github import comment
+from warpgauge.github import proposal as proposal_text
 from warpgauge.github.comment import LENGTH_LIMIT, Part, outdated
 from warpgauge.github.gpus import Gpu
+from warpgauge.github.proposal import Added, Proposal
 from warpgauge.github.pull_request import Run
+from warpgauge.github.recorded_files import MOST_ARTIFACTS, WorkflowRun
+from warpgauge.records.model import Session
 from warpgauge.reports.markdown.report import MARK
 from warpgauge.verdict.comparison import Comparison, Outcome
 
@@ -86,3 +90,20 @@ def test_the_note_on_an_outdated_comment_stands_once_whatever_line_ends_it_has()
     once = outdated(body, "one")
     assert outdated(once.replace("\n", "\r\n"), "two") == once.replace("one", "two", 1)
     assert RENDERER.render(once).count("<blockquote>") == 1
+
+
+@pytest.mark.parametrize("count", [1, MOST_ARTIFACTS])
+@pytest.mark.parametrize(
+    "text", ["580.1", "`" * 3000, "a ` " * 900, "\x1b|" * 1500, "\U0001f600\n" * 3000]
+)
+def test_a_proposal_and_its_comments_are_no_longer_than_github_takes(text: str, count: int) -> None:
+    facts = ("gpu_uuid", "driver_version", "runtime_version", "boot_id", "date")
+    session = Session(f"2026-11-20 {text}", dict.fromkeys(facts, text))
+    one = Added(session, (f"replaced: session {text}", text, text), large())
+    proposal = Proposal((one,) * count, {})
+    run = WorkflowRun(7, 1, "c" * 40, "main", "octocat", "2026-11-20T09:00:00Z")
+    body = proposal_text.body(proposal, part("").gpu, run, "https://github.com/warp/gauge", count)
+    comments = proposal_text.comments(proposal)
+    assert len(comments) == count - 1
+    assert all(len(told) <= LENGTH_LIMIT for told in (body, *comments))
+    assert all("gemm/0/" in told and "**Left out" in told for told in (body, *comments))

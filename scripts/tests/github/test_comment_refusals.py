@@ -108,20 +108,11 @@ def test_a_run_of_something_else_is_refused(hosted: HostedRun, changes: Json, wo
     assert words in refusal(hosted)
 
 
-def test_the_path_of_a_workflow_may_carry_its_ref(hosted: HostedRun) -> None:
-    hosted.run["path"] += "@refs/pull/17/merge"
-    assert hosted.comment() is ExitStatus.OK
-
-
-def test_a_number_inside_the_artifact_is_not_even_read(hosted: HostedRun) -> None:
+def test_a_number_in_the_artifact_or_in_the_comparison_is_passed_over(hosted: HostedRun) -> None:
+    hosted.run["path"] += "@refs/pull/17/merge"  # as GitHub may write it
     hosted.artifacts.clear()
-    hosted.upload(archives.archive(("pr_number", b"1"), ("NR", b"1"), (NAME, GOOD)))
-    hosted.comment()
-    assert [one.path for one in hosted.api.writes] == [f"/repos/{HOME}/issues/17/comments"]
-
-
-def test_a_number_in_the_comparison_is_passed_over(hosted: HostedRun) -> None:
-    hosted.replace(changed(slower(), {"pull_request": 1, "number": 1, "html": 1}))
+    content = changed(slower(), {"pull_request": 1, "number": 1, "html": 1})
+    hosted.upload(archives.archive(("pr_number", b"1"), ("NR", b"1"), (NAME, content)))
     hosted.comment()
     assert [one.path for one in hosted.api.writes] == [f"/repos/{HOME}/issues/17/comments"]
 
@@ -146,12 +137,12 @@ def test_a_forged_archive_is_refused(hosted: HostedRun, archive: bytes, words: s
     hosted.upload(archive)
     tracemalloc.start()
     try:
-        told = refusal(hosted)
+        sentence = refusal(hosted)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert words in told
-    assert told.startswith("the artifact warpgauge-nvidia-h200 ") or NAME in told
+    assert words in sentence
+    assert sentence.startswith("the artifact warpgauge-nvidia-h200 ") or NAME in sentence
     assert peak < 2**27  # the half is what reading any file makes room for
 
 
@@ -234,25 +225,26 @@ def test_foreign_text_is_read_and_does_nothing(hosted: HostedRun, text: str) -> 
     document["candidate"]["path"] = text
     document["differences"] = [{"key": text, "baseline": text, "candidate": text}]
     content = json.dumps(document).encode()
-    found = json_input.load(content.decode())
-    hosted.replace(
-        json.dumps(document | {"headline": json_output.document(found).headline}).encode()
-    )
+    headline = json_output.document(json_input.load(content.decode())).headline
+    hosted.replace(json.dumps(document | {"headline": headline}).encode())
     hosted.comment()
     assert len(hosted.body) <= 65_536
     rendered = RENDERER.render(hosted.body)
     assert "<script" not in rendered
     assert "<img" not in rendered
-    links = rendered.count("<a ")
-    assert links == 2  # the run, and what it left
+    assert rendered.count("<a ") == 2  # the run, and what it left
     ours = hosted.body.partition("\n\n")[2]
     assert not ALIVE.search(outside_code(RENDERER.render(ours)))
     assert all(one.isprintable() or one == "\n" for one in hosted.body.replace("\xa0", " "))
 
 
-def test_an_artifact_that_says_it_is_too_large_is_not_fetched(hosted: HostedRun) -> None:
+def test_an_artifact_that_says_it_is_too_large_or_expired_is_not_fetched(
+    hosted: HostedRun,
+) -> None:
     hosted.artifacts[0]["size_in_bytes"] = artifact.ARCHIVE_LIMIT_BYTES + 1
     assert "is larger than 32 MiB" in refusal(hosted)
+    hosted.artifacts[0]["expired"] = True
+    assert "has expired" in refusal(hosted)
     assert not hosted.storage.asked
 
 
@@ -260,26 +252,15 @@ def test_a_download_larger_than_it_was_said_to_be_is_aborted(
     hosted: HostedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(artifact, "ARCHIVE_LIMIT_BYTES", 10_000)
-    endless = Answer(bytes(1_000_000), headers={"Content-Length": ""})
-    hosted.storage.on("GET", BLOB, endless)
+    hosted.storage.on("GET", BLOB, Answer(bytes(1_000_000), headers={"Content-Length": ""}))
     assert "larger than 10000 bytes" in refusal(hosted)
-
-
-def test_an_expired_artifact_is_refused(hosted: HostedRun) -> None:
-    hosted.artifacts[0]["expired"] = True
-    assert "has expired" in refusal(hosted)
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        f"/actions/runs/{RUN}",
-        "/pulls",
-        f"/actions/runs/{RUN}/jobs",
-        f"/actions/runs/{RUN}/artifacts",
-        f"/actions/artifacts/{ARTIFACT}/zip",
-        BLOB,
-        "/issues/17/comments",
+        *(f"/actions/runs/{RUN}{of_run}" for of_run in ("", "/jobs", "/artifacts")),
+        *("/pulls", f"/actions/artifacts/{ARTIFACT}/zip", BLOB, "/issues/17/comments"),
     ],
 )
 def test_whatever_github_fails_at_nothing_is_posted(hosted: HostedRun, path: str) -> None:

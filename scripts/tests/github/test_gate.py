@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -47,19 +48,11 @@ def test_the_change_is_confirmed_beside_the_commit_that_it_began_at(fake: FakeGa
 
 def test_everything_that_is_left_lies_in_one_folder(fake: FakeGate) -> None:
     fake.run()
+    formats = {"comparison.json": "json", "report.md": "markdown", "junit.xml": "junit"}
+    formats |= dict.fromkeys(("intervals.svg", "intervals.png"), "intervals")
     left = {str(path.relative_to(fake.out)) for path in fake.out.rglob("*") if path.is_file()}
-    assert left == {
-        *("comparison.json", "report.md", "junit.xml"),
-        *("intervals.svg", "intervals.png", "commands.log", "log.txt", "runs/run.json"),
-    }
-    assert fake.formats() == {
-        "comparison.json": "json",
-        "report.md": "markdown",
-        "junit.xml": "junit",
-        "intervals.svg": "intervals",
-        "intervals.png": "intervals",
-        "annotations.txt": "github",
-    }
+    assert left == {*formats, "commands.log", "log.txt", "runs/run.json"}
+    assert fake.formats() == {**formats, "annotations.txt": "github"}
     assert (fake.out / "log.txt").read_text() == "measuring\nthe end\n"
     # What it runs has room, and a place of its own for what is temporary.
     environment = fake.environment()
@@ -85,6 +78,11 @@ def test_the_status_is_the_comparisons_and_is_told_apart(
     out = fake.capsys.readouterr().out
     assert annotations + words in out
     assert summary.read_text() == "what a step before this said\n# the report\n"
+    summary.unlink()
+    summary.mkdir()  # it cannot be written now
+    shutil.rmtree(fake.out)
+    assert fake.run() == status
+    assert "::warning title=No summary::" in fake.capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -102,24 +100,16 @@ def test_without_a_report_nothing_is_a_pass(
     assert "**Nothing was compared:** the comparison" in summary.read_text()
 
 
-def test_the_tail_of_the_log_is_shown_and_means_nothing(
+def test_a_report_of_what_did_not_end_well_and_the_tail_of_its_log_are_shown_and_are_no_pass(
     fake: FakeGate, summary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("warpgauge.system.tee.log_tail", lambda log: "100% `a` <img> @somebody")
-    fake.told(2, reports=False)
-    fake.run()
-    assert ": 100%25 `a` <img> @somebody" in fake.capsys.readouterr().out
-    assert "``100% `a` <img> @somebody" in summary.read_text()
-
-
-def test_a_report_of_what_did_not_end_well_is_shown_and_is_no_pass(
-    fake: FakeGate, summary: Path
-) -> None:
     fake.told(143, texts={"markdown": "# so far\n"})
     assert fake.run() is ExitStatus.BAD_USAGE
-    said = summary.read_text()
-    assert "# so far\n" in said
-    assert "**Not finished:** the comparison was ended by SIGTERM: `the end`" in said
+    assert ": 100%25 `a` <img> @somebody" in fake.capsys.readouterr().out
+    said = "**Not finished:** the comparison was ended by SIGTERM: ``100% `a` <img> @somebody"
+    assert "# so far\n" in summary.read_text()
+    assert said in summary.read_text()
 
 
 @pytest.mark.parametrize("last", ["::add-mask::b\n", "ended in the middle of a line"])
@@ -136,15 +126,6 @@ def test_nothing_that_a_program_prints_commands_the_runner(
     assert len(token) > 32
     assert stop < at < lines.index(f"::{token}::")
     assert token not in (fake.out / "log.txt").read_text()
-
-
-def test_a_summary_that_cannot_be_written_changes_no_status(
-    fake: FakeGate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "/nowhere/at/all")
-    fake.told(1)
-    assert fake.run() is ExitStatus.REGRESSION
-    assert "::warning title=No summary::" in fake.capsys.readouterr().out
 
 
 def test_an_interrupt_ends_what_runs_and_keeps_the_log(fake: FakeGate) -> None:
@@ -173,12 +154,6 @@ def test_two_folders_of_programs_are_measured_in_turns(fake: FakeGate) -> None:
     assert (fake.out / "comparison.json").exists()
 
 
-def test_a_folder_of_programs_that_is_not_there_is_told(fake: FakeGate) -> None:
-    with pytest.raises(UserError, match="gone is no folder"):
-        fake.run("--programs", str(fake.root / "gone"), str(fake.root))
-    assert not fake.out.exists()
-
-
 def test_what_lies_in_the_folder_stays(fake: FakeGate) -> None:
     fake.out.mkdir(parents=True)
     kept = fake.out / "diary.txt"
@@ -189,7 +164,11 @@ def test_what_lies_in_the_folder_stays(fake: FakeGate) -> None:
     assert list(fake.out.iterdir()) == [kept]
 
 
-def test_an_unknown_base_and_one_without_a_common_commit_are_told(fake: FakeGate) -> None:
+def test_an_unknown_folder_or_base_and_one_without_a_common_commit_are_told(
+    fake: FakeGate,
+) -> None:
+    with pytest.raises(UserError, match="gone is no folder"):
+        fake.run("--programs", str(fake.root / "gone"), str(fake.root))
     with pytest.raises(UserError, match="'gone' is no commit of this clone"):
         fake.run("--base", "gone")
     fake.git("checkout", "--quiet", "--orphan", "other")

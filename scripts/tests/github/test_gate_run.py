@@ -34,9 +34,9 @@ def pull_request(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> GitRe
     return clone
 
 
-def run(clone: GitRepository, *further: str) -> tuple[ExitStatus, Path]:
+def run(clone: GitRepository) -> tuple[ExitStatus, Path]:
     out = clone.root / "build" / "gate"
-    asked = ["--base", "main", f"--out-dir={out}", "--", "--processes=5", *further]
+    asked = ["--base", "main", f"--out-dir={out}", "--", "--processes=5"]
     return gate.main(asked, clone.root), out
 
 
@@ -47,17 +47,14 @@ def comparison(out: Path) -> dict[str, Any]:
     return found
 
 
-def outcomes(document: dict[str, Any]) -> dict[str, str]:
-    return {one["name"]: one["outcome"] for one in document["verdicts"]}
-
-
 def test_a_regression_is_confirmed_beside_the_merge_base(pull_request: GitRepository) -> None:
     head = pull_request.commit({"host": HOST_TIMES, "sync": SLOW})
     base = pull_request.git("merge-base", "main", "topic")
     status, out = run(pull_request)
     assert status is ExitStatus.REGRESSION
     document = comparison(out)
-    assert outcomes(document)["sync/busy"] == "REGRESSION"
+    outcomes = {verdict["name"]: verdict["outcome"] for verdict in document["verdicts"]}
+    assert outcomes["sync/busy"] == "REGRESSION"
     assert document["exit_status"] == 1
     assert document["candidate"]["sessions"][-1]["context"]["commit"] == head
     assert f"Measured again in turns with commit {base[:10]}" in document["notes"][0]

@@ -26,9 +26,9 @@ def storage() -> Iterator[FakeGitHub]:
         yield server
 
 
-def refusal(api: GitHub, path: str = "/x") -> str:
+def refusal(api: GitHub) -> str:
     with pytest.raises(UserError) as raised:
-        api.get(path)
+        api.get("/x")
     assert raised.value.status is ExitStatus.BAD_USAGE
     sentence = str(raised.value)
     assert TOKEN not in sentence
@@ -76,84 +76,71 @@ def test_a_list_is_read_to_its_last_page(fake: FakeGitHub) -> None:
 def test_a_host_that_no_name_can_be_is_one_sentence(fake: FakeGitHub, host: str) -> None:
     with pytest.raises(UserError, match="is no address"):
         GitHub(TOKEN, f"https://{host}")
-    fake.on("GET", "/zip", Answer(status=302, headers={"Location": f"https://{host}/x"}))
+    led(fake, f"https://{host}/x")
     with pytest.raises(UserError, match="is no address"):
         fake.api.download("/zip", 100)
 
 
-def test_a_list_without_an_end_is_refused(fake: FakeGitHub) -> None:
-    link = f'<{fake.url}/l?page=2>; rel="next"'
-    fake.on("GET", "/l", Answer([], headers={"Link": link}))
-    with pytest.raises(UserError, match="more than 5000 entries"):
-        fake.api.listed("/l")
-
-
-def test_a_next_page_on_another_host_is_not_asked(fake: FakeGitHub, storage: FakeGitHub) -> None:
-    fake.on("GET", "/l", Answer([], headers={"Link": f'<{storage.url}/l>; rel="next"'}))
-    with pytest.raises(UserError, match="another host"):
-        fake.api.listed("/l")
+def test_a_list_without_an_end_or_on_another_host_is_refused(
+    fake: FakeGitHub, storage: FakeGitHub
+) -> None:
+    for url, words in ((fake.url, "more than 5000 entries"), (storage.url, "another host")):
+        link = f'<{url}/l?page=2>; rel="next"'
+        fake.on("GET", "/l", Answer([], headers={"Link": link}))
+        with pytest.raises(UserError, match=words):
+            fake.api.listed("/l")
     assert not storage.asked
 
 
-def test_a_download_leaves_the_token_behind(fake: FakeGitHub, storage: FakeGitHub) -> None:
-    fake.on("GET", "/zip", Answer(status=302, headers={"Location": f"{storage.url}/blob?sig=1"}))
+def led(fake: FakeGitHub, location: str, status: int = 302) -> None:
+    fake.on("GET", "/zip", Answer(status=status, headers={"Location": location}))
+
+
+def test_a_download_leaves_the_token_behind_where_it_leaves_the_host(
+    fake: FakeGitHub, storage: FakeGitHub
+) -> None:
+    led(fake, "/new", 301)  # as of a renamed repository
+    fake.on("GET", "/new", Answer(status=302, headers={"Location": f"{storage.url}/blob?sig=1"}))
     storage.get("/blob", b"PK")
     assert fake.api.download("/zip", 2) == b"PK"
-    assert "Authorization" in fake.asked[0].headers
+    assert all("Authorization" in asked.headers for asked in fake.asked)
+    assert [asked.path for asked in fake.asked] == ["/zip", "/new"]
     assert "Authorization" not in storage.asked[0].headers
 
 
-def test_a_download_of_a_renamed_repository_keeps_the_token(fake: FakeGitHub) -> None:
-    fake.on("GET", "/zip", Answer(status=301, headers={"Location": "/new"}))
-    fake.get("/new", b"PK")
-    assert fake.api.download("/zip", 2) == b"PK"
-    assert "Authorization" in fake.asked[1].headers
+ELSEWHERE = "file:///etc/passwd http://example.com/a ftp://example.com https://u@h/ http://[ //h:x/"
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        "file:///etc/passwd",
-        "http://example.com/a",
-        "ftp://example.com",
-        "https://u@h/",
-        "http://[",
-        "//h:x/",
-        "",
-    ],
-)
+@pytest.mark.parametrize("target", ["", *ELSEWHERE.split()])
 def test_a_download_leads_to_no_other_kind_of_address(fake: FakeGitHub, target: str) -> None:
-    fake.on("GET", "/zip", Answer(status=302, headers={"Location": target}))
+    led(fake, target)
     with pytest.raises(UserError, match="no address"):
         fake.api.download("/zip", 2)
 
 
-def test_a_download_in_a_circle_ends(fake: FakeGitHub) -> None:
-    fake.on("GET", "/zip", Answer(status=302, headers={"Location": "/zip"}))
+def test_a_download_in_a_circle_ends_and_an_answer_is_not_looked_for_elsewhere(
+    fake: FakeGitHub,
+) -> None:
+    led(fake, "/zip")
     with pytest.raises(UserError, match="is redirected"):
         fake.api.download("/zip", 2)
     assert len(fake.asked) == 4
-
-
-def test_an_answer_of_the_api_is_not_looked_for_elsewhere(fake: FakeGitHub) -> None:
     fake.on("GET", "/x", Answer(status=301, headers={"Location": "/y"}))
     assert "renamed" in refusal(fake.api)
-    assert len(fake.asked) == 1
+    assert len(fake.asked) == 5
 
 
-@pytest.mark.parametrize("headers", [{}, {"Content-Length": ""}])
-def test_a_download_beyond_its_limit_is_aborted(fake: FakeGitHub, headers: dict[str, str]) -> None:
-    fake.on("GET", "/zip", Answer(bytes(10_000), headers=headers))
-    with pytest.raises(UserError, match="larger than 9999 bytes"):
-        fake.api.download("/zip", 9_999)
-    assert fake.api.download("/zip", 10_000) == bytes(10_000)
-
-
-def test_a_download_that_breaks_off_is_told(
+def test_a_download_beyond_its_limit_or_broken_off_is_told(
     fake: FakeGitHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    headers: dict[str, str]
+    for headers in ({}, {"Content-Length": ""}):
+        fake.on("GET", "/zip", Answer(bytes(10_000), headers=headers))
+        with pytest.raises(UserError, match="larger than 9999 bytes"):
+            fake.api.download("/zip", 9_999)
+        assert fake.api.download("/zip", 10_000) == bytes(10_000)
     monkeypatch.setattr(github_api, "_TIMEOUT_S", 0.2)
-    fake.on("GET", "/zip", Answer(b"PK", headers={"Content-Length": "5"}, delay_s=0))
+    fake.on("GET", "/zip", Answer(b"PK", headers={"Content-Length": "5"}))
     with pytest.raises(UserError, match=r"broke off|failed"):
         fake.api.download("/zip", 10)
 
@@ -221,19 +208,14 @@ def test_an_address_that_is_not_encrypted_is_refused(url: str) -> None:
         GitHub(TOKEN, url)
 
 
-def test_the_job_s_environment_names_token_and_api(fake: FakeGitHub) -> None:
-    fake.get("/x", {"id": 1})
-    assert GitHub.of({"GH_TOKEN": TOKEN, "GITHUB_API_URL": fake.url}).get("/x") == {"id": 1}
-    with pytest.raises(UserError, match="GH_TOKEN"):
-        GitHub.of({})
-
-
-def test_this_machine_is_asked_past_any_proxy(
+def test_the_job_s_environment_names_token_and_api_and_no_proxy_is_asked(
     fake: FakeGitHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     fake.get("/x", {"id": 1})
-    assert fake.api.get("/x") == {"id": 1}
+    assert GitHub.of({"GH_TOKEN": TOKEN, "GITHUB_API_URL": fake.url}).get("/x") == {"id": 1}
+    with pytest.raises(UserError, match="GH_TOKEN"):
+        GitHub.of({})
 
 
 @pytest.mark.parametrize("path", ["x", "//h/x y", "/x\r\nA: b"])

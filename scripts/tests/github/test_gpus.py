@@ -44,22 +44,15 @@ def test_the_projects_own_list_is_sound() -> None:
         assert (environment.ROOT / "baselines" / one.slug).is_dir()
 
 
-@pytest.mark.parametrize(
-    ("argv", "jobs"),
-    [((), [H200, L4]), (("--gpu", ""), [H200, L4]), (("--gpu", "nvidia-l4"), [L4])],
-)
 def test_each_model_is_a_job_or_the_one_that_is_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], jobs: list[object]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     listed(tmp_path, {"gpus": [H200, L4]})
-    assert gpus_command.main(argv, tmp_path) is ExitStatus.OK
-    (line,) = capsys.readouterr().out.splitlines()
-    key, _, value = line.partition("=")  # for $GITHUB_OUTPUT
-    assert (key, json.loads(value)["include"]) == ("matrix", jobs)
-
-
-def test_a_model_that_is_not_listed_is_told_with_those_that_are(tmp_path: Path) -> None:
-    listed(tmp_path, {"gpus": [H200, L4]})
+    for argv, jobs in (([], [H200, L4]), (["--gpu="], [H200, L4]), (["--gpu=nvidia-l4"], [L4])):
+        assert gpus_command.main(argv, tmp_path) is ExitStatus.OK
+        (line,) = capsys.readouterr().out.splitlines()
+        key, _, value = line.partition("=")  # for $GITHUB_OUTPUT
+        assert (key, json.loads(value)["include"]) == ("matrix", jobs)
     with pytest.raises(UserError, match=r"has no GPU 'h200': it has nvidia-h200, nvidia-l4"):
         gpus_command.main(["--gpu", "h200"], tmp_path)
 
@@ -68,12 +61,8 @@ WRONG = {
     "slug": ("../main", "NVIDIA", "a" * 65, 1),
     "name": ("", "$(reboot)", "H\n200"),
     "labels": (
-        "self-hosted",
-        ["self-hosted"],
-        ["ubuntu-24.04", "gpu"],
-        ["self-hosted", "self-hosted"],
-        ["self-hosted", "a b"],
-        ["self-hosted", None],
+        *("self-hosted", ["self-hosted"], ["ubuntu-24.04", "gpu"]),
+        *(["self-hosted", label] for label in ("self-hosted", "a b", None)),
     ),
     "minutes": (4, 361, True, "60"),
     "more": (1,),
@@ -107,14 +96,11 @@ def test_what_is_no_list_of_gpus_is_one_sentence_and_no_job(
         jsonschema.validate(document, json.loads(SCHEMA.read_text()))
 
 
-@pytest.mark.parametrize("key", ["slug", "name"])
-def test_two_models_are_told_apart(tmp_path: Path, key: str) -> None:
-    path = listed(tmp_path, {"gpus": [H200, {**L4, key: H200[key]}]})
-    with pytest.raises(UserError, match=f"has two GPUs of the same {key}"):
-        gpus.read(path)
-
-
-def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
+def test_two_models_of_one_name_and_a_key_that_stands_twice_are_refused(tmp_path: Path) -> None:
+    for key in ("slug", "name"):
+        path = listed(tmp_path, {"gpus": [H200, {**L4, key: H200[key]}]})
+        with pytest.raises(UserError, match=f"has two GPUs of the same {key}"):
+            gpus.read(path)
     path = listed(tmp_path, {"gpus": [H200]})
     path.write_text(path.read_text().replace('"minutes": 60', '"minutes": 60, "minutes": 6'))
     with pytest.raises(UserError, match="holds the key 'minutes' twice"):
@@ -142,19 +128,16 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
     return install
 
 
-def test_a_runner_with_another_gpu_measures_nothing(driver: Callable[[str], None]) -> None:
+def test_a_runner_with_another_gpu_measures_nothing_one_without_any_is_told_later(
+    driver: Callable[[str], None],
+) -> None:
     driver("echo NVIDIA L4; echo NVIDIA L4")
     with pytest.raises(UserError, match="this runner has NVIDIA L4, and no NVIDIA H200") as caught:
         gpus.require_here(MODEL)
     assert caught.value.status is ExitStatus.NOT_MEASURED
-
-
-@pytest.mark.parametrize("script", ["echo NVIDIA L4; echo NVIDIA H200", "", NONE_HERE, "exit 0"])
-def test_a_runner_that_has_the_gpu_or_none_at_all_goes_on(
-    driver: Callable[[str], None], script: str
-) -> None:
-    driver(script)
-    gpus.require_here(MODEL)
+    for script in ("echo NVIDIA L4; echo NVIDIA H200", "", NONE_HERE, "exit 0"):
+        driver(script)
+        gpus.require_here(MODEL)
 
 
 def test_a_hosted_runner_needs_nothing_but_python() -> None:
