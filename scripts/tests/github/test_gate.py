@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from fake_gate import FakeGate
-from warpgauge.commands.ci import gate
 from warpgauge.commands.ci.gate import parse
 from warpgauge.github import gpus
 from warpgauge.system.errors import ExitStatus, UserError
@@ -208,28 +207,22 @@ def test_a_runner_without_a_gpu_is_told_before_the_build_and_where_the_reader_lo
     assert summary.read_text().endswith("**Nothing was compared:** this runner has no GPU\n")
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "",
-        "--out-dir x",
-        "--base main",
-        "--base= --out-dir x",
-        "--base main --programs a b --out-dir x",
+def test_what_contradicts_itself_is_one_sentence() -> None:
+    complete = "--base main --out-dir x"
+    parse(complete.split())
+    for line in (
+        *("", "--out-dir x", "--base main", "--base= --out-dir x"),
+        *(f"{complete} {more}" for more in ("--programs a b", "--quick")),
+        *(f"{complete} -- {more}" for more in ("--out=y", "--against y", "--confirm-beside=y")),
         "--programs a b --out-dir x --gpu y",
-        "--base main --out-dir x -- --out=y",
-        "--base main --out-dir x -- --against y",
-        "--base main --out-dir x --quick",
-    ],
-)
-def test_what_contradicts_itself_is_one_sentence(line: str) -> None:
-    with pytest.raises(UserError) as caught:
-        parse(line.split())
-    assert caught.value.status is ExitStatus.BAD_USAGE
-    assert "\n" not in str(caught.value)
+    ):
+        with pytest.raises(UserError) as caught:
+            parse(line.split())
+        assert caught.value.status is ExitStatus.BAD_USAGE
+        assert "\n" not in str(caught.value)
 
 
 def test_a_command_that_is_not_there_is_told(fake: FakeGate) -> None:
     (fake.root / "scripts" / "bench").unlink()
-    assert gate.main(["--base", "main", f"--out-dir={fake.out}"], fake.root) is ExitStatus.BAD_USAGE
+    assert fake.run() is ExitStatus.BAD_USAGE
     assert "No such file" in fake.capsys.readouterr().out

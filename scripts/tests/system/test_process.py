@@ -154,14 +154,12 @@ def test_only_the_end_of_a_flood_is_read_and_an_endless_one_is_ended(
 def test_a_program_does_not_outlive_a_runner_that_is_killed(tmp_path: Path, run: str) -> None:
     pid_file = tmp_path / "pid"
     code = (
-        "import pathlib, sys; sys.path.insert(0, sys.argv[1])\n"
+        "import pathlib, sys; _, sources, folder = sys.argv; sys.path.insert(0, sources)\n"
         "from warpgauge.system import process, tee\n"
-        f"words = ['/bin/sh', '-c', 'echo $$ >{pid_file}; exec sleep 60']\n"
-        f"folder = {str(tmp_path)!r}\n"
-        f"{run}"
+        f"words = ['/bin/sh', '-c', 'echo $$ >{pid_file}; exec sleep 60']; {run}"
     )
-    scripts = str(Path(process.__file__).parents[2])
-    runner = subprocess.Popen([sys.executable, "-c", code, scripts])
+    sources = str(Path(process.__file__).parents[2])
+    runner = subprocess.Popen([sys.executable, "-c", code, sources, str(tmp_path)])
     while not (pid_file.exists() and pid_file.read_text().strip()):
         time.sleep(0.01)
     runner.kill()
@@ -189,7 +187,7 @@ def test_nothing_of_ours_runs_between_fork_and_exec(
     assert set(calls) == {None}
 
 
-def test_a_log_whose_disk_is_full_ends_what_is_logged_and_is_no_verdict(tmp_path: Path) -> None:
+def test_a_log_whose_disk_is_full_ends_what_is_logged_and_is_no_verdict() -> None:
     begin = time.monotonic()
     with pytest.raises(UserError, match="No space left on device") as caught:
         tee.run(["sh", "-c", "echo x; exec sleep 20"], Path("/dev/full"), {})

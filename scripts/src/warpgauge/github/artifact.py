@@ -32,10 +32,9 @@ from warpgauge.verdict.context import PROGRAMS
 
 MEMBER = "comparison.json"
 
-# Run files, reports, pictures and the log of the full suite are some MiB, and shrink to a tenth.
-ARCHIVE_LIMIT_BYTES = 32 * 1024 * 1024
-# Of 10,000 benchmarks the comparison is 15 MiB.
-MEMBER_LIMIT_BYTES = 16 * 1024 * 1024
+# Run files, reports, pictures and the log of the full suite are some MiB, and shrink to a tenth; of
+# 10,000 benchmarks the comparison is 15 MiB.
+ARCHIVE_LIMIT_BYTES, MEMBER_LIMIT_BYTES = 32 * 1024 * 1024, 16 * 1024 * 1024
 _DEPTH_LIMIT = 12
 _SESSIONS = (("baseline", "sessions"), ("candidate", "sessions"))
 _REMEDY = "it is refused, and nothing is posted"
@@ -94,11 +93,10 @@ def read(api: GitHub, run: Run, artifact: Artifact, gpu: Gpu) -> Comparison | No
 
 
 def _artifact(answer: Json) -> Artifact:
-    empty = at(answer, "size_in_bytes") == 0
     return Artifact(
         number(answer, "id"),
         text(answer, "name"),
-        0 if empty else number(answer, "size_in_bytes"),
+        number(answer, "size_in_bytes", least=0),
         at(answer, "expired") is not False,
         text(answer, "created_at"),
     )

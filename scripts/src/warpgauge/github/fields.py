@@ -31,10 +31,10 @@ def text(answer: Json, *keys: str, pattern: re.Pattern[str] = _NOT_EMPTY) -> str
     raise _unexpected(shown, keys)
 
 
-def number(answer: Json, *keys: str) -> int:
-    """A whole number from 1 on, as ids are. Raises UserError."""
+def number(answer: Json, *keys: str, least: int = 1) -> int:
+    """A whole number from `least` on. Raises UserError."""
     value = at(answer, *keys)
-    if type(value) is int and value > 0:
+    if type(value) is int and value >= least:
         return value
     raise _unexpected("no number called", keys)
 

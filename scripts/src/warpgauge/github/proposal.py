@@ -70,9 +70,8 @@ def made(
 
 def _judged(before: Record, run: Record, name: str, root: Path, now: datetime) -> Comparison:
     """As scripts/compare.py does it, with the names that both sides have for a reader."""
-    terms = ComparisonSettings(
-        policy=policy.of(before, run, root / "baselines", None), today=now.date()
-    )
+    accepted = policy.of(before, run, root / "baselines", None)
+    terms = ComparisonSettings(policy=accepted, today=now.date())
     shown = replace(before, path=before.path.relative_to(root))
     return judge(shown, replace(run, path=Path(name, RUN_FILE)), terms)
 
@@ -88,13 +87,11 @@ _FACTS = (
 _MOST_LINES = 20
 # Twenty sessions with what is longer would leave the report no room.
 _LONGEST_FACT, _LONGEST_LINE = 80, 300
-
 _BETWEEN = "\n\n"
 # https://docs.github.com/actions/concepts/security/github_token: events of its token start nothing.
-_NO_WORKFLOWS = (
-    "GitHub starts no workflow for a pull request that a workflow opened: close it and open it "
-    "again to run them."
-)
+_NO_WORKFLOWS = """\
+GitHub starts no workflow for a pull request that a workflow opened: close it and open it again to \
+run them."""
 
 
 def title(proposal: Proposal, gpu: Gpu) -> str:

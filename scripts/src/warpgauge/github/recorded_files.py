@@ -25,13 +25,10 @@ from warpgauge.system.git import FULL_COMMIT, short
 from warpgauge.system.text import inert, quoted
 
 RUN_FILE = "run.json"
-
-# A run of the full suite takes 0.5 MiB, one of 10,000 benchmarks 8 MiB.
+# A run of the full suite takes 0.5 MiB, one of 10,000 benchmarks 8 MiB; its log lies beside it.
 LIMIT_BYTES = 8 * 1024 * 1024
-# The log of the commands lies beside the run file.
 _ARCHIVE_LIMIT_BYTES = 2 * LIMIT_BYTES
-# A run of these workflows has one a GPU job.
-MOST_ARTIFACTS = 20
+MOST_ARTIFACTS = 20  # one a GPU job
 
 _MOMENT = re.compile(r"20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:]{8}Z")
 _LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}(\[bot\])?")

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every command that a run of scripts/bench starts, in a file: each line repeats one by hand.
 
-A line is on disk before its command begins, and its end follows: after a crash of the whole machine
-the last line names what ran.
+A line is on disk before its command begins: after a crash the last one names what ran.
 """
 
 from __future__ import annotations
@@ -111,12 +110,8 @@ def repeatable(
     command: Sequence[str], environment: Mapping[str, str] | None, folder: Path | None = None
 ) -> str:
     """The line that does it again, in whatever shell of whoever reads the log."""
-    ours = {
-        key: value
-        for key, value in os.environ.items()
-        if key.startswith(_DECISIVE) and key not in _PLACES
-    }
-    both = {} if environment is None else {**ours, **environment}
+    ours = [key for key in os.environ if key.startswith(_DECISIVE) and key not in _PLACES]
+    both = {} if environment is None else {**{key: os.environ[key] for key in ours}, **environment}
     variables = [f"{key}={value}" for key, value in both.items()]
     arguments = [word for word in command if not word.startswith(_OUTPUT)]
     line = " ".join(map(_quoted, [*(["env", *variables] if variables else []), *arguments]))

@@ -59,11 +59,10 @@ class Ending:
         if self.ended_for:
             went = " and cannot be ended" if self.runs_on else " and was ended"
             return f"{self.program} {self.ended_for}{went}"
-        if self.status == -signal.SIGKILL:
-            return f"{self.program} was killed by SIGKILL, as when memory runs out"
-        if self.status < 0:
-            return f"{self.program} was killed by {interrupts.name_of(-self.status)}"
-        return f"{self.program} exited with status {self.status}"
+        if self.status >= 0:
+            return f"{self.program} exited with status {self.status}"
+        why = ", as when memory runs out" if self.status == -signal.SIGKILL else ""
+        return f"{self.program} was killed by {interrupts.name_of(-self.status)}{why}"
 
     def described(self, known: Collection[str] = (), when: str = "") -> str:
         """One clause, as in `bench_gemm was killed by SIGSEGV: oh`; `when` stands between."""
@@ -143,16 +142,9 @@ def run(
         at_the_end.close()
         status = -signal.SIGKILL if process.returncode is None else process.returncode
         logged.ended(status, ended_for)
-        return Ending(
-            command=tuple(command),
-            status=status,
-            stdout=_tail(out),
-            stderr=_tail(err),
-            seconds=time.monotonic() - began,
-            ended_for=ended_for,
-            left_behind=left_behind,
-            runs_on=bool(family.running()),
-        )
+        said, seconds = (_tail(out), _tail(err)), time.monotonic() - began
+        runs_on = bool(family.running())
+        return Ending(tuple(command), status, *said, seconds, ended_for, left_behind, runs_on)
 
 
 def _watch(

@@ -83,8 +83,8 @@ def end_with(parent: int) -> None:
         os._exit(1)
 
 
-# Waits for a line. At the end of input instead, its parent is gone: what carries the mark is
-# killed, three times, for one may be about to begin.
+# At the end of input instead of a line, our process is gone: what carries the mark is killed, three
+# times, for one may be about to begin.
 _WATCH = """
 read -r _ && exit
 for _ in 1 2 3; do

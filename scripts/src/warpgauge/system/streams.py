@@ -43,15 +43,12 @@ class _Remarks(io.TextIOWrapper):
 
 
 def forgive() -> None:
-    """From now on printing is no fault where nobody listens, or an encoding lacks a character.
-
-    A terminal of no columns is one of unknown width.
-    """
+    """From now on printing is no fault where nobody listens, or an encoding lacks a character."""
     sys.stdout, sys.stderr = _usable(sys.stdout), _usable(sys.stderr)
     if type(sys.stderr) is io.TextIOWrapper:  # and not a test's, or one of these already
         encoding = sys.stderr.encoding
         sys.stderr = _Remarks(sys.stderr.detach(), encoding, PLAIN, None, True, True)
-    for name in ("COLUMNS", "LINES"):
+    for name in ("COLUMNS", "LINES"):  # a terminal of none is one of unknown width
         if not os.environ.get(name, "").strip("0"):
             os.environ.pop(name, None)
 

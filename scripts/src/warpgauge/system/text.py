@@ -33,10 +33,7 @@ def inert(text: str) -> str:
 
 
 def left_to_right(text: str) -> str:
-    """`text` with letters that are read from right to left written as escapes.
-
-    What stands beside such a name on one line would change its place.
-    """
+    """`text` with letters that would move what stands beside them on a line written as escapes."""
     return _escaped(text, lambda char: unicodedata.bidirectional(char) in ("R", "AL", "AN"))
 
 

@@ -25,14 +25,11 @@ Work = Callable[[], int]
 
 @dataclass(frozen=True)
 class Ended:
-    """What became of a piece of work; `status` is negative for a signal, as in subprocess.
-
-    `shown` is what it wrote to standard output, where that was kept back.
-    """
+    """What became of a piece of work."""
 
     name: str
-    status: int
-    shown: str = ""
+    status: int  # negative for a signal, as in subprocess
+    shown: str = ""  # of standard output, where that was kept back
 
 
 def alone(name: str, work: Work) -> Ended:
