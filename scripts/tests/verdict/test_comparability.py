@@ -10,7 +10,7 @@ from conftest import Loader
 
 from builders import baseline, context, row, run, scaled
 from warpgauge.records.model import Clock, Session
-from warpgauge.verdict import context_notes
+from warpgauge.verdict import notes
 from warpgauge.verdict.comparability import MINIMUM_EFFECT, Comparability, kin, references
 from warpgauge.verdict.context import WIDENING_KEYS
 from warpgauge.verdict.override import Override
@@ -51,6 +51,12 @@ def test_boot_gpu_and_model_are_told_apart(
 ) -> None:
     assert kin(other(**keys), HERE, clock) is expected
     assert kin(HERE, other(**keys), clock) is expected
+
+
+def test_without_a_gpu_the_boot_alone_tells_machines_apart() -> None:
+    here, there = (other(gpu_name="", gpu_uuid="", boot_id=boot) for boot in ("boot-1", "boot-2"))
+    assert kin(here, here, Clock.HOST) is Comparability.SAME_BOOT
+    assert kin(there, here, Clock.HOST) is Comparability.SIBLING
 
 
 @pytest.mark.parametrize("clock", Clock)
@@ -97,7 +103,7 @@ MIXED = [
 
 def test_another_cpu_is_noted_for_host_times_only(loaded: Loader) -> None:
     base, cand = (loaded(run(MIXED, cpu_model=cpu)) for cpu in ("Xeon", "EPYC"))
-    (note,) = context_notes.notes(pair(base, cand, list(cand.rows))[0])
+    (note,) = notes.of_systems(pair(base, cand, list(cand.rows))[0])
     assert "cpu_model Xeon → EPYC" in note
     assert "host time" in note
 
@@ -129,4 +135,4 @@ def test_where_one_session_has_the_same_system_nothing_is_noted(loaded: Loader) 
     base = loaded(baseline([row("a/b", process_medians=medians)], about))
     pairings, _, _ = pair(base, loaded(run([row("a/b")], driver_version="590")), ["a/b"])
     assert pairings[0].kin is Comparability.SAME_BOOT
-    assert context_notes.notes(pairings) == ()
+    assert notes.of_systems(pairings) == []

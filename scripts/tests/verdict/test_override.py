@@ -11,7 +11,8 @@ from conftest import Loader
 
 from builders import Json, baseline, context, google, google_row, row, run
 from warpgauge.records.model import Record
-from warpgauge.verdict import context_notes, override
+from warpgauge.verdict import notes as notes_of
+from warpgauge.verdict import override
 from warpgauge.verdict.comparability import Comparability
 from warpgauge.verdict.comparison import Outcome
 from warpgauge.verdict.context import refusal
@@ -63,9 +64,9 @@ def paired(
     return pairings, [verdict.reason for verdict in unpaired]
 
 
-def notes(base: Record, cand: Record, allow: Collection[Override]) -> tuple[str, ...]:
+def notes(base: Record, cand: Record, allow: Collection[Override]) -> list[str]:
     _, _, waived = pair(base, cand, list(cand.rows), allow)
-    return context_notes.of_overrides(base, cand, waived, allow)
+    return notes_of.of_overrides(base, cand, waived, allow)
 
 
 def test_every_allowance_is_tried_here() -> None:
@@ -110,7 +111,7 @@ def test_an_exception_that_nothing_needed_is_told(loaded: Loader, one: Override)
 
 def test_without_exceptions_there_is_nothing_to_tell(loaded: Loader) -> None:
     base, cand = map(loaded, WHOLE[Override.GPU_MODEL])
-    assert notes(base, cand, frozenset()) == ()
+    assert notes(base, cand, frozenset()) == []
 
 
 def test_a_row_that_another_fault_still_forbids_was_not_compared(loaded: Loader) -> None:
@@ -122,7 +123,7 @@ def test_a_row_that_another_fault_still_forbids_was_not_compared(loaded: Loader)
         "candidate: 2 other processes used the GPU: end what else uses the GPU, then measure "
         "again; --allow other-processes compares all the same"
     )
-    assert notes(base, bad, allow) == ("--allow throttled: it was not needed.",)
+    assert notes(base, bad, allow) == ["--allow throttled: it was not needed."]
 
 
 def test_every_fault_of_a_whole_side_is_told_at_once(loaded: Loader) -> None:

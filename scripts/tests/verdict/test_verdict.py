@@ -44,10 +44,6 @@ def one_row(loaded: Loader, factor: float, host: bool = False, **candidate: str)
     return outcome(runs(loaded, base, cand, about=candidate))
 
 
-def test_the_same_times_pass(loaded: Loader) -> None:
-    assert one_row(loaded, 1.0) is Outcome.PASS
-
-
 @pytest.mark.parametrize(
     ("host", "candidate", "least", "found"),
     [
@@ -147,21 +143,12 @@ def test_the_change_is_against_the_typical_session(loaded: Loader) -> None:
     assert verdict.change.high > 1.2 / 1.0 - 1
 
 
-def test_the_session_of_the_same_boot_goes_before_others_of_the_gpu(loaded: Loader) -> None:
+def test_the_nearest_sessions_decide(loaded: Loader) -> None:
     found = sessions_at(loaded, (1.0, 1.1, 1.1), 1.02, {}, OTHER_BOOT, {"boot_id": "boot-3"})
     assert outcome(found) is Outcome.REGRESSION
-
-
-def test_sessions_of_this_gpu_go_before_its_siblings(loaded: Loader) -> None:
     comparison = sessions_at(loaded, (1.0, 1.02), 1.02, {}, OTHER_GPU)
     assert outcome(comparison) is Outcome.REGRESSION
     assert not any("siblings" in note for note in comparison.notes)
-
-
-def test_a_vanished_benchmark_is_missing_and_a_new_one_new(loaded: Loader) -> None:
-    comparison = runs(loaded, [row("a/b"), row("a/c")], [row("a/b"), row("a/d")])
-    assert outcome(comparison, "a/c") is Outcome.MISSING
-    assert outcome(comparison, "a/d") is Outcome.NEW
 
 
 @pytest.mark.parametrize(
@@ -177,13 +164,10 @@ def test_a_vanished_benchmark_is_missing_and_a_new_one_new(loaded: Loader) -> No
 def test_a_regression_outranks_what_was_not_measured(
     loaded: Loader, base: list[Json], cand: list[Json], status: ExitStatus
 ) -> None:
-    assert runs(loaded, base, cand).exit_status is status
-
-
-def test_another_clock_is_not_comparable(loaded: Loader) -> None:
-    (verdict,) = runs(loaded, [row("a/b")], [row("a/b", host_clock=1.0)]).verdicts
-    assert verdict.outcome is Outcome.INVALID
-    assert "host clock" in verdict.reason
+    found = runs(loaded, base, cand)
+    assert found.exit_status is status
+    new = {one["name"] for one in cand} - {one["name"] for one in base}
+    assert {one.name for one in found.verdicts if one.outcome is Outcome.NEW} == new
 
 
 def test_causes_are_named_for_what_changed_only(loaded: Loader) -> None:

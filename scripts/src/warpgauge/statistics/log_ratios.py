@@ -8,7 +8,6 @@ slower), and a difference of logs is a relative change, the same seen from eithe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import starmap
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,8 +52,7 @@ class Estimates:
 
         Noncentral t by its normal approximation, Abramowitz and Stegun 26.7.10.
         """
-        critical = special.stdtrit(self._freedom, 1.0 - alpha / 2)
-        critical = np.maximum(critical, FLOOR_ERRORS)
+        critical = np.maximum(special.stdtrit(self._freedom, 1.0 - alpha / 2), FLOOR_ERRORS)
         reach = special.ndtri(POWER)
         spread = reach * np.sqrt(1.0 + critical**2 / (2.0 * self._freedom))
         by_test = critical * (1.0 - 1.0 / (4.0 * self._freedom)) + spread
@@ -83,19 +81,11 @@ class Tests:
 
     def each(self, p: Array, detectable: Array) -> list[Tested]:
         """One by one, with p values and detectable log ratios for as many as are judged."""
-        columns = (
-            self.baseline_log,
-            self.candidate_log,
-            self.estimates.log_ratio,
-            self.estimates.half_width,
-            self.estimates.noise_floor,
-            p,
-            detectable,
-            self.baseline_processes.astype(int),
-            self.candidate_processes.astype(int),
-            self.assumed > 0.0,
-        )
-        return list(starmap(Tested, zip(*(one.tolist() for one in columns), strict=True)))
+        found = self.estimates
+        ratios = found.log_ratio, found.half_width, found.noise_floor, p, detectable
+        processes = self.baseline_processes.astype(int), self.candidate_processes.astype(int)
+        columns = self.baseline_log, self.candidate_log, *ratios, *processes, self.assumed > 0.0
+        return [*map(Tested, *(column.tolist() for column in columns))]
 
 
 @dataclass(frozen=True)
@@ -131,9 +121,8 @@ def benjamini_hochberg(p: Array) -> Array:
     1995, "Controlling the false discovery rate"; holds under positive dependence, too (Benjamini
     and Yekutieli 2001), and benchmarks of one machine move together.
     """
-    order = np.argsort(p)[::-1]
+    order, adjusted = np.argsort(p)[::-1], np.empty_like(p)
     ranks = np.arange(p.size, 0, -1)
-    adjusted = np.empty_like(p)
     adjusted[order] = np.minimum.accumulate(p[order] * p.size / ranks)
     return adjusted
 
@@ -141,11 +130,9 @@ def benjamini_hochberg(p: Array) -> Array:
 def holm(p: Array) -> Array:
     """p values adjusted so that the chance of even one false below alpha is alpha.
 
-    Holm 1979, "A simple sequentially rejective multiple test procedure"; no assumption on how the
-    tests depend on each other.
+    Holm 1979, "A simple sequentially rejective multiple test procedure"; for any dependence.
     """
-    order = np.argsort(p)
+    order, adjusted = np.argsort(p), np.empty_like(p)
     factors = np.arange(p.size, 0, -1)
-    adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * factors), 1.0)
     return adjusted

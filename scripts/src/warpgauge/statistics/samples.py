@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -25,10 +25,9 @@ class Groups:
 
     @staticmethod
     def of_logs(times: Sequence[Sequence[float]]) -> Groups:
-        """The logarithms of groups of times."""
         counts = np.fromiter(map(len, times), np.intp, len(times))
-        flat: Iterable[float] = chain.from_iterable(times)
-        return Groups(np.log(np.fromiter(flat, np.float64, int(counts.sum()))), counts)
+        values = np.fromiter(chain.from_iterable(times), np.float64, int(counts.sum()))
+        return Groups(np.log(values), counts)
 
     @property
     def means(self) -> Array:
@@ -36,8 +35,7 @@ class Groups:
 
     @property
     def medians(self) -> Array:
-        ordered = self._ordered
-        starts = np.cumsum(self.counts) - self.counts
+        ordered, starts = self._ordered, self._starts
         lower, upper = (self.counts - 1) // 2, self.counts // 2
         return np.asarray((ordered[starts + lower] + ordered[starts + upper]) / 2.0)
 
@@ -61,6 +59,10 @@ class Groups:
         return self.values[np.lexsort((self.values, self._owners))]
 
     @property
+    def _starts(self) -> Index:
+        return np.asarray(np.cumsum(self.counts) - self.counts)
+
+    @property
     def _owners(self) -> Index:
         return np.repeat(np.arange(self.counts.size), self.counts)
 
@@ -70,16 +72,19 @@ class Groups:
         return self._sums((self.values - self.means[self._owners]) ** 2)
 
     def _sums(self, values: Array) -> Array:
-        if not self.counts.size:
-            return np.zeros(0)
-        starts = np.concatenate(([0], np.cumsum(self.counts)[:-1]))
-        return np.asarray(np.add.reduceat(values, starts))
+        return np.asarray(np.add.reduceat(values, self._starts))
 
 
 def _chances(count: int) -> Array:
     """That the median of `count` draws from a group of as many is its 1st, 2nd … value."""
     middle = (count + 1) / 2.0
     return np.diff(special.betainc(middle, middle, np.linspace(0.0, 1.0, count + 1)))
+
+
+def numbered(keys: Iterable[Hashable]) -> Index:
+    """Equal keys by the same number, 0 … in the order of their first appearance."""
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
 
 
 def sums_by(owner: Index, values: Array, size: int) -> Array:

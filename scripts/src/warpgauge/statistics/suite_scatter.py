@@ -15,6 +15,7 @@ from scipy import special
 
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.statistics.log_ratios import Array, Estimates
+from warpgauge.statistics.samples import numbered
 
 # With fewer benchmarks one real change would be a good part of what is taken for noise.
 _FEWEST = 8
@@ -24,10 +25,9 @@ _HALF = 0.5
 # So many of the outermost are left out of how heavy the tails are: they may be the real changes.
 _LEFT_OUT = 0.03
 
-# Tails as heavy as Student's t with so many degrees of freedom, the heaviest first; it is the
-# heaviest unless the suite shows that it is not. Lighter ones call one benchmark of a quiet suite
-# changed; with 3 the largest of 200 unchanged ones may lie at 35 standard deviations, and nobody
-# could tell a doubling from it.
+# Tails as heavy as Student's t with so many degrees of freedom; the first unless the suite shows
+# lighter ones. Heavier tails would hide changes: with 3 the largest of 200 unchanged benchmarks may
+# lie at 35 standard deviations, and nobody could tell a doubling from it.
 _TAILS = np.array([4.0, 4.5, 5.0, 6.0, 8.0, 12.0, 20.0, 1e6])
 
 
@@ -37,14 +37,14 @@ def widened(estimates: Estimates, unknown: Array, similar: Sequence[Hashable]) -
     Reaches further, that is, at the p that one of so many benchmarks needs to count.
     """
     error, freedom = estimates.error.copy(), estimates.freedom.copy()
-    keys = np.array([hash(key) for key in similar], dtype=np.int64)
-    for key in set(keys[unknown > 0.0].tolist()):
-        at = np.flatnonzero((keys == key) & (unknown > 0.0))
+    group = numbered(similar)
+    for number in range(int(group.max(initial=-1)) + 1):
+        at = np.flatnonzero((group == number) & (unknown > 0.0))
         if len(at) < _FEWEST:
             continue
         sd, tails = scatter(estimates.log_ratio[at])
         p = ALPHA / len(estimates.log_ratio)
-        further = sd * _critical(tails, p) > error[at] * _critical(freedom[at], p)
+        further = sd * _reach(tails, p) > error[at] * _reach(freedom[at], p)
         error[at] = np.where(further, sd, error[at])
         freedom[at] = np.where(further, tails, freedom[at])
     return replace(estimates, error=error, freedom=freedom)
@@ -63,17 +63,13 @@ def scatter(changes: Array) -> tuple[float, float]:
     if half == 0.0:
         return 0.0, float(_TAILS[0])
     outermost = max(1, int(np.ceil(_LEFT_OUT * count)))
-    share = 1.0 - (outermost + 0.5) / count
+    p = (outermost + 0.5) / count
     seen = np.log(max(float(deviations[-1 - outermost]), half) / half) + 1.0 / np.sqrt(count)
-    as_far = np.log(_reach(_TAILS, share) / _reach(_TAILS, _HALF)) >= seen
+    as_far = np.log(_reach(_TAILS, p) / _reach(_TAILS, 1.0 - _HALF)) >= seen
     tails = float(_TAILS[as_far][-1]) if as_far.any() else float(_TAILS[0])
     return half / float(special.ndtri(0.5 + _HALF / 2)), tails
 
 
-def _reach(freedom: Array, share: float) -> Array:
-    """How far from zero this share of Student's t lies."""
-    return np.asarray(special.stdtrit(freedom, 0.5 + share / 2))
-
-
-def _critical(freedom: Array | float, p: float) -> Array:
+def _reach(freedom: Array | float, p: float) -> Array:
+    """How far from zero all but this share of Student's t lies."""
     return np.asarray(special.stdtrit(np.minimum(freedom, _TAILS[-1]), 1.0 - p / 2))

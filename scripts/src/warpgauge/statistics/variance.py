@@ -2,9 +2,8 @@
 """Variances of benchmarks that have few data of their own, steadied by those of similar ones.
 
 Seven processes know their own spread to within a factor of two. Thirty similar benchmarks know it
-much better, as far as they agree. How far they do is estimated from how much their variances
-differ, and the more they agree the more they count: Smyth 2004, "Linear models and empirical Bayes
-methods for assessing differential expression in microarray experiments", section 6.2.
+much better, and count the more the more their variances agree: Smyth 2004, "Linear models and
+empirical Bayes methods for assessing differential expression in microarray experiments", 6.2.
 """
 
 from __future__ import annotations
@@ -16,23 +15,21 @@ import numpy as np
 from scipy import special
 
 from warpgauge.statistics.log_ratios import Array
-from warpgauge.statistics.samples import Index, sums_by
+from warpgauge.statistics.samples import Index, numbered, sums_by
 
 # No benchmark repeats better than this (standard deviation of the log): the quietest ever measured
 # moved by 0.01 %. A timer's tick can make a few processes agree to the last digit by chance.
 SMALLEST_SD = 1e-4
 
-# Similar benchmarks count at most this many times as much as a benchmark's own data, however much
-# they agree: they ran in the same processes and on the same GPUs, so they are not independent.
+# Similar benchmarks count at most this many times as much as a benchmark's own data: they ran in
+# the same processes and on the same GPUs, so they are not independent.
 _MOST_WORTH = 2.0
 
-# What other sessions show of how far a benchmark's processes scatter, in degrees of freedom,
-# however many they are: how alike sessions are in that (d0 of the same method), in four sessions of
-# 105 benchmarks on H200s. It is 6.4 for device times and 6.6 for those of the host.
+# What other sessions, however many, show of how far a benchmark's processes scatter, in degrees of
+# freedom: d0 of the same method in four sessions of 105 benchmarks on H200s (device 6.4, host 6.6).
 SESSIONS_ALIKE = 6.0
 
-# Below so many degrees of freedom a variance is hardly known, and what is assumed of it counts as
-# much as so many.
+# Below so many degrees of freedom a variance is hardly known; what is then assumed counts as many.
 _HARDLY_KNOWN = 4.0
 _ASSUMED_WORTH = 4.0
 
@@ -40,7 +37,7 @@ _ASSUMED_WORTH = 4.0
 # right to within a factor of 0.6 to 2.9 nineteen times in twenty. Less leaves few sessions blind.
 _ASSUMED_LEAST = 4.0
 
-# With fewer similar benchmarks than this nothing can be said of how far they agree.
+# Fewer similar benchmarks do not show how far they agree.
 _FEWEST_SIMILAR = 4
 
 _NEWTON_STEPS = 50
@@ -50,10 +47,9 @@ _NEWTON_STEPS = 50
 class Variances:
     """Estimated variances of logs, one a benchmark, and the degrees of freedom behind them.
 
-    `pooled_freedom` counts the degrees of freedom of all that was put together; `freedom` is what
-    they are worth where they contradict each other. No freedom: nothing is known, and the value
-    means nothing. `agreement` is how alike similar benchmarks are (d0, in degrees of freedom),
-    infinite where nobody can tell.
+    `pooled_freedom` counts the degrees of freedom of all that was put together, `freedom` what they
+    are worth where they contradict each other; without any the value means nothing. `agreement` is
+    how alike similar benchmarks are (d0, in degrees of freedom), infinite where unknown.
     """
 
     value: Array
@@ -63,7 +59,6 @@ class Variances:
 
     @staticmethod
     def of(value: Array, freedom: Array) -> Variances:
-        """Known from one source."""
         return Variances(value, freedom, freedom, np.full_like(value, np.inf))
 
     @staticmethod
@@ -81,11 +76,9 @@ class Variances:
         alike = np.full_like(self.value, np.inf) if alike is None else alike
         lent, worth = np.zeros_like(self.value), np.zeros_like(self.value)
         agreement = np.full_like(self.value, np.inf)
-        members: dict[Hashable, list[int]] = {}
-        for index, key in enumerate(similar):
-            members.setdefault(key, []).append(index)
-        for indices in members.values():
-            at = np.array(indices)
+        group = numbered(similar)
+        for number in range(int(group.max(initial=-1)) + 1):
+            at = np.flatnonzero(group == number)
             prior = _prior(self.value[at], self.freedom[at])
             if prior is not None:
                 lent[at], agreement[at] = prior
@@ -95,24 +88,20 @@ class Variances:
     def or_assumed(self, sd: Array) -> Variances:
         """The assumed standard deviation `sd` where nothing is known, a part of it where hardly.
 
-        Of two processes, say, that agree by chance; Student's t with one degree of freedom would
-        call a doubling compatible with them.
+        For two processes may agree by chance, and one degree of freedom would hide a doubling.
         """
         unknown, hardly = self.pooled_freedom == 0.0, self.pooled_freedom < _HARDLY_KNOWN
         few = self._with(Variances.of(sd**2, np.full_like(sd, _ASSUMED_WORTH)))
         least = np.where(self.freedom > 0.0, np.maximum(self.value, sd**2), sd**2)
         value, freedom = np.where(hardly, (few.value, few.freedom), (self.value, self.freedom))
-        return replace(
-            self,
-            value=np.where(unknown, least, value),
-            freedom=np.where(unknown, np.inf, freedom),
-        )
+        value, freedom = np.where(unknown, (least, np.full_like(sd, np.inf)), (value, freedom))
+        return replace(self, value=value, freedom=freedom)
 
     def with_assumed(self, sd: Array, most: float) -> Variances:
         """Each one steadied by the assumed standard deviation `sd`, which is a typical one's.
 
-        It counts the more for this one the more alike similar ones are, up to `most` degrees of
-        freedom: 10 are right to within a factor of 0.7 to 1.75 nineteen times in twenty.
+        The more alike similar ones are the more it counts, up to `most` degrees of freedom: 10 are
+        right to within a factor of 0.7 to 1.75 nineteen times in twenty.
         """
         worth = np.clip(self.agreement + _ASSUMED_LEAST, None, most)
         return self._with(Variances.of(sd**2, worth))
@@ -123,7 +112,6 @@ class Variances:
         return self._with(Variances.of(elsewhere.value, worth))
 
     def together_with(self, other: Variances) -> Variances:
-        """Of two sets of data that are taken to scatter alike."""
         freedom = self.freedom + other.freedom
         squares = self.freedom * self.value + other.freedom * other.value
         return Variances.of_squares(squares, freedom)
@@ -182,23 +170,20 @@ def _trigamma_inverse(target: float) -> float:
 def independent(similar: Sequence[Hashable], row: Index, column: Index, deviations: Array) -> Array:
     """For each benchmark how many independent ones those with its key in `similar` are.
 
-    A GPU at another temperature, or a boot that places memory elsewhere, moves many by the same
-    amount: thirty that moved together tell of one draw. `deviations` are those of sessions or GPUs
-    (`column`) from the middle of a benchmark (`row`).
+    What moves many by the same amount is one draw, as a GPU's temperature. `deviations` are those
+    of sessions or GPUs (`column`) from the middle of a benchmark (`row`).
     Of m benchmarks whose deviations correlate by r the variances correlate by r², and their mean is
     known as well as that of m / (1 + (m - 1) r²) independent ones (Kish 1965, "Survey sampling",
     5.4, the design effect). r is the mean over all pairs of them.
     """
-    size = len(similar)
-    numbers: dict[Hashable, int] = {}
-    group = np.array([numbers.setdefault(key, len(numbers)) for key in similar], dtype=np.intp)
-    lengths = np.sqrt(sums_by(row, deviations**2, size))
+    group = numbered(similar)
+    groups, columns = (int(part.max(initial=-1)) + 1 for part in (group, column))
+    lengths = np.sqrt(sums_by(row, deviations**2, len(similar)))
     moving = lengths > 0.0
     shares = deviations / np.where(moving, lengths, 1.0)[row]
-    columns = int(column.max(initial=-1)) + 1
     cell = group[row] * columns + column
-    together = sums_by(cell, shares, len(numbers) * columns).reshape(len(numbers), columns)
-    members = sums_by(group, moving.astype(float), len(numbers))
+    together = sums_by(cell, shares, groups * columns).reshape(groups, columns)
+    members = sums_by(group, moving.astype(float), groups)
     pairs = np.maximum(members * (members - 1.0), 1.0)
     r = np.clip((np.sum(together**2, axis=1) - members) / pairs, 0.0, 1.0)
     effective = np.maximum(members, 1.0) / (1.0 + np.maximum(members - 1.0, 0.0) * r**2)

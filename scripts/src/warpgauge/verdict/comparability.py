@@ -23,45 +23,41 @@ class Comparability(IntEnum):
     UNKNOWN = 6
 
 
-# The minimum effect: a change that measures less fails nobody, however significant it is. Half of
-# the change that is to be found where noise allows it (a true 1 % measures less than 1 % every
-# other time), or what moves between two such sessions without a cause. Fractions, measured on
-# H200s.
-MINIMUM_EFFECT: dict[tuple[Clock, Comparability], float] = {
-    # One GPU repeats to 0.01 to 0.3 % from process to process, over boots too.
-    (Clock.DEVICE, Comparability.SAME_BOOT): 0.005,
-    (Clock.DEVICE, Comparability.SAME_GPU): 0.005,
+# The minimum effect on device and on host time: a change that measures less fails nobody, however
+# significant it is. Half of the change that is to be found where noise allows it (a true 1 %
+# measures less than 1 % every other time), or what moves between two such sessions without a cause.
+# Fractions, measured on H200s.
+_EFFECTS = {
+    # One GPU repeats to 0.01 to 0.3 % from process to process, over boots too; a host-side cost to
+    # 0.4 to 1.6 % on an undisturbed machine.
+    Comparability.SAME_BOOT: (0.005, 0.03),
+    # One boot of the machine moves pageable copies by up to 16 % against the next.
+    Comparability.SAME_GPU: (0.005, 0.20),
     # Another driver or CUDA runtime moves times by itself, in what it adds to a kernel and where it
     # places memory. Assumed, not measured: the machines at hand have one of each.
-    (Clock.DEVICE, Comparability.OTHER_SYSTEM): 0.01,
+    Comparability.OTHER_SYSTEM: (0.01, 0.20),
     # Six GPUs of one model differ by up to 2.3 %, each benchmark by its own amount; by 4.1 % in
     # products of tensor cores, whose clock follows their power. A typical pair differs by less.
-    (Clock.DEVICE, Comparability.SIBLING): 0.03,
-    # A host-side cost repeats to 0.4 to 1.6 % on an undisturbed machine.
-    (Clock.HOST, Comparability.SAME_BOOT): 0.03,
-    # One boot of the machine moves pageable copies by up to 16 % against the next.
-    (Clock.HOST, Comparability.SAME_GPU): 0.20,
-    (Clock.HOST, Comparability.OTHER_SYSTEM): 0.20,
-    (Clock.HOST, Comparability.SIBLING): 0.20,
+    Comparability.SIBLING: (0.03, 0.20),
     # Another GPU model, compared because --allow says so: assumed, for how far two models differ
     # without a cause nobody can tell. Host times are those of another machine.
-    (Clock.DEVICE, Comparability.OTHER_MODEL): 0.10,
-    (Clock.HOST, Comparability.OTHER_MODEL): 0.20,
+    Comparability.OTHER_MODEL: (0.10, 0.20),
     # Several plain files a side show how far processes lie apart; on which boot they ran nobody
     # says. Half of the 10 % that is to be found.
-    (Clock.DEVICE, Comparability.PLAIN_PROCESSES): 0.05,
-    (Clock.HOST, Comparability.PLAIN_PROCESSES): 0.05,
+    Comparability.PLAIN_PROCESSES: (0.05, 0.05),
     # A plain file is one process of unknown origin: repetitions within it prove nothing about the
     # next, and event-timed processes alone differ by 2 to 8 %.
-    (Clock.DEVICE, Comparability.UNKNOWN): 0.10,
-    (Clock.HOST, Comparability.UNKNOWN): 0.10,
+    Comparability.UNKNOWN: (0.10, 0.10),
 }
-
+MINIMUM_EFFECT = {
+    (clock, nearness): effect
+    for nearness, effects in _EFFECTS.items()
+    for clock, effect in zip((Clock.DEVICE, Clock.HOST), effects, strict=True)
+}
 
 # The same for base and candidate in alternating processes of one GPU: half of the 1 % of device
 # time and of the 5 % of host time that are to be found.
 PAIRED_EFFECT = {Clock.DEVICE: 0.005, Clock.HOST: 0.025}
-
 
 # Siblings also differ by a fixed latency: which multiprocessors and memory channels a GPU has left
 # decides how far a launch or a small copy travels. H200s differ by 31 ns in an empty kernel and by
@@ -75,14 +71,6 @@ def minimum_effect(clock: Clock, nearness: Comparability, seconds: float) -> flo
     if clock is Clock.DEVICE and nearness is Comparability.SIBLING:
         return max(effect, SIBLING_LATENCY / seconds)
     return effect
-
-
-def level(nearness: Comparability) -> Comparability:
-    """Whose scatter a test takes: nobody has measured that of other systems or models."""
-    return {
-        Comparability.OTHER_SYSTEM: Comparability.SAME_GPU,
-        Comparability.OTHER_MODEL: Comparability.SIBLING,
-    }.get(nearness, nearness)
 
 
 def kin(reference: Session, candidate: Session, clock: Clock) -> Comparability:

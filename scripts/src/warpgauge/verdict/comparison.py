@@ -48,7 +48,7 @@ class Change:
 
 @dataclass(frozen=True)
 class ResourceChange:
-    """Something that an operation takes and that differs: exact, for it carries no noise.
+    """Something that an operation takes and that differs.
 
     `key` is the counter's, or "kernel" for the name; `words` the same for a person; `before` and
     `after` as a person reads them; `worse` whether more of it, or another kernel, is a fault.
@@ -70,10 +70,9 @@ class Verdict:
 
     `p` is adjusted for the number of benchmarks judged together. A change counts from
     `minimum_effect` and `noise_floor` on, and one of `detectable` is found nine times in ten.
-    `by_time` is what the time alone says where resources made it a regression.
-    `accepted` is a policy's reason why a change does not count: it is expected, or under the
-    policy's minimum effect. `required` says that a policy misses it, whatever either side has.
-    `counters` are the candidate's. Ratios are fractions.
+    `by_time` is what the time alone says where resources made it a regression. `accepted` is a
+    policy's reason why a change does not count. `required` says that a policy misses it, whatever
+    either side has. `counters` are the candidate's. Ratios are fractions.
     """
 
     name: str
@@ -109,8 +108,8 @@ class Verdict:
     def undecided(self) -> bool:
         """Neither changed, nor surely unchanged by what is to be found: more processes tell.
 
-        Surely means that the interval ends short of three quarters of it. Were that all of it, each
-        fortieth true change would end short by chance, and get no second look.
+        The interval of an unchanged one ends short of three quarters of it; of all of it so would
+        each fortieth true change, by chance.
         """
         if self.outcome is not Outcome.PASS or self.change is None or self.sought is None:
             return self.outcome is Outcome.INCONCLUSIVE

@@ -26,9 +26,8 @@ class ComparisonSettings:
     before that of the `policy` and before the table in `comparability`. `alpha` is the chance that
     unchanged code shows any false alarm. `process_scatter` is how far two processes of the same
     code are taken to lie apart where only a plain file could tell (standard deviation of the
-    difference of their logs). With `fail_on_resources` a benchmark that takes more
-    regresses whatever its time. `allow` names what is compared although it is forbidden. `today`
-    decides which of the policy's entries have expired, and whether a baseline is old.
+    difference of their logs). With `fail_on_resources` what takes more regresses whatever its time.
+    `allow` is compared although forbidden. `today` dates the policy's entries and the baseline.
     """
 
     filter: str | None = None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterable
 
 from warpgauge.records.model import Clock, Record, Session, Source
@@ -49,10 +50,8 @@ def refusal(baseline: Record, candidate: Record, allow: Collection[Override] = (
 def objections(baseline: Record, candidate: Record) -> tuple[Incompatibility, ...]:
     """What forbids every comparison of these two, allowed or not; one for each allowance."""
     found = (*_other_gpu(baseline, candidate), *_unfit(baseline, candidate))
-    first: dict[Override, Incompatibility] = {}
-    for one in found:
-        first.setdefault(one.allowance, one)
-    return tuple(first.values())
+    first = {one.allowance: one for one in reversed(found)}
+    return tuple(one for one in found if first[one.allowance] is one)
 
 
 def same_model(baseline: Record, candidate: Session) -> list[Session]:
@@ -78,15 +77,16 @@ def same_clock(reference: Session, candidate: Session, clock: Clock) -> bool:
 
 
 def _other_gpu(baseline: Record, candidate: Record) -> list[Incompatibility]:
-    models = " and ".join(sorted({_gpu(one) for one in baseline.sessions.values()}))
+    models = {inert(one.gpu_name or "no GPU") for one in baseline.sessions.values()}
+    foreign = (one for one in candidate.sessions.values() if not same_model(baseline, one))
     return [
         Incompatibility(
             Override.GPU_MODEL,
-            f"the candidate was measured on {_gpu(session)} and the baseline on {models}",
+            f"the candidate was measured on {inert(session.gpu_name or 'no GPU')} and the baseline "
+            f"on {' and '.join(sorted(models))}",
             ", and times of different GPU models say nothing about the code",
         )
-        for session in candidate.sessions.values()
-        if not same_model(baseline, session)
+        for session in foreign
     ]
 
 
@@ -110,26 +110,20 @@ def _unfit(baseline: Record, candidate: Record) -> list[Incompatibility]:
     return found
 
 
-def _gpu(session: Session) -> str:
-    return inert(session.gpu_name or "no GPU")
-
-
 def differences(
     reference: Session, candidate: Session, keys: Iterable[str] = TOLD_KEYS
 ) -> tuple[ContextDifference, ...]:
     """Those of `keys` that both sides give and give differently."""
-    found = []
-    for key in keys:
-        before, after = reference.context.get(key), candidate.context.get(key)
-        if before is not None and after is not None and not _same(key, before, after):
-            found.append(ContextDifference(key, before, after))
-    return tuple(found)
+    before, after = reference.context, candidate.context
+    return tuple(
+        ContextDifference(key, before[key], after[key])
+        for key in keys
+        if key in before and key in after and not _same(key, before[key], after[key])
+    )
 
 
-def _same(key: str, one: str, other: str) -> bool:
+def _same(key: str, before: str, after: str) -> bool:
     if key in _NUMBERS:
-        try:
-            return float(one) == float(other)
-        except ValueError:
-            pass
-    return one == other
+        with contextlib.suppress(ValueError):
+            return float(before) == float(after)
+    return before == after

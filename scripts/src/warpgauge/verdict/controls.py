@@ -23,7 +23,6 @@ FAMILY = "host"
 # A row with this counter moves memory; so do half of the controls.
 _MEMORY = "bytes_per_second"
 
-# Waits for storage, whose times move by more than any call's.
 _STORAGE = "host/file_sync"
 
 # Makes a median absolute deviation the standard deviation of a normal sample, and that of a mean
@@ -97,16 +96,15 @@ def controls(pairings: Sequence[Pairing]) -> Controls:
 
 def _movement(one: Pairing, session: str) -> Movement:
     """Difference of the medians plus two standard errors of it."""
-    times = one.baseline.process_medians[session], one.candidate.process_medians[one.session.key]
-    sides = [[*map(math.log, of_side)] for of_side in times]
-    base, cand = map(statistics.median, sides)
-    error = math.sqrt(sum(_variance(logs) for logs in sides))
+    sides = one.baseline.process_medians[session], one.candidate.process_medians[one.session.key]
+    (base, base_variance), (cand, cand_variance) = map(_median, sides)
     seen = abs(cand - base)
-    return Movement(one.candidate.name, seen, seen + 2.0 * error)
+    return Movement(one.candidate.name, seen, seen + 2.0 * math.sqrt(base_variance + cand_variance))
 
 
-def _variance(logs: Sequence[float]) -> float:
-    """Of the median of these."""
+def _median(times: Sequence[float]) -> tuple[float, float]:
+    """Of the logs of these, and its variance."""
+    logs = [*map(math.log, times)]
     middle = statistics.median(logs)
     deviation = statistics.median(abs(log - middle) for log in logs)
-    return (_MEDIAN * _NORMAL * deviation) ** 2 / len(logs)
+    return middle, (_MEDIAN * _NORMAL * deviation) ** 2 / len(logs)

@@ -21,10 +21,7 @@ _NOTHING, _NOT_EVEN = 9.0, "not even ten times the time"
 
 
 def sentence(verdicts: Iterable[Verdict]) -> str:
-    """The changes that are found nine times in ten, a sentence a clock; empty where none is sought.
-
-    The host's clock sees far less than the device's: one figure for both would be true of neither.
-    """
+    """The changes that are found nine times in ten, a sentence a clock; else empty."""
     found: dict[Clock, dict[str, float]] = {}
     for verdict in verdicts:
         if verdict.detectable is not None and not is_control(verdict):

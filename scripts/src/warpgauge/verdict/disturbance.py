@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from warpgauge.records.counters import (
     BEYOND_CEILING,
@@ -35,8 +35,7 @@ _REASONS = {
 _THEN = ", then measure again"
 
 
-@dataclass(frozen=True)
-class Disturbance:
+class Disturbance(NamedTuple):
     """What was wrong, and what to do about it before measuring again."""
 
     fault: str
@@ -48,8 +47,8 @@ def of(row: Row, sessions: Mapping[str, Session]) -> Disturbance | None:
     found = _all(row, sessions).values()
     if not found:
         return None
-    faults, remedies = zip(*((one.fault, one.remedy) for one in found), strict=True)
-    return Disturbance(" and ".join(faults), f"{', '.join(remedies)}{_THEN}")
+    remedies = ", ".join(one.remedy for one in found)
+    return Disturbance(" and ".join(one.fault for one in found), f"{remedies}{_THEN}")
 
 
 def objections(sides: Mapping[str, tuple[Record, Row | None]]) -> tuple[Incompatibility, ...]:
@@ -68,7 +67,9 @@ def _all(row: Row, sessions: Mapping[str, Session]) -> dict[Override, Disturbanc
         return {}
     found: dict[Override, Disturbance] = {}
     at_once = max((_gpus_at_once(sessions[key]) for key in row.process_medians), default=1)
-    if at_once > 1 and _shares_the_host(row):
+    # The host decides about the time, or may: what launches no kernel copies.
+    shares_the_host = row.clock is Clock.HOST or row.counters.get("kernels") == 0.0
+    if at_once > 1 and shares_the_host:
         fault = f"{at_once} GPUs were measured at once, which share CPU, host memory and bus"
         found[Override.PARALLEL] = Disturbance(fault, "leave out --parallel")
     for counter, (allowance, fault_of, remedy) in _SEEN.items():
@@ -81,11 +82,6 @@ def _all(row: Row, sessions: Mapping[str, Session]) -> dict[Override, Disturbanc
 def _gpus_at_once(session: Session) -> int:
     count = session.context.get(GPUS_AT_ONCE, "")
     return int(count) if count.isascii() and count.isdigit() and len(count) < 9 else 1
-
-
-def _shares_the_host(row: Row) -> bool:
-    """Whether the host decides about the time, or may: what launches no kernel copies."""
-    return row.clock is Clock.HOST or row.counters.get("kernels") == 0.0
 
 
 def _lowered(row: Row, sessions: Mapping[str, Session]) -> str:

@@ -17,7 +17,6 @@ from warpgauge.records.model import Record
 from warpgauge.records.sessions import are_paired, newest_last
 from warpgauge.verdict import (
     context,
-    context_notes,
     notes,
     outcomes,
     paired_tests,
@@ -48,12 +47,10 @@ def judge(
         settings.policy.require_quick([*names, *request.left_out])
     refusal = context.refusal(baseline, candidate, settings.allow)
     if refusal is not None:
-        refused = (
+        refused = tuple(
             Verdict(name, Outcome.INVALID, rows[name].clock, reason=refusal) for name in names
         )
-        return Comparison(
-            baseline, candidate, tuple(refused), refusal=refusal, alpha=settings.alpha
-        )
+        return Comparison(baseline, candidate, refused, refusal=refusal, alpha=settings.alpha)
 
     pairings, unpaired, waived = pair(baseline, candidate, names, settings.allow)
     if are_paired(baseline, candidate):
@@ -72,12 +69,10 @@ def judge(
         candidate,
         tuple(verdicts[name] for name in names),
         notes=(
-            *context_notes.of_overrides(baseline, candidate, waived, settings.allow),
-            *notes.of(
-                baseline, candidate, met, request, unasked, rule.moved, settings.process_scatter
-            ),
+            *notes.of_overrides(baseline, candidate, waived, settings.allow),
+            *notes.of(baseline, candidate, met, request, unasked, rule.moved, settings),
             *notes.of_skips(skipped),
-            *context_notes.notes(pairings),
+            *notes.of_systems(pairings),
             *staleness.notes(baseline, candidate, settings.today),
         ),
         differences=_differences(pairings),

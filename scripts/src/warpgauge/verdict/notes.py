@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from warpgauge.records.benchmark_filter import Request
 from warpgauge.records.counters import LEFT_OUT, RESOURCES_VARY
-from warpgauge.records.model import Clock, Record, Row, Source
+from warpgauge.records.model import Clock, Record, Row, Session, Source
+from warpgauge.records.sessions import newest_last
 from warpgauge.system.text import inert, listed, percent, plural
-from warpgauge.verdict import detectable_effect
-from warpgauge.verdict.comparability import SIBLING_LATENCY, Comparability
+from warpgauge.verdict import comparability, context, detectable_effect
+from warpgauge.verdict.comparability import Comparability
 from warpgauge.verdict.comparison import Outcome, Verdict
-from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
-from warpgauge.verdict.controls import Controls
+from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES, ComparisonSettings
+from warpgauge.verdict.controls import Controls, is_control
+from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import Pairing
 from warpgauge.verdict.resource_changes import KERNEL
 from warpgauge.verdict.screening import ASSUMED_PROCESS_SD
@@ -23,22 +25,24 @@ from warpgauge.verdict.screening import ASSUMED_PROCESS_SD
 # A control that moved less is the usual weather of a shared machine.
 _TOLD_MOVEMENT = 0.10
 
+Judged = Sequence[tuple[Pairing, Verdict]]
+
 
 def of(
     baseline: Record,
     candidate: Record,
-    judged: Sequence[tuple[Pairing, Verdict]],
+    judged: Judged,
     request: Request,
     unasked: int,
     moved: Controls,
-    process_scatter: float,
-) -> tuple[str, ...]:
-    """The notes of a comparison, the weightiest first; `process_scatter` as it was set for it."""
+    settings: ComparisonSettings,
+) -> list[str]:
+    """The notes of a comparison, the weightiest first; `unasked` counts benchmarks left out."""
     notes = [
         *_injection(candidate),
         *_contradicted(judged),
         *_siblings(judged),
-        *_few_processes(baseline, candidate, judged, process_scatter),
+        *_few_processes(baseline, candidate, judged, settings.process_scatter),
         *_several_sessions(candidate),
         *_left_out(judged),
         *_varying(judged),
@@ -48,22 +52,64 @@ def of(
     if unasked:
         them = "was" if unasked == 1 else "were"
         notes.append(f"{plural(unasked, 'benchmark')} {them} not asked for ({request.limits}).")
-    return tuple(notes)
+    return notes
 
 
-def of_skips(skipped: Sequence[Row]) -> tuple[str, ...]:
+def of_skips(skipped: Sequence[Row]) -> list[str]:
     """What was not measured, and was not expected to be."""
     if not skipped:
-        return ()
+        return []
     reasons = dict.fromkeys(inert(row.error or "") for row in skipped)
     them = "was" if len(skipped) == 1 else "were"
-    return (
+    return [
         f"{plural(len(skipped), 'benchmark')} of which the baseline has no time {them} not "
-        f"measured ({listed([row.name for row in skipped])}): {'; '.join(reasons)}.",
-    )
+        f"measured ({listed([row.name for row in skipped])}): {'; '.join(reasons)}."
+    ]
 
 
-def _host(judged: Sequence[tuple[Pairing, Verdict]], moved: Controls) -> list[str]:
+def of_systems(pairings: Sequence[Pairing]) -> list[str]:
+    """A sentence for each clock that meets sessions of this GPU, but not of this system."""
+    notes = []
+    for clock in Clock:
+        met = [
+            one
+            for one in pairings
+            if one.kin is Comparability.OTHER_SYSTEM
+            and one.candidate.clock is clock
+            and not is_control(one.candidate)
+        ]
+        if not met:
+            continue
+        newest = newest_last(met[-1].references)[-1]
+        differences = ", ".join(
+            f"{one.key} {inert(one.baseline)} → {inert(one.candidate)}"
+            for one in comparability.widened(newest, met[-1].session, clock)
+        )
+        least = comparability.MINIMUM_EFFECT[clock, Comparability.OTHER_SYSTEM]
+        notes.append(
+            f"Not the baseline's system ({differences}): for {plural(len(met), 'benchmark')} of "
+            f"{clock.value} time only a change of {percent(least, sign=False)} or more counts."
+        )
+    return notes
+
+
+def of_overrides(
+    baseline: Record,
+    candidate: Record,
+    waived: Mapping[Override, Sequence[str]],
+    allow: Collection[Override],
+) -> list[str]:
+    """The notes of `allow`; `waived` are the benchmarks that `pair` compared despite each."""
+    whole = {one.allowance: one.fact for one in context.objections(baseline, candidate)}
+    notes = []
+    for override in (one for one in Override if one in allow):
+        what = whole.get(override) or _first_of(waived.get(override, ()))
+        although = f"compared although {override.although}: {what}" if what else "it was not needed"
+        notes.append(f"--allow {override.word}: {although}.")
+    return notes
+
+
+def _host(judged: Judged, moved: Controls) -> list[str]:
     """The control that differed most between the sides, where that is worth a sentence."""
     everything = [*moved.memory.items(), *moved.calls.items()]
     key, most = max(everything, key=lambda one: one[1].seen, default=("", None))
@@ -98,22 +144,21 @@ def _injection(candidate: Record) -> list[str]:
     ]
 
 
-def _contradicted(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
+def _contradicted(judged: Judged) -> list[str]:
     """Rows whose summary somebody changed, or forgot to."""
-    notes = []
-    for side in ("baseline", "candidate"):
-        rows = [one.baseline if side == "baseline" else one.candidate for one, _ in judged]
-        names = [row.name for row in rows if row.contradicted]
-        if names:
-            notes.append(
-                f"The {side}'s real_time is not the median of its process_medians, as if the file "
-                f"had been edited, in {inert(names[0])}{_and_more(len(names))}; only "
-                "process_medians count."
-            )
-    return notes
+    sides = {
+        "baseline": [one.baseline.name for one, _ in judged if one.baseline.contradicted],
+        "candidate": [one.candidate.name for one, _ in judged if one.candidate.contradicted],
+    }
+    return [
+        f"The {side}'s real_time is not the median of its process_medians, as if the file had been "
+        f"edited, in {_first_of(names)}; only process_medians count."
+        for side, names in sides.items()
+        if names
+    ]
 
 
-def _siblings(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
+def _siblings(judged: Judged) -> list[str]:
     met = [
         (one, verdict.minimum_effect or 0.0)
         for one, verdict in judged
@@ -126,7 +171,7 @@ def _siblings(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
     gpu = inert(met[0][0].session.gpu_name or "GPU")
     sessions = {session.key for one, _ in met for session in one.references}
     effect = percent(min(effect for _, effect in met), sign=False)
-    latency = f"{1e9 * SIBLING_LATENCY:.0f} ns"
+    latency = f"{1e9 * comparability.SIBLING_LATENCY:.0f} ns"
     return [
         f"This very {gpu} is not in the baseline: compared with {plural(len(sessions), 'session')} "
         f"of its siblings, which differ without a cause, so only a change of device time of "
@@ -136,26 +181,26 @@ def _siblings(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
 
 
 def _few_processes(
-    baseline: Record,
-    candidate: Record,
-    judged: Sequence[tuple[Pairing, Verdict]],
-    process_scatter: float,
+    baseline: Record, candidate: Record, judged: Judged, process_scatter: float
 ) -> list[str]:
     """Which sides do not show how far processes scatter, what is assumed, and what that hides."""
     few = {"baseline": 0, "candidate": 0}
     seen: dict[Clock, list[float]] = {}
     for one, verdict in judged:
-        base, cand = _few(baseline, one, False), _few(candidate, one, True)
-        few["baseline"], few["candidate"] = max(few["baseline"], base), max(few["candidate"], cand)
+        base = _few(baseline, one.baseline, one.references)
+        cand = _few(candidate, one.candidate, [one.session])
+        few = {"baseline": max(few["baseline"], base), "candidate": max(few["candidate"], cand)}
         if base or cand:
             seen.setdefault(verdict.clock, []).append(verdict.detectable or 0.0)
     if not seen:
         return []
-    least = {
-        clock: detectable_effect.least(statistics.median(sizes)) for clock, sizes in seen.items()
-    }
-    words = [f"of {clock.value} time {least[clock]}" for clock in Clock if clock in least]
-    mostly = ", ".join(words) if len(words) > 1 else next(iter(least.values()))
+    least = [
+        (clock.value, detectable_effect.least(statistics.median(seen[clock])))
+        for clock in Clock
+        if clock in seen
+    ]
+    words = [f"of {clock} time {change}" for clock, change in least]
+    mostly = ", ".join(words) if len(words) > 1 else least[0][1]
     sides = [side for side, count in few.items() if count]
     who = "Both sides have" if len(sides) == len(few) else f"The {sides[0]} side has"
     most = max(few.values())
@@ -175,14 +220,11 @@ def _few_processes(
     ]
 
 
-def _few(record: Record, one: Pairing, ours: bool) -> int:
+def _few(record: Record, row: Row, sessions: Iterable[Session]) -> int:
     """How many processes a side has, where those do not show how far they scatter; else 0."""
     if record.single_process:
         return 1
-    if ours:
-        fewest = len(one.candidate.process_medians[one.session.key])
-    else:
-        fewest = min(len(one.baseline.process_medians[key.key]) for key in one.references)
+    fewest = min(len(row.process_medians[session.key]) for session in sessions)
     enough = FEWEST_PROCESSES if record.files else 2
     return fewest if fewest < enough else 0
 
@@ -194,7 +236,7 @@ def _several_sessions(candidate: Record) -> list[str]:
     return [f"The candidate holds {count}; the newest of each benchmark is judged."]
 
 
-def _left_out(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
+def _left_out(judged: Judged) -> list[str]:
     """Processes whose times do not count, of either side."""
     found = {
         (row.name, side): (row.counters[LEFT_OUT], max(map(len, row.process_medians.values())))
@@ -211,17 +253,17 @@ def _left_out(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
     ]
 
 
-def _varying(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
+def _varying(judged: Judged) -> list[str]:
     names = [one.candidate.name for one, _ in judged if one.candidate.counters.get(RESOURCES_VARY)]
     if not names:
         return []
     return [
         f"Not every process of the candidate ran the same kernels, going by what they take: "
-        f"{inert(names[0])}{_and_more(len(names))}."
+        f"{_first_of(names)}."
     ]
 
 
-def _resources(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
+def _resources(judged: Judged) -> list[str]:
     """Benchmarks that take another amount of something in an unchanged time."""
     found = [
         (verdict.name, differences)
@@ -236,6 +278,10 @@ def _resources(judged: Sequence[tuple[Pairing, Verdict]]) -> list[str]:
         f"Other resources in an unchanged time: {inert(name)} ({'; '.join(differences)})"
         f"{_and_more(len(found))}."
     ]
+
+
+def _first_of(names: Sequence[str]) -> str:
+    return f"{inert(names[0])}{_and_more(len(names))}" if names else ""
 
 
 def _and_more(count: int) -> str:

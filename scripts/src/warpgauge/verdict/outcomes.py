@@ -11,14 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpgauge.records.model import Clock
-from warpgauge.statistics.log_ratios import (
-    Array,
-    Estimates,
-    Tested,
-    Tests,
-    benjamini_hochberg,
-    holm,
-)
+from warpgauge.statistics import log_ratios
+from warpgauge.statistics.log_ratios import Array, Estimates, Tested, Tests
 from warpgauge.system.text import inert, percent, plural
 from warpgauge.verdict import comparability, detectable_effect
 from warpgauge.verdict.comparability import Comparability
@@ -40,7 +34,6 @@ _MOST_NOISE = {Clock.DEVICE: 0.10, Clock.HOST: 0.50}
 # exp() of more overflows; no two times of a benchmark differ by e^700.
 _LARGEST_LOG = 700.0
 
-
 # Pairs are looked at twice, if need be: each look has half of the chance of a false alarm.
 _LOOKS = 2
 
@@ -56,7 +49,7 @@ class Screening:
 
     def adjusted(self, p: Array) -> Array:
         """p values for as many benchmarks as are judged together."""
-        return benjamini_hochberg(p)
+        return log_ratios.benjamini_hochberg(p)
 
     def minimum_effect(self, pairing: Pairing, seconds: float) -> float:
         """The minimum effect for a benchmark that takes `seconds` in the baseline."""
@@ -87,26 +80,23 @@ class Confirming(Screening):
     evidence = Evidence.PAIRED
 
     def adjusted(self, p: Array) -> Array:
-        return np.minimum(holm(p) * _LOOKS, 1.0)
+        return np.minimum(log_ratios.holm(p) * _LOOKS, 1.0)
 
     def usual_effect(self, pairing: Pairing, seconds: float) -> float:
         return comparability.PAIRED_EFFECT[pairing.candidate.clock]
-
-    def explained(self, pairing: Pairing, log_ratio: float) -> Movement | None:
-        return None
 
 
 def judged(pairings: Sequence[Pairing], tests: Tests, rule: Screening) -> list[Verdict]:
     """The verdicts of `pairings`, in their order."""
     own = np.array([not is_control(pairing.candidate) for pairing in pairings], dtype=bool)
-    p = _adjusted(tests.estimates, own, rule)
     seconds = np.exp(tests.baseline_log).tolist()
     effects = [*map(rule.minimum_effect, pairings, seconds)]
     level = rule.settings.alpha / max(1, int(np.count_nonzero(own)))
     detectable = tests.estimates.detectable(level, np.log1p(effects))
     # What counts by itself, and not beside the others, may be one of many that changed.
     alone = _counts(tests.by_themselves, own, rule, effects)
-    each = zip(pairings, tests.each(p, detectable), effects, alone.tolist(), strict=True)
+    tested = tests.each(_adjusted(tests.estimates, own, rule), detectable)
+    each = zip(pairings, tested, effects, alone.tolist(), strict=True)
     verdicts = [_verdict(*row, rule) for row in each]
     return [*map(_gated, verdicts)] if rule.settings.fail_on_resources else verdicts
 
@@ -118,7 +108,6 @@ def _adjusted(estimates: Estimates, own: Mask, rule: Screening) -> Array:
 
 
 def _counts(estimates: Estimates, own: Mask, rule: Screening, effects: Sequence[float]) -> Mask:
-    """Which changes count."""
     far = np.abs(estimates.log_ratio) >= estimates.noise_floor
     large = np.abs(np.expm1(np.minimum(estimates.log_ratio, _LARGEST_LOG))) >= effects
     return np.asarray(far & large & (_adjusted(estimates, own, rule) < rule.settings.alpha))
@@ -131,16 +120,13 @@ def _verdict(
     detectable = max(minimum_effect, _fraction(tested.detectable))
     changed = outcome in (Outcome.REGRESSION, Outcome.IMPROVED)
     control = rule.explained(pairing, tested.log_ratio) if changed else None
+    unsure = outcome is Outcome.PASS or (tested.assumed and outcome is Outcome.INCONCLUSIVE)
     reason = ""
     if control is not None:
         outcome = Outcome.INCONCLUSIVE
         moved = percent(_fraction(control.log_ratio), sign=False)
         reason = f"the host itself may have moved by {moved} ({inert(control.name)})"
-    elif (
-        counts_alone
-        and not is_control(pairing.candidate)
-        and (outcome is Outcome.PASS or (tested.assumed and outcome is Outcome.INCONCLUSIVE))
-    ):
+    elif counts_alone and unsure and not is_control(pairing.candidate):
         outcome = Outcome.INCONCLUSIVE
         reason = "others changed as much, by chance or not: measure in several processes"
     elif outcome is Outcome.INCONCLUSIVE:
@@ -148,17 +134,14 @@ def _verdict(
         few = f"{plural(fewest, 'process', 'processes')} a side"
         why = few if tested.assumed else "too noisy"
         reason = f"{why}: {detectable_effect.least(detectable)} would be seen"
+    ends = (tested.log_ratio + width for width in (0.0, -tested.half_width, tested.half_width))
     return Verdict(
         pairing.candidate.name,
         outcome,
         pairing.candidate.clock,
         baseline_seconds=math.exp(tested.baseline_log),
         candidate_seconds=math.exp(tested.candidate_log),
-        change=Change(
-            _fraction(tested.log_ratio),
-            _fraction(tested.log_ratio - tested.half_width),
-            _fraction(tested.log_ratio + tested.half_width),
-        ),
+        change=Change(*map(_fraction, ends)),
         p=tested.p,
         minimum_effect=minimum_effect,
         noise_floor=_fraction(tested.noise_floor),
@@ -196,7 +179,6 @@ def _gated(verdict: Verdict) -> Verdict:
 
 
 def _outcome(pairing: Pairing, tested: Tested, minimum_effect: float, alpha: float) -> Outcome:
-    """Slower, faster, unable to tell, or none of these."""
     if is_control(pairing.candidate):
         return Outcome.PASS  # it says how the machine did, and nothing of the code
     ratio = _fraction(tested.log_ratio)

@@ -14,9 +14,6 @@ from warpgauge.system.text import quoted
 class Override(Enum):
     """What forbids a comparison, as the word of --allow and as what is then so all the same."""
 
-    word: str
-    although: str
-
     GPU_MODEL = ("gpu-model", "the GPU models differ")
     BUILD_TYPE = ("build-type", "a side is no Release build")
     INJECTION = ("injection", "extra work was injected into the baseline")

@@ -26,16 +26,11 @@ def split(pairings: Sequence[Pairing]) -> tuple[list[Pairing], list[Verdict]]:
     """What can be tested, and verdicts on what has too few rounds in common."""
     fit = [pairing for pairing in pairings if len(_common_rounds(pairing)) >= FEWEST_ROUNDS]
     fitting = {pairing.candidate.name for pairing in fit}
+    rows = (one.candidate for one in pairings if one.candidate.name not in fitting)
+    reason = f"fewer than {FEWEST_ROUNDS} rounds in which both sides count: measure again"
     return fit, [
-        Verdict(
-            pairing.candidate.name,
-            Outcome.INVALID,
-            pairing.candidate.clock,
-            reason=f"fewer than {FEWEST_ROUNDS} rounds in which both sides count: measure again",
-            counters=pairing.candidate.counters,
-        )
-        for pairing in pairings
-        if pairing.candidate.name not in fitting
+        Verdict(row.name, Outcome.INVALID, row.clock, reason=reason, counters=row.counters)
+        for row in rows
     ]
 
 

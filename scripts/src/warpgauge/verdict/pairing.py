@@ -6,7 +6,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from warpgauge.records.counters import FULL_SUITE, SOURCE_LINE
 from warpgauge.records.model import Clock, Record, Row, Session, Source
@@ -49,7 +48,7 @@ def pair(
     whose = "base" if are_paired(baseline, candidate) else "baseline"
     for name in names:
         base, cand = baseline.rows.get(name), candidate.rows.get(name)
-        if cand is None or _failed(cand) or _failed(base):
+        if cand is None or any(row is not None and row.error is not None for row in (base, cand)):
             unpaired.append(_one_sided(name, base, cand, whose))
             continue
         objections = matches.objections(base, cand)
@@ -61,7 +60,7 @@ def pair(
         if base is None:
             unpaired.append(matches.new(cand))
         else:
-            pairings.append(Pairing(base, cand, *matches.of(base, cand)[:-1]))
+            pairings.append(Pairing(base, cand, *matches.of(base, cand)[0]))
     return pairings, unpaired, waived
 
 
@@ -72,17 +71,12 @@ def harmless_skips(baseline: Record, candidate: Record) -> list[Row]:
     skipped it, too.
     """
     ours = {baseline.source, candidate.source} <= {Source.RUN, Source.BASELINE}
-    recorded = baseline.source is Source.BASELINE
 
     def is_expected(base: Row | None) -> bool:
-        return recorded if base is None else ours and base.skipped
+        return baseline.source is Source.BASELINE if base is None else ours and base.skipped
 
     skips = (row for row in candidate.rows.values() if row.skipped)
     return [row for row in skips if is_expected(baseline.rows.get(row.name))]
-
-
-def _failed(row: Row | None) -> bool:
-    return row is not None and row.error is not None
 
 
 def _invalid(row: Row, objections: Collection[Incompatibility]) -> Verdict:
@@ -99,37 +93,28 @@ def _one_sided(name: str, base: Row | None, cand: Row | None, whose: str) -> Ver
     if cand is not None and cand.error is not None:
         # No rates of a row that failed, but where it is written, and of which suite.
         kept = (SOURCE_LINE, FULL_SUITE)
-        counters = {key: cand.counters[key] for key in kept if key in cand.counters}
-        known = base.counters if base is not None else {}
         return Verdict(
             name,
             Outcome.ERROR,
             cand.clock,
             reason=inert(cand.error),
-            counters=counters,
-            baseline_counters=known,
+            counters={key: cand.counters[key] for key in kept if key in cand.counters},
+            baseline_counters=base.counters if base is not None else {},
         )
-    if base is not None and base.error is not None:
+    if base is None:
+        raise KeyError(name)
+    if base.error is not None:
         reason = f"failed in the {whose}: {inert(base.error)}"
         return Verdict(name, Outcome.ERROR, base.clock, reason=reason)
-    if base is not None:
-        return Verdict(
-            name,
-            Outcome.MISSING,
-            base.clock,
-            reason=f"in the {whose}, but the candidate does not have it",
-        )
-    raise KeyError(name)
+    reason = f"in the {whose}, but the candidate does not have it"
+    return Verdict(name, Outcome.MISSING, base.clock, reason=reason)
 
 
-class _Match(NamedTuple):
-    """The sessions of a Pairing, and what forbids to compare them."""
-
-    references: tuple[Session, ...]
-    known: tuple[Session, ...]
-    session: Session
-    kin: Comparability
-    objections: tuple[Incompatibility, ...]
+# The last four fields of a Pairing, and what forbids to compare these sessions.
+_Match = tuple[
+    tuple[tuple[Session, ...], tuple[Session, ...], Session, Comparability],
+    tuple[Incompatibility, ...],
+]
 
 
 class _Matches:
@@ -161,7 +146,7 @@ class _Matches:
         if base.clock is not cand.clock and not self._plain:
             fact = f"timed by the {cand.clock.value} clock, in the baseline by the "
             timing.append(Incompatibility(Override.TIMING, f"{fact}{base.clock.value} clock"))
-        return (*timing, *disturbed, *self.of(base, cand).objections)
+        return (*timing, *disturbed, *self.of(base, cand)[1])
 
     def new(self, row: Row) -> Verdict:
         """The verdict of a benchmark that the baseline does not know."""
@@ -194,15 +179,15 @@ class _Matches:
             known = same if Override.SM_CLOCK in self._allow else []
         chosen, nearest = references(known, session, clock)
         nearness = self._plain_kin if self._plain else nearest
-        return _Match(tuple(chosen), tuple(known), session, nearness, tuple(objections))
+        return (tuple(chosen), tuple(known), session, nearness), tuple(objections)
 
 
 def _other_clock(references: Iterable[Session], session: Session) -> Incompatibility:
-    targets = ({session.sm_clock_target_hz}, {one.sm_clock_target_hz for one in references})
-    ours, theirs = map(_clocks, targets)
+    ours, theirs = map(_clocks, ([session], references))
     fact = f"measured at an SM clock of {ours}, in the baseline of {theirs}"
     return Incompatibility(Override.SM_CLOCK, fact)
 
 
-def _clocks(targets: Iterable[float | None]) -> str:
-    return " and ".join(quantity(hz, "Hz") for hz in sorted(hz for hz in targets if hz is not None))
+def _clocks(sessions: Iterable[Session]) -> str:
+    targets = {hz for one in sessions if (hz := one.sm_clock_target_hz) is not None}
+    return " and ".join(quantity(hz, "Hz") for hz in sorted(targets))

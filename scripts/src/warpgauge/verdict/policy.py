@@ -7,6 +7,7 @@ Patterns are Python's regular expressions, found anywhere in a benchmark's name;
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -92,47 +93,30 @@ class Policy:
                     entry.pattern.search(name)
 
 
-def find(baseline: Path) -> Path | None:
-    """The policy of a baseline, in the folder that holds the folders of baselines; None if none.
-
-    `baseline` is ``baselines/nvidia-h200`` or a file in it. A run file has no policy: do not ask.
-    """
-    there = baseline.resolve()
-    folder = there.parent if there.is_dir() else there.parent.parent
-    return folder / FILE_NAME if _is_there(folder / FILE_NAME) else None
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:  # it cannot be told: `load` says why
-        pass
-    return True
-
-
 def named_or_in(baselines: Path, named: Path | None) -> Policy | None:
     """The policy that somebody named, or that lies in a folder of baselines; None where none is.
 
     Raises UserError.
     """
     path = named or baselines / FILE_NAME
-    return load(path) if named is not None or _is_there(path) else None
+    return load(path) if named is not None or os.path.lexists(path) else None
 
 
 def of(baseline: Record, candidate: Record, baselines: Path, named: Path | None) -> Policy | None:
     """The policy that somebody named, or that a baseline has; None where there is none.
 
-    A pair of run files in this tree has that of its `baselines`, as when scripts/bench measured
-    it; one from elsewhere, or of another project's programs, is of another suite. Raises UserError.
+    A baseline, ``baselines/nvidia-h200`` or a file in it, has that of the folder ``baselines``. A
+    pair of run files in this tree has that of its `baselines`, as when scripts/bench measured it;
+    one from elsewhere, or of another project's programs, is of another suite. Raises UserError.
     """
     here = candidate.path.resolve().is_relative_to(baselines.resolve().parent)
     ours = not any(PROGRAMS in session.context for session in candidate.sessions.values())
     if named is not None or (here and ours and are_paired(baseline, candidate)):
         return named_or_in(baselines, named)
-    found = find(baseline.path) if baseline.source is Source.BASELINE else None
-    return None if found is None else load(found)
+    if baseline.source is not Source.BASELINE:
+        return None
+    there = baseline.path.resolve()
+    return named_or_in(there.parent if there.is_dir() else there.parent.parent, None)
 
 
 def load(path: Path) -> Policy:
@@ -143,8 +127,7 @@ def load(path: Path) -> Policy:
         for one in tables["minimum_effect"]
     )
     required = (
-        Required(one.number, one.pattern(), one.sentence("reason") if "reason" in one.table else "")
-        for one in tables["required"]
+        Required(one.number, one.pattern(), one.sentence("reason")) for one in tables["required"]
     )
     expected = (
         Expected(

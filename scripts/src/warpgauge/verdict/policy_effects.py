@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
+from typing import NamedTuple
 
 from warpgauge.records.model import Clock
 from warpgauge.system.text import inert, listed, percent, plural, quoted
@@ -15,8 +16,6 @@ from warpgauge.verdict.policy import Expected, MinimumEffect, Policy
 # Time enough to mend what was expected to be slow, or to renew the entry.
 WARNING_TIME = timedelta(days=14)
 
-_NOTHING = "matches no benchmark: correct or remove it"
-
 
 def entry_notes(
     policy: Policy,
@@ -25,19 +24,21 @@ def entry_notes(
     asked: Callable[[str], bool],
     today: date,
 ) -> tuple[str, ...]:
-    """One sentence an entry. `needed` are the numbers of the expected entries that were."""
+    """A sentence an entry, at most. `needed` are the numbers of the expected ones that were."""
     notes = []
-    for expected in policy.expected:
-        idle = expected.number not in needed and asked(expected.pattern.pattern)
-        unknown = idle and not any(map(expected.pattern.search, names))
-        if words := _NOTHING if unknown else _of_expected(expected, idle, today):
-            notes.append(f"{_place(policy, expected)} {words}.")
-    idle_effects = (
-        one
-        for one in policy.minimum_effects
-        if asked(one.pattern.pattern) and not any(map(one.pattern.search, names))
-    )
-    return (*notes, *(f"{_place(policy, one)} {_NOTHING}." for one in idle_effects))
+    entries: list[Expected | MinimumEffect] = [*policy.expected, *policy.minimum_effects]
+    for entry in entries:
+        was_needed = isinstance(entry, Expected) and entry.number in needed
+        idle = not was_needed and asked(entry.pattern.pattern)
+        words = ""
+        if idle and not any(map(entry.pattern.search, names)):
+            words = "matches no benchmark: correct or remove it"
+        elif isinstance(entry, Expected):
+            words = _of_expected(entry, idle, today)
+        if words:
+            where = f"{inert(policy.name)}, {entry.kind} entry {entry.number}"
+            notes.append(f"{where} ({inert(quoted(entry.pattern.pattern))}) {words}.")
+    return tuple(notes)
 
 
 def held_back(policy: Policy, names: Sequence[str]) -> tuple[str, ...]:
@@ -63,17 +64,11 @@ def _of_expected(entry: Expected, idle: bool, today: date) -> str:
     return ""
 
 
-def _place(policy: Policy, entry: Expected | MinimumEffect) -> str:
-    where = f"{inert(policy.name)}, {entry.kind} entry {entry.number}"
-    return f"{where} ({inert(quoted(entry.pattern.pattern))})"
-
-
 # Outcomes of benchmarks that have no time of the candidate that counts.
 _NOT_MEASURED = (Outcome.MISSING, Outcome.ERROR, Outcome.INVALID)
 
 
-@dataclass(frozen=True)
-class PolicyOutcome:
+class PolicyOutcome(NamedTuple):
     """The verdicts as the policy leaves them, and what there is to tell of the policy itself."""
 
     verdicts: tuple[Verdict, ...]
@@ -152,10 +147,7 @@ def _missing(
             continue
         why = inert(required.reason) or "no benchmark that matches was measured"
         reason = f"required by {inert(policy.name)}: {why}"
-        if pattern in known:  # it is a name as well, and has one verdict already
-            found.append(replace(_adding(known[pattern], reason), required=True))
-        else:
-            found.append(
-                Verdict(pattern, Outcome.MISSING, Clock.DEVICE, reason=reason, required=True)
-            )
+        lost = Verdict(pattern, Outcome.MISSING, Clock.DEVICE)
+        # A pattern that is a name as well has one verdict already.
+        found.append(replace(_adding(known.get(pattern, lost), reason), required=True))
     return found

@@ -45,8 +45,8 @@ class Entry:
         return value
 
     def sentence(self, key: str) -> str:
-        """A text for people, in one line."""
-        return " ".join(self.text(key).split())
+        """A text for people, in one line; empty where the key is not there."""
+        return " ".join(self.text(key).split()) if key in self.table else ""
 
     def pattern(self) -> re.Pattern[str]:
         """A regular expression, searched in names."""
@@ -56,9 +56,8 @@ class Entry:
                 warnings.simplefilter("ignore")
                 return re.compile(expression)
         except (re.error, RecursionError, OverflowError) as error:
-            raise self.place.error(
-                f"'pattern' is no regular expression ({error})", "correct it"
-            ) from None
+            fault = f"'pattern' is no regular expression ({error})"
+            raise self.place.error(fault, "correct it") from None
 
     def fraction(self, key: str) -> float:
         """A percentage, as a fraction."""
@@ -97,20 +96,15 @@ def entries(top: Mapping[str, object], path: Path) -> dict[str, list[Entry]]:
 
 def _of_kind(kind: str, listed: object, path: Path) -> list[Entry]:
     if not isinstance(listed, list):
-        raise Place(path).error(
-            f"'{kind}' is {_kind(listed)} where a list of tables belongs", f"write [[{kind}]]"
-        )
-    found: list[Entry] = []
-    numbers: dict[str, int] = {}
-    for number, table in enumerate(listed, start=1):
-        entry = _entry(kind, number, table, path)
-        pattern = entry.text("pattern")
-        if pattern in numbers:
-            raise entry.place.error(
-                f"has the pattern of entry {numbers[pattern]}", "remove one of the two"
-            )
-        numbers[pattern] = number
-        found.append(entry)
+        fault = f"'{kind}' is {_kind(listed)} where a list of tables belongs"
+        raise Place(path).error(fault, f"write [[{kind}]]")
+    found = [_entry(kind, number, table, path) for number, table in enumerate(listed, start=1)]
+    by_pattern: dict[str, Entry] = {}
+    for entry in found:
+        first = by_pattern.setdefault(entry.text("pattern"), entry)
+        if first is not entry:
+            fault = f"has the pattern of entry {first.number}"
+            raise entry.place.error(fault, "remove one of the two")
     return found
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,18 +20,10 @@ from warpgauge.records.model import Clock, Record, Source
 from warpgauge.statistics import suite_scatter
 from warpgauge.statistics.log_ratios import Array, Estimates, Tests, combined_freedom
 from warpgauge.statistics.variance import SESSIONS_ALIKE, Variances
-from warpgauge.verdict.comparability import Comparability, level
+from warpgauge.verdict.comparability import Comparability
 from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES, PROCESS_SCATTER
 from warpgauge.verdict.pairing import Pairing
 from warpgauge.verdict.variance_components import Sessions, side_of
-
-
-class _Assumed(NamedTuple):
-    """A standard deviation of the log, and the degrees of freedom that it counts as at most."""
-
-    sd: Mapping[Clock, float]
-    worth: float
-
 
 # Standard deviations of the log that are assumed where data cannot tell. One process from the next
 # (event-timed kernels move 2 to 3 %), where there are hardly two; more where the whole suite tells
@@ -40,25 +31,14 @@ class _Assumed(NamedTuple):
 ASSUMED_PROCESS_SD = 0.03
 # One session of a GPU from its next (device times repeat over boots to 0.3 %; a boot moves pageable
 # copies by up to 16 %), and one GPU of a model from another: each benchmark by its own amount, 0.1
-# to 2.8 % of device time among six H200s. So that assumption is worth less; the minimum effect
-# bounds the few that differ by more.
-_ASSUMED_SESSION = _Assumed({Clock.DEVICE: 0.001, Clock.HOST: 0.05}, worth=10.0)
-_ASSUMED_GPU = _Assumed({Clock.DEVICE: 0.005, Clock.HOST: 0.05}, worth=6.0)
+# to 2.8 % of device time among six H200s. So that assumption is worth less, in degrees of freedom;
+# the minimum effect bounds the few that differ by more.
+_SESSION_SD, _SESSION_WORTH = {Clock.DEVICE: 0.001, Clock.HOST: 0.05}, 10.0
+_GPU_SD, _GPU_WORTH = {Clock.DEVICE: 0.005, Clock.HOST: 0.05}, 6.0
 # What moves from process to process moves from one session or GPU to the next as well: on four
 # H200s, beyond what their processes explain, the means of benchmarks with 0.7 to 5 % between
 # processes scatter by a third of that or more. Assumed as a share of the processes' sd.
 _MOVES_TOO = 1 / 3
-
-
-class _Processes(NamedTuple):
-    """How far a side's processes are taken to scatter (sd of the log) where it hardly shows it.
-
-    Of `plain` files this is assumed so wide that two of them, which may agree by chance, prove
-    nothing against it.
-    """
-
-    sd: float
-    plain: bool
 
 
 # A variance of each benchmark, and the degrees of freedom behind it.
@@ -72,52 +52,56 @@ def screen(
     process_scatter: float = PROCESS_SCATTER,
 ) -> Tests:
     """The tests of all pairings, in their order; `process_scatter` as in `ComparisonSettings`."""
+    plain = [record.source is Source.GOOGLE_BENCHMARK for record in (baseline, candidate)]
     assumed = [
-        _Processes(process_scatter / math.sqrt(2.0), plain=True)
-        if record.source is Source.GOOGLE_BENCHMARK
-        else _Processes(ASSUMED_PROCESS_SD, plain=False)
-        for record in (baseline, candidate)
+        process_scatter / math.sqrt(2.0) if is_plain else ASSUMED_PROCESS_SD for is_plain in plain
     ]
     sessions = Sessions.of(baseline, pairings)
     times = [one.candidate.process_medians[one.session.key] for one in pairings]
     ours = side_of(candidate, times)
     similar = [(one.candidate.family, one.candidate.clock) for one in pairings]
     scatter = Variances.of_squares(ours.squares, ours.freedom)
-    own, within, unknown = _within(sessions, scatter, ours.processes, similar, assumed)
+    own, within, unknown = _within(sessions, scatter, ours.processes, similar, assumed, plain)
     processes = sessions.between_processes().moderated(similar)
-    processes = processes.or_assumed(np.full(len(pairings), assumed[0].sd))
+    processes = processes.or_assumed(np.full(len(pairings), assumed[0]))
     per_session = processes.value / sessions.processes_a_session()
 
     clocks = [one.candidate.clock for one in pairings]
-    between = (
-        _between(
-            sessions.between_sessions(similar), _ASSUMED_SESSION, clocks, processes, per_session
-        ),
-        _between(sessions.between_gpus(similar), _ASSUMED_GPU, clocks, processes, per_session),
-    )
+
+    def between(found: Variances, sd: Mapping[Clock, float], worth: float) -> Variances:
+        """Variance of sessions' or GPUs' means, which never scatter less than their processes."""
+        alone = np.array([sd[clock] for clock in clocks])
+        assumed = np.sqrt(alone**2 + _MOVES_TOO**2 * processes.value + per_session)
+        known = found.with_assumed(assumed, worth)
+        return Variances.of(np.maximum(known.value, per_session), known.freedom)
+
+    by_session = between(sessions.between_sessions(similar), _SESSION_SD, _SESSION_WORTH)
+    by_gpu = between(sessions.between_gpus(similar), _GPU_SD, _GPU_WORTH)
     # What the candidate's processes scatter beyond the baseline's comes on top of the next levels.
     beyond = np.maximum(own[0] - per_session, 0.0), own[1]
-    across_sessions = combined_freedom(_one_more(between[0], sessions.references()), beyond)
+    across_sessions = combined_freedom(_one_more(by_session, sessions.references()), beyond)
     # A GPU's mean over several sessions scatters less by sessions than the candidate's only one.
-    single = between[0].value * (1.0 - 1.0 / sessions.sessions_a_gpu()), between[0].freedom
-    across_gpus = combined_freedom(_one_more(between[1], sessions.reference_gpus()), single, beyond)
-    kins = np.array([level(one.kin) for one in pairings])
-    masks = [kins == Comparability.SAME_GPU, kins == Comparability.SIBLING]
-    chosen, its_freedom = (
-        np.select(masks, [across_sessions[index], across_gpus[index]], within[index])
-        for index in (0, 1)
-    )
-    variance, freedom = combined_freedom(
-        (chosen, its_freedom),
-        sessions.repetitions(),
-        (ours.repetition_variance, ours.repetition_freedom),
-    )
+    single = by_session.value * (1.0 - 1.0 / sessions.sessions_a_gpu()), by_session.freedom
+    across_gpus = combined_freedom(_one_more(by_gpu, sessions.reference_gpus()), single, beyond)
+    # Nobody has measured how far other systems and other models scatter.
+    masks = [
+        np.array([one.kin in kins for one in pairings], dtype=bool)
+        for kins in (
+            (Comparability.SAME_GPU, Comparability.OTHER_SYSTEM),
+            (Comparability.SIBLING, Comparability.OTHER_MODEL),
+        )
+    ]
+    levels = zip(across_sessions, across_gpus, within, strict=True)
+    chosen, its_freedom = (np.select(masks, [*part[:2]], part[2]) for part in levels)
+    repetitions = ours.repetition_variance, ours.repetition_freedom
+    variance, freedom = combined_freedom((chosen, its_freedom), sessions.repetitions(), repetitions)
     location = sessions.location()
     estimates = Estimates(ours.log_seconds - location, np.sqrt(variance), freedom)
     widened = suite_scatter.widened(estimates, unknown, clocks)
     processes_of = sessions.processes(), ours.processes
-    plain = unknown * any(one.plain for one in assumed)
-    return Tests(widened, estimates, location, ours.log_seconds, *processes_of, plain)
+    return Tests(
+        widened, estimates, location, ours.log_seconds, *processes_of, unknown * any(plain)
+    )
 
 
 def _within(
@@ -125,7 +109,8 @@ def _within(
     ours: Variances,
     processes: Array,
     similar: Sequence[Hashable],
-    assumed: Sequence[_Processes],
+    assumed: Sequence[float],
+    plain: Sequence[bool],
 ) -> tuple[_Part, _Part, Array]:
     """Of the candidate's mean log, and of its difference to the references', by processes alone.
 
@@ -135,43 +120,31 @@ def _within(
     beside it, and by what the same benchmark shows in all other sessions. What both borrow counts
     once: no more freedom is left than the data of both and of the others have.
     """
-    theirs = sessions.between_processes_of_references()
-    elsewhere = sessions.between_processes_elsewhere()
-    own, base = ours.moderated(similar), theirs.moderated(similar)
+    elsewhere = sessions.between_processes(1.0 - sessions.used)
+    own = ours.moderated(similar)
+    base = sessions.between_processes(sessions.used).moderated(similar)
     most = own.freedom + base.freedom + np.minimum(elsewhere.freedom, SESSIONS_ALIKE)
     # The candidate steadies them, too, but lends no certainty to times that happen to be equal.
     pooled_freedom = base.steadied_by(elsewhere).pooled_freedom
     base = replace(base.steadied_by(elsewhere.together_with(ours)), pooled_freedom=pooled_freedom)
-    of_base = _of_mean(base, sessions.processes_of_location(), assumed[0])
-    of_own = _of_mean(own.steadied_by(sessions.between_processes()), processes, assumed[1])
+    of_base = _of_mean(base, sessions.processes_of_location(), assumed[0], plain[0])
+    own = own.steadied_by(sessions.between_processes())
+    of_own = _of_mean(own, processes, assumed[1], plain[1])
     variance, freedom = combined_freedom(of_own, of_base)
     unknown = np.isinf(of_own[1]) | np.isinf(of_base[1])
     known = variance, np.where(unknown, freedom, np.minimum(freedom, most))
     return of_own, known, unknown.astype(float)
 
 
-def _of_mean(known: Variances, processes: Array, assumed: _Processes) -> _Part:
-    """Of the mean log of so many processes."""
-    own = np.maximum(processes - 1.0, 0.0) * (not assumed.plain)
+def _of_mean(known: Variances, processes: Array, sd: float, plain: bool) -> _Part:
+    """Of the mean log of so many processes, which are taken to scatter by `sd` where unknown.
+
+    Of `plain` files it is so wide that two, which may agree by chance, prove nothing against it.
+    """
+    own = np.maximum(processes - 1.0, 0.0) * (not plain)
     pooled_freedom = np.where(processes < FEWEST_PROCESSES, own, known.pooled_freedom)
-    found = replace(known, pooled_freedom=pooled_freedom).or_assumed(
-        np.full_like(processes, assumed.sd)
-    )
+    found = replace(known, pooled_freedom=pooled_freedom).or_assumed(np.full_like(processes, sd))
     return found.value / processes, found.freedom
-
-
-def _between(
-    found: Variances,
-    assumption: _Assumed,
-    clocks: Sequence[Clock],
-    processes: Variances,
-    per_session: Array,
-) -> Variances:
-    """Variance of sessions' or GPUs' means, which never scatter less than their processes."""
-    sd = np.array([assumption.sd[clock] for clock in clocks])
-    assumed = sd**2 + _MOVES_TOO**2 * processes.value + per_session
-    known = found.with_assumed(np.sqrt(assumed), assumption.worth)
-    return Variances.of(np.maximum(known.value, per_session), known.freedom)
 
 
 def _one_more(level: Variances, count: Array) -> _Part:

@@ -26,11 +26,9 @@ def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> str |
         return None
     newest = newest_last(record.sessions.values())[-1]
     then = measured(newest)
+    remedy = "refresh it with scripts/warpgauge baseline record."
     if then is None:
-        return (
-            "The baseline does not say when it was measured; refresh it with "
-            "scripts/warpgauge baseline record."
-        )
+        return f"The baseline does not say when it was measured; {remedy}"
     if is_future(newest, now):
         return (
             f"The baseline's newest session, {inert(newest.key)}, is of a day to come "
@@ -40,8 +38,7 @@ def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> str |
         return None
     return (
         f"The baseline's newest session is {plural((now - then).days, 'day')} old "
-        f"({then:%Y-%m-%d}, commit {commit(newest)}); refresh it with "
-        "scripts/warpgauge baseline record."
+        f"({then:%Y-%m-%d}, commit {commit(newest)}); {remedy}"
     )
 
 
@@ -69,18 +66,14 @@ def is_future(session: Session, now: datetime) -> bool:
     return then is not None and then - now > _CLOCK_SLACK
 
 
-def age(then: datetime, now: datetime) -> str:
-    """``today``, ``1 day ago``, ``3 days ago``; ``in 3 days`` where a clock is wrong."""
-    days = (now.astimezone(then.tzinfo).date() - then.date()).days
-    if days == 0:
-        return "today"
-    return f"{plural(days, 'day')} ago" if days > 0 else f"in {plural(-days, 'day')}"
-
-
 def told(session: Session, now: datetime) -> str:
-    """``2026-11-20, 3 days ago``, or ``undated``."""
+    """``2026-11-20, 3 days ago``, or ``undated``; ``in 3 days`` where a clock is wrong."""
     then = measured(session)
-    return "undated" if then is None else f"{then:%Y-%m-%d}, {age(then, now)}"
+    if then is None:
+        return "undated"
+    days = (now.astimezone(then.tzinfo).date() - then.date()).days
+    age = f"{plural(days, 'day')} ago" if days > 0 else f"in {plural(-days, 'day')}"
+    return f"{then:%Y-%m-%d}, {age if days else 'today'}"
 
 
 def commit(session: Session) -> str:

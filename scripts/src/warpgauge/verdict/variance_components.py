@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from warpgauge.records.model import Record
 from warpgauge.statistics.log_ratios import Array
-from warpgauge.statistics.samples import Groups, Index, sums_by
+from warpgauge.statistics.samples import Groups, Index, numbered, sums_by
 from warpgauge.statistics.variance import Variances, independent
 from warpgauge.verdict.pairing import Pairing
 
@@ -39,10 +39,7 @@ class Side:
 
 
 def side_of(record: Record, times: Sequence[Sequence[float]]) -> Side:
-    """Of sessions' times (seconds): medians of several processes, or repetitions of a single one.
-
-    Processes are summed up by their geometric mean, repetitions by their median.
-    """
+    """Of sessions' times (seconds): geometric means of processes, or medians of repetitions."""
     groups = Groups.of_logs(times)
     zero = np.zeros(len(times))
     if not record.single_process:
@@ -57,9 +54,8 @@ def side_of(record: Record, times: Sequence[Sequence[float]]) -> Side:
 class Sessions:
     """The sessions that the pairings' baseline rows know, one after the other.
 
-    `row` numbers the pairing of each, `key` the session itself and `gpu` its GPU (a GPU counts
-    anew in each row: `gpu_row`, `gpu_key`); `used` is 1 where the session is a reference; `size`
-    counts the rows.
+    `row` numbers the pairing of each, `key` the session itself and `gpu` its GPU, anew in each row
+    (`gpu_row`, `gpu_key`); `used` is 1 where it is a reference; `size` counts the rows.
     """
 
     side: Side
@@ -73,23 +69,18 @@ class Sessions:
 
     @staticmethod
     def of(baseline: Record, pairings: Sequence[Pairing]) -> Sessions:
-        """Over `known` of each pairing, in their order."""
         near = [{session.key for session in one.references} for one in pairings]
         known = [(row, session) for row, one in enumerate(pairings) for session in one.known]
-        keys: dict[str, int] = {}
-        gpus: dict[tuple[int, str | None], int] = {}
-        uuids: dict[str | None, int] = {}
-        key = [keys.setdefault(session.key, len(keys)) for _, session in known]
-        gpu = [gpus.setdefault((row, session.gpu_uuid), len(gpus)) for row, session in known]
-        gpu_key = [uuids.setdefault(uuid, len(uuids)) for _, uuid in gpus]
+        gpus = [(row, session.gpu_uuid) for row, session in known]
+        distinct = [*dict.fromkeys(gpus)]
         times = [pairings[row].baseline.process_medians[session.key] for row, session in known]
         return Sessions(
             side_of(baseline, times),
-            row=_index(row for row, _ in known),
-            key=_index(key),
-            gpu=_index(gpu),
-            gpu_row=_index(row for row, _ in gpus),
-            gpu_key=_index(gpu_key),
+            row=np.array([row for row, _ in known], dtype=np.intp),
+            key=numbered(session.key for _, session in known),
+            gpu=numbered(gpus),
+            gpu_row=np.array([row for row, _ in distinct], dtype=np.intp),
+            gpu_key=numbered(uuid for _, uuid in distinct),
             used=np.array([float(session.key in near[row]) for row, session in known]),
             size=len(pairings),
         )
@@ -108,7 +99,6 @@ class Sessions:
         return self._of_row(self.used)
 
     def reference_gpus(self) -> Array:
-        """How many GPUs the references are from."""
         return sums_by(self.gpu_row, (self._of_gpu(self.used) > 0.0).astype(float), self.size)
 
     def processes_a_session(self) -> Array:
@@ -123,17 +113,10 @@ class Sessions:
         gpus = sums_by(self.gpu_row, np.ones(len(self.gpu_row)), self.size)
         return self._of_row(np.ones_like(self.used)) / gpus
 
-    def between_processes(self) -> Variances:
-        """Over all sessions of a row."""
-        return self._between_processes(np.ones_like(self.used))
-
-    def between_processes_of_references(self) -> Variances:
-        """Over those sessions alone that the candidate is compared with."""
-        return self._between_processes(self.used)
-
-    def between_processes_elsewhere(self) -> Variances:
-        """Over the other sessions."""
-        return self._between_processes(1.0 - self.used)
+    def between_processes(self, counting: Array | float = 1.0) -> Variances:
+        """Over the sessions of a row for which `counting` is 1, not 0."""
+        squares = self._of_row(counting * self.side.squares)
+        return Variances.of_squares(squares, self._of_row(counting * self.side.freedom))
 
     def between_sessions(self, similar: Sequence[Hashable]) -> Variances:
         """Of sessions' means around their GPU's, over all GPUs that have several."""
@@ -159,10 +142,6 @@ class Sessions:
         freedom = self._of_row(self.used * self.side.repetition_freedom)
         return parts / self.references() ** 2, np.maximum(freedom, 1.0)
 
-    def _between_processes(self, counting: Array) -> Variances:
-        squares = self._of_row(counting * self.side.squares)
-        return Variances.of_squares(squares, self._of_row(counting * self.side.freedom))
-
     def _gpu_means(self) -> tuple[Array, Array]:
         """For each GPU how many sessions it has, and their mean."""
         count = self._of_gpu(np.ones_like(self.used))
@@ -173,7 +152,3 @@ class Sessions:
 
     def _of_row(self, values: Array) -> Array:
         return sums_by(self.row, values, self.size)
-
-
-def _index(numbers: Iterable[int]) -> Index:
-    return np.array([*numbers], dtype=np.intp)
