@@ -8,12 +8,11 @@ that is the same in both.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
+from conftest import Loader
 
-from builders import Json, baseline, failed, google, google_row, row, run, scaled, write
-from warpgauge.records.load import load
+from builders import Json, baseline, failed, google, google_row, row, run, scaled
 from warpgauge.verdict.comparison import Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
@@ -50,27 +49,24 @@ KINDS: dict[str, tuple[Document, Document]] = {
 }
 
 
-@pytest.fixture(params=KINDS)
-def judged(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Verdict | None]:
-    """Compares "f" as both sides have it, in each kind of file; None where nothing is said."""
-    before, after = KINDS[request.param]
-    number = iter(range(100))
+Judged = Callable[[Json | None, Json | None], Verdict]
 
-    def compare(base: Json | None, cand: Json | None) -> Verdict | None:
-        folder = tmp_path / str(next(number))
-        base_record, cand_record = (
-            load(write(folder / name, make([row("other"), *([one] if one else [])])))
-            for name, make, one in (("base.json", before, base), ("cand.json", after, cand))
+
+@pytest.fixture(params=KINDS)
+def judged(request: pytest.FixtureRequest, loaded: Loader) -> Judged:
+    """Compares "f" as both sides have it, in each kind of file."""
+
+    def compare(*sides: Json | None) -> Verdict:
+        base, cand = (
+            loaded(make([row("other"), *([one] if one else [])]))
+            for make, one in zip(KINDS[request.param], sides, strict=True)
         )
-        comparison = judge(base_record, cand_record, QUIET)
-        found = {verdict.name: verdict for verdict in comparison.verdicts}
+        found = {verdict.name: verdict for verdict in judge(base, cand, QUIET).verdicts}
         assert found["other"].outcome is Outcome.PASS
-        return found.get("f")
+        return found["f"]
 
     return compare
 
-
-Judged = Callable[[Json | None, Json | None], Verdict | None]
 
 HERE = row("f")
 NOT_A_TIME: dict[str, tuple[Json | None, Json | None, Outcome]] = {
@@ -93,9 +89,7 @@ NOT_A_TIME: dict[str, tuple[Json | None, Json | None, Outcome]] = {
 def test_what_was_not_measured_is_told_and_has_no_change(judged: Judged, case: str) -> None:
     base, cand, outcome = NOT_A_TIME[case]
     verdict = judged(base, cand)
-    assert verdict is not None
-    assert verdict.outcome is outcome
-    assert verdict.change is None
+    assert (verdict.outcome, verdict.change) == (outcome, None)
     assert verdict.reason
 
 
@@ -116,9 +110,7 @@ UNITS = {"ns": 1e3, "us": 1.0, "ms": 1e-3, "s": 1e-6}
 def test_a_change_of_unit_neither_hides_nor_makes_a_change(
     judged: Judged, unit: str, factor: float, outcome: Outcome
 ) -> None:
-    verdict = judged(HERE, row("f", scaled(factor), time_unit=unit))
-    assert verdict is not None
-    assert verdict.outcome is outcome
+    assert judged(HERE, row("f", scaled(factor), time_unit=unit)).outcome is outcome
 
 
 def test_counters_never_feed_the_time(judged: Judged) -> None:
@@ -126,23 +118,21 @@ def test_counters_never_feed_the_time(judged: Judged) -> None:
     base = row("f", cpu_time=100.0, **dict.fromkeys(lures, 100.0))
     cand = row("f", cpu_time=1.0, iterations=10**6, **dict.fromkeys(lures, 1.0))
     verdict = judged(base, cand)
-    assert verdict is not None
     assert verdict.outcome is Outcome.PASS
     assert verdict.candidate_seconds == pytest.approx(1e-6, rel=1e-3)
 
 
-def test_one_failed_repetition_among_fast_ones_is_an_error(tmp_path: Path) -> None:
-    base = write(tmp_path / "base.json", google([google_row("f", 5.0) for _ in range(3)]))
-    lost = google_row("f", 0.0, error_occurred=True, error_message="boom")
-    cand = write(tmp_path / "cand.json", google([google_row("f", 1.0), lost, google_row("f", 1.0)]))
-    (verdict,) = judge(load(base), load(cand)).verdicts
-    assert (verdict.outcome, verdict.change) == (Outcome.ERROR, None)
-
-
-def test_a_candidate_of_useless_aggregates_is_an_error(tmp_path: Path) -> None:
-    base = write(tmp_path / "base.json", google([google_row("f", 5.0), google_row("g", 5.0)]))
-    told = {"run_name": "f", "run_type": "aggregate", "aggregate_name": "stddev"}
-    rows = [google_row("f_stddev", 0.1, **told), google_row("g", 5.0)]
-    cand = write(tmp_path / "cand.json", google(rows))
-    verdicts = judge(load(base), load(cand), QUIET).verdicts
+@pytest.mark.parametrize(
+    "lost",
+    [
+        google_row("f", 0.0, error_occurred=True, error_message="boom"),
+        google_row("f_stddev", 0.1, run_name="f", run_type="aggregate", aggregate_name="stddev"),
+    ],
+)
+def test_a_failed_repetition_and_a_useless_aggregate_are_errors(loaded: Loader, lost: Json) -> None:
+    steady = google_row("g", 5.0)
+    fast = [google_row("f", 1.0)] * 2 if lost["name"] == "f" else []
+    base = loaded(google([google_row("f", 5.0), steady]))
+    verdicts = judge(base, loaded(google([*fast, lost, steady])), QUIET).verdicts
     assert [verdict.outcome for verdict in verdicts] == [Outcome.ERROR, Outcome.PASS]
+    assert verdicts[0].change is None

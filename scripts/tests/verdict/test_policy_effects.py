@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -11,10 +12,11 @@ from pathlib import Path
 import pytest
 from conftest import Loader
 
-from builders import row, run
+from builders import noisy, row, run, scaled
 from warpgauge.records.model import Clock
-from warpgauge.system.errors import UserError
-from warpgauge.verdict.comparison import Change, Outcome, ResourceChange, Verdict
+from warpgauge.reports.markdown import report as markdown
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.verdict.comparison import Change, Comparison, Outcome, ResourceChange, Verdict
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.policy import Expected, MinimumEffect, Policy, Required
@@ -31,6 +33,14 @@ def expected(
     number: int = 1,
 ) -> Expected:  # fmt: skip
     return Expected(number, re.compile(pattern), most, "the bounds check", expires, resources)
+
+
+def effect(pattern: str, fraction: float = 0.25, number: int = 1) -> MinimumEffect:
+    return MinimumEffect(number, re.compile(pattern), fraction, "noise")
+
+
+def required(pattern: str, reason: str = "") -> Required:
+    return Required(1, re.compile(pattern), reason)
 
 
 def policy(*entries: Expected | Required | MinimumEffect) -> Policy:
@@ -50,18 +60,14 @@ def verdict(
     return Verdict(name, outcome, Clock.DEVICE, change=change, resources=resources, reason=reason)
 
 
-@pytest.mark.parametrize("kind", ["minimum_effect", "required", "expected"])
-def test_a_pattern_that_would_take_years_is_refused(kind: str, loaded: Loader) -> None:
-    endless = "((a|a)+)+!"
-    entries: dict[str, Expected | Required | MinimumEffect] = {
-        "minimum_effect": MinimumEffect(1, re.compile(endless), 0.05, "noise"),
-        "required": Required(1, re.compile(endless), ""),
-        "expected": expected(endless),
-    }
-    settings = ComparisonSettings(policy=policy(entries[kind]), today=TODAY)
-    side = loaded(run([row("a" * 40)]))
-    with pytest.raises(UserError, match=f"policy.toml, {kind} entry 1: 'pattern' takes too long"):
-        judge(side, side, settings)
+@pytest.mark.parametrize("make", [effect, required, expected])
+def test_a_pattern_that_would_take_years_is_refused(
+    make: Callable[[str], Expected | Required | MinimumEffect], loaded: Loader
+) -> None:
+    entry, side = make("((a|a)+)+!"), loaded(run([row("a" * 40)]))
+    fault = f"policy.toml, {entry.kind} entry 1: 'pattern' takes too long"
+    with pytest.raises(UserError, match=fault):
+        judge(side, side, ComparisonSettings(policy=policy(entry), today=TODAY))
 
 
 def test_a_policy_that_expects_changes_is_not_judged_without_the_day() -> None:
@@ -69,43 +75,28 @@ def test_a_policy_that_expects_changes_is_not_judged_without_the_day() -> None:
         ComparisonSettings(policy=policy(expected("gemm")))
 
 
-def everything(pattern: str) -> bool:
-    return True
-
-
-def nothing(pattern: str) -> bool:
-    return False
-
-
-def applied(entry: Expected, one: Verdict, *, resources_fail: bool = False) -> PolicyOutcome:
-    return apply(policy(entry), [one], everything, TODAY, resources_fail=resources_fail)
+def applied(
+    entry: Expected | Required, *verdicts: Verdict, today: date = TODAY, fail: bool = False
+) -> PolicyOutcome:
+    return apply(policy(entry), verdicts, lambda _: True, today, resources_fail=fail)
 
 
 SLOWER = verdict("gemm/tiled/n:1", Outcome.REGRESSION, 0.04)
 
 
 def test_an_expected_change_passes_and_says_why_and_how_long() -> None:
-    outcome = applied(expected("^gemm/tiled/"), SLOWER)
-    (one,) = outcome.verdicts
-    assert one.outcome is Outcome.PASS
-    assert one.accepted == "the bounds check, until 2027-04-11"
-    assert one.change == SLOWER.change
-    assert outcome.notes == ()
+    (one,), notes = applied(expected("^gemm/tiled/"), SLOWER)
+    accepted = "the bounds check, until 2027-04-11"
+    assert one == replace(SLOWER, outcome=Outcome.PASS, accepted=accepted)
+    assert notes == ()
 
 
 def test_a_change_beyond_what_is_expected_stays_a_regression() -> None:
-    outcome = applied(expected("gemm", most=0.03), SLOWER)
-    (one,) = outcome.verdicts
-    assert one.outcome is Outcome.REGRESSION
-    assert one.reason == "expected at most 3 % (the bounds check)"
-    assert not one.accepted
-    assert outcome.notes == ()  # it was needed, and did not suffice
-
-
-def test_a_reason_that_is_there_already_is_kept() -> None:
-    slower = verdict("gemm/a", Outcome.REGRESSION, 0.1, reason="confirmed")
-    (one,) = applied(expected("gemm"), slower).verdicts
-    assert one.reason == "confirmed; expected at most 5 % (the bounds check)"
+    confirmed = replace(SLOWER, reason="confirmed")
+    (one,), notes = applied(expected("gemm", most=0.03), confirmed)
+    reason = "confirmed; expected at most 3 % (the bounds check)"
+    assert one == replace(SLOWER, reason=reason)
+    assert notes == ()  # it was needed, and did not suffice
 
 
 @pytest.mark.parametrize("ratio", [0.05, None, float("nan"), float("inf")])
@@ -116,23 +107,19 @@ def test_the_very_change_that_is_expected_passes_and_none_that_is_no_number(
     assert one.outcome is (Outcome.PASS if ratio == 0.05 else Outcome.REGRESSION)
 
 
-def test_what_no_entry_is_about_is_left_alone() -> None:
-    slower = verdict("sync/a", Outcome.REGRESSION, 0.01)
-    assert applied(expected("^gemm/"), slower).verdicts == (slower,)
-
-
-@pytest.mark.parametrize("outcome", [one for one in Outcome if one is not Outcome.REGRESSION])
-def test_only_regressions_are_accepted(outcome: Outcome) -> None:
-    one = verdict("gemm/a", outcome, 0.01)
-    assert applied(expected("gemm"), one).verdicts == (one,)
+def test_only_regressions_that_an_entry_is_about_are_accepted() -> None:
+    others = [one for one in Outcome if one is not Outcome.REGRESSION]
+    verdicts = [verdict(f"gemm/{one.value}", one, 0.01) for one in others]
+    verdicts.append(verdict("sync/a", Outcome.REGRESSION, 0.01))
+    assert applied(expected("^gemm/"), *verdicts).verdicts == tuple(verdicts)
 
 
 def test_an_entry_holds_through_its_last_day_and_not_a_day_longer() -> None:
     entry = expected("gemm", expires=TODAY)
     assert applied(entry, SLOWER).verdicts[0].outcome is Outcome.PASS
-    after = apply(policy(entry), [SLOWER], everything, TODAY + timedelta(days=1))
-    assert after.verdicts == (SLOWER,)
-    assert after.notes == (
+    verdicts, notes = applied(entry, SLOWER, today=TODAY + timedelta(days=1))
+    assert verdicts == (SLOWER,)
+    assert notes == (
         "baselines/policy.toml, expected entry 1 ('gemm') expired on 2027-01-01 and accepts "
         "nothing: remove it or renew it.",
     )
@@ -144,9 +131,9 @@ def test_of_several_entries_the_last_unexpired_one_counts() -> None:
         expected("tiled", most=0.02, number=2),
         expected("n:1", most=0.50, number=3, expires=TODAY - timedelta(days=1)),
     )
-    outcome = apply(policy(*entries), [SLOWER], everything, TODAY)
-    assert outcome.verdicts[0].reason == "expected at most 2 % (the bounds check)"
-    assert ["unused" in note for note in outcome.notes] == [True, False]
+    (one,), notes = apply(policy(*entries), [SLOWER], lambda _: True, TODAY)
+    assert one.reason == "expected at most 2 % (the bounds check)"
+    assert ["unused" in note for note in notes] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -183,83 +170,135 @@ def test_other_resources_are_expected_only_where_the_entry_says_so(
     change: ResourceChange, resources: bool, fail: bool, outcome: Outcome
 ) -> None:
     slower = verdict("gemm/a", Outcome.REGRESSION, 0.04, change)
-    (one,) = applied(expected("gemm", resources=resources), slower, resources_fail=fail).verdicts
+    (one,) = applied(expected("gemm", resources=resources), slower, fail=fail).verdicts
     assert one.outcome is outcome
     if outcome is Outcome.REGRESSION:
         assert one.reason == "the time is expected (the bounds check), what it takes is not"
 
 
-def test_resources_that_are_expected_make_no_pass_of_a_time_that_nobody_knows() -> None:
-    unknown = replace(
-        verdict("gemm", Outcome.REGRESSION, 0.01, MORE_REGISTERS), by_time=Outcome.INCONCLUSIVE
-    )
-    (one,) = applied(expected("gemm", resources=True), unknown, resources_fail=True).verdicts
-    assert one.outcome is Outcome.INCONCLUSIVE
-    assert not one.accepted
-    assert "the bounds check" in one.reason
+@pytest.mark.parametrize("by_time", [Outcome.PASS, Outcome.INCONCLUSIVE])
+def test_accepted_resources_leave_what_the_time_says(by_time: Outcome) -> None:
+    failing = verdict("gemm", Outcome.REGRESSION, 0.0, MORE_REGISTERS, reason="on its resources")
+    gated = replace(failing, by_time=by_time)
+    (one,) = applied(expected("gemm", resources=True), gated, fail=True).verdicts
+    assert one.outcome is by_time
+    if by_time is Outcome.PASS:
+        assert (one.reason, one.causes) == ("", ("registers 40 → 72",))
+    else:
+        assert not one.accepted
+        assert "the bounds check" in one.reason
 
 
-def test_accepted_resources_are_told_and_fail_on_nothing() -> None:
-    gated = replace(
-        verdict("gemm/a", Outcome.REGRESSION, 0.0, MORE_REGISTERS, reason="fails on its resources"),
-        by_time=Outcome.PASS,
-    )
-    (one,) = applied(expected("gemm", resources=True), gated, resources_fail=True).verdicts
-    assert one.outcome is Outcome.PASS
-    assert not one.reason
-    assert one.causes == ("registers 40 → 72",)
-
-
-NEEDED = Required(1, re.compile("^gemm/"), "the ceiling of all others")
+NEEDED = required("^gemm/", "the ceiling of all others")
 
 
 @pytest.mark.parametrize("outcome", Outcome)
 def test_what_is_required_must_have_been_measured(outcome: Outcome) -> None:
-    verdicts = apply(policy(NEEDED), [verdict("gemm/a", outcome)], everything, TODAY).verdicts
+    verdicts = applied(NEEDED, verdict("gemm/a", outcome)).verdicts
     measured = outcome not in (Outcome.MISSING, Outcome.ERROR, Outcome.INVALID)
     assert len(verdicts) == (1 if measured else 2)
     if not measured:
-        assert verdicts[1].name == "^gemm/"
-        assert verdicts[1].outcome is Outcome.MISSING
-        assert verdicts[1].reason == (
-            "required by baselines/policy.toml: the ceiling of all others"
-        )
-
-
-def test_one_measured_benchmark_is_enough() -> None:
-    verdicts = [verdict("gemm/a", Outcome.ERROR), verdict("gemm/b", Outcome.NEW)]
-    assert apply(policy(NEEDED), verdicts, everything, TODAY).verdicts == tuple(verdicts)
-
-
-def test_a_requirement_without_a_reason_says_what_it_lacks() -> None:
-    outcome = apply(policy(Required(1, re.compile("^x/"), "")), [], everything, TODAY)
-    assert outcome.verdicts[0].reason == (
-        "required by baselines/policy.toml: no benchmark that matches was measured"
-    )
+        reason = "required by baselines/policy.toml: the ceiling of all others"
+        lost = verdict("^gemm/", Outcome.MISSING, reason=reason)
+        assert verdicts[1] == replace(lost, required=True)
+        enough = (verdict("gemm/a", outcome), verdict("gemm/b", Outcome.NEW))
+        assert applied(NEEDED, *enough).verdicts == enough
 
 
 def test_a_required_name_has_one_verdict_in_its_own_place() -> None:
-    need = policy(Required(1, re.compile("sync/a"), ""))
     lost = verdict("sync/a", Outcome.MISSING, reason="the candidate does not have it")
     other = verdict("sync/b", Outcome.PASS)
-    first, second = apply(need, [lost, other], everything, TODAY).verdicts
-    assert first.reason.startswith("the candidate does not have it; required by ")
+    first, second = applied(required("sync/a"), lost, other).verdicts
+    assert first.reason == (
+        "the candidate does not have it; required by baselines/policy.toml: no benchmark that "
+        "matches was measured"
+    )
     assert second == other
 
 
 def test_what_was_not_asked_for_is_neither_missing_nor_unused() -> None:
-    effect = MinimumEffect(1, re.compile("x"), 0.25, "noise")
-    entries = policy(NEEDED, expected("gemm"), effect)
-    assert apply(entries, [], nothing, TODAY) == PolicyOutcome(())
+    entries = policy(NEEDED, expected("gemm"), effect("x"))
+    assert apply(entries, [], lambda _: False, TODAY) == PolicyOutcome(())
 
 
 def test_a_minimum_effect_for_nothing_is_told() -> None:
-    effects = [
-        MinimumEffect(1, re.compile("gemm"), 0.25, "noise"),
-        MinimumEffect(2, re.compile("gone\x1b"), 0.25, "noise"),
-    ]
-    outcome = apply(policy(*effects), [SLOWER], everything, TODAY)
-    assert outcome.notes == (
+    effects = policy(effect("gemm"), effect("gone\x1b", number=2))
+    assert apply(effects, [SLOWER], lambda _: True, TODAY).notes == (
         "baselines/policy.toml, minimum_effect entry 2 ('gone\\x1b') matches no benchmark: correct "
         "or remove it.",
     )
+
+
+WHY = "noise; under baselines/policy.toml's minimum effect of 25 %"
+NOTE = (
+    "1 change is under baselines/policy.toml's minimum effect, and would be a regression without "
+    "it: 'a/slower'."
+)
+
+
+def under(pattern: str, fraction: float = 0.25) -> ComparisonSettings:
+    """A policy with this minimum effect."""
+    return ComparisonSettings(policy=policy(effect(pattern, fraction)), today=TODAY)
+
+
+def judged(
+    loaded: Loader, settings: ComparisonSettings | None = None, factor: float = 1.1
+) -> Comparison:
+    """A suite with one row that is slower by `factor`, and takes more registers."""
+    base = run([row("a/slower", registers=40), row("a/same")])
+    cand = run([row("a/slower", scaled(factor), registers=72), row("a/same")])
+    return judge(loaded(base), loaded(cand), settings or under("a/"))
+
+
+def test_a_change_that_it_holds_back_passes_and_says_why(loaded: Loader) -> None:
+    found = judged(loaded)
+    slower, same = found.verdicts
+    assert (slower.outcome, slower.accepted) == (Outcome.PASS, WHY)
+    assert (same.outcome, same.accepted) == (Outcome.PASS, "")
+    assert found.notes[0] == NOTE
+    assert found.exit_status is ExitStatus.OK
+
+
+@pytest.mark.parametrize(
+    ("settings", "factor", "regresses"),
+    [
+        (under("a/"), 1.0, False),
+        (under("a/"), 0.9, False),
+        (under("a/"), 1.004, False),  # it would be none by the usual rule either
+        (under("a/"), 1.3, True),
+        (under("a/", 0.001), 1.004, True),  # the entry asks for less than the rule
+        (under("a/same"), 1.1, True),
+        (replace(under("a/"), minimum_effect=0.25), 1.1, False),  # somebody asked for it now
+    ],
+)
+def test_nothing_is_said_where_it_holds_nothing_back(
+    loaded: Loader, settings: ComparisonSettings, factor: float, regresses: bool
+) -> None:
+    found = judged(loaded, settings, factor)
+    assert not any(verdict.accepted for verdict in found.verdicts)
+    assert not any("minimum effect, and would" in note for note in found.notes)
+    assert (found.verdicts[0].outcome is Outcome.REGRESSION) is regresses
+
+
+def test_noise_is_no_change_that_is_held_back(loaded: Loader) -> None:
+    base, cand = (loaded(run([row("a/b", noisy(seed, 0.03))])) for seed in (1, 2))
+    (one,) = judge(base, cand, under("a")).verdicts
+    assert (one.outcome, one.accepted) == (Outcome.PASS, "")
+
+
+def test_what_the_hosts_controls_explain_would_have_been_no_regression(loaded: Loader) -> None:
+    names = ("host/wake", "sync/idle")
+    base, cand = (
+        loaded(run([row(name, scaled(factor), host_clock=1.0) for name in names]))
+        for factor in (1.0, 1.5)
+    )
+    found = judge(base, cand, under("sync", 0.6))
+    assert [(one.outcome, one.accepted) for one in found.verdicts] == [(Outcome.PASS, "")] * 2
+
+
+def test_a_row_that_fails_on_its_resources_tells_it_too(loaded: Loader) -> None:
+    found = judged(loaded, replace(under("a/"), fail_on_resources=True))
+    assert found.verdicts[0].outcome is Outcome.REGRESSION
+    assert found.verdicts[0].accepted == WHY
+    assert found.notes[0] == NOTE
+    assert "minimum effect of 25" in markdown.render(found).split("**Regressions**")[1]

@@ -11,7 +11,7 @@ from conftest import Loader
 from builders import Json, baseline, context, failed, noisy, row, run
 from builders import scaled as times
 from warpgauge.system.errors import ExitStatus
-from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 
@@ -224,3 +224,70 @@ def test_a_row_that_failed_still_tells_its_line_and_no_rates(loaded: Loader) -> 
     fault = {**failed("a/b"), "source_line": 12.0, "bytes_per_second": 1.0}
     (verdict,) = runs(loaded, [row("a/b")], [fault]).verdicts
     assert verdict.counters == {"source_line": 12.0}
+
+
+LEFT_OUT = [row("a/0", processes_left_out=1.0), row("a/1", [1.0] * 4, processes_left_out=3.0)]
+EDITED = "as if the file had been edited, in a/0, and 1 more benchmark; only process_medians count."
+
+
+@pytest.mark.parametrize(
+    ("cand", "note"),
+    [
+        (LEFT_OUT, "do not count: 3 of 7 of a/1 (candidate), and 1 more benchmark."),
+        ([row("a/0", registers=48), row("a/1", registers=1, waves=2.0)],
+         "Other resources in an unchanged time: a/0 (registers 40 → 48), and 1 more benchmark."),
+        ([row("a/0", resources_vary=1.0), row("a/1", registers=40, waves=2.0)],
+         "ran the same kernels, going by what they take: a/0."),
+        ([row(f"a/{i}", real_time=1.2) for i in range(2)], EDITED),
+        ([row(f"a/{i}", real_time=1.00001) for i in range(2)], None),  # rounding is no edit
+    ],
+)  # fmt: skip
+def test_what_times_alone_would_not_say_is_noted(
+    loaded: Loader, cand: list[Json], note: str | None
+) -> None:
+    comparison = runs(loaded, [row(f"a/{i}", registers=40, waves=1.0) for i in range(2)], cand)
+    assert comparison.count(Outcome.PASS) == 2
+    assert [one.endswith(note or "") for one in comparison.notes] == [True] * (note is not None)
+
+
+@pytest.mark.parametrize(
+    ("after", "cause"),
+    [(3221225472.0, "2.147 GB → 3.221 GB"), (2147483904.0, "2147483648 → 2147483904 bytes")],
+)
+def test_resources_of_what_changed_are_causes_and_no_note(
+    loaded: Loader, after: float, cause: str
+) -> None:
+    base = [row("a/b", peak_device_bytes=2147483648.0)]
+    comparison = runs(loaded, base, [row("a/b", times(2.0), peak_device_bytes=after)])
+    assert comparison.verdicts[0].causes == (f"peak device memory {cause}",)
+    assert comparison.notes == ()
+
+
+@pytest.mark.parametrize("before", [{}, {"registers": float("nan")}])
+def test_resources_that_a_baseline_does_not_know_are_no_change(
+    loaded: Loader, before: dict[str, object]
+) -> None:
+    assert runs(loaded, [row("a/b", **before)], [row("a/b", registers=40)]).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "after", "differs"),
+    [
+        ("power_limit_watts", "700.00", "500", True),
+        ("power_limit_watts", "500.00", "500", False),
+        ("runtime_version", "13.1", "13.10", True),  # no numbers
+        # The state of the minute is no difference.
+        *(
+            (key, "0", "9", False)
+            for key in "power_watts temperature_celsius clock_event_reasons memory_used_bytes".split()
+        ),
+    ],
+)
+def test_another_context_is_told_and_judges_nothing(
+    loaded: Loader, key: str, before: str, after: str, differs: bool
+) -> None:
+    sides = [loaded(run([row("a/b")], **{key: value})) for value in (before, after)]
+    comparison = judge(sides[0], sides[1])
+    assert outcome(comparison) is Outcome.PASS
+    assert comparison.differences == ((ContextDifference(key, before, after),) * differs)
+    assert differs or comparison.notes == ()
