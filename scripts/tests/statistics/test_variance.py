@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from warpgauge.statistics.samples import Groups
 from warpgauge.statistics.variance import SESSIONS_ALIKE, SMALLEST_SD, Variances, independent
 
 FREEDOM = 6.0
@@ -20,7 +21,9 @@ def drawn(truth: np.ndarray, seed: int = 1) -> Variances:
 
 
 def test_benchmarks_that_are_alike_lend_each_other_freedom() -> None:
-    made = drawn(np.full(200, 4e-6)).moderated(["f"] * 200)
+    own = drawn(np.full(200, 4e-6))
+    made = own.moderated(["f"] * 200)
+    assert np.all(made.value >= own.value)
     assert np.all(made.pooled_freedom == FREEDOM * 3)  # at most twice its own, on top of its own
     assert np.median(made.freedom) > FREEDOM * 2.5
     assert np.median(made.value) == pytest.approx(4e-6, rel=0.2)
@@ -39,11 +42,6 @@ def test_the_prior_is_recovered() -> None:
     assert lent[0] == pytest.approx(8.0, rel=0.15)
 
 
-def test_no_estimate_falls_below_a_benchmarks_own() -> None:
-    own = drawn(np.full(50, 1e-6))
-    assert np.all(own.moderated(["f"] * 50).value >= own.value)
-
-
 def test_other_families_lend_nothing() -> None:
     own = drawn(np.full(6, 1e-6))
     made = own.moderated(["a", "a", "a", "b", "b", "b"])
@@ -59,38 +57,33 @@ def test_one_without_data_takes_over_what_similar_ones_show() -> None:
     assert made.value[0] == pytest.approx(4e-6, rel=0.5)
 
 
-def test_where_nothing_is_known_the_assumption_holds() -> None:
-    nothing = Variances.of(np.ones(1), np.zeros(1)).or_assumed(np.array([0.03]))
-    assert nothing.value[0] == pytest.approx(0.03**2)
-    assert nothing.freedom[0] == np.inf
-
-
-def test_two_that_agree_by_chance_are_not_taken_for_certainty() -> None:
-    chance = Variances.of(np.array([SMALLEST_SD**2]), np.ones(1)).or_assumed(np.array([0.01]))
-    assert np.sqrt(chance.value[0]) == pytest.approx(0.009, rel=0.01)
-    assert chance.freedom[0] == pytest.approx(4.0, rel=0.01)
-
-
-def test_what_is_well_known_needs_no_assumption() -> None:
-    known = drawn(np.full(3, 1e-6))
-    assert np.array_equal(known.or_assumed(np.full(3, 0.5)).value, known.value)
+@pytest.mark.parametrize(
+    ("value", "freedom", "assumed", "sd", "worth"),
+    [
+        (1.0, 0.0, 0.03, 0.03, np.inf),  # nothing is known
+        (SMALLEST_SD**2, 1.0, 0.01, 0.009, 4.0),  # two that agree by chance
+        (1e-6, FREEDOM, 0.5, 1e-3, FREEDOM),  # what is well known
+    ],
+)
+def test_the_less_is_known_the_more_the_assumption_counts(
+    value: float, freedom: float, assumed: float, sd: float, worth: float
+) -> None:
+    found = Variances.of(np.array([value]), np.array([freedom])).or_assumed(np.array([assumed]))
+    assert np.sqrt(found.value[0]) == pytest.approx(sd, rel=0.01)
+    assert found.freedom[0] == pytest.approx(worth, rel=0.01)
 
 
 def test_times_that_agree_to_the_last_digit_are_not_believed_entirely() -> None:
     assert Variances.of_squares(np.zeros(1), np.array([6.0])).value[0] == SMALLEST_SD**2
 
 
-def test_a_noisier_candidate_is_not_quietened_by_its_baseline() -> None:
-    noisy, quiet = (Variances.of(np.array([one]), np.array([6.0])) for one in (1e-2, 1e-6))
-    assert noisy.steadied_by(quiet).value[0] == 1e-2
+def test_who_contradicts_a_benchmark_neither_quietens_it_nor_vouches_for_it() -> None:
+    noisy, quiet = (Variances.of(np.array([one]), np.array([24.0])) for one in (1e-2, 1e-6))
+    own = Variances.of(noisy.value, np.array([6.0]))
+    assert own.steadied_by(quiet).value[0] == 1e-2
     assert quiet.steadied_by(noisy).value[0] > 1e-3
-
-
-def test_who_contradicts_a_benchmark_says_nothing_of_it() -> None:
-    own, others = Variances.of(np.array([1e-2]), np.array([6.0])), np.array([1e-6])
-    assert own.steadied_by(Variances.of(others, np.array([24.0]))).freedom[0] < 6.01
-    alike = own.steadied_by(Variances.of(np.array([1e-2]), np.array([24.0])))
-    assert alike.freedom[0] == pytest.approx(6.0 + SESSIONS_ALIKE)
+    assert own.steadied_by(quiet).freedom[0] < 6.01
+    assert own.steadied_by(noisy).freedom[0] == pytest.approx(6.0 + SESSIONS_ALIKE)
 
 
 def test_noisy_neighbours_leave_a_quiet_benchmark_what_it_knows_of_itself() -> None:
@@ -152,22 +145,13 @@ def normal(*shape: int) -> np.ndarray:
 
 @pytest.mark.parametrize("sessions", [2, 4, 10])
 def test_all_that_moved_by_the_same_are_one_and_others_nearly_all(sessions: int) -> None:
+    how_far = np.linspace(1.0, 100.0, BENCHMARKS)[:, None]  # which does not matter
     together, alone = (
         effective(moves - moves.mean(axis=1, keepdims=True))
-        for moves in (
-            np.repeat(normal(1, sessions), BENCHMARKS, axis=0),
-            normal(BENCHMARKS, sessions),
-        )
+        for moves in (how_far * normal(1, sessions), normal(BENCHMARKS, sessions))
     )
     assert together == pytest.approx(1.0)
     assert np.all(alone > BENCHMARKS / 2)
-
-
-def test_how_far_they_moved_does_not_matter() -> None:
-    moves = (
-        np.repeat(normal(1, 5), BENCHMARKS, axis=0) * np.linspace(1.0, 100.0, BENCHMARKS)[:, None]
-    )
-    assert effective(moves) == pytest.approx(1.0)
 
 
 def test_groups_are_counted_by_themselves() -> None:
@@ -181,7 +165,33 @@ def test_benchmarks_that_never_moved_count_as_one() -> None:
     assert effective(np.zeros((5, 3))) == pytest.approx(1.0)
     moves = np.vstack([np.repeat(normal(1, 3), 4, axis=0), np.zeros((4, 3))])
     assert effective(moves) == pytest.approx(1.0)
-
-
-def test_nothing_is_nothing() -> None:
     assert effective(np.zeros((0, 3)), []).size == 0
+
+
+def test_groups_are_summed_up_each_by_itself() -> None:
+    source = np.random.default_rng(1)
+    times = [source.uniform(1.0, 9.0, size).tolist() for size in (1, 2, 7, 8, 1, 30)]
+    groups = Groups.of_logs(times)
+    logs = [np.log(one) for one in times]
+    assert groups.means == pytest.approx([np.mean(one) for one in logs])
+    assert groups.medians == pytest.approx([np.median(one) for one in logs])
+    assert groups.squares == pytest.approx([np.var(one) * one.size for one in logs])
+    alone = [Groups.of_logs([one]).median_variances[0] for one in times]
+    assert groups.median_variances == pytest.approx(alone)
+
+
+@pytest.mark.parametrize("size", [2, 3, 8, 11, 20])
+@pytest.mark.parametrize("states", [0.0, 10.0])
+def test_a_median_is_known_no_better_than_it_scatters(size: int, states: float) -> None:
+    source = np.random.default_rng(size)
+    shape = (4000, size)
+    logs = 0.01 * (source.normal(size=shape) + states * source.integers(0, 2, shape))
+    groups = Groups.of_logs(np.exp(logs).tolist())
+    told = np.mean(groups.median_variances)
+    assert 0.6 <= told / np.var(groups.medians) <= 1.5
+
+
+def test_no_groups_are_no_values() -> None:
+    groups = Groups.of_logs([])
+    assert [groups.means.size, groups.medians.size, groups.squares.size] == [0, 0, 0]
+    assert groups.median_variances.size == 0

@@ -12,7 +12,7 @@ import pytest
 
 import simulation
 from simulated_size import size
-from simulation import Array, BENCHMARKS, NOISES, SETTINGS, SUITES, Noise, changed, judged, power
+from simulation import BENCHMARKS, NOISES, SETTINGS, SUITES, Array, Noise, changed, judged, power
 from warpgauge.records.model import Record, Session, Source
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.verdict.comparison import Outcome
@@ -88,9 +88,7 @@ UNLIKE = np.exp(np.linspace(math.log(0.0005), math.log(0.05), BENCHMARKS))[:, No
 LOUD = 0.02
 
 
-def normal(
-    source: np.random.Generator, sd: float | Array, processes: int
-) -> Array:
+def normal(source: np.random.Generator, sd: float | Array, processes: int) -> Array:
     return np.asarray(source.normal(0.0, 1.0, (BENCHMARKS, processes)) * sd)
 
 
