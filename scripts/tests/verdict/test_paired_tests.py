@@ -10,7 +10,7 @@ import pytest
 from conftest import Loader
 from scipy import stats as scipy_stats
 
-from builders import failed, noisy, row, run, scaled
+from builders import failed, noisy, row, run
 from warpgauge.records.model import Record
 from warpgauge.records.sessions import are_paired
 from warpgauge.verdict.comparison import Evidence, Outcome, Verdict
@@ -99,7 +99,7 @@ def test_in_pairs_the_hosts_controls_are_not_asked(loaded: Loader) -> None:
         return loaded(run(rows, pair_id="p"))
 
     base = both(noisy(1, 0.002), noisy(2, 0.002))
-    cand = both(scaled(1.3, noisy(3, 0.002)), scaled(1.1, noisy(4, 0.002)))
+    cand = both(noisy(3, 0.002, 1.3), noisy(4, 0.002, 1.1))
     outcomes = {one.name: one.outcome for one in judge(base, cand).verdicts}
     assert outcomes == {"host/clock_read": Outcome.PASS, "sync/idle": Outcome.REGRESSION}
 

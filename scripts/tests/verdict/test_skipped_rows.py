@@ -21,14 +21,14 @@ from warpgauge.verdict.policy import Expected, Policy, Required
 SKIP = {**failed("a/skip", "needs another GPU"), "skipped": 1.0}
 
 
-def steps(found: Comparison) -> str:
-    return " ".join(map(str, next_step(found)))
-
-
 SAYS_SKIPPED = failed("a/skip", "skipped: needs another GPU")
 STEADY = row("a/b")
 IN_TURNS = {"pair_id": "1"}
 FULL: Json = {"full_suite": 1.0}
+
+
+def steps(found: Comparison) -> str:
+    return " ".join(map(str, next_step(found)))
 
 
 def recorded(*names: str, **keys: object) -> Json:
@@ -39,12 +39,8 @@ def recorded(*names: str, **keys: object) -> Json:
     return baseline(rows, {"s": context()})
 
 
-def plain(*rows: Json) -> Json:
-    return google([google_row("a/b", 1000.0, run_type="iteration"), *rows])
-
-
-def skipped_by_google() -> Json:
-    return google_row("a/skip", 0.0, run_type="iteration", skipped=True, skip_message="no")
+SKIPPED_BY_GOOGLE = google_row("a/skip", 0.0, skipped=True, skip_message="no")
+PLAIN = google([google_row("a/b", 1000.0), SKIPPED_BY_GOOGLE])
 
 
 @pytest.mark.parametrize(
@@ -63,9 +59,9 @@ def skipped_by_google() -> Json:
         # The field decides, and no message.
         (recorded("a/b"), run([STEADY, SAYS_SKIPPED]), False),
         (run([STEADY, SKIP]), run([STEADY, SAYS_SKIPPED]), False),
-        (recorded("a/b"), run([STEADY, skipped_by_google()]), True),
-        (plain(skipped_by_google()), plain(skipped_by_google()), False),
-        (run([STEADY, SKIP]), plain(skipped_by_google()), False),
+        (recorded("a/b"), run([STEADY, SKIPPED_BY_GOOGLE]), True),
+        (PLAIN, PLAIN, False),
+        (run([STEADY, SKIP]), PLAIN, False),
     ],
 )  # fmt: skip
 def test_a_skip_is_only_a_note_where_nobody_expects_a_time(
@@ -76,8 +72,7 @@ def test_a_skip_is_only_a_note_where_nobody_expects_a_time(
     noted = any("was not measured ('a/skip'): skipped: " in note for note in found.notes)
     assert errors == ([] if harmless else ["a/skip"])
     assert noted is harmless
-    if not harmless:
-        assert found.exit_status is ExitStatus.NOT_MEASURED
+    assert harmless or found.exit_status is ExitStatus.NOT_MEASURED
 
 
 @pytest.mark.parametrize(("filter", "noted"), [("a/b", False), ("a/", True)])
@@ -100,14 +95,14 @@ def test_the_failure_to_see_again_is_one_that_the_machine_could_run(loaded: Load
     assert "failure" not in steps(judge(base, candidate, ComparisonSettings(filter="a/b")))
 
 
-def test_what_is_of_the_full_suite_is_seen_again_in_it(loaded: Loader) -> None:
+@pytest.mark.parametrize(("keys", "options"), [(FULL, "--suite full "), ({}, "")])
+def test_what_is_of_the_full_suite_is_seen_again_in_it(
+    loaded: Loader, keys: Json, options: str
+) -> None:
     base, candidate = (
-        loaded(run([STEADY, row("a/big", scaled(factor), **FULL)], suite="full"))
-        for factor in (1, 2)
+        loaded(run([STEADY, row("a/big", scaled(by), **keys)], suite="full")) for by in (1, 2)
     )
-    assert "scripts/bench --suite full --filter '^a/big$'." in steps(judge(base, candidate))
-    base, candidate = (loaded(run([row("a/b", scaled(factor))], suite="full")) for factor in (1, 2))
-    assert "scripts/bench --filter '^a/b$'." in steps(judge(base, candidate))
+    assert f"scripts/bench {options}--filter '^a/big$'." in steps(judge(base, candidate))
 
 
 def test_a_failure_of_the_full_suite_is_seen_again_in_it_whoever_tells(loaded: Loader) -> None:

@@ -279,7 +279,7 @@ def test_resources_that_a_baseline_does_not_know_are_no_change(
         # The state of the minute is no difference.
         *(
             (key, "0", "9", False)
-            for key in "power_watts temperature_celsius clock_event_reasons memory_used_bytes".split()
+            for key in "power_watts temperature_celsius clock_event_reasons".split()
         ),
     ],
 )
