@@ -15,8 +15,7 @@ from scipy import special
 
 from warpgauge.statistics.error_rates import CONFIDENCE, FLOOR_ERRORS, POWER
 
-# scipy's t at 1e9 degrees of freedom is the normal distribution to eight digits.
-_NORMAL_FREEDOM = 1e9
+_NORMAL_FREEDOM = 1e9  # of scipy's t, which is then the normal distribution to eight digits
 
 Array = NDArray[np.float64]
 

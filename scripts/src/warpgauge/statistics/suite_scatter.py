@@ -19,11 +19,9 @@ from warpgauge.statistics.samples import numbered
 
 # With fewer benchmarks one real change would be a good part of what is taken for noise.
 _FEWEST = 8
-# What lies beyond the half of the deviations may be real changes, without a trace in the scatter.
-_HALF = 0.5
-
-# So many of the outermost are left out of how heavy the tails are: they may be the real changes.
-_LEFT_OUT = 0.03
+# What lies beyond the half of the deviations may be real changes, without a trace in the scatter;
+# so many of the outermost are left out of how heavy the tails are.
+_HALF, _LEFT_OUT = 0.5, 0.03
 
 # Tails as heavy as Student's t with so many degrees of freedom; the first unless the suite shows
 # lighter ones. Heavier tails would hide changes: with 3 the largest of 200 unchanged benchmarks may

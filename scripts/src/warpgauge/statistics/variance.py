@@ -40,8 +40,6 @@ _ASSUMED_LEAST = 4.0
 # Fewer similar benchmarks do not show how far they agree.
 _FEWEST_SIMILAR = 4
 
-_NEWTON_STEPS = 50
-
 
 @dataclass(frozen=True)
 class Variances:
@@ -158,7 +156,7 @@ def _worth(freedom: Array, d0: Array, alike: Array) -> Array:
 def _trigamma_inverse(target: float) -> float:
     """x with trigamma(x) = target > 0, by Newton's method on 1/trigamma (Smyth 2004, appendix)."""
     x = 0.5 + 1.0 / target
-    for _ in range(_NEWTON_STEPS):
+    for _ in range(50):
         trigamma = float(special.zeta(2.0, x))
         step = trigamma * (1.0 - trigamma / target) / float(-2.0 * special.zeta(3.0, x))
         x += step

@@ -136,9 +136,9 @@ class ContextDifference:
 class Comparison:
     """Two records, compared. `refusal` says why nothing could be, if so.
 
-    `method` is a sentence on screening and confirming, or on a pair; empty where there was neither.
-    `beside` is the full hash of the commit that was measured in turns with the candidate where the
-    baseline's own was not, as `scripts/bench --confirm-beside` asks; else empty.
+    `method` is a sentence on screening and confirming, or on a pair, if any. `beside` is the full
+    hash of the commit that was measured in turns with the candidate in place of the baseline's own
+    (`scripts/bench --confirm-beside`), if any.
     """
 
     baseline: Record
@@ -153,7 +153,6 @@ class Comparison:
 
     @property
     def every_note(self) -> tuple[str, ...]:
-        """The method, where there is one, and the notes."""
         return (self.method, *self.notes) if self.method else self.notes
 
     def count(self, *outcomes: Outcome) -> int:

@@ -62,10 +62,7 @@ NO_CONTROLS = Controls({}, {})
 
 
 def is_control(one: Row | Verdict) -> bool:
-    """Whether this is a control, or what was found of one that both sides measured.
-
-    A plain Google Benchmark file may call a benchmark of its own so: that one lacks the counter.
-    """
+    # A plain Google Benchmark file may call a benchmark of its own so: that one lacks the counter.
     return bool(one.counters.get(HOST_CLOCK)) and one.family == FAMILY
 
 

@@ -145,7 +145,6 @@ def _injection(candidate: Record) -> list[str]:
 
 
 def _contradicted(judged: Judged) -> list[str]:
-    """Rows whose summary somebody changed, or forgot to."""
     sides = {
         "baseline": [one.baseline.name for one, _ in judged if one.baseline.contradicted],
         "candidate": [one.candidate.name for one, _ in judged if one.candidate.contradicted],
@@ -237,7 +236,6 @@ def _several_sessions(candidate: Record) -> list[str]:
 
 
 def _left_out(judged: Judged) -> list[str]:
-    """Processes whose times do not count, of either side."""
     found = {
         (row.name, side): (row.counters[LEFT_OUT], max(map(len, row.process_medians.values())))
         for one, _ in judged
@@ -264,7 +262,6 @@ def _varying(judged: Judged) -> list[str]:
 
 
 def _resources(judged: Judged) -> list[str]:
-    """Benchmarks that take another amount of something in an unchanged time."""
     found = [
         (verdict.name, differences)
         for _, verdict in judged

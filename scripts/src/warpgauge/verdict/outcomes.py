@@ -25,9 +25,8 @@ from warpgauge.verdict.resource_changes import resource_changes
 Mask = NDArray[np.bool_]
 
 # INCONCLUSIVE: the interval leaves room for this many times the minimum effect, or the benchmark's
-# own noise where that is more, and not assumed (then only what is all but significant is left), and
-# in any case for more than twice these: beyond a fifth of device time, or a doubling of host time,
-# nothing passes.
+# own noise where that is more and not assumed, and in any case for more than twice these: beyond a
+# fifth of device time, or a doubling of host time, nothing passes.
 _HIDING_ROOM = 2.0
 _MOST_NOISE = {Clock.DEVICE: 0.10, Clock.HOST: 0.50}
 

@@ -86,10 +86,9 @@ def apply(
     """The effects of expected and required entries, for verdicts that are otherwise final.
 
     What is accepted already is under the policy's minimum effect (`outcomes`). `asked` says of a
-    pattern whether this comparison was about all that it may match: what was not asked for is
-    neither missing nor unused. With `resources_fail` a REGRESSION may stand for what
-    an operation takes (--fail-on resources), and only an entry with `resources` accepts that.
-    Where several unexpired entries match, the last one counts.
+    pattern whether this comparison was about all that it may match: nothing else is missing or
+    unused. With `resources_fail` a REGRESSION may stand for what an operation takes, and only an
+    entry with `resources` accepts that. Of several unexpired entries that match the last counts.
     """
     needed: set[int] = set()
     judged: dict[str, Verdict] = {}

@@ -43,10 +43,7 @@ def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> str |
 
 
 def notes(baseline: Record, candidate: Record, today: date) -> tuple[str, ...]:
-    """The note on a comparison's baseline, where there is one.
-
-    None where `today` is unknown (`date.min`), or where sessions of baselines are compared.
-    """
+    """Of a comparison; none where `today` is unknown (`date.min`), or the candidate a baseline."""
     if today == date.min or candidate.source is Source.BASELINE:
         return ()
     # The end of the day: what was measured today, in whatever zone, is of no day to come.

@@ -23,8 +23,8 @@ _MEDIAN_VARIANCE = math.pi / 2
 class Side:
     """Sessions' times: typical log, and how these scatter.
 
-    `squares` sums squared deviations of the processes' logs, `processes` counts them;
-    `repetition_variance` is that of a single process's log by its repetitions, else zero.
+    `squares` sums squared deviations of the processes' logs; `repetition_variance` is that of a
+    single process's log by its repetitions, else zero.
     """
 
     log_seconds: Array
@@ -95,7 +95,6 @@ class Sessions:
         return self._of_row(self.used * self.side.processes)
 
     def references(self) -> Array:
-        """How many sessions are references."""
         return self._of_row(self.used)
 
     def reference_gpus(self) -> Array:
