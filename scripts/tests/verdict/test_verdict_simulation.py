@@ -126,7 +126,7 @@ def hard(logs: Logs, first: int, source: Source, last: int) -> Record:
         Session(f"s{index}", {**about, "boot_id": str(min(index, last))})
         for index in range(first, first + len(logs))
     ]
-    return simulation.record(sessions, 1e-4 * np.exp(np.stack(logs, axis=1)), source)
+    return simulation.record(sessions, 1e-4 * np.exp(np.stack(logs, axis=1)).tolist(), source)
 
 
 @pytest.mark.parametrize("cell", HARD_CELLS)
