@@ -22,7 +22,7 @@ from warpgauge.files.atomic import replace_all
 from warpgauge.system import git
 from warpgauge.system.errors import UserError
 from warpgauge.system.git import short
-from warpgauge.system.nvidia_smi import nvidia_smi
+from warpgauge.system.process import nvidia_smi
 from warpgauge.system.text import inert
 
 # nvidia-smi's name for a setting that the binaries may not report, and its key in the context.

@@ -16,7 +16,7 @@ from pathlib import Path
 from warpgauge.files.json_file import parsed, text_of
 from warpgauge.files.location import Place
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.nvidia_smi import nvidia_smi
+from warpgauge.system.process import nvidia_smi
 from warpgauge.system.text import cut, inert, typed
 
 _MOST = 16  # of models, and of labels of one

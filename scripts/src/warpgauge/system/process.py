@@ -182,3 +182,20 @@ def _tail(file: IO[bytes]) -> str:
     size = os.fstat(file.fileno()).st_size
     file.seek(max(0, size - _KEPT_OUTPUT))
     return file.read(_KEPT_OUTPUT).decode(errors="replace")
+
+
+def nvidia_smi(*arguments: str) -> str:
+    """What it prints; nothing where it fails, or there is no driver."""
+    try:
+        done = subprocess.run(
+            ["nvidia-smi", *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=True,
+            timeout=60,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
