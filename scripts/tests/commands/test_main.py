@@ -8,12 +8,11 @@ import ast
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import warpgauge
-from warpgauge.commands.main import CI, COMMANDS, Command, command_line, main
+from warpgauge.commands.main import CI, COMMANDS, command_line, main
 from warpgauge.system.environment import ROOT
 
 SCRIPTS = ROOT / "scripts"
@@ -41,26 +40,22 @@ def test_help_imports_no_package_of_others_and_little_of_ours(argv: tuple[str, .
     assert len(ours) <= MOST_MODULES_OF_HELP
 
 
-PARSERS = [
-    (" ".join((*where, name)), command)
-    for where, commands in (((), COMMANDS), (("ci",), CI))
-    for name, command in commands.items()
-]
+PARSERS = [*COMMANDS, *(f"ci.{name}" for name in CI)]
 
 
-def parsers(command: Command) -> list[argparse.ArgumentParser]:
-    """Its parser, or those of its own sub-commands."""
-    parser = command_line(command)
+def parsers(name: str) -> list[argparse.ArgumentParser]:
+    """Of a command, or of its own sub-commands."""
+    parser = command_line(name)
     within = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
-    return [one for action in within for one in action.choices.values()] or [parser]
+    return [inner for action in within for inner in action.choices.values()] or [parser]
 
 
-@pytest.mark.parametrize(("name", "command"), PARSERS)
-def test_each_option_is_in_a_group_whose_example_is_good(name: str, command: Command) -> None:
-    for parser in parsers(command):
+@pytest.mark.parametrize("name", PARSERS)
+def test_each_option_is_in_a_group_whose_example_is_good(name: str) -> None:
+    for parser in parsers(name):
         _, options, *groups = parser._action_groups
-        assert [one.dest for one in options._group_actions] == ["help"]
-        assert groups or name == "ci prepare"
+        assert [action.dest for action in options._group_actions] == ["help"]
+        assert groups or name == "ci.prepare"
         for group in groups:
             start, _, argv = str(group.description).partition("%(prog)s")
             assert start == "example: "
@@ -75,8 +70,8 @@ OTHERWISE = {("warpgauge compare", "--processes")}
 
 def test_an_option_takes_the_same_in_every_command() -> None:
     taken: dict[str, dict[Taken, str]] = {}
-    for _, command in PARSERS:
-        for parser in parsers(command):
+    for name in PARSERS:
+        for parser in parsers(name):
             for action in parser._actions:
                 for option in action.option_strings:
                     if (parser.prog, option) not in OTHERWISE:
@@ -128,9 +123,3 @@ def test_the_version_is_that_of_the_engine(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize("path", ["warpgauge", "bench", "src/warpgauge/commands/main.py"])
 def test_too_old_a_python_can_read_what_every_command_begins_with(path: str) -> None:
     ast.parse((SCRIPTS / path).read_text(), feature_version=(3, 8))
-
-
-def test_every_command_has_a_module() -> None:
-    folder = Path(warpgauge.__file__).parent / "commands"
-    for command in (*COMMANDS.values(), *CI.values()):
-        assert (folder / f"{command.module.replace('.', '/')}.py").is_file() or not command.module

@@ -49,7 +49,7 @@ def test_every_input_is_handed_on_as_it_is_and_the_gate_understands_it(
     found = arguments(tmp_path, POLICY=path, FILTER=value)
     assert found == [*HANDED_ON, f"--filter={value}", *policy]
     options = gate.parse(found[2:])
-    assert options.programs == (Path("a b"), Path("$(touch x)"))
+    assert options.programs == [Path("a b"), Path("$(touch x)")]
     assert options.further == ("--processes=7", f"--filter={value}", *policy)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -33,13 +33,14 @@ from warpgauge.reports.formats import TERMINAL
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output
-from warpgauge.system.locks import Holder, alone, of_gpu
+from warpgauge.system.locks import alone, of_gpu
 from warpgauge.system.text import inert, typed
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.context import PROGRAMS
 
 COMMAND = "scripts/warpgauge ab"
+_MEASURES = "command that measures"  # which others are
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,9 @@ class _Invocation:
             held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
             held.enter_context(log.used())
             if uuid:
-                held.enter_context(alone(of_gpu(uuid), self.waiting("on this GPU")))
+                held.enter_context(
+                    alone(of_gpu(uuid), waiting(options, f"{_MEASURES} on this GPU", self.notes))
+                )
                 measuring = replace(measuring, watch=GpuWatch(uuid, measuring.note))
             measuring.wait_for_gpu()
             base, candidate = self._sides(measuring)
@@ -106,9 +109,6 @@ class _Invocation:
                 ("files", ", ".join(map(_shown, files))),
             ]
         )
-
-    def waiting(self, where: str) -> Callable[[Holder], None]:
-        return waiting(self.options, f"command that measures {where}", self.notes)
 
     @cached_property
     def show(self) -> Conclusion:
@@ -161,10 +161,10 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     """Raises UserError for what the user can mend."""
     folders, options = ab_options.parse(argv)
     # What a program reads from standard output stands there alone.
-    shown = Output(stderr=options.formats.shown is not TERMINAL)
-    one = _Invocation(folders, options, root, shown, Output(stderr=True), argv)
+    results, notes = Output(stderr=options.formats.shown is not TERMINAL), Output(stderr=True)
+    invocation = _Invocation(folders, options, root, results, notes, argv)
     if options.list or options.dry_run:
-        return one.preview()
+        return invocation.preview()
     # A build of this tree is nothing to it: only who measures is waited for.
-    with alone(root / MEASURING, one.waiting("in this tree")):
-        return one.run()
+    with alone(root / MEASURING, waiting(options, f"{_MEASURES} in this tree", notes)):
+        return invocation.run()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from warpgauge.baselines import check, prune, show, store
 from warpgauge.baselines.files import open_folder, open_readable
-from warpgauge.baselines.prune import Criteria, Plan
+from warpgauge.baselines.prune import Criteria
 from warpgauge.commands import bench
 from warpgauge.commands.baseline_options import parse
 from warpgauge.files.atomic import replace_all
@@ -76,23 +76,19 @@ def _prune(
         for parent in sorted({path.resolve().parent for path in folders}):
             held.enter_context(alone(parent))
         plans = prune.plans([open_folder(path) for path in folders], criteria, now)
-        _carry_out(plans, given.dry_run, now, console)
-
-
-def _carry_out(plans: Sequence[Plan], dry_run: bool, now: datetime, console: Output) -> None:
-    texts = {path: text for plan in plans for path, text in plan.texts.items()}
-    for plan in plans:
-        if plan.texts:
-            _print(console, [f"{os.path.relpath(plan.folder)}:"])
-            _print(console, [f"  {line}" for line in plan.lines(now)])
-    if not texts:
-        _print(console, ["nothing to remove: no session and no benchmark matches"])
-    elif dry_run:
-        _print(console, ["nothing was changed (--dry-run)"])
-    else:
-        replace_all(texts, changed=interrupts.CHANGED)
-        with interrupts.telling(interrupts.CHANGED):
-            _print(console, (f"pruned: {os.path.relpath(path)}" for path in texts))
+        texts = {path: text for plan in plans for path, text in plan.texts.items()}
+        for plan in plans:
+            if plan.texts:
+                lines = [f"  {line}" for line in plan.lines(now)]
+                _print(console, [f"{os.path.relpath(plan.folder)}:", *lines])
+        if not texts:
+            _print(console, ["nothing to remove: no session and no benchmark matches"])
+        elif given.dry_run:
+            _print(console, ["nothing was changed (--dry-run)"])
+        else:
+            replace_all(texts, changed=interrupts.CHANGED)
+            with interrupts.telling(interrupts.CHANGED):
+                _print(console, (f"pruned: {os.path.relpath(path)}" for path in texts))
 
 
 def _print(console: Output, lines: Iterable[str]) -> None:

@@ -87,24 +87,21 @@ def on_every_gpu(one: Bench) -> ExitStatus:
         its = replace(options, device=uuid, out=to, formats=options.formats.of(uuid))
         RunPaths(to).check(its, one.baselines, RunPaths(to).measured(its))
         before = resume.begun(own, its)
-        argv = [word for word in one.argv if word != "--parallel"]
-        lone = replace(
-            one, options=its, argv=[*argv, f"--device={uuid}"], before=before, share=share
-        )
-        works[uuid] = lone.run
+        argv = [*(word for word in one.argv if word != "--parallel"), f"--device={uuid}"]
+        works[uuid] = replace(one, options=its, argv=argv, before=before, share=share).run
     with alone(one.runs, waiting(options, BENCH_HERE, one.notes)):
         return _All(one, paths, there, gpus).run(works, began.faults)
 
 
 def named_gpus(probes: Sequence[Probe]) -> tuple[dict[str, str], list[str]]:
     """The model of each GPU by its UUID, and why others have none."""
-    contexts = [one.context for one in probes]
-    gpus = {one["gpu_uuid"]: one.get("gpu_name", "") for one in contexts if one.get("gpu_uuid")}
-    faults = [
-        f"device {index} is not measured: {inert('; '.join(one.faults) or 'it tells no UUID')}"
-        for index, one in enumerate(probes)
-        if not one.context.get("gpu_uuid")
-    ]
+    gpus, faults = {}, []
+    for index, probe in enumerate(probes):
+        if uuid := probe.context.get("gpu_uuid"):
+            gpus[uuid] = probe.context.get("gpu_name", "")
+        else:
+            why = inert("; ".join(probe.faults) or "it tells no UUID")
+            faults.append(f"device {index} is not measured: {why}")
     return gpus, faults
 
 
@@ -119,7 +116,8 @@ class _All:
 
     def run(self, works: Mapping[str, Work], faults: Sequence[str]) -> ExitStatus:
         """Run what is still to be run, and tell what became of all."""
-        statuses = {uuid: status for uuid in works if (status := self._kept(uuid)) is not None}
+        kept = {uuid: self.journal.find(["gpu", uuid], journal.Ended) for uuid in works}
+        statuses = {uuid: ended.status for uuid, ended in kept.items() if ended is not None}
         left = {uuid: work for uuid, work in works.items() if uuid not in statuses}
         try:
             for ended in self._ended(left):
@@ -161,18 +159,13 @@ class _All:
             self.journal.keep(["gpu", ended.name], journal.Ended(status))
         return status
 
-    def _kept(self, uuid: str) -> ExitStatus | None:
-        ended = self.journal.find(["gpu", uuid], journal.Ended)
-        return None if ended is None else ended.status
-
     def _summarize(self, statuses: Mapping[str, ExitStatus], faults: Sequence[str]) -> None:
         self._rule("all GPUs")
         for uuid, status in statuses.items():
             run = self.paths.of(uuid).run
             where = os.path.relpath(run) if run.exists() else "no run file"
-            print_line(
-                self.one.results, f"{uuid} {inert(self.gpus[uuid])}: {_MEANINGS[status]}; {where}"
-            )
+            line = f"{uuid} {inert(self.gpus[uuid])}: {_MEANINGS[status]}; {where}"
+            print_line(self.one.results, line)
         for fault in faults:
             print_line(self.one.results, fault)
 

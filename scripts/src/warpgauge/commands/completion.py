@@ -34,16 +34,18 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers()
     _add(commands, COMMANDS)
-    _add(commands.add_parser("ci", help="what the workflows run").add_subparsers(), CI)
+    _add(commands.add_parser("ci", help="what the workflows run").add_subparsers(), CI, "ci.")
     return parser
 
 
 def _add(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], known: Mapping[str, Command]
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    known: Mapping[str, Command],
+    where: str = "",
 ) -> None:
     for name, command in known.items():
         try:
-            options = main.command_line(command)
+            options = main.command_line(f"{where}{name}")
         except UserError:  # a command that cannot run from here
             continue
         commands.add_parser(name, help=command.summary, parents=[options], add_help=False)

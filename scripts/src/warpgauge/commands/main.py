@@ -21,15 +21,9 @@ STATISTICS = ("numpy", "scipy", "rich", "msgspec", environment.TOML)
 
 
 class Command(NamedTuple):
-    """What `main(argv, root)` of `module` does; a module and its function are in `command_line`.
-
-    Without a module there is nothing to do but to get the packages. `interrupted` says where an
-    interrupt was, unless the interrupt does.
-    """
+    """`interrupted` says where an interrupt was, unless the interrupt does."""
 
     summary: str
-    module: str
-    command_line: str
     packages: Tuple[str, ...] = ()  # noqa: UP006 - for Python 3.8
     interrupted: str = ""
 
@@ -37,73 +31,45 @@ class Command(NamedTuple):
 COMMANDS = {
     "bench": Command(
         "measure this GPU, and compare it with its baseline or with another commit",
-        "bench",
-        "bench_options:command_line",
         (*STATISTICS, "pynvml"),
         "before a run file was written",
     ),
     # It makes the environment itself, once its command line is known to be good.
-    "compare": Command("compare two benchmark results", "compare", "compare:command_line"),
+    "compare": Command("compare two benchmark results"),
     "ab": Command(
         "compare two builds of Google Benchmark programs, in turns",
-        "ab",
-        "ab_options:command_line",
         (*STATISTICS, "pynvml"),
         "before the run files were written",
     ),
     "baseline": Command(
-        "record, show, prune and check baselines",
-        "baseline",
-        "baseline_options:command_line",
-        STATISTICS,
-        "before any baseline was changed",
+        "record, show, prune and check baselines", STATISTICS, "before any baseline was changed"
     ),
-    "fidelity": Command(
-        "hold device times against CUPTI's",
-        "fidelity",
-        "fidelity:command_line",
-        STATISTICS,
-        "before all was measured",
-    ),
+    "fidelity": Command("hold device times against CUPTI's", STATISTICS, "before all was measured"),
 }
+_OWN_OPTIONS = ("compare", "fidelity")  # the others' are in a module beside theirs
 
 # What the workflows run, as in `warpgauge ci gate`.
 CI = {
-    "gate": Command(
-        "measure a pull request, and leave a folder to upload", "ci.gate", "ci.command_lines:gate"
-    ),
+    "gate": Command("measure a pull request, and leave a folder to upload"),
     "comment": Command(
         "post what a run of the GPU workflow found on its pull request",
-        "ci.comment",
-        "ci.command_lines:comment",
         STATISTICS,
         "before anything was posted",
     ),
     "propose": Command(
         "open a pull request with a recorded baseline",
-        "ci.propose",
-        "ci.command_lines:propose",
         STATISTICS,
         "before a pull request was opened",
     ),
     "history": Command(
         "add the nightly times to the history, and show them",
-        "ci.history",
-        "ci.command_lines:history",
         STATISTICS,
         "before anything was added",
     ),
-    "gpus": Command(
-        "print the GPU models that pull requests are measured on",
-        "ci.gpus",
-        "ci.command_lines:gpus",
-    ),
+    "gpus": Command("print the GPU models that pull requests are measured on"),
     # A step of its own installs packages, so that none has a token meanwhile.
     "prepare": Command(
-        "make the Python environment that the other commands need, and nothing else",
-        "",
-        "ci.command_lines:prepare",
-        STATISTICS,
+        "make the Python environment that the other commands need, and nothing else", STATISTICS
     ),
 }
 
@@ -111,32 +77,34 @@ CI = {
 def main(argv: Optional[Sequence[str]] = None) -> int:  # noqa: UP045 - for Python 3.8
     """Run the command that `argv` names; its exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
-    commands, prog = COMMANDS, "warpgauge"
-    if words[:1] == ["ci"]:
-        commands, prog = CI, "warpgauge ci"
-        words = words[1:]
-    name = words[0] if words else ""
+    ci = words[:1] == ["ci"]
+    commands, prog = (CI, "warpgauge ci") if ci else (COMMANDS, "warpgauge")
+    name, *rest = (words[1:] if ci else words) or [""]
     if name in commands:
-        command = commands[name]
-        return entry_point.run(name, lambda: _run(command, words[1:]), command.interrupted)
-    if words[:1] == ["--print-completion"] and commands is COMMANDS:
-        return entry_point.run(prog, lambda: _completion(words[1:]))
+        command, module = commands[name], f"ci.{name}" if ci else name
+        return entry_point.run(name, lambda: _run(command, module, rest), command.interrupted)
+    if name == "--print-completion" and not ci:
+        return entry_point.run(prog, lambda: _completion(rest))
     return entry_point.run(prog, lambda: _without_a_command(prog, name, commands))
 
 
-def command_line(command: Command) -> ArgumentParser:
-    """The options of a command, whose own modules are not imported."""
-    module, _, function = command.command_line.partition(":")
-    parser: ArgumentParser = getattr(_imported(module), function)()
+def command_line(module: str) -> ArgumentParser:
+    """The options of ``bench`` or ``ci.gate``, whose own modules are not imported."""
+    where, _, name = module.rpartition(".")
+    if where:
+        parser: ArgumentParser = getattr(_imported("ci.command_lines"), name)()
+    else:
+        parser = _imported(name if name in _OWN_OPTIONS else f"{name}_options").command_line()
     return parser
 
 
-def _run(command: Command, argv: Sequence[str]) -> int:
+def _run(command: Command, module: str, argv: Sequence[str]) -> int:
     environment.ensure(())  # of packages nothing yet: whether this Python is too old
-    if _asks_for_help(argv) or not command.module:
-        command_line(command).parse_args(argv)  # which shows it, unless it is something's value
+    packages_alone = command is CI["prepare"]
+    if _asks_for_help(argv) or packages_alone:
+        command_line(module).parse_args(argv)  # which shows it, unless it is something's value
     environment.ensure(command.packages)
-    return int(_imported(command.module).main(argv, environment.ROOT)) if command.module else 0
+    return 0 if packages_alone else int(_imported(module).main(argv, environment.ROOT))
 
 
 def _imported(module: str) -> Any:  # noqa: ANN401 - a module
@@ -154,11 +122,8 @@ def _asks_for_help(argv: Sequence[str]) -> bool:
 
 
 def _without_a_command(prog: str, word: str, commands: Mapping[str, Command]) -> int:
-    if word in ("-h", "--help"):
-        print(_usage(prog, commands))
-        return 0
-    if word == "--version":
-        print(f"warpgauge {__version__}")
+    if word in ("-h", "--help", "--version"):
+        print(f"warpgauge {__version__}" if word == "--version" else _usage(prog, commands))
         return 0
     known = ", ".join([*commands, *(["ci"] if commands is COMMANDS else [])])
     what = f"{word!r} is no command" if word else "a command is missing"

@@ -20,15 +20,15 @@ from warpgauge.commands.resume import Interrupted
 from warpgauge.commands.run_paths import MEASURING, RunPaths
 from warpgauge.commands.show_results import Conclusion, without_baseline, without_gpu
 from warpgauge.execution.gpu_watch import GpuWatch
-from warpgauge.measurement import confirm, merge, run_file
+from warpgauge.measurement import confirm, run_file
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.adaptive_rounds import Budget
 from warpgauge.measurement.baseline_run import BaselineRun
 from warpgauge.measurement.combination import measured_in_turns, new, unconfirmed
-from warpgauge.measurement.measuring import Built, Measuring, Suite
+from warpgauge.measurement.measuring import Built, Measuring
+from warpgauge.measurement.self_check import of_files
 from warpgauge.records import load
 from warpgauge.records.model import Record
-from warpgauge.records.partial_report import Report
 from warpgauge.system import interrupts, worktree
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError
@@ -82,7 +82,8 @@ class Bench:
             if share is None:
                 held.enter_context(alone(self.runs, waiting(options, BENCH_HERE, self.notes)))
             if uuid := suite.known.get("gpu_uuid", ""):
-                held.enter_context(alone(of_gpu(uuid), self._waiting_for_gpu()))
+                on_it = waiting(options, "scripts/bench on this GPU", self.notes)
+                held.enter_context(alone(of_gpu(uuid), on_it))
             facts = resume.facts(self.argv, options.seed, paths.run, suite, built.source)
             folder = share.journal if share else paths.journal
             journal = resume.journal_of(folder, facts, self.before)
@@ -95,7 +96,8 @@ class Bench:
             measuring.wait_for_gpu()
             sides = AbRun(measuring, suite, built.source)
             with resume.goes_on(journal, measuring.warn, share.whole if share else None):
-                base = None if options.against else chosen or self._own_baseline(suite)
+                gpu_name = suite.probe.context.get("gpu_name")
+                base = None if options.against else chosen or self._baseline_of(gpu_name)
                 if commit and base is None:
                     status = self._against(sides, commit, paths)
                 else:
@@ -103,9 +105,6 @@ class Bench:
             if budget is not None:
                 (measuring.warn if budget.too_short else measuring.note)(budget.told)
             return status
-
-    def _waiting_for_gpu(self) -> Callable[[Holder], None]:
-        return waiting(self.options, "scripts/bench on this GPU", self.notes)
 
     @property
     def baselines(self) -> Path:
@@ -134,14 +133,11 @@ class Bench:
 
     def judge_self_check(self, folder: Path) -> ExitStatus:
         """What an earlier self-check measured, judged by today's rule. Raises UserError."""
-        chosen = load.load(self.options.baseline) if self.options.baseline else None
-        return self_check.judged_again(
-            folder,
-            lambda gpu: chosen or self._baseline_of(gpu),
-            self.show,
-            self.baselines,
-            partial(print_line, self.faults),
-        )
+        chosen, _ = self.inputs()
+        check = of_files(folder, self.show.judged)
+        base = chosen or self._baseline_of(self_check.context_of(check)["gpu_name"])
+        say = partial(print_line, self.faults)
+        return self_check.concluded(check, base, self.show, self.baselines, say)
 
     def _by_itself(
         self, beside: AbRun, base: Record | None, paths: RunPaths, commit: str
@@ -151,7 +147,9 @@ class Bench:
         if options.self_check:
             return self_check.run(beside, base, paths.folder, self.show, self.baselines)
         if options.record:
-            self._require_recordable(suite, base)
+            known, at = suite.known, self.baselines
+            at = store.path_of(at, known["gpu_name"]) if base else at
+            recordable.require_suite(known, suite.binaries, suite.probe.faults, at, base)
         elif base is not None:
             measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
         screened = BaselineRun(beside, base, self.show.judged, paths.run)
@@ -172,7 +170,15 @@ class Bench:
             further = partial(screened.further, side)
             return confirm.confirmed(found, beside, paths.confirming, judge, further, commit)
 
-        status = self._kept(paths.run, *screened.document(side), base, beside, settled)
+        shown = os.path.relpath(paths.run)
+        became = f"while {shown} was written: it is whole, or what it was before"
+        try:
+            run_file.write(paths.run, *screened.document(side))
+            became = f"after {shown} was written"
+            measuring.note(f"run file: {shown}")
+            status = self._concluded(base, load.load(paths.run), beside, settled)
+        except KeyboardInterrupt as stop:
+            raise interrupts.told(stop, became) from None
         if tired is not None:
             raise tired.after(status)
         return status
@@ -180,9 +186,10 @@ class Bench:
     @cached_property
     def show(self) -> Conclusion:
         """How results are judged and shown. Raises UserError for a policy that is wrong."""
-        return Conclusion.of(
-            self.options, policy.named_or_in(self.baselines, self.options.policy), self.results
-        )
+        rules = policy.named_or_in(self.baselines, self.options.policy)
+        if rules is not None and self.options.self_check:  # changes are made on purpose there
+            rules = replace(rules, expected=(), required=())
+        return Conclusion.of(self.options, rules, self.results)
 
     def _against(self, beside: AbRun, commit: str, paths: RunPaths) -> ExitStatus:
         """Base and candidate in turns, and nothing else."""
@@ -199,38 +206,9 @@ class Bench:
             return ExitStatus.NOT_MEASURED
         return status
 
-    def _kept(
-        self,
-        out: Path,
-        context: Report,
-        rows: Sequence[merge.JsonRow],
-        base: Record | None,
-        beside: AbRun,
-        settled: Callable[[Comparison], Comparison],
-    ) -> ExitStatus:
-        """Write the run file and conclude from it; an interrupt says what became of the file."""
-        shown = os.path.relpath(out)
-        became = f"while {shown} was written: it is whole, or what it was before"
-        try:
-            run_file.write(out, context, rows)
-            became = f"after {shown} was written"
-            beside.measuring.note(f"run file: {shown}")
-            return self._concluded(base, load.load(out), beside, settled)
-        except KeyboardInterrupt as stop:
-            raise interrupts.told(stop, became) from None
-
-    def _own_baseline(self, suite: Suite) -> Record | None:
-        name = suite.probe.context.get("gpu_name")
-        return self._baseline_of(name) if name else None
-
-    def _baseline_of(self, gpu_name: str) -> Record | None:
-        path = store.find(self.baselines, gpu_name)
+    def _baseline_of(self, gpu_name: str | None) -> Record | None:
+        path = store.find(self.baselines, gpu_name) if gpu_name else None
         return load.load(path) if path else None
-
-    def _require_recordable(self, suite: Suite, base: Record | None) -> None:
-        known, at = suite.known, self.baselines
-        at = store.path_of(at, known["gpu_name"]) if base else at
-        recordable.require_suite(known, suite.binaries, suite.probe.faults, at, base)
 
     def _concluded(
         self,

@@ -27,10 +27,7 @@ ANY_TIME = "<time>.json"  # the name of a run file that nobody chose
 
 
 def list_bench(one: Bench) -> ExitStatus:
-    """The names that `one` would measure, built first unless that is not asked for.
-
-    Raises UserError.
-    """
+    """The names that `one` would measure, after a build if it asks for one. Raises UserError."""
     options = one.options
     with (
         tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch,
@@ -77,7 +74,9 @@ def plan_bench(one: Bench) -> ExitStatus:
     elif chosen is not None:
         against = os.path.relpath(chosen.path)
     else:
-        against = _own_baseline(one.baselines)
+        there = ", ".join(path.name for path in store.folders(one.baselines)) or "none"
+        where = os.path.relpath(one.baselines)
+        against = f"the baseline of the GPU's model, in {where} (there: {there})"
     facts += [("against", against)]
     runs = paths.pair if options.against else (paths.run,)
     files = [*runs, paths.log, *reports(options)]
@@ -95,19 +94,17 @@ def show(facts: Facts) -> ExitStatus:
     """Print what would be done, a fact a line."""
     width = max(len(key) for key, _ in facts)
     lines = [f"  {key:<{width}}  {inert(value)}\n" for key, value in facts]
-    streams.write("".join(["Nothing is measured. A run would do this:\n", *lines]))
+    streams.write(f"Nothing is measured. A run would do this:\n{''.join(lines)}")
     return ExitStatus.OK
 
 
 def sizes(programs: Sequence[Binary], processes: int, sides: int, note: str = "") -> Facts:
     """How many benchmarks and processes these programs make."""
     count = len(programs) * processes * sides
-    families = ", ".join(one.family for one in programs)
-    benchmarks = sum(len(one.names) for one in programs)
     factors = f"{plural(len(programs), 'program')} x {processes}" + (" x 2 sides" * (sides > 1))
     return [
-        ("programs", f"{families}{note}"),
-        ("benchmarks", str(benchmarks)),
+        ("programs", ", ".join(program.family for program in programs) + note),
+        ("benchmarks", str(sum(len(program.names) for program in programs))),
         ("processes", f"{count} ({factors}), and more for what stays undecided"),
     ]
 
@@ -123,8 +120,3 @@ def _wanted(one: Bench, folder: Path) -> list[Binary]:
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as name:
         everything = discovery.find(folder, Path(name), one.options.suite)
         return selection.wanted(everything, one.options.filter, Path(name), suites=True)
-
-
-def _own_baseline(baselines: Path) -> str:
-    there = ", ".join(one.name for one in store.folders(baselines)) or "none"
-    return f"the baseline of the GPU's model, in {os.path.relpath(baselines)} (there: {there})"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from warpgauge.baselines import store
@@ -19,7 +18,6 @@ from warpgauge.records.model import Record
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.text import named
 from warpgauge.verdict.comparison import Comparison, Outcome
-from warpgauge.verdict.comparison_settings import ComparisonSettings
 
 
 def run(
@@ -27,53 +25,40 @@ def run(
 ) -> ExitStatus:
     """Measure and judge; the run files stay in `folder`.
 
-    Exit status 1 where the gate called unchanged code changed, 3 where not all was measured. The
-    result of a whole suite of a committed tree is kept beside the baseline. Raises UserError.
+    Raises UserError.
     """
-    judge = _without_exceptions(show).judged
-    both = self_check.measure(beside, folder, judge)
+    both = self_check.measure(beside, folder, show.judged)
     beside.measuring.note(f"run files: {os.path.relpath(folder)}")
-    short = "" if beside.measuring.options.second_look else "it had no second look (--quick)"
-    short = "it was interrupted" if both.stop else short
-    say = beside.measuring.warn
-    status = _concluded(both.found, base, show, baselines, say, short)
+    lacks = "" if beside.measuring.options.second_look else "it had no second look (--quick)"
+    lacks = "it was interrupted" if both.stop else lacks
+    status = concluded(both.found, base, show, baselines, beside.measuring.warn, lacks)
     if both.stop is not None:
         raise both.stop
     return status
 
 
-def judged_again(
-    folder: Path,
-    base_of: Callable[[str], Record | None],
-    show: Conclusion,
-    baselines: Path,
-    say: Callable[[str], None],
-) -> ExitStatus:
-    """The same of what an earlier one measured and left in `folder`, by today's rule.
-
-    `base_of` gives the baseline of a GPU model. Raises UserError.
-    """
-    check = self_check.of_files(folder, _without_exceptions(show).judged)
-    return _concluded(check, base_of(_context(check)["gpu_name"]), show, baselines, say)
-
-
-def _concluded(
+def concluded(
     check: SelfCheck,
     base: Record | None,
     show: Conclusion,
     baselines: Path,
     say: Callable[[str], None],
-    short: str = "",  # of what it lacks
+    lacks: str = "",
 ) -> ExitStatus:
-    screened = _without_exceptions(show).judged(base, check.run) if base is not None else None
+    """Show and judge what was measured, or was read again.
+
+    Exit status 1 where the gate called unchanged code changed, 3 where not all was measured. The
+    result of a whole suite of a committed tree is kept beside the baseline. Raises UserError.
+    """
+    screened = show.judged(base, check.run) if base is not None else None
     self_check_report.render(check, screened, show.console)
     judged = [check.same, *([screened] if screened is not None else [])]
     failed = _failed([check.same, *check.injected.values()])
-    why_not = _why_not_kept(_context(check), show.settings, failed) or short
-    if why_not:
+    context = context_of(check)
+    if why_not := _why_not_kept(context, show.settings.filter, failed) or lacks:
         say(f"The result is not kept in {os.path.relpath(baselines)}: {why_not}.")
     else:
-        path = path_of(baselines, _context(check)["gpu_name"])
+        path = path_of(baselines, context["gpu_name"])
         self_check_report.write(path, check, screened)
         say(f"kept: {os.path.relpath(path)}")
     if any(one.count(Outcome.REGRESSION, Outcome.IMPROVED) for one in judged):
@@ -87,16 +72,6 @@ def path_of(baselines: Path, gpu_name: str) -> Path:
     return baselines / f"{load.SELF_CHECK}{store.slug(gpu_name)}.json"
 
 
-def _without_exceptions(show: Conclusion) -> Conclusion:
-    """The gate as it is, but for changes that somebody expects: here they are made on purpose."""
-    policy = show.settings.policy
-    if policy is None:
-        return show
-    return replace(
-        show, settings=replace(show.settings, policy=replace(policy, expected=(), required=()))
-    )
-
-
 def _failed(comparisons: Sequence[Comparison]) -> list[str]:
     """The benchmarks that some side has no result of."""
     without = (Outcome.ERROR, Outcome.INVALID, Outcome.MISSING)
@@ -104,17 +79,16 @@ def _failed(comparisons: Sequence[Comparison]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _context(check: SelfCheck) -> Mapping[str, str]:
+def context_of(check: SelfCheck) -> Mapping[str, str]:
+    """Of the run that all others are held against."""
     (session,) = check.run.sessions.values()
     return session.context
 
 
-def _why_not_kept(
-    context: Mapping[str, str], settings: ComparisonSettings, failed: Sequence[str]
-) -> str:
+def _why_not_kept(context: Mapping[str, str], filter: str | None, failed: Sequence[str]) -> str:
     if failed:
         return f"there is no result of {named(failed)}"
-    if context.get("filter") or settings.filter:
+    if context.get("filter") or filter:
         return "only a part was measured (--filter)"
     if context.get("dirty") != "false":
         return "the working tree had uncommitted changes"

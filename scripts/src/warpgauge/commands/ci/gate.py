@@ -6,6 +6,7 @@ Standard library only: what it runs, scripts/bench or scripts/warpgauge ab, brin
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from warpgauge.commands.arguments import contradiction
 from warpgauge.commands.ci import command_lines
 from warpgauge.github import gpus, job_report
 from warpgauge.github.job_report import Job
@@ -27,19 +29,11 @@ from warpgauge.system.text import quoted
 _OURS = ("--out", "--confirm-beside", "--against")
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the user asked for: a commit to compare with, or two folders of programs."""
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The options, and those `further` ones for scripts/bench, or scripts/warpgauge ab.
 
-    out: Path
-    base: str
-    programs: tuple[Path, Path] | None
-    gpu: str
-    further: tuple[str, ...]  # for scripts/bench, or scripts/warpgauge ab
-
-
-def parse(argv: Sequence[str]) -> Options:
-    """Raises UserError for bad usage, and for what contradicts itself."""
+    Raises UserError for bad usage, and for what contradicts itself.
+    """
     end = list(argv).index("--") if "--" in argv else len(argv)
     given, further = command_lines.gate().parse_args(argv[:end]), tuple(argv[end + 1 :])
     if (given.base is None) == (given.programs is None):
@@ -49,23 +43,17 @@ def parse(argv: Sequence[str]) -> Options:
     if given.out_dir is None:
         raise UserError("--out-dir FOLDER is missing: it gets reports, run files and the log")
     if given.programs is not None and given.gpu:
-        raise UserError("--programs does not go with --gpu: leave one of the two out")
-    for one in further:
-        if one.split("=", 1)[0] in _OURS:
-            name = one.split("=", 1)[0]
+        raise contradiction("--programs", "--gpu")
+    for name in (word.split("=", 1)[0] for word in further):
+        if name in _OURS:
             raise UserError(
                 f"{name} behind -- does not go with what this says itself: leave it out"
             )
-    programs = tuple(given.programs) if given.programs is not None else None
-    return Options(given.out_dir, given.base or "", programs, given.gpu, further)
+    return argparse.Namespace(**vars(given), further=further)
 
 
 # What stays of a comparison, by the format that writes it.
-FILES = {
-    "json": "comparison.json",
-    "markdown": "report.md",
-    "junit": "junit.xml",
-}
+FILES = {"json": "comparison.json", "markdown": "report.md", "junit": "junit.xml"}
 PICTURES = ("intervals.svg", "intervals.png")
 LOG, COMMANDS, RUNS = "log.txt", "commands.log", "runs"
 
@@ -77,12 +65,12 @@ _COLUMNS = "140"
 class Gate:
     """One comparison: what was asked for, and the repository whose commands it runs."""
 
-    options: Options
+    options: argparse.Namespace
     root: Path
 
     def run(self) -> ExitStatus:
         """The whole way. Raises UserError for what is refused before anything is measured."""
-        options, out = self.options, self.options.out.absolute()
+        options, out = self.options, self.options.out_dir.absolute()
         command = self._command()
         if options.programs is None:
             gpus.require_any()
@@ -93,7 +81,11 @@ class Gate:
         run.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="warpgauge-gate-") as own:
             annotations = Path(own) / "annotations.txt"
-            command += [*options.further, f"--out={run}", *_formats(out, annotations)]
+            files = [(name, out / file) for name, file in FILES.items()]
+            files += [("intervals", out / file) for file in PICTURES]
+            files += [("github", annotations)]
+            command += [*options.further, f"--out={run}"]
+            command += [f"--format={name}={path}" for name, path in files]
             environment = {
                 "TMPDIR": own,
                 "PYTHONUNBUFFERED": "1",
@@ -116,7 +108,11 @@ class Gate:
         for folder in options.programs:
             if not folder.is_dir():
                 raise UserError(f"{folder} is no folder: --programs takes two folders of programs")
-        return [*self._ours("warpgauge"), "ab", *(str(one.absolute()) for one in options.programs)]
+        return [
+            *self._ours("warpgauge"),
+            "ab",
+            *(str(path.absolute()) for path in options.programs),
+        ]
 
     def _ours(self, name: str) -> list[str]:
         return [sys.executable, str(self.root / "scripts" / name)]
@@ -152,12 +148,6 @@ def _merge_base(root: Path, ref: str) -> str:
 def _require_empty(out: Path) -> None:
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"{out} is there and not empty: remove it, or name another --out-dir")
-
-
-def _formats(out: Path, annotations: Path) -> list[str]:
-    wanted = [(name, out / file) for name, file in FILES.items()]
-    wanted += [("intervals", out / file) for file in PICTURES]
-    return [f"--format={name}={path}" for name, path in [*wanted, ("github", annotations)]]
 
 
 def _keep_commands(run: Path, out: Path) -> None:
