@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge ab from end to end: nothing that one of two folders lacks, or breaks, is a pass."""
+"""warpgauge ab: what a folder lacks or breaks is no pass; what is written where, and refused."""
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
 import pytest
+from test_streams import ended, interrupted
 
 from two_folders import TIMES, TwoFolders
+from warpgauge.commands import ab, compare
+from warpgauge.execution import gpu_watch
+from warpgauge.measurement import run_file
+from warpgauge.system import environment, locks
 from warpgauge.system.errors import ExitStatus, UserError
 
 SLOW = {**TIMES, "BM_copy/64": 6000.0}
@@ -30,9 +39,7 @@ def test_a_slower_program_is_a_regression_confirmed_in_turns(folders: TwoFolders
     assert (one["context"]["programs"], other["context"]["programs"]) == ("base", "candidate")
 
 
-def test_times_that_nobody_says_the_device_took_count_from_2_and_a_half_percent_on(
-    folders: TwoFolders,
-) -> None:
+def test_times_of_no_known_clock_are_the_hosts(folders: TwoFolders) -> None:
     folders.make("base", "a")
     folders.make("candidate", "a", {**TIMES, "BM_copy/64": 5090.0})
     assert folders.beside("--verbose") is ExitStatus.OK
@@ -50,21 +57,15 @@ def test_a_program_that_tells_the_sm_clock_timed_the_device(folders: TwoFolders)
     assert "from 0.5 % of device time on" in folders.output()[0]
 
 
-def test_what_only_one_folder_has_is_missing_or_new(folders: TwoFolders) -> None:
-    folders.both("both")
-    folders.make("base", "before", {"BM_before": 1000.0})
-    folders.make("candidate", "after", {"BM_after": 1000.0})
-    status, outcomes = folders.outcomes()
-    assert status is ExitStatus.NOT_MEASURED
-    assert (outcomes["BM_before"], outcomes["BM_after"]) == ("MISSING", "NEW")
-
-
-def test_a_benchmark_that_moved_to_another_program_keeps_its_name(folders: TwoFolders) -> None:
-    folders.both("both")
-    folders.make("base", "old", {"BM_moved": 1000.0})
-    folders.make("candidate", "new", {"BM_moved": 1500.0})
-    status, outcomes = folders.outcomes()
-    assert (status, outcomes["BM_moved"]) == (ExitStatus.REGRESSION, "REGRESSION")
+def test_what_only_one_folder_has_is_missing_or_new_whatever_its_program(
+    folders: TwoFolders,
+) -> None:
+    folders.make("base", "before", {"BM_before": 1000.0, "BM_moved": 1000.0})
+    folders.make("candidate", "after", {"BM_after": 1000.0, "BM_moved": 1000.0})
+    assert folders.outcomes() == (
+        ExitStatus.NOT_MEASURED,
+        {"BM_before": "MISSING", "BM_after": "NEW", "BM_moved": "PASS"},
+    )
 
 
 def test_a_name_of_two_programs_is_told_apart_by_theirs_on_both_sides(folders: TwoFolders) -> None:
@@ -77,9 +78,7 @@ def test_a_name_of_two_programs_is_told_apart_by_theirs_on_both_sides(folders: T
     )
 
 
-def test_a_benchmark_of_a_shared_name_can_be_asked_for_and_looked_at_again(
-    folders: TwoFolders,
-) -> None:
+def test_a_shared_name_can_be_asked_for_and_looked_at_again(folders: TwoFolders) -> None:
     for program in "ab":
         folders.make("base", program, {"BM_x": 1.0, "BM_y": 1.0})
         # Undecided after the first look: from 5 to 2 % less, for each process adds a nanosecond.
@@ -93,26 +92,18 @@ def test_a_benchmark_of_a_shared_name_can_be_asked_for_and_looked_at_again(
     assert all(len(row["process_rounds"]) > 3 for row in rows)
 
 
-@pytest.mark.parametrize(
-    ("side", "fault"),
-    [
-        ("base", "crash"),
-        ("candidate", "crash"),
-        ("candidate", "status 4"),
-        ("base", "garbage"),
-        ("candidate", "no start"),
-        ("base", "early exit"),
-    ],
-)
+@pytest.mark.parametrize("side", ["base", "candidate"])
 def test_a_program_that_ends_badly_is_an_error_beside_the_others(
-    folders: TwoFolders, side: str, fault: str
+    folders: TwoFolders, side: str
 ) -> None:
     folders.both("well", {"BM_well": 1000.0})
-    folders.both("ill", {"BM_ill": 1000.0})
-    folders.make(side, "ill", {"BM_ill": 1000.0}, faults={"2": fault})
+    faults = ("crash", "status 4", "garbage", "no start", "early exit")
+    for fault in faults:
+        folders.both(fault, {f"BM {fault}": 1000.0})
+        folders.make(side, fault, {f"BM {fault}": 1000.0}, faults={"2": fault})
     status, outcomes = folders.outcomes()
     assert status is ExitStatus.NOT_MEASURED
-    assert outcomes == {"BM_ill": "ERROR", "BM_well": "PASS"}
+    assert outcomes == {"BM_well": "PASS", **{f"BM {fault}": "ERROR" for fault in faults}}
 
 
 def test_a_program_that_hangs_is_ended(folders: TwoFolders) -> None:
@@ -140,28 +131,24 @@ def test_what_lists_nothing_is_an_error_whatever_is_asked_for(
     assert "lists no benchmark, as if it were no Google Benchmark program" in folders.output()[0]
 
 
-def test_a_filter_that_only_one_folder_has_an_answer_to_compares_nothing(
-    folders: TwoFolders,
+@pytest.mark.parametrize(
+    ("filter", "said", "status"),
+    [
+        ("BM_b", "base: has nothing that matches --filter 'BM_b'", ExitStatus.NOT_MEASURED),
+        ("BM_cpy", "matches --filter 'BM_cpy': did you mean 'BM_copy'", ExitStatus.BAD_USAGE),
+    ],
+)
+def test_a_filter_compares_what_both_folders_have(
+    folders: TwoFolders, filter: str, said: str, status: ExitStatus
 ) -> None:
     folders.both("a")
     folders.make("candidate", "b", {"BM_b": 1.0})
-    with pytest.raises(UserError, match="base: has nothing that matches --filter 'BM_b'") as fault:
-        folders.beside("--filter=BM_b")
-    assert fault.value.status is ExitStatus.NOT_MEASURED
+    with pytest.raises(UserError, match=said) as fault:
+        folders.beside(f"--filter={filter}")
+    assert fault.value.status is status
 
 
-def test_a_filter_that_nothing_matches_is_a_slip(folders: TwoFolders) -> None:
-    folders.both("a")
-    with pytest.raises(
-        UserError, match="matches --filter 'BM_cpy': did you mean 'BM_copy'"
-    ) as slip:
-        folders.beside("--filter=BM_cpy")
-    assert slip.value.status is ExitStatus.BAD_USAGE
-
-
-def test_a_side_that_is_no_release_build_by_its_own_word_is_not_comparable(
-    folders: TwoFolders,
-) -> None:
+def test_a_side_that_says_it_is_no_release_build_is_not_comparable(folders: TwoFolders) -> None:
     folders.make("base", "a", context={"build_type": "Release"})
     folders.make("candidate", "a", context={"build_type": "Release"})
     folders.make("candidate", "b", {"BM_b": 1.0}, context={"build_type": "Debug"})
@@ -176,3 +163,101 @@ def test_a_benchmark_called_host_is_judged_as_any_other(folders: TwoFolders) -> 
     folders.make("base", "host", {"host/copy": 1000.0})
     folders.make("candidate", "host", {"host/copy": 1500.0})
     assert folders.beside() is ExitStatus.REGRESSION
+
+
+def test_this_trees_policy_is_not_theirs_but_a_named_one_is(
+    folders: TwoFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders.make("base", "a")
+    folders.make("candidate", "a", SLOW)
+    ours = folders.root / "baselines" / "policy.toml"
+    ours.parent.mkdir()
+    ours.write_text('[[minimum_effect]]\npattern = "BM"\npercent = 50\nreason = "ours"\n')
+    assert folders.beside() is ExitStatus.REGRESSION
+    runs = folders.root / "build" / "runs"
+    pair = [str(path) for path in sorted(runs.glob("*.json"), key=lambda one: -len(one.name))]
+    monkeypatch.setattr(environment, "ROOT", folders.root)
+    assert compare.starter(pair) == ExitStatus.REGRESSION
+    assert folders.beside("--policy=baselines/policy.toml") is ExitStatus.OK
+    assert "accepted: ours" in folders.output()[0]
+
+
+def test_out_names_both_run_files_and_the_log_of_the_turns(folders: TwoFolders) -> None:
+    folders.both("my bench")
+    folders.both("b", {"BM_b": 1.0})
+    assert folders.beside("--out=there.json", "--processes=2") is ExitStatus.OK
+    assert json.loads(Path("there-base.json").read_text())["context"]["pair_side"] == "base"
+    assert json.loads(Path("there.json").read_text())["context"]["pair_side"] == "candidate"
+    log = Path("there.log").read_text()
+    assert log.startswith("# warpgauge: commands, ")
+    assert ": scripts/warpgauge ab base candidate " in log.splitlines()[0]
+    turns = re.findall(r"^\S*/(\w+)/(my bench|b)'?  # round \d, (\w+)", log, re.MULTILINE)
+    sides = [side for _, program, side in turns if program == "my bench"]
+    assert sides == ["base", "candidate", "candidate", "base"]
+    assert all(folder == side for folder, _, side in turns)
+
+
+@pytest.mark.parametrize(
+    "option", ["--out=base/a", "--format=json=base/a", "--policy=none.toml", "--device=0"]
+)
+def test_what_cannot_be_is_refused_before_any_program_runs(
+    folders: TwoFolders, option: str
+) -> None:
+    folders.both("a")
+    program = (folders.root / "base" / "a").read_bytes()
+    with pytest.raises(UserError):
+        folders.beside(option)
+    assert (folders.root / "base" / "a").read_bytes() == program
+    assert not list(folders.root.rglob("*.count"))
+
+
+def test_an_interrupt_leaves_no_run_file(
+    folders: TwoFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders.both("a")
+    monkeypatch.setattr(run_file, "write_all", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        folders.beside()
+    assert not list((folders.root / "build" / "runs").glob("*.json"))
+
+
+def test_a_gpu_that_was_asked_for_is_all_that_the_programs_see(
+    folders: TwoFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu_watch, "all_gpus", lambda: {"GPU-1": "H200", "GPU-2": "H200"})
+    folders.both("a")
+    assert folders.beside("--device=1", "--out=there.json") is ExitStatus.OK
+    assert "on one GPU" not in folders.output()[0]  # nothing changed
+    context = json.loads(Path("there.json").read_text())["context"]
+    assert (context["gpu_uuid"], context["gpu_name"]) == ("GPU-2", "H200")
+    *_, last = Path("there.log").read_text().splitlines()
+    assert last.startswith("env CUDA_VISIBLE_DEVICES=GPU-2 ")
+
+
+def test_a_build_of_this_tree_is_not_waited_for(folders: TwoFolders) -> None:
+    folders.both("a")
+    with locks.alone(folders.root / "build"):
+        assert folders.beside("--no-wait") is ExitStatus.OK
+
+
+@pytest.mark.parametrize(
+    "argv", [[], ["base"], ["base", "b", "c"], ["a", "b", "--processes=0"],
+             ["a", "b", "--device=all"], ["a", "b", "--filter=("], ["a", "b", "--format=x"]]
+)  # fmt: skip
+def test_bad_usage_is_one_sentence(
+    folders: TwoFolders, monkeypatch: pytest.MonkeyPatch, argv: list[str]
+) -> None:
+    folders.make("a", "x")
+    folders.make("b", "x")
+    monkeypatch.setattr(environment, "ROOT", folders.root)
+    assert ended("warpgauge", monkeypatch, "ab", *argv) == ExitStatus.BAD_USAGE
+    out, err = folders.capsys.readouterr()
+    assert out == ""
+    assert err.splitlines()[-1].startswith("ab: ")
+
+
+def test_a_folder_that_a_shell_may_misread_is_not_pasted(folders: TwoFolders) -> None:
+    folders.make("ba$(se", "a")
+    folders.make("candidate", "a", SLOW)
+    assert ab.main(["ba$(se", "candidate", "--processes=3"], folders.root) == 1
+    assert "scripts/warpgauge ab BASE_FOLDER candidate --filter" in folders.output()[0]

@@ -1,27 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/bench from end to end, over fake binaries."""
+"""scripts/bench from end to end over fake binaries: with a GPU and without, and what it refuses."""
 
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from clone import TIMES, Repository
-from warpgauge.system.errors import ExitStatus
+from warpgauge.system.errors import ExitStatus, UserError
+
+SCRIPTS = Path(__file__).parents[2]
+NO_GPU = "no CUDA-capable device is detected"
 
 
 def test_without_a_baseline_it_shows_the_values_and_how_to_record(repository: Repository) -> None:
-    assert repository.bench("--quick") is ExitStatus.NOT_MEASURED
-    out, err = repository.output()
-    assert "idle" in out
+    out = repository.root / "run.json"
+    out.write_text('{"context": {"warpgauge_format": "run/1"}, "benchmarks": []}')  # an older run
+    argv = ("--quick", "--inject", "sync=1.05", "--out", str(out))
+    assert repository.bench(*argv) is ExitStatus.NOT_MEASURED
+    shown, err = repository.output()
+    assert "idle" in shown
     assert "There is no baseline for NVIDIA Fake yet" in err
     assert "--record" in err
-    context = json.loads(repository.runs()[0].read_text())["context"]
+    context = json.loads(out.read_text())["context"]
     assert context["gpu_name"] == "NVIDIA Fake"
     assert (context["processes"], context["order_seed"]) == ("3", "1")
     assert (context["commit"], context["dirty"]) == ("0123456789" * 4, "false")
+    assert context["inject"] == "sync=1.05"
 
 
 def test_a_recorded_run_is_the_baseline_of_the_next(repository: Repository) -> None:
@@ -29,14 +40,7 @@ def test_a_recorded_run_is_the_baseline_of_the_next(repository: Repository) -> N
     recorded = repository.root / "baselines" / "nvidia-fake"
     assert {path.name for path in recorded.iterdir()} == {"host.json", "sync.json"}
     assert "nvidia-fake/sync.json" in repository.output()[0]
-    repository.binary("host", {"host/copy": 3000.0})
-    repository.binary("sync", TIMES)
     assert repository.bench("--out", str(repository.root / "again.json")) is ExitStatus.OK
-
-
-def test_a_slower_benchmark_is_a_regression(repository: Repository) -> None:
-    repository.record()
-    repository.binary("host", {"host/copy": 3000.0})
     repository.binary("sync", {**TIMES, "sync/busy": 9000.0})
     assert repository.bench("--out", str(repository.root / "slow.json")) is ExitStatus.REGRESSION
     assert "busy" in repository.output()[0]
@@ -66,9 +70,7 @@ def test_a_hang_costs_its_deadline_once_and_its_own_row(repository: Repository) 
 
 
 @pytest.mark.parametrize("fault", ["noise", "wrong"])
-def test_bytes_that_are_no_text_do_no_harm_in_any_format(
-    repository: Repository, fault: str
-) -> None:
+def test_bytes_that_are_no_text_do_no_harm(repository: Repository, fault: str) -> None:
     repository.record()
     repository.binary("sync", TIMES, ill={"sync/busy": fault})
     written = [repository.root / f"report.{name}" for name in ("junit", "json", "svg")]
@@ -99,14 +101,106 @@ def test_a_host_filter_on_a_gpu_machine_knows_its_gpu(repository: Repository) ->
     assert json.loads(out.read_text())["context"]["gpu_name"] == "NVIDIA Fake"
 
 
-def test_the_injection_is_passed_on_and_recorded(repository: Repository) -> None:
-    repository.bench("--quick", "--inject", "sync=1.05")
-    context = json.loads(repository.runs()[0].read_text())["context"]
-    assert context["inject"] == "sync=1.05"
+def test_without_a_gpu_it_measures_the_host_and_shows_what_was_recorded(
+    repository: Repository,
+) -> None:
+    repository.record()
+    (path,) = repository.root.glob("baselines/*/sync.json")
+    repository.output()
+    add_second_session(path)
+    add_second_session(path.with_name("host.json"))
+    repository.binary("sync", TIMES, no_gpu=NO_GPU)
+    out = repository.root / "host.json"
+    assert repository.bench("--quick", "--out", str(out)) is ExitStatus.NOT_MEASURED
+    shown, err = repository.output()
+    assert f"No GPU is measured here: {NO_GPU}." in err
+    assert "RECORDED on NVIDIA Fake, not measured here" in shown
+    assert [row["name"] for row in json.loads(out.read_text())["benchmarks"]] == ["host/copy"]
+    report = repository.root / "report.md"
+    argv = ("--quick", "--no-confirm", f"--baseline={path.parent}", f"--format=markdown={report}")
+    assert repository.bench(*argv) is ExitStatus.NOT_MEASURED
+    assert f"No GPU was measured: {NO_GPU}." in report.read_text()
 
 
-def test_a_run_file_of_before_may_be_replaced(repository: Repository) -> None:
-    out = repository.root / "run.json"
-    for seed in ("2", "3"):
-        repository.bench("--quick", "--seed", seed, "--out", str(out))
-    assert json.loads(out.read_text())["context"]["order_seed"] == "3"
+def add_second_session(path: Path) -> None:
+    """The same session again, of another boot."""
+    baseline = json.loads(path.read_text())
+    (key,) = baseline["sessions"]
+    other = f"2026-11-21-{'f' * 8}"
+    context = {**baseline["sessions"][key], "boot_id": "b007ed", "date": "2026-11-21T12:00:00"}
+    baseline["sessions"][other] = context
+    for row in baseline["benchmarks"]:
+        row["process_medians"][other] = row["process_medians"][key]
+    path.write_text(json.dumps(baseline))
+
+
+@pytest.mark.parametrize(
+    ("argv", "said", "status"),
+    [
+        (["--filter=sync"], NO_GPU, ExitStatus.NOT_MEASURED),
+        (["--record"], f"nothing to record: {NO_GPU}", ExitStatus.NOT_MEASURED),
+        (["--inject=sync=2"], "will run matches --inject 'sync'", ExitStatus.BAD_USAGE),
+    ],
+)
+def test_what_needs_a_gpu_is_refused_without_one(
+    repository: Repository, argv: list[str], said: str, status: ExitStatus
+) -> None:
+    repository.binary("sync", TIMES, no_gpu=NO_GPU)
+    with pytest.raises(UserError, match=said) as caught:
+        repository.bench(*argv)
+    assert caught.value.status is status
+    assert not repository.runs()
+    assert not (repository.root / "baselines").exists()
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--device=3"], "there is no device 3"),
+        (["--filter=nothing_like_it"], "no benchmark matches --filter 'nothing_like_it'"),
+        (["--filter=sink"], "no benchmark matches --filter 'sink'"),
+        (["--filter=sync/busi"], "'sync/busi': did you mean 'sync/busy'?"),
+        (["--filter=("], "no regular expression"),
+        (["--inject=nothing_like_it=2"], "matches --inject 'nothing_like_it'"),
+        (["--inject=all=2"], "no benchmark that will run matches --inject 'all'"),
+        (["--inject=-sync=2"], "no benchmark that will run matches --inject '-sync'"),
+        (["--inject=sync=2", "--filter=host"], "that will run matches --inject 'sync'"),
+        (["--inject=(=2"], "--inject '(' is no regular expression"),
+        (["--filter=[[:alpha:]]"], "means one thing to Python and another"),
+        (["--inject=[[:digit:]]=2"], "means one thing to Python and another"),
+        ([r"--filter=-\d"], r"'\d': '\d' means one thing to Python and another"),
+        ([r"--filter=\.x"], r"no benchmark matches --filter '\.x'"),
+        ([r"--inject=\.x=2"], r"no benchmark that will run matches --inject '\.x'"),
+        (["--baseline=gone.json"], "gone.json: cannot be read"),
+        (["--baseline=broken.json"], "broken.json"),
+    ],
+)
+def test_bad_usage_is_told_before_anything_is_measured(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, argv: list[str], said: str
+) -> None:
+    monkeypatch.chdir(repository.root)
+    Path("broken.json").write_text('{"context": {')
+    with pytest.raises(UserError, match=re.escape(said)) as caught:
+        repository.bench(*argv)
+    assert caught.value.status is ExitStatus.BAD_USAGE
+    assert not repository.runs()
+
+
+def test_a_fault_is_one_sentence_of_the_command_and_no_traceback() -> None:
+    command = [sys.executable, str(SCRIPTS / "bench"), "--no-build", "--baseline", "gone.json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == ExitStatus.BAD_USAGE
+    assert done.stderr.startswith("bench: gone.json: cannot be read")
+    assert done.stderr.count("\n") == 1
+
+
+def test_programs_that_cannot_run_are_told_and_not_called_unmatched(repository: Repository) -> None:
+    for family in ("host", "sync"):
+        repository.binary(family, listing_fault="libstdc++.so.6: cannot open")
+    said = r"nothing can be measured: bench_host cannot list .*: libstdc\+\+\.so\.6: cannot open"
+    with pytest.raises(UserError, match=said) as caught:
+        repository.bench()
+    assert caught.value.status is ExitStatus.NOT_MEASURED
+    said = "nothing of --filter 'sync' can be measured: bench_host cannot list"
+    with pytest.raises(UserError, match=said):
+        repository.bench("--filter", "sync")

@@ -50,11 +50,9 @@ def test_uncommitted_changes_are_measured_beside_their_own_commit(clone: GitRepo
     head = clone.git("rev-parse", "HEAD")
     clone.write({"host": HOST_TIMES, "sync": SLOW})
     assert clone.bench("--against", "HEAD", "--processes=5") is ExitStatus.REGRESSION
-    one, other = documents(clone)
-    assert [(d["context"]["commit"], d["context"]["dirty"]) for d in (one, other)] == [
-        (head, "false"),
-        (head, "true"),
-    ]
+    contexts = [document["context"] for document in documents(clone)]
+    assert [context["commit"] for context in contexts] == [head, head]
+    assert [context["dirty"] for context in contexts] == ["false", "true"]
     assert json.loads((clone.root / "suite.json").read_text())["sync"] == SLOW
 
 
@@ -71,24 +69,23 @@ def test_what_one_side_lacks_is_missing_or_new(clone: GitRepository) -> None:
     assert "1 of 3 unchanged, 2 missing, 1 new" in out
 
 
-def test_the_files_go_where_the_user_wants_them(clone: GitRepository) -> None:
+def test_the_files_go_where_the_user_wants_them_and_replace_no_others(clone: GitRepository) -> None:
     out = clone.root.parent / "mine.json"
-    clone.bench("--against", "HEAD", "--quick", "--out", str(out))
-    assert json.loads(out.read_text())["context"]["pair_side"] == "candidate"
     base = out.with_name("mine-base.json")
+    base.write_text("my diary")
+    argv = ("--against", "HEAD", "--quick", "--out", str(out))
+    with pytest.raises(UserError, match=r"mine-base\.json: it is there and is no run file"):
+        clone.bench(*argv)
+    assert base.read_text() == "my diary"
+    base.unlink()
+    clone.bench(*argv)
+    assert json.loads(out.read_text())["context"]["pair_side"] == "candidate"
     assert json.loads(base.read_text())["context"]["pair_side"] == "base"
     assert not clone.runs()
 
 
-def test_neither_file_replaces_what_is_no_run_file(clone: GitRepository) -> None:
-    kept = clone.root / "mine-base.json"
-    kept.write_text("my diary")
-    with pytest.raises(UserError, match=r"mine-base\.json: it is there and is no run file"):
-        clone.bench("--against", "HEAD", "--out", str(clone.root / "mine.json"))
-    assert kept.read_text() == "my diary"
-
-
-def test_a_base_that_does_not_build_is_one_sentence(clone: GitRepository) -> None:
+def test_a_base_that_does_not_build_or_has_no_program_is_one_sentence(clone: GitRepository) -> None:
+    clone.commit({})
     broken = clone.commit({"sync": {}})[:10]
     clone.commit({"host": HOST_TIMES, "sync": TIMES})
     with pytest.raises(UserError, match=f"commit {broken} does not build here") as caught:
@@ -97,15 +94,10 @@ def test_a_base_that_does_not_build_is_one_sentence(clone: GitRepository) -> Non
     said = str(caught.value)
     assert "\n" not in said
     assert Path(said.rpartition(" ")[2]).read_text() == "error: no"
-    assert not clone.runs()
-
-
-def test_a_base_without_programs_is_one_sentence(clone: GitRepository) -> None:
-    clone.commit({})
-    clone.commit({"host": HOST_TIMES, "sync": TIMES})
     with pytest.raises(UserError, match="builds no benchmark program that this") as caught:
-        clone.bench("--against", "HEAD~1")
+        clone.bench("--against", "HEAD~2")
     assert caught.value.status is ExitStatus.NOT_MEASURED
+    assert not clone.runs()
 
 
 def test_without_building_the_base_must_have_been_built(clone: GitRepository) -> None:
@@ -194,9 +186,7 @@ def test_what_has_moved_into_the_full_suite_is_not_asked_of_the_base(clone: GitR
     assert "sync/big" not in names
 
 
-def test_what_the_candidate_has_in_no_suite_is_missing_beside_the_base(
-    clone: GitRepository,
-) -> None:
+def test_what_the_candidate_has_in_no_suite_is_missing(clone: GitRepository) -> None:
     clone.commit({"host": HOST_TIMES, "sync": {**TIMES, "sync/big": 7000.0, "sync/c": 1.0}})
     (clone.root / "full_suite.json").write_text('["sync/big"]')
     clone.commit({"host": HOST_TIMES, "sync": {**TIMES, "sync/big": 7000.0}})
@@ -204,10 +194,3 @@ def test_what_the_candidate_has_in_no_suite_is_missing_beside_the_base(
     base, _ = documents(clone)
     assert "sync/c" in [one["name"] for one in base["benchmarks"]]
     assert "MISSING" in clone.output()[0]
-
-
-def test_an_unknown_commit_is_told_before_anything_is_built(clone: GitRepository) -> None:
-    with pytest.raises(UserError, match="'gone' is no commit of this clone") as caught:
-        clone.bench("--against", "gone")
-    assert caught.value.status is ExitStatus.BAD_USAGE
-    assert not clone.built.exists()

@@ -7,7 +7,6 @@ import functools
 import itertools
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from test_resume import Interrupts, interrupts  # noqa: F401 - a fixture
@@ -28,8 +27,13 @@ SLOW = {**NOISY, "sync/busy": 9000.0}
 
 def rounds(path: Path) -> dict[str, int]:
     """How many processes of each benchmark count."""
-    found: list[dict[str, Any]] = json.loads(path.read_text())["benchmarks"]
-    return {row["name"]: len(row["process_medians"]) for row in found}
+    rows = json.loads(path.read_text())["benchmarks"]
+    return {row["name"]: len(row["process_medians"]) for row in rows}
+
+
+def ten_seconds_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = functools.partial(next, itertools.count(0.0, 10.0))
+    monkeypatch.setattr(one_gpu, "Budget", functools.partial(Budget, clock=clock))
 
 
 def recorded(clone: GitRepository) -> None:
@@ -72,17 +76,14 @@ def test_what_is_undecided_waits_where_no_time_is_left(
     clone: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorded(clone)
-    clock = functools.partial(next, itertools.count(0.0, 10.0))
-    monkeypatch.setattr(one_gpu, "Budget", functools.partial(Budget, clock=clock))
+    ten_seconds_a_look(monkeypatch)
     assert clone.bench("--budget", "60s", SLOWER) is ExitStatus.REGRESSION
     out, err = clone.output()
     assert "1 of 4 benchmarks was flagged. Measured again in turns with its commit" in out
     assert "No time was left for 1 undecided benchmark." in err
 
 
-def test_where_there_can_be_no_pair_it_is_measured_on_against_the_baseline(
-    clone: GitRepository,
-) -> None:
+def test_without_a_pair_it_is_measured_on_against_the_baseline(clone: GitRepository) -> None:
     recorded(clone)
     clone.write({"host": HOST_TIMES, "sync": SLOW})
     assert clone.bench("--budget", "2m", "--no-confirm") is ExitStatus.REGRESSION
@@ -101,8 +102,7 @@ def test_a_minimum_that_does_not_fit_is_measured_and_told(
     clone: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorded(clone)
-    clock = functools.partial(next, itertools.count(0.0, 10.0))
-    monkeypatch.setattr(one_gpu, "Budget", functools.partial(Budget, clock=clock))
+    ten_seconds_a_look(monkeypatch)
     clone.write({"host": HOST_TIMES, "sync": SLOW})
     assert clone.bench("--budget", "30s", "--quiet", "--no-confirm") is ExitStatus.REGRESSION
     out, err = clone.output()
@@ -141,8 +141,8 @@ def test_it_goes_on_after_an_interrupt(
     ("text", "seconds"), [("90", 90), ("60s", 60), ("1.5m", 90), ("1h", 3600), ("1", 1)]
 )
 def test_a_budget_is_a_time(text: str, seconds: float) -> None:
-    assert parse(["--budget", text]).budget_s == seconds
-    assert parse(["--budget", text]).processes == 3
+    options = parse(["--budget", text])
+    assert (options.budget_s, options.processes) == (seconds, 3)
 
 
 @pytest.mark.parametrize("text", ["", "0", "0.5s", "-1m", "nan", "inf", "1d", "m", "s", "a minute"])

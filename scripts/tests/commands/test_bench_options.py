@@ -1,70 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of bench refuses what it cannot mean."""
+"""Command lines: a fault is one sentence, and what cannot be meant is refused."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from warpgauge.commands import ab_options, arguments, bench_options
+from warpgauge.commands.arguments import Parser
 from warpgauge.commands.bench_options import parse
+from warpgauge.reports.exports import EXPORTS
+from warpgauge.reports.formats import FORMATS
 from warpgauge.system.errors import ExitStatus, UserError
 
 
-def test_the_defaults_are_seven_processes_in_an_order_of_their_own() -> None:
-    options = parse([])
+def test_a_run_is_of_seven_processes_and_a_quick_one_of_three_in_one_look() -> None:
+    options, quick = parse([]), parse(["--quick"])
     assert (options.processes, options.filter, options.build) == (7, "", True)
-    assert options.seed != parse([]).seed
+    assert options.seed != quick.seed
+    assert (quick.processes, parse(["--quick", "--processes", "5"]).processes) == (3, 5)
+    assert (options.second_look, quick.second_look) == (True, False)
 
 
-def test_quick_is_three_processes_unless_told_otherwise() -> None:
-    assert parse(["--quick"]).processes == 3
-    assert parse(["--quick", "--processes", "5"]).processes == 5
-
-
-def test_the_injected_regex_ends_at_the_last_equals_sign() -> None:
+def test_the_injected_regex_ends_at_the_last_equals_sign_and_all_is_no_filter() -> None:
     assert parse(["--inject", "n=4=1.05"]).injected_regex == "n=4"
+    assert parse(["--record", "--filter", "all"]).filter == ""
+
+
+BAD = {
+    "--processes": ("0", "many"),
+    "--device": ("-1", "GPU-1"),
+    "--timeout": ("nan", "0"),
+    "--inject": ("gemm", "=1.05", *(f"gemm={x}" for x in ("half", "0.5", "1.0001", "101", "inf"))),
+    "--against": ("", "a\nb"),
+    "--confirm-beside": (" ",),
+    "--filt": ("x",),
+}
 
 
 @pytest.mark.parametrize(
-    "argv",
-    [
-        ["--processes", "0"],
-        ["--processes", "many"],
-        ["--device", "-1"],
-        ["--timeout", "nan"],
-        ["--timeout", "0"],
-        ["--inject", "gemm"],
-        ["--inject", "=1.05"],
-        ["--inject", "gemm=half"],
-        ["--inject", "gemm=0.5"],
-        ["--inject", "gemm=1.0001"],
-        ["--inject", "gemm=101"],
-        ["--inject", "gemm=inf"],
-        ["--against", ""],
-        ["--against", "a\nb"],
-        ["--confirm-beside", " "],
-        ["--filt", "x"],
-        ["stray"],
-    ],
+    "word", ["stray", *(f"{option}={value}" for option, values in BAD.items() for value in values)]
 )
 def test_bad_usage_is_one_sentence_and_status_2(
-    argv: list[str], capsys: pytest.CaptureFixture[str]
+    word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(UserError, match="--help tells what there is") as caught:
-        parse(argv)
+        parse([word])
     assert caught.value.status is ExitStatus.BAD_USAGE
     assert capsys.readouterr() == ("", "")
-
-
-def test_all_is_no_filter() -> None:
-    options = parse(["--record", "--filter", "all"])
-    assert options.filter == ""
-
-
-def test_a_quick_run_takes_one_look() -> None:
-    assert parse([]).second_look
-    assert not parse(["--quick"]).second_look
 
 
 # Options, each with those that it contradicts.
@@ -105,3 +90,54 @@ def test_what_contradicts_itself_is_refused(option: str, other: str) -> None:
 @pytest.mark.parametrize("free", [["--no-wait"], ["--quiet"], ["--verbose"]])
 def test_a_run_that_goes_on_may_be_shown_otherwise(free: list[str]) -> None:
     assert parse(["--resume", *free]).resume == Path()
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["x", "stray"], "unrecognized arguments: stray; --help tells"),
+        (["x", "--filt=x"], "unrecognized arguments: --filt=x"),  # not guessed
+        (["\x1b[31m\nred", "\x1b[31m\nred"], "unrecognized arguments"),
+        (["x", "--out=--"], "argument --out: '--' is not a value"),
+        (["x", "-x=--"], "argument -x: '--' is not a value"),
+        (["a\0b"], r"'a\\x00b' holds a NUL"),
+    ],
+)
+def test_a_fault_is_a_sentence_and_nothing_is_printed(
+    capsys: pytest.CaptureFixture[str], argv: list[str], said: str
+) -> None:
+    parser = Parser(prog="x")
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--out", "-x")
+    parser.add_argument("--filter")
+    with pytest.raises(UserError, match=said) as caught:
+        parser.parse_args(argv)
+    assert str(caught.value).isprintable()
+    assert caught.value.status is ExitStatus.BAD_USAGE
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_fault_of_a_command_within_is_told_alike() -> None:
+    parser = Parser(prog="x")
+    parser.add_subparsers().add_parser("inner").add_argument("--count", type=int)
+    with pytest.raises(UserError, match="argument --count: invalid int value"):
+        parser.parse_args(["inner", "--count=many"])
+
+
+@pytest.mark.parametrize("name", ["", "/", "."])
+@pytest.mark.parametrize(
+    "parse",
+    [
+        lambda out: bench_options.parse([f"--out={out}"]),
+        lambda out: ab_options.parse([f"--out={out}", "a", "b"]),
+        lambda out: bench_options.parse([f"--format=json={out}"]),
+        lambda out: bench_options.parse([f"--export=bencher={out}"]),
+    ],
+)
+def test_a_file_to_be_written_has_a_name(parse: Callable[[str], object], name: str) -> None:
+    with pytest.raises(UserError, match=r"names no file|is not NAME"):
+        parse(name)
+
+
+def test_help_names_every_format_and_export() -> None:
+    assert (tuple(FORMATS), tuple(EXPORTS)) == (arguments.FORMATS, arguments.EXPORTS)

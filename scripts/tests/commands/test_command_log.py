@@ -79,20 +79,14 @@ def test_what_a_process_gets_of_the_environment_is_in_its_line(
     log = CommandLog(tmp_path / "x.log", [], goes_on=False)
     with log.used():
         process.run(["sh", "-c", 'kill -9 "$$"'], 5.0, tmp_path, {"TRACE": "a b"}, told="round 1")
-    told = log.path.read_text().splitlines()[1]
+    process.run(["true"], 5.0, tmp_path)  # outside of the run
+    _, told = log.path.read_text().splitlines()
     assert "CUDA_VISIBLE_DEVICES=1" in told
     assert "'TRACE=a b' sh -c" in told
     assert told.endswith(" s, SIGKILL")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    assert pasted(
-        told.replace("kill -9", "echo $TRACE $CUDA_VISIBLE_DEVICES"), tmp_path
-    ).stdout.startswith("a b 1 ")
-
-
-def test_outside_of_a_run_nothing_is_written_down(tmp_path: Path) -> None:
-    log = CommandLog(tmp_path / "x.log", [], goes_on=False)
-    process.run(["true"], 5.0, tmp_path)
-    assert len(log.path.read_text().splitlines()) == 1
+    shown = told.replace("kill -9", "echo $TRACE $CUDA_VISIBLE_DEVICES")
+    assert pasted(shown, tmp_path).stdout.startswith("a b 1 ")
 
 
 def test_what_a_crash_breaks_off_names_what_ran_and_the_log_goes_on_below(tmp_path: Path) -> None:
@@ -104,32 +98,25 @@ def test_what_a_crash_breaks_off_names_what_ran_and_the_log_goes_on_below(tmp_pa
     assert head.partition(":")[0] == again.partition(":")[0]
 
 
-def test_a_run_that_goes_on_goes_on_in_its_log(
+def test_a_run_that_goes_on_goes_on_in_its_log_and_another_begins_anew(
     repository: Repository,
     interrupts: Interrupts,  # noqa: F811
 ) -> None:
+    log, out = repository.root / "run.log", f"--out={repository.root / 'run.json'}"
+    log.write_text("my diary")
+    with pytest.raises(UserError, match=r"run\.log: it is there and is no log of scripts/bench"):
+        repository.bench("--quick", out)
+    assert log.read_text() == "my diary"
+    log.unlink()
     interrupts.after(3)
     with pytest.raises(KeyboardInterrupt):
-        repository.bench("--processes=4")
+        repository.bench("--processes=4", out)
     interrupts.never()
-    repository.resume()
-    assert sum("# round " in line for line in lines(repository)) == 8
-    assert sum(line.startswith("# ") for line in lines(repository)) == 2
-
-
-def test_a_run_of_the_same_name_begins_its_log_anew(repository: Repository) -> None:
-    out = str(repository.root / "run.json")
-    for _ in range(2):
-        repository.bench("--quick", "--out", out)
-    assert (repository.root / "run.log").read_text().count("# round ") == 6
-
-
-def test_somebody_elses_file_is_no_log(repository: Repository) -> None:
-    diary = repository.root / "run.log"
-    diary.write_text("my diary")
-    with pytest.raises(UserError, match=r"run\.log: it is there and is no log of scripts/bench"):
-        repository.bench("--quick", "--out", str(repository.root / "run.json"))
-    assert diary.read_text() == "my diary"
+    repository.resume(str(log.with_suffix(".journal")))
+    written = log.read_text()
+    assert (written.count("# round "), written.count("# warpgauge: ")) == (8, 2)
+    repository.bench("--quick", out)
+    assert log.read_text().count("# round ") == 6
 
 
 def test_a_full_disk_is_one_sentence_and_nothing_is_started(tmp_path: Path) -> None:

@@ -4,16 +4,20 @@
 from __future__ import annotations
 
 import ast
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from builders import STEADY, Json, failed, google, google_row, row, run, scaled, write
 from forked import Forked
+from warpgauge.commands.compare import parse
 from warpgauge.commands.compare import starter as main
+from warpgauge.system.errors import UserError
 
 SCRIPT = Path(__file__).parents[2] / "compare.py"
 SAME = run([row("a/b"), row("a/c")])
@@ -116,31 +120,25 @@ def test_a_reader_that_leaves_early_changes_nothing(base: Path, tmp_path: Path) 
     slower = candidate(tmp_path, run([row("a/b", scaled(3)), row("a/c")]))
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(base), str(slower)],
-        stdout=writer,
-        stderr=subprocess.PIPE,
-        check=False,
-    )
-    os.close(writer)
+    command = [sys.executable, str(SCRIPT), str(base), str(slower)]
+    with os.fdopen(writer, "w") as gone:
+        done = subprocess.run(command, stdout=gone, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (1, b"")
 
 
-def test_an_interrupt_leaves_no_traceback(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+def judging_ends_in(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("warpgauge.verdict.judge.judge", Mock(side_effect=error))
 
-    monkeypatch.setattr("warpgauge.verdict.judge.judge", interrupted)
+
+def test_an_interrupt_leaves_no_traceback(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judging_ends_in(KeyboardInterrupt(), monkeypatch)
     assert main([str(base), str(base)]) == 130
 
 
 def test_a_fault_of_its_own_is_told_in_full_and_is_no_regression(
     base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def broken(*_: object, **__: object) -> None:
-        raise RuntimeError("never thought of")
-
-    monkeypatch.setattr("warpgauge.verdict.judge.judge", broken)
+    judging_ends_in(RuntimeError("never thought of"), monkeypatch)
     assert main([str(base), str(base)]) == 2
     told = capsys.readouterr().err
     assert "never thought of" in told
@@ -171,11 +169,10 @@ def test_an_old_python_can_parse_the_script_and_is_told() -> None:
     ast.parse(source, feature_version=(3, 4))
     assert "from __future__" not in source
     told = "import sys; sys.version_info = (3, 6); exec(open(sys.argv[1]).read())"
-    done = subprocess.run(
-        [sys.executable, "-c", told, str(SCRIPT)], capture_output=True, check=False, text=True
-    )
+    command = [sys.executable, "-c", told, str(SCRIPT)]
+    done = subprocess.run(command, capture_output=True, check=False, text=True)
     assert done.returncode == 2
-    assert done.stderr == ("compare.py: this is Python 3.6; run it with Python 3.10 or newer.\n")
+    assert done.stderr == "compare.py: this is Python 3.6; run it with Python 3.10 or newer.\n"
 
 
 def test_a_comparison_alone_is_shown_as_it_was_judged(tmp_path: Path, base: Path) -> None:
@@ -264,3 +261,61 @@ def test_no_result_is_written_over_a_process(tmp_path: Path) -> None:
     before = Path(new[-1]).read_bytes()
     assert main([f"--format=markdown={new[-1]}", "--processes", *old, "--", *new]) == 2
     assert Path(new[-1]).read_bytes() == before
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> list[str]:
+    """A benchmark that became slower."""
+    base = write(tmp_path / "base.json", run([row("a/b")]))
+    return [str(base), str(write(tmp_path / "cand.json", run([row("a/b", scaled(1.5))])))]
+
+
+def piped(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_one_side_can_come_from_standard_input(
+    sides: list[str], monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    piped(monkeypatch, Path(sides[at]).read_bytes())
+    assert main([*sides[:at], "-", *sides[at + 1 :]]) == 1
+
+
+def test_it_can_be_a_pipe(sides: list[str]) -> None:
+    command, content = [sys.executable, str(SCRIPT), sides[0], "-"], Path(sides[1]).read_bytes()
+    done = subprocess.run(command, input=content, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_a_comparison_can_come_from_standard_input(
+    sides: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = tmp_path / "told.json"
+    main([*sides, f"--format=json={told}"])
+    piped(monkeypatch, told.read_bytes())
+    assert main(["-"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        ("- -", "standard input can be read once"),
+        ("--processes - -- a.json", "--processes takes files"),
+        ("--processes a.json -- -", "--processes takes files"),
+    ],
+)
+def test_standard_input_is_one_result(argv: str, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        parse(argv.split())
+
+
+def test_what_stands_there_is_checked_as_a_file_is(
+    sides: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    piped(monkeypatch, b"")
+    assert main([sides[0], "-"]) == 2
+    assert "/dev/stdin: is empty" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main([sides[0], "-"]) == 2
+    assert "/dev/stdin: " in capsys.readouterr().err

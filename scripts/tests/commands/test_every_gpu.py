@@ -63,12 +63,23 @@ def with_baseline(machine: BenchProcess) -> None:
 
 
 def document(machine: BenchProcess, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((machine.root / name).read_text())
-    return found
+    return dict(json.loads((machine.root / name).read_text()))
 
 
 def rows(machine: BenchProcess, name: str) -> Mapping[str, Mapping[str, Any]]:
     return {row["name"]: row for row in document(machine, name)["benchmarks"]}
+
+
+def processes(machine: BenchProcess, gpu: str) -> set[int]:
+    """How many processes the rows of a GPU's run file have."""
+    return {len(row["process_medians"]) for row in rows(machine, f"run-{gpu}.json").values()}
+
+
+def wait_for(machine: BenchProcess, gpu: str) -> None:
+    """Until a few processes have measured there."""
+    until = time.monotonic() + 30
+    while machine.ran("sync", gpu) < 4 and time.monotonic() < until:
+        time.sleep(0.002)
 
 
 def test_each_gpu_has_a_run_file_that_is_named_after_it(machine: BenchProcess) -> None:
@@ -78,7 +89,7 @@ def test_each_gpu_has_a_run_file_that_is_named_after_it(machine: BenchProcess) -
     for one in GPUS:
         name = f"run-{one}.json"
         assert document(machine, name)["context"]["gpu_uuid"] == one
-        assert all(len(row["process_medians"]) == 3 for row in rows(machine, name).values())
+        assert processes(machine, one) == {3}
         assert f"{one} NVIDIA Fake: nothing regressed, everything was measured; {name}" in found.out
     assert not list(machine.root.glob("*.journal"))
     assert not (machine.root / "run.json").exists()
@@ -107,17 +118,13 @@ def test_a_gpu_on_which_everything_crashes_costs_the_other_nothing(
     found = machine.run(*argv)
     assert found.status == NOT_MEASURED, found.err
     assert f"{TWO} NVIDIA Fake: nothing regressed, everything was measured" in found.out
-    assert all(
-        len(row["process_medians"]) == 3 for row in rows(machine, f"run-{TWO}.json").values()
-    )
+    assert processes(machine, TWO) == {3}
 
 
 def test_a_gpu_that_is_lost_is_no_other_gpu(machine: BenchProcess) -> None:
     """Its number would be the other's from then on; its UUID is not."""
     run = machine.start("--device=all", "--processes=20", "--out=run.json", "--filter=sync")
-    until = time.monotonic() + 30
-    while machine.ran("sync", ONE) < 4 and time.monotonic() < until:
-        time.sleep(0.005)
+    wait_for(machine, ONE)
     (machine.built / f"bench_sync.lost-{ONE}").touch()
     _, err = run.communicate(timeout=60)
     assert run.returncode == NOT_MEASURED, err
@@ -125,9 +132,7 @@ def test_a_gpu_that_is_lost_is_no_other_gpu(machine: BenchProcess) -> None:
     assert {row["error_message"].split(": ", 1)[1] for row in lost.values()} == {
         "bench_sync exited with status 3: no CUDA-capable device is detected"
     }
-    assert all(
-        len(row["process_medians"]) == 20 for row in rows(machine, f"run-{TWO}.json").values()
-    )
+    assert processes(machine, TWO) == {20}
 
 
 def test_what_is_killed_of_one_gpus_run_is_told_and_the_other_goes_on(
@@ -135,24 +140,18 @@ def test_what_is_killed_of_one_gpus_run_is_told_and_the_other_goes_on(
 ) -> None:
     argv = ("--device=all", "--processes=20", "--out=run.json", "--filter=sync", "--parallel")
     run = machine.start(*argv)
-    until = time.monotonic() + 30
-    while machine.ran("sync", ONE) < 4 and time.monotonic() < until:
-        time.sleep(0.005)
+    wait_for(machine, ONE)
     children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
     os.kill(int(children[0]), signal.SIGKILL)
     out, err = run.communicate(timeout=60)
     assert run.returncode == NOT_MEASURED
     assert f"{ONE}: its scripts/bench was ended by SIGKILL" in err
     assert f"{ONE} NVIDIA Fake: not everything was measured or is comparable; no run file" in out
-    assert all(
-        len(row["process_medians"]) == 20 for row in rows(machine, f"run-{TWO}.json").values()
-    )
+    assert processes(machine, TWO) == {20}
     # That one can go on, without the other.
     found = machine.run("--resume", "run.journal")
     assert f"{TWO} NVIDIA Fake" in found.out
-    assert all(
-        len(row["process_medians"]) == 20 for row in rows(machine, f"run-{ONE}.json").values()
-    )
+    assert processes(machine, ONE) == {20}
 
 
 def test_in_parallel_all_run_at_once_and_what_the_host_times_is_invalid(
@@ -191,25 +190,20 @@ def test_an_interrupted_run_goes_on_with_all(
 ) -> None:
     argv = ["--device=all", "--processes=6", "--out=run.json", *how]
     run = machine.start(*argv)
-    until = time.monotonic() + 30
-    last = ONE if how else TWO
-    while machine.ran("sync", last) < 4 and time.monotonic() < until:
-        time.sleep(0.002)
+    wait_for(machine, ONE if how else TWO)
     run.send_signal(number)
     _, err = run.communicate(timeout=60)
     assert run.returncode == (-9 if number is signal.SIGKILL else 128 + number)
     if number is not signal.SIGKILL:
         assert "`scripts/bench --resume run.journal` goes on with what is missing." in err
-        assert err.count("scripts/bench --resume") <= 1 + err.count(
-            " kept: `scripts/bench --resume"
-        )
+        kept = err.count(" kept: `scripts/bench --resume")
+        assert err.count("scripts/bench --resume") <= 1 + kept
     before = [machine.ran("sync", one) for one in GPUS]
     found = machine.run("--resume", "run.journal")
     assert found.status == NOT_MEASURED, found.err  # there is no baseline
     for one, ran in zip(GPUS, before, strict=True):
-        its = rows(machine, f"run-{one}.json")
-        assert its.keys() == {*TIMES, *HOST_TIMES}
-        assert all(len(row["process_medians"]) == 6 for row in its.values())
+        assert rows(machine, f"run-{one}.json").keys() == {*TIMES, *HOST_TIMES}
+        assert processes(machine, one) == {6}
         # Two probes, one of them of all, another of the run that goes on; one may have been cut.
         assert machine.ran("sync", one) <= 1 + 6 + 2 + 1, ran
         assert one in found.out
@@ -250,20 +244,9 @@ def test_a_gpu_that_no_program_survives_is_told_and_not_measured(
     assert faults == ["device 1 is not measured: bench_sync was killed by SIGSEGV"]
 
 
-@pytest.mark.parametrize(
-    ("argv", "said"),
-    [
-        (["--parallel"], "--parallel does not go with a single GPU"),
-        (["--device=all", "--parallel", "--record"], "--parallel does not go with --record"),
-        (["--device=all", "--self-check"], "--device all does not go with --self-check"),
-        (["--device=all", "--format=json"], "--device all does not go with --format json without"),
-        (["--device=GPU-1"], "neither an index from 0 on nor a UUID"),
-        (["--device=-1"], "neither an index from 0 on nor a UUID"),
-    ],
-)
-def test_what_contradicts_itself_is_refused(
-    machine: BenchProcess, argv: list[str], said: str
-) -> None:
-    found = machine.run(*argv)
-    assert found.status == 2
-    assert said in found.err
+def test_the_log_of_all_has_what_found_the_gpus(machine: BenchProcess) -> None:
+    programs(machine, ill={"sync/busy": "crash"})
+    machine.run("--device=all", "--quick", "--out=run.json")
+    log = (machine.root / "run.log").read_text()
+    for index in range(len(GPUS)):
+        assert f"bench_sync '--benchmark_filter=^sync/idle$' --device={index}  #" in log

@@ -5,13 +5,18 @@ from __future__ import annotations
 
 import argparse
 import ast
+import os
 import shlex
+import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 import warpgauge
+from warpgauge.commands.completion import command_line as completed
 from warpgauge.commands.main import CI, COMMANDS, command_line, main
 from warpgauge.system.environment import ROOT
 
@@ -21,16 +26,18 @@ MOST_MODULES_OF_HELP = 25
 ALL = [*((name,) for name in COMMANDS), *(("ci", name) for name in CI)]
 
 
-def run(*argv: str, launcher: str = "warpgauge") -> subprocess.CompletedProcess[str]:
-    """By a Python that has no package but its own library."""
-    command = [sys.executable, "-S", "-E", str(SCRIPTS / launcher), *argv]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def run(
+    *argv: str, launcher: str = "warpgauge", python: Sequence[str] = ("-S", "-E"), **environ: str
+) -> subprocess.CompletedProcess[str]:
+    """By a Python that has no package but its own library, unless `python` says otherwise."""
+    command = [sys.executable, *python, str(SCRIPTS / launcher), *argv]
+    env = {key: value for key, value in os.environ.items() if key != "GH_TOKEN"} | environ
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
 
 
 @pytest.mark.parametrize("argv", [(), ("ci",), *ALL], ids=" ".join)
 def test_help_imports_no_package_of_others_and_little_of_ours(argv: tuple[str, ...]) -> None:
-    command = [sys.executable, "-S", "-E", "-X", "importtime", str(SCRIPTS / "warpgauge")]
-    done = subprocess.run([*command, *argv, "--help"], capture_output=True, text=True, check=False)
+    done = run(*argv, "--help", python=("-S", "-E", "-X", "importtime"))
     assert done.returncode == 0
     assert done.stdout.startswith(f"usage: {' '.join(('warpgauge', *argv))} ")
     *_, names = zip(*(line.split("|") for line in done.stderr.splitlines()), strict=True)
@@ -123,3 +130,52 @@ def test_the_version_is_that_of_the_engine(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize("path", ["warpgauge", "bench", "src/warpgauge/commands/main.py"])
 def test_too_old_a_python_can_read_what_every_command_begins_with(path: str) -> None:
     ast.parse((SCRIPTS / path).read_text(), feature_version=(3, 8))
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_a_script_knows_the_commands_and_their_options(
+    shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("shtab", reason="shtab is an optional extra")
+    assert main(["--print-completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert all(name in script for name in (*COMMANDS, *CI, "--dry-run", "--min-effect", "--keep"))
+    if shutil.which(shell):
+        path = tmp_path / "script"
+        path.write_text(script)
+        subprocess.run([shell, "-n", str(path)], check=True)
+
+
+def test_without_shtab_a_sentence_says_what_to_install(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert main(["--print-completion", "bash"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "pip install shtab" in err
+
+
+@pytest.mark.parametrize("words", [[], ["fish"], ["bash", "zsh"]])
+def test_another_shell_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--print-completion", *words]) == 2
+    assert "takes bash or zsh" in capsys.readouterr().err
+
+
+def test_every_command_is_completed() -> None:
+    options = completed().parse_args(["bench", "--quick", "--filter=x"])
+    assert (options.second_look, options.filter) == (False, "x")
+    assert completed().parse_args(["ci", "history", "show", "--nights=3"]).nights == 3
+
+
+@pytest.mark.parametrize("command", [("propose", "--gpu=nvidia-h200"), ("history", "add")])
+def test_a_token_is_needed_and_an_address_which_are_asked_for_in_a_sentence(
+    command: Sequence[str],
+) -> None:
+    argv = ("ci", *command, "--repository=somebody/project", "--run-id=1")
+    without = run(*argv, python=())
+    wrong = run(*argv, python=(), GH_TOKEN="ghs_secret", GITHUB_API_URL="ftp://127.0.0.1")
+    assert [(done.returncode, done.stderr.count("\n")) for done in (without, wrong)] == [(2, 1)] * 2
+    assert without.stderr.startswith(f"{command[0]}: GH_TOKEN is empty")
+    assert "GITHUB_API_URL" in wrong.stderr
+    assert "ghs_secret" not in wrong.stderr

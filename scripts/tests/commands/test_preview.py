@@ -23,24 +23,38 @@ def lines(repository: Repository) -> list[str]:
 
 
 def facts(out: list[str]) -> dict[str, str]:
-    head, *told = out
+    head, *lines = out
     assert head == "Nothing is measured. A run would do this:"
-    pairs = (line.strip().partition("  ") for line in told)
-    return {key: value for key, _, value in pairs}
+    pairs = (line.strip().partition("  ") for line in lines)
+    return {key: value.strip() for key, _, value in pairs}
 
 
-def test_a_list_is_a_name_a_line(repository: Repository) -> None:
+def test_a_list_is_a_name_a_line_of_what_is_asked_for(repository: Repository) -> None:
+    repository.binary("sync", {**TIMES, "sync/big": 1.0}, full_suite=["sync/big"])
     assert repository.bench("--list", "--no-build") is ExitStatus.OK
     assert lines(repository) == [*HOST_TIMES, *TIMES]
-    assert not repository.runs()
-
-
-def test_a_list_is_of_what_is_asked_for(repository: Repository) -> None:
-    repository.binary("sync", {**TIMES, "sync/big": 1.0}, full_suite=["sync/big"])
     assert repository.bench("--list", "--filter=^sync/[bi]") is ExitStatus.OK
     assert lines(repository) == list(TIMES)
     assert repository.bench("--list", "--filter=big$", "--suite=full") is ExitStatus.OK
     assert lines(repository) == ["sync/big"]
+    assert not repository.runs()
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--filter=nothing", "no benchmark matches --filter 'nothing'"),
+        ("--against=nowhere", "'nowhere' is no commit of this clone"),
+    ],
+)
+@pytest.mark.parametrize("how", [["--list"], ["--dry-run"], []])
+def test_what_is_not_there_is_refused_as_in_a_run(
+    clone: GitRepository, how: list[str], option: str, said: str
+) -> None:
+    clone.build(clone.root, "release", lambda line: None)
+    with pytest.raises(UserError, match=said) as caught:
+        clone.bench("--no-build", option, *how)
+    assert caught.value.status is ExitStatus.BAD_USAGE
 
 
 def test_a_program_that_cannot_list_its_benchmarks_is_told_and_no_success(
@@ -53,19 +67,13 @@ def test_a_program_that_cannot_list_its_benchmarks_is_told_and_no_success(
     assert "bench_sync: cannot list its benchmarks" in err
 
 
-def test_nothing_that_matches_is_a_fault_as_in_a_run(repository: Repository) -> None:
-    for option in ("--list", "--dry-run"):
-        with pytest.raises(UserError, match=r"no benchmark matches --filter 'nothing'"):
-            repository.bench(option, "--filter=nothing")
-
-
 def test_a_dry_run_tells_sizes_baseline_and_files_and_leaves_none(repository: Repository) -> None:
     before = files(repository.root)
     assert repository.bench("--dry-run", "--quick", "--format=json=r.json") is ExitStatus.OK
     told = facts(lines(repository))
-    assert told["programs"].strip().startswith("host, sync, as last built in ")
-    assert told["benchmarks"].strip() == "3"
-    assert told["processes"].strip().startswith("6 (2 programs x 3)")
+    assert told["programs"].startswith("host, sync, as last built in ")
+    assert told["benchmarks"] == "3"
+    assert told["processes"].startswith("6 (2 programs x 3)")
     assert "(there: none)" in told["against"]
     assert "<time>.json" in told["files"]
     assert told["files"].endswith("r.json")
@@ -76,30 +84,21 @@ def test_a_dry_run_builds_nothing_and_says_so(clone: GitRepository) -> None:
     head = clone.git("rev-parse", "HEAD")
     assert clone.bench("--dry-run", "--against", "HEAD") is ExitStatus.OK
     told = facts(lines(clone))
-    assert told["against"].strip() == f"commit {head[:10]}, in turns"
-    assert told["programs"].strip() == "not known before the first build"
+    assert told["against"] == f"commit {head[:10]}, in turns"
+    assert told["programs"] == "not known before the first build"
     assert "-base.json" in told["files"]
     assert not clone.built.exists()
 
 
-def test_a_commit_that_is_not_there_is_refused_as_in_a_run(clone: GitRepository) -> None:
-    with pytest.raises(UserError, match="is no commit of this clone"):
-        clone.bench("--dry-run", "--against", "nowhere")
-
-
-def test_two_folders_list_what_either_has(folders: TwoFolders) -> None:
+def test_two_folders_list_what_either_has_and_measure_nothing(folders: TwoFolders) -> None:
     folders.both("both")
     folders.make("candidate", "new", {"BM_new": 1.0})
     assert folders.beside("--list") is ExitStatus.OK
     assert folders.capsys.readouterr().out.splitlines() == ["BM_copy/8", "BM_copy/64", "BM_new"]
-
-
-def test_a_dry_run_of_two_folders_measures_nothing(folders: TwoFolders) -> None:
-    folders.both("both")
     assert folders.beside("--dry-run") is ExitStatus.OK
-    told = facts(folders.capsys.readouterr().out.splitlines())
-    assert told["base"].strip() == "base"
-    assert told["processes"].strip().startswith("6 (1 program x 3 x 2 sides)")
+    planned = facts(folders.capsys.readouterr().out.splitlines())
+    assert planned["base"] == "base"
+    assert planned["processes"].startswith("12 (2 programs x 3 x 2 sides)")
     assert not (folders.root / "build").exists()
     with pytest.raises(UserError, match="--list does not go with --dry-run"):
         ab.main(["base", "candidate", "--list", "--dry-run"], folders.root)

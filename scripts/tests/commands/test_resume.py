@@ -11,10 +11,14 @@ import shutil
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import fake_binary
+from bench_process import BenchProcess
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
+from kills import killed_and_resumed, left_running
 from warpgauge.commands import resume
 from warpgauge.commands.bench_options import parse
 from warpgauge.execution import turn_result
@@ -60,18 +64,21 @@ def journals(repository: Repository) -> list[Path]:
     return list(repository.root.rglob("*.journal"))
 
 
-def rows(path: Path) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = json.loads(path.read_text())["benchmarks"]
-    return found
+def interrupted_after(turns: int, repository: Repository, interrupts: Interrupts) -> None:
+    """A run of three processes; what goes on is interrupted no more."""
+    interrupts.after(turns)
+    interrupted(repository, "--processes=3")
+    interrupts.never()
 
 
-def told(path: Path) -> list[dict[str, object]]:
+def rows(path: Path) -> list[dict[str, Any]]:
+    return list(json.loads(path.read_text())["benchmarks"])
+
+
+def told(path: Path) -> list[dict[str, Any]]:
     """The rows, with the number of times in place of the times, which no two processes share."""
-    times = {"real_time": None, "cpu_time": None, "samples": None}
-    return [
-        {**row, **times, "process_medians": len(row["process_medians"])}  # type: ignore[arg-type]
-        for row in rows(path)
-    ]
+    times = dict.fromkeys(("real_time", "cpu_time", "samples"))
+    return [{**row, **times, "process_medians": len(row["process_medians"])} for row in rows(path)]
 
 
 def interrupted(repository: Repository, *argv: str) -> None:
@@ -101,19 +108,15 @@ def test_a_run_goes_on_as_if_nothing_had_happened(
     assert not journals(repository)
 
 
-def test_a_finished_run_leaves_no_journal(repository: Repository) -> None:
+def test_a_run_that_is_done_or_measured_nothing_leaves_no_journal(
+    repository: Repository, interrupts: Interrupts
+) -> None:
+    interrupted_after(0, repository, interrupts)
+    assert not journals(repository)
     repository.bench("--quick")
     assert not journals(repository)
     with pytest.raises(UserError, match="holds no interrupted run to resume"):
         repository.resume()
-
-
-def test_a_run_that_measured_nothing_leaves_no_journal(
-    repository: Repository, interrupts: Interrupts
-) -> None:
-    interrupts.after(0)
-    interrupted(repository)
-    assert not journals(repository)
 
 
 def test_every_phase_goes_on(clone: GitRepository, interrupts: Interrupts) -> None:
@@ -129,10 +132,8 @@ def test_every_phase_goes_on(clone: GitRepository, interrupts: Interrupts) -> No
     assert "1 regression, 0 improvements; 2 of 3 unchanged" in clone.output()[0]
     for turns in (3, 10, 12, len(whole) - 1):
         interrupts.after(turns)
-        try:
-            interrupted(clone, "--processes=5")
-        finally:
-            before = list(interrupts.begun)
+        interrupted(clone, "--processes=5")
+        before = list(interrupts.begun)
         clone.output()
         interrupts.never()
         assert clone.resume() is ExitStatus.REGRESSION
@@ -152,31 +153,19 @@ def test_the_latest_run_is_meant_unless_one_is_named(
     assert not (repository.root / "second.json").exists()
 
 
-def test_other_programs_are_another_run(repository: Repository, interrupts: Interrupts) -> None:
-    interrupts.after(3)
-    interrupted(repository, "--processes=3")
+def test_other_programs_or_another_commit_are_another_run(
+    repository: Repository, interrupts: Interrupts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupted_after(3, repository, interrupts)
+    with monkeypatch.context() as patched:
+        patched.setenv("WARPGAUGE_COMMIT", "fedcba9876" * 4)
+        with pytest.raises(UserError, match="the commit changed since"):
+            repository.resume()
     with (repository.built / "bench_sync").open("a") as program:
         program.write("# rebuilt\n")
-    interrupts.never()
     with pytest.raises(UserError, match="cannot go on: the programs changed since; measure anew"):
         repository.resume()
     assert journals(repository)
-
-
-def test_another_commit_is_another_run(
-    repository: Repository, interrupts: Interrupts, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    interrupts.after(3)
-    interrupted(repository, "--processes=3")
-    monkeypatch.setenv("WARPGAUGE_COMMIT", "fedcba9876" * 4)
-    interrupts.never()
-    with pytest.raises(UserError, match="the commit changed since"):
-        repository.resume()
-
-
-def test_a_run_goes_on_as_it_began(repository: Repository) -> None:
-    with pytest.raises(UserError, match="--resume does not go with --filter: leave one"):
-        repository.resume("--filter=sync")
 
 
 def test_what_is_no_journal_is_refused(repository: Repository, tmp_path: Path) -> None:
@@ -191,12 +180,10 @@ def test_what_is_no_journal_is_refused(repository: Repository, tmp_path: Path) -
 def test_a_turn_that_is_damaged_on_disk_is_run_again(
     repository: Repository, interrupts: Interrupts
 ) -> None:
-    interrupts.after(5)
-    interrupted(repository, "--processes=3")
+    interrupted_after(5, repository, interrupts)
     (journal,) = journals(repository)
     turns = [path for path in journal.glob("*.json") if path.name != "start.json"]
     turns[0].write_text(turns[0].read_text()[:-9])
-    interrupts.never()
     repository.resume()
     assert len(interrupts.begun) == 2
 
@@ -221,7 +208,7 @@ def test_a_kill_at_any_moment_loses_no_finished_turn(
         assert len(interrupts.begun) == 14 - kept
     elif killed and not out.exists():
         repository.bench(*argv)
-    assert all(len(row["process_medians"]) == 7 for row in rows(out))  # type: ignore[arg-type]
+    assert all(len(row["process_medians"]) == 7 for row in rows(out))
     assert {row["name"] for row in rows(out)} == {*TIMES, *HOST_TIMES}
     assert not journals(repository)
     shutil.rmtree(repository.built)
@@ -235,3 +222,18 @@ def test_a_run_that_was_killed_before_it_began_left_nothing_to_go_on_with(tmp_pa
     assert resume.begun(folder, parse([])) is None
     journal.begin(folder, resume.called([], 1, tmp_path / "run.json"))
     assert resume.begun(folder, parse([])) is not None
+
+
+def test_a_run_that_is_killed_twenty_times_holds_every_row(tmp_path: Path) -> None:
+    machine = BenchProcess(tmp_path)
+    fake_binary.make(machine.built, "host", HOST_TIMES)
+    fake_binary.make(machine.built, "sync", TIMES)
+    argv = ["--processes=9", "--out=run.json"]
+    done = killed_and_resumed(machine, argv, kills=20, longest_s=0.5, seed=1)
+    assert done.status == 3, done.err  # there is no baseline
+    found = rows(tmp_path / "run.json")
+    assert {row["name"] for row in found} == {*TIMES, *HOST_TIMES}
+    assert {len(row["process_medians"]) for row in found} == {9}
+    assert not list(tmp_path.glob("*.journal"))
+    time.sleep(0.1)
+    assert left_running(str(machine.built)) == []
