@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -15,6 +16,30 @@ from warpgauge.records.load import load
 from warpgauge.system.errors import UserError
 
 
+def gpu(**context: str) -> dict[str, Any]:
+    return {"context": {key: one for key, one in {**fake_binary.GPU, **context}.items() if one}}
+
+
+@pytest.mark.parametrize(
+    ("sync", "said"),
+    [
+        (gpu(gpu_name=""), "its context has no gpu_name"),
+        (gpu(gpu_uuid=""), "its context has no gpu_uuid"),
+        (gpu(other_processes="1"), "others used the GPU when it began"),
+        ({"times": {"../x": 1.0}}, "makes no file name"),
+        ({"fault": "crash"}, "bench_sync was killed by SIGSEGV: an illegal memory access; mend it"),
+    ],
+)
+def test_what_can_be_known_before_measuring_is(
+    repository: Repository, sync: Mapping[str, Any], said: str
+) -> None:
+    repository.binary("sync", **{"times": TIMES, **sync})
+    with pytest.raises(UserError, match=said):
+        repository.bench("--record")
+    assert not repository.runs()
+    assert not (repository.root / "baselines").exists()
+
+
 def test_a_tree_of_unknown_commit_is_not_recorded(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -23,43 +48,20 @@ def test_a_tree_of_unknown_commit_is_not_recorded(
         repository.bench("--record")
 
 
-def test_a_failed_row_is_not_recorded_and_the_baseline_stays(repository: Repository) -> None:
+def test_a_failed_row_or_a_lost_benchmark_is_not_recorded_and_the_baseline_stays(
+    repository: Repository,
+) -> None:
     repository.record()
     (path,) = repository.root.glob("baselines/*/sync.json")
-    before = path.read_bytes()
+    before, runs = path.read_bytes(), repository.runs()
+    repository.binary("sync", {"sync/idle": 1000.0})
+    with pytest.raises(UserError, match="this build is not recorded: it lacks 'sync/busy' of"):
+        repository.bench("--record")
+    assert repository.runs() == runs  # it did not measure first
     repository.binary("sync", TIMES, fault="errored row")
     with pytest.raises(UserError, match="not recorded"):
-        repository.bench("--record", "--out", str(repository.root / "bad.json"))
-    assert path.read_bytes() == before
-
-
-def refused(repository: Repository, said: str) -> None:
-    """--record ends in `said` without having measured anything."""
-    with pytest.raises(UserError, match=said):
         repository.bench("--record")
-    assert not repository.runs()
-    assert not (repository.root / "baselines").exists()
-
-
-def test_a_program_that_fails_its_first_benchmark_is_not_recorded(repository: Repository) -> None:
-    repository.binary("launch", {"launch/one": 1.0}, fault="crash")
-    refused(repository, "bench_launch was killed by SIGSEGV: an illegal memory access; mend it")
-
-
-@pytest.mark.parametrize(
-    ("told", "said"),
-    [
-        ({"gpu_name": ""}, "its context has no gpu_name"),
-        ({"gpu_uuid": ""}, "its context has no gpu_uuid"),
-        ({"other_processes": "1"}, "others used the GPU when it began"),
-    ],
-)
-def test_what_the_gpu_tells_is_looked_at_before_measuring(
-    repository: Repository, told: dict[str, str], said: str
-) -> None:
-    context = {key: one for key, one in {**fake_binary.GPU, **told}.items() if one}
-    fake_binary.make(repository.built, "sync", TIMES, context=context)
-    refused(repository, said)
+    assert path.read_bytes() == before
 
 
 def test_a_run_at_a_lowered_clock_is_not_recorded(repository: Repository) -> None:
@@ -77,17 +79,10 @@ def test_a_run_without_its_few_bad_processes_is_recorded(repository: Repository)
     repository.binary("sync", TIMES, counters={3: {"throttled": 1.0}, 4: {"other_processes": 1.0}})
     repository.bench("--record", "--processes=7")
     (path,) = repository.root.glob("baselines/*/sync.json")
-    rows = load(path.parent).rows
+    rows = load(path).rows.values()
     # The second of the two was the first's second try.
-    assert {len(*row.process_medians.values()) for row in rows.values() if "sync" in row.name} == {
-        6
-    }
+    assert {len(*row.process_medians.values()) for row in rows} == {6}
     assert "processes_left_out" not in path.read_text()
-
-
-def test_a_family_that_can_name_no_file_is_not_recorded(repository: Repository) -> None:
-    repository.binary("sync", {"../x": 1.0})
-    refused(repository, "makes no file name")
 
 
 @pytest.mark.parametrize("committed", [False, True])
@@ -111,13 +106,3 @@ def test_what_is_edited_while_it_builds_is_no_commits_code(
         (run,) = clone.runs()
         context = json.loads(run.read_text())["context"]
         assert (context["commit"], context["dirty"]) == (first, "true")
-
-
-def test_a_lost_benchmark_is_noticed_before_measuring(repository: Repository) -> None:
-    repository.record()
-    (run,) = repository.runs()
-    run.unlink()
-    repository.binary("sync", {"sync/idle": 1000.0})
-    with pytest.raises(UserError, match="this build is not recorded: it lacks 'sync/busy' of"):
-        repository.bench("--record")
-    assert not repository.runs()

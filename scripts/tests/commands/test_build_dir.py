@@ -55,8 +55,7 @@ def project(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 
 def context(run: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(run.read_text())["context"]
-    return found
+    return dict(json.loads(run.read_text())["context"])
 
 
 def test_a_project_is_held_to_baselines_of_its_own(project: Project) -> None:
@@ -79,31 +78,22 @@ def test_what_is_flagged_is_not_measured_again_and_the_output_says_so(project: P
     project.output()
     assert project.bench("--baselines=perf/accepted") is ExitStatus.REGRESSION
     shown = project.output()[0]
-    told = "1 of 2 benchmarks was flagged. Not measured again beside its commit: no other commit"
-    assert told in shown
-    again = "scripts/bench --build-dir out/build --baselines perf/accepted --filter '^sync/idle$'"
-    assert again in shown
+    for said in (
+        "1 of 2 benchmarks was flagged. Not measured again beside its commit: no other commit",
+        "scripts/bench --build-dir out/build --baselines perf/accepted --filter '^sync/idle$'",
+    ):
+        assert said in shown
 
 
-def test_the_policy_beside_the_projects_baselines_counts(project: Project) -> None:
-    (project.root / "baselines").mkdir()
-    (project.root / "baselines" / "policy.toml").write_text("nonsense = 1\n")
-    with pytest.raises(UserError, match=r"baselines/policy\.toml"):
-        project.bench()
-
-
-def test_sources_with_changes_are_not_recorded(project: Project) -> None:
+def test_sources_with_changes_or_without_a_name_are_no_commits(project: Project) -> None:
     (project.root / "kernel.cu").write_text("2")
     with pytest.raises(UserError, match="--record needs a committed tree"):
         project.bench("--record")
     project.bench("--quick")
-    assert context(project.runs()[0])["dirty"] == "true"
-
-
-def test_the_commit_is_unknown_where_the_manifest_names_no_sources(project: Project) -> None:
     fake_binary.write_manifest(project.folder, [fake_binary.program("bench_sync")])
     project.bench("--quick")
-    assert context(project.runs()[0])["commit"] == ""
+    dirty, unknown = map(context, project.runs())
+    assert (dirty["dirty"], unknown["commit"]) == ("true", "")
 
 
 def test_an_interrupted_run_of_another_project_goes_on_by_its_journal(
@@ -126,31 +116,21 @@ def test_an_interrupted_run_of_another_project_goes_on_by_its_journal(
     assert not journal.exists()
 
 
-@pytest.mark.parametrize("option", ["--against", "--confirm-beside"])
-def test_no_commit_is_built_and_what_compares_two_builds_is_named(
-    project: Project, option: str
-) -> None:
-    with pytest.raises(
-        UserError, match=f"{option} does not go with .* scripts/warpgauge ab compares"
-    ):
-        project.bench(option, "HEAD")
-
-
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
         (["--build-dir=nowhere"], "'nowhere' is no folder"),
         (["--build-dir="], "'' is no folder"),
         (["--build-dir=out"], r"out/warpgauge_benchmarks\.json names no benchmark program"),
+        (["--against=HEAD"], "--against does not go with .* scripts/warpgauge ab compares"),
+        (["--confirm-beside=HEAD"], "--confirm-beside does not go with .* scripts/warpgauge ab"),
+        (["--baselines=bad"], r"bad/policy\.toml"),
     ],
 )
-def test_a_folder_that_holds_no_build_is_refused(
-    project: Project, argv: list[str], said: str
-) -> None:
+def test_what_cannot_be_is_refused(project: Project, argv: list[str], said: str) -> None:
+    (project.root / "bad").mkdir()
+    (project.root / "bad" / "policy.toml").write_text("nonsense = 1\n")
     with pytest.raises(UserError, match=said):
         project.bench(*argv)
-
-
-def test_baselines_are_of_a_build_folder(project: Project) -> None:
     with pytest.raises(UserError, match="give its --build-dir, too"):
         bench.main(["--baselines=x"], project.root)

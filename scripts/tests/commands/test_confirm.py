@@ -17,7 +17,9 @@ from warpgauge.system.errors import ExitStatus, UserError
 FLAGGED = "1 of 3 benchmarks was flagged. Measured again in turns with its commit"
 
 
-def test_a_change_of_the_code_is_confirmed(clone: GitRepository) -> None:
+def test_a_change_of_the_code_is_confirmed_by_a_pair_of_what_was_flagged(
+    clone: GitRepository,
+) -> None:
     commit = recorded(clone)
     clone.write({"host": HOST_TIMES, "sync": SLOW})
     assert clone.bench("--processes=5") is ExitStatus.REGRESSION
@@ -25,6 +27,13 @@ def test_a_change_of_the_code_is_confirmed(clone: GitRepository) -> None:
     assert f"{FLAGGED} {commit[:10]}, 5 rounds: 1 slower." in out
     assert "Screening 3 benchmarks against " in err
     assert f"Confirming 1 flagged benchmark: again, in turns with commit {commit[:10]}" in err
+    (run,) = [path for path in clone.runs() if "confirm" not in path.name]
+    assert len(json.loads(run.read_text())["benchmarks"]) == 3
+    for path in RunPaths(run).confirming:
+        document = json.loads(path.read_text())
+        assert [row["name"] for row in document["benchmarks"]] == ["sync/busy"]
+        assert document["context"]["filter"] == "^(sync/busy)$"
+    assert len(clone.runs()) == 3
 
 
 def test_a_change_of_the_machine_is_not(clone: GitRepository) -> None:
@@ -37,39 +46,23 @@ def test_a_change_of_the_machine_is_not(clone: GitRepository) -> None:
     assert ": 1 unchanged. Not by the code: 'sync/busy' differs from what the baseline" in out
 
 
-def test_the_pair_holds_what_was_flagged_and_nothing_else(clone: GitRepository) -> None:
-    recorded(clone)
-    clone.write({"host": HOST_TIMES, "sync": SLOW})
-    clone.bench("--processes=5")
-    (run,) = [path for path in clone.runs() if "confirm" not in path.name]
-    assert len(json.loads(run.read_text())["benchmarks"]) == 3
-    for path in RunPaths(run).confirming:
-        document = json.loads(path.read_text())
-        assert [row["name"] for row in document["benchmarks"]] == ["sync/busy"]
-        assert document["context"]["filter"] == "^(sync/busy)$"
-    assert len(clone.runs()) == 3
-
-
 def test_the_baselines_own_code_needs_no_second_build(clone: GitRepository) -> None:
-    recorded(clone)
-    clone.weather = 2.0
-    assert clone.bench("--processes=5", "--verbose") is ExitStatus.OK
-    assert not (clone.root / "build" / "base").exists()
-    assert ": 3 unchanged. Not by the code: 3 benchmarks (" in clone.output()[0]
-
-
-def test_extra_work_is_confirmed_beside_the_same_programs(clone: GitRepository) -> None:
     recorded(clone)
     assert clone.bench("--processes=5", "--inject", "sync=2") is ExitStatus.REGRESSION
     assert "2 of 3 benchmarks were flagged" in clone.output()[0]
+    clone.weather = 2.0
+    assert clone.bench("--processes=5", "--verbose") is ExitStatus.OK
+    assert ": 3 unchanged. Not by the code: 3 benchmarks (" in clone.output()[0]
     assert not (clone.root / "build" / "base").exists()
 
 
-def test_an_unchanged_run_confirms_nothing(clone: GitRepository) -> None:
+def test_an_unchanged_run_confirms_nothing_nor_does_recording(clone: GitRepository) -> None:
     recorded(clone)
     assert clone.bench("--quick") is ExitStatus.OK
     assert "flagged" not in "".join(clone.output())
-    assert len(clone.runs()) == 1
+    clone.weather = 2.0
+    clone.bench("--record", "--processes=5")
+    assert len(clone.runs()) == 2
 
 
 def test_who_believes_the_baseline_need_not_confirm(clone: GitRepository) -> None:
@@ -104,13 +97,6 @@ def test_a_base_without_the_benchmark_leaves_the_verdict_and_a_note(clone: GitRe
         ExitStatus.REGRESSION
     )
     assert f"commit {other[:10]} has none of these benchmarks" in clone.output()[0]
-
-
-def test_recording_confirms_nothing(clone: GitRepository) -> None:
-    recorded(clone)
-    clone.weather = 2.0
-    clone.bench("--record", "--processes=5")
-    assert len(clone.runs()) == 1
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import pytest
 
 import fake_binary
 from bench_process import BenchProcess, uuid
+from builders import baseline, write
 from clone import HOST_TIMES, TIMES
 from warpgauge.commands import bench
 from warpgauge.execution import discovery
@@ -29,9 +30,8 @@ OK, REGRESSION, NOT_MEASURED = ExitStatus.OK, ExitStatus.REGRESSION, ExitStatus.
 @pytest.fixture
 def machine(tmp_path: Path) -> BenchProcess:
     """With two GPUs."""
-    made = BenchProcess(tmp_path)
-    programs(made)
-    return made
+    programs(found := BenchProcess(tmp_path))
+    return found
 
 
 def programs(machine: BenchProcess, **more: Any) -> None:  # noqa: ANN401 - fake_binary's own
@@ -49,16 +49,13 @@ def with_baseline(machine: BenchProcess) -> None:
     assert found.status == NOT_MEASURED, found.err
     document = json.loads((machine.root / "first.json").read_text())
     folder = machine.root / "baselines" / "nvidia-fake"
-    folder.mkdir(parents=True)
     key = "2026-11-20-01234567"
-    sessions = {key: {**document["context"], "gpu_name": "NVIDIA Fake"}}
     for family in ("host", "sync"):
         rows = [row for row in document["benchmarks"] if row["name"].startswith(family)]
         for row in rows:
             row["process_medians"] = {key: row["process_medians"]}
-        context = {"warpgauge_format": "baseline/1", "gpu_name": "NVIDIA Fake"}
-        told = {"context": context, "sessions": sessions, "benchmarks": rows}
-        (folder / f"{family}.json").write_text(json.dumps(told))
+        recorded = baseline(rows, {key: document["context"]}, "NVIDIA Fake")
+        write(folder / f"{family}.json", recorded)
     machine.forget()
 
 
@@ -224,8 +221,7 @@ def test_a_gpu_by_its_uuid_is_measured_alone(machine: BenchProcess) -> None:
 def test_without_a_gpu_there_is_nothing_to_measure_on_all(machine: BenchProcess) -> None:
     programs(machine, no_gpu="the driver is too old")
     found = machine.run("--device=all", "--quick")
-    assert found.status == NOT_MEASURED
-    assert found.err == "bench: the driver is too old"
+    assert (found.status, found.err) == (NOT_MEASURED, "bench: the driver is too old")
 
 
 def test_a_gpu_that_no_program_survives_is_told_and_not_measured(

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,25 +27,22 @@ MEDIAN_PROCESS = 4
 
 def make(
     repository: Repository,
-    replay_ns: float,
+    replay_ns: float = 1050.0,
     parts: Sequence[Part] = (KERNEL,),
     *,
-    family: str = "fidelity",
     counters: dict[str, float] | None = None,
     trace: str | None = "",
     faults: dict[str, str] | None = None,
-    no_gpu: str = "",
 ) -> None:
-    """bench_<family> with one benchmark whose operations take `parts` by CUPTI."""
+    """bench_fidelity with one benchmark whose operations take `parts` by CUPTI."""
     kernels = sum(kind == "kernel" for kind, _ in parts)
     fake_binary.make(
         repository.built / "benchmarks",
-        family,
-        {f"{family}/square": replay_ns - MEDIAN_PROCESS},
+        "fidelity",
+        {"fidelity/square": replay_ns - MEDIAN_PROCESS},
         counters={"all": counters or {"operations": 64 * 7, "samples": 7, "kernels": kernels}},
         trace=text(tape(64, 7, parts).activities) if trace == "" else trace,
         faults=faults,
-        no_gpu=no_gpu,
     )
     (repository.built / "benchmarks" / command.LIBRARY).touch()
 
@@ -63,110 +62,89 @@ def test_times_that_agree_are_a_pass(repository: Repository) -> None:
     assert "fidelity/square ..." in err
 
 
-@pytest.mark.parametrize("replay_ns", [1061.0, 939.0])
+SEVERAL: tuple[Part, ...] = (KERNEL, ("memset", 100), ("kernel", 200))
+
+
+@pytest.mark.parametrize(
+    ("replay_ns", "parts", "within"),
+    [
+        (1061.0, [KERNEL], False),
+        (939.0, [KERNEL], False),
+        (1419.0, SEVERAL, True),  # 60 ns for each of its kernels
+        (1421.0, SEVERAL, False),
+        (10_199.0, [("kernel", 10_000)], True),  # 2 %
+        (10_201.0, [("kernel", 10_000)], False),
+        (1059.0, [("memcpy", 1000)], True),  # a copy alone counts as one
+    ],
+)
 def test_a_time_that_is_longer_or_shorter_than_it_may_is_outside(
-    repository: Repository, replay_ns: float
+    repository: Repository, replay_ns: float, parts: Sequence[Part], within: bool
 ) -> None:
-    make(repository, replay_ns)
-    assert run(repository) is ExitStatus.OUTSIDE
+    make(repository, replay_ns, parts)
+    assert run(repository) is (ExitStatus.OK if within else ExitStatus.OUTSIDE)
     out = repository.output()[0]
-    assert "0 of 1 benchmark within" in out
-    assert "1 outside" in out
-    assert "60.00 ns OUTSIDE" in out
+    assert f"{int(within)} of 1 benchmark within" in out
+    assert ("1 outside" in out, " ns OUTSIDE" in out) == (not within, not within)
 
 
-def test_each_kernel_has_its_own_allowance_and_a_long_one_its_share(
-    repository: Repository,
-) -> None:
-    make(repository, 1419.0, (KERNEL, ("memset", 100), ("kernel", 200)))
-    assert run(repository) is ExitStatus.OK
-    make(repository, 1421.0, (KERNEL, ("memset", 100), ("kernel", 200)))
-    assert run(repository) is ExitStatus.OUTSIDE
-    make(repository, 10_199.0, (("kernel", 10_000),))
-    assert run(repository) is ExitStatus.OK
-    make(repository, 10_201.0, (("kernel", 10_000),))
-    assert run(repository) is ExitStatus.OUTSIDE
-    make(repository, 1059.0, (("memcpy", 1000),))  # a copy alone counts as one
-    assert run(repository) is ExitStatus.OK
-
-
-def test_the_findings_are_written(repository: Repository) -> None:
-    make(repository, 1050.0)
+def test_the_findings_are_written_and_replace_their_own_kind(repository: Repository) -> None:
+    make(repository)
     out = repository.root / "findings.json"
     assert run(repository, "--out", str(out), "--processes", "3") is ExitStatus.OK
     document = json.loads(out.read_text())
-    assert document["context"]["warpgauge_format"] == "fidelity/1"
-    assert document["context"]["gpu_name"] == "NVIDIA Fake"
-    assert document["context"]["commit"] == "0123456789" * 4
-    (row,) = document["benchmarks"]
-    assert row == {
-        "name": "fidelity/square",
-        "kernels": 1,
-        "replay_ns": 1050.0,
-        "process_medians_ns": [1049.0, 1050.0, 1051.0],
-        "traced_ns": 1048.0,
-        "busy_ns": 1000.0,
-        "regions": 7,
-        "difference_ns": 48.0,
-        "allowed_ns": 60.0,
-        "verdict": "within",
-    }
-    assert run(repository, "--out", str(out)) is ExitStatus.OK  # replaces its own kind
-
-
-def test_a_file_of_another_kind_is_not_replaced(repository: Repository) -> None:
-    make(repository, 1050.0)
-    other = repository.root / "notes.txt"
-    other.write_text("mine")
-    with pytest.raises(UserError, match=r"notes.txt: it is there and holds no findings"):
-        run(repository, "--out", str(other))
-    assert other.read_text() == "mine"
+    context = [document["context"][key] for key in ("warpgauge_format", "gpu_name", "commit")]
+    assert context == ["fidelity/1", "NVIDIA Fake", "0123456789" * 4]
+    assert document["benchmarks"] == [
+        {
+            "name": "fidelity/square",
+            "kernels": 1,
+            "replay_ns": 1050.0,
+            "process_medians_ns": [1049.0, 1050.0, 1051.0],
+            "traced_ns": 1048.0,
+            "busy_ns": 1000.0,
+            "regions": 7,
+            "difference_ns": 48.0,
+            "allowed_ns": 60.0,
+            "verdict": "within",
+        }
+    ]
+    assert run(repository, "--out", str(out)) is ExitStatus.OK
+    out.write_text("mine")
+    with pytest.raises(UserError, match=r"findings.json: it is there and holds no findings"):
+        run(repository, "--out", str(out))
+    assert out.read_text() == "mine"
     (repository.root / "baselines").mkdir()
     with pytest.raises(UserError, match="holds baselines, which only --record writes"):
         run(repository, "--out", str(repository.root / "baselines" / "new.json"))
 
 
-def test_a_trace_that_does_not_fit_is_an_error_and_no_pass(repository: Repository) -> None:
-    make(repository, 1050.0, counters={"operations": 63 * 7, "samples": 7, "kernels": 1})
+TIMED = {"operations": 64.0 * 7, "samples": 7.0}
+NOT_MEASURED: Mapping[str, Mapping[str, Any]] = {
+    "64 records a region, 64 of them kernels, are not a multiple of its 63": {
+        "counters": {"operations": 63 * 7, "samples": 7, "kernels": 1}
+    },
+    "CUPTI dropped 3 records": {"trace": text(tape(64, 7).activities, dropped=3)},
+    "it is timed by the host's clock": {"counters": {**TIMED, "host_clock": 1.0}},
+    "does not say how many operations": {"counters": {"kernels": 1.0}},
+    "with CUPTI: in round 1: wrong result": {"faults": {"2": "errored row"}},
+    "in round 1: wrong result": {"faults": {"3": "errored row"}},
+    "was killed by SIGSEGV: an illegal memory access": {"faults": {"2": "crash"}},
+    "bench_fidelity was killed by SIGSEGV": {"faults": {"3": "crash"}},
+}
+
+
+@pytest.mark.parametrize("said", NOT_MEASURED)
+def test_what_cannot_be_held_against_cupti_is_an_error_and_no_pass(
+    repository: Repository, said: str
+) -> None:
+    make(repository, **NOT_MEASURED[said])
     out = repository.root / "findings.json"
     assert run(repository, "--out", str(out)) is ExitStatus.NOT_MEASURED
     shown = repository.output()[0]
     assert "0 of 1 benchmark within" in shown
     assert "1 not measured" in shown
-    assert "64 records a region, 64 of them kernels, are not a multiple of its 63" in shown
+    assert said in shown
     assert json.loads(out.read_text())["benchmarks"][0]["error_occurred"] is True
-
-
-def test_dropped_records_are_an_error(repository: Repository) -> None:
-    make(repository, 1050.0, trace=text(tape(64, 7).activities, dropped=3))
-    assert run(repository) is ExitStatus.NOT_MEASURED
-    assert "CUPTI dropped 3 records" in repository.output()[0]
-
-
-@pytest.mark.parametrize(
-    ("process", "where"), [("2", "with CUPTI: in round 1"), ("3", "in round 1")]
-)
-def test_a_benchmark_that_fails_is_an_error(
-    repository: Repository, process: str, where: str
-) -> None:
-    make(repository, 1050.0, faults={process: "errored row"})
-    assert run(repository) is ExitStatus.NOT_MEASURED
-    assert f"{where}: wrong result" in repository.output()[0]
-    make(repository, 1050.0, faults={process: "crash"})
-    assert run(repository) is ExitStatus.NOT_MEASURED
-    assert "was killed by SIGSEGV: an illegal memory access" in repository.output()[0]
-
-
-def test_the_hosts_clock_and_a_stranger_cannot_be_held_against_cupti(
-    repository: Repository,
-) -> None:
-    counters = {"operations": 64.0 * 7, "samples": 7.0}
-    make(repository, 1050.0, counters={**counters, "host_clock": 1.0})
-    assert run(repository) is ExitStatus.NOT_MEASURED
-    assert "it is timed by the host's clock" in repository.output()[0]
-    make(repository, 1050.0, counters={"kernels": 1.0})
-    assert run(repository) is ExitStatus.NOT_MEASURED
-    assert "does not say how many operations" in repository.output()[0]
 
 
 @pytest.mark.parametrize(
@@ -179,7 +157,7 @@ def test_the_hosts_clock_and_a_stranger_cannot_be_held_against_cupti(
 def test_without_a_working_cupti_nothing_is_measured(
     repository: Repository, trace: str | None, said: str
 ) -> None:
-    make(repository, 1050.0, trace=trace)
+    make(repository, trace=trace)
     with pytest.raises(UserError, match=said) as caught:
         run(repository)
     assert caught.value.status is ExitStatus.NOT_MEASURED
@@ -188,7 +166,7 @@ def test_without_a_working_cupti_nothing_is_measured(
 def test_a_build_without_cupti_or_nvcc_is_told_apart(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make(repository, 1050.0)
+    make(repository)
     (repository.built / "benchmarks" / command.LIBRARY).unlink()
     with pytest.raises(UserError, match="the CUDA toolkit has no CUPTI") as caught:
         run(repository)
@@ -206,45 +184,42 @@ def test_a_build_without_cupti_or_nvcc_is_told_apart(
 def test_a_family_without_a_source_is_refused_before_the_build(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_build(*arguments: object) -> None:
-        raise AssertionError("it built first")
-
-    make(repository, 1050.0)
+    make(repository)
     folder = repository.root / "benchmarks"
     for source in ("gemm.cu", "host.cpp", "README.md", "fidelity/fidelity.cu"):
         (folder / source).parent.mkdir(parents=True, exist_ok=True)
         (folder / source).touch()
     assert run(repository) is ExitStatus.OK
-    monkeypatch.setattr(build, "build", no_build)
+    monkeypatch.delattr(build, "build")  # nothing may be built
     for name, said in (
         ("nope", "--binary 'nope': no such family"),
         ("bench_gemn", "--binary 'gemn': no such family: did you mean 'gemm'?"),
     ):
-        with pytest.raises(UserError) as caught:
+        with pytest.raises(UserError, match=f"^{re.escape(said)}$") as caught:
             run(repository, "--binary", name)
-        assert str(caught.value) == said
         assert caught.value.status is ExitStatus.BAD_USAGE
     with pytest.raises(UserError, match="bench_nope is not there: build first"):
         run(repository, "--binary", "nope", "--no-build")  # an older build may have left it
 
 
-def test_wrong_usage_is_told(repository: Repository, tmp_path: Path) -> None:
-    make(repository, 1050.0)
-    for argv, said in (
-        (("--filter", "nothing_of_this"), "no benchmark matches --filter"),
-        (("--filter", "("), "no regular expression"),
-        (("--filter", r"\d"), "means one thing to Python"),
-        (("--binary", "../gemm"), "is no family's name"),
-        (("--binary", ""), "is no family's name"),
-        (("--device", "1"), "there is no device 1"),
-        (("--out", str(tmp_path / "no" / "such" / "folder")), "No such file"),
-    ):
-        with pytest.raises(UserError, match=said) as caught:
-            run(repository, *argv)
-        assert caught.value.status is ExitStatus.BAD_USAGE
-    for flag in ("--processes=0", "--device=-1", "--unknown"):
-        with pytest.raises(UserError, match="--help tells what there is"):
-            run(repository, flag)
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("--filter=nothing_of_this", "no benchmark matches --filter"),
+        ("--filter=(", "no regular expression"),
+        (r"--filter=\d", "means one thing to Python"),
+        ("--binary=../gemm", "is no family's name"),
+        ("--binary=", "is no family's name"),
+        ("--device=1", "there is no device 1"),
+        ("--out=/no/such/folder", "No such file"),
+        *((word, "--help tells what") for word in ("--processes=0", "--device=-1", "--unknown")),
+    ],
+)
+def test_wrong_usage_is_told(repository: Repository, word: str, said: str) -> None:
+    make(repository)
+    with pytest.raises(UserError, match=said) as caught:
+        run(repository, word)
+    assert caught.value.status is ExitStatus.BAD_USAGE
 
 
 @pytest.mark.parametrize("argv", [["fidelity"], ["fidelity", "--help"]])

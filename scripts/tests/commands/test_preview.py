@@ -41,19 +41,20 @@ def test_a_list_is_a_name_a_line_of_what_is_asked_for(repository: Repository) ->
 
 
 @pytest.mark.parametrize(
-    ("option", "said"),
+    ("argv", "said"),
     [
-        ("--filter=nothing", "no benchmark matches --filter 'nothing'"),
-        ("--against=nowhere", "'nowhere' is no commit of this clone"),
+        (["--list", "--filter=nothing"], "no benchmark matches --filter 'nothing'"),
+        (["--dry-run", "--filter=nothing"], "no benchmark matches --filter 'nothing'"),
+        (["--dry-run", "--against=nowhere"], "'nowhere' is no commit of this clone"),
+        (["--against=nowhere"], "'nowhere' is no commit of this clone"),
     ],
 )
-@pytest.mark.parametrize("how", [["--list"], ["--dry-run"], []])
 def test_what_is_not_there_is_refused_as_in_a_run(
-    clone: GitRepository, how: list[str], option: str, said: str
+    clone: GitRepository, argv: list[str], said: str
 ) -> None:
     clone.build(clone.root, "release", lambda line: None)
     with pytest.raises(UserError, match=said) as caught:
-        clone.bench("--no-build", option, *how)
+        clone.bench("--no-build", *argv)
     assert caught.value.status is ExitStatus.BAD_USAGE
 
 

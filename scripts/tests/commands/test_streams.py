@@ -9,6 +9,7 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -57,59 +58,42 @@ def test_a_reader_that_leaves_early_is_no_regression(
         assert bench.main(["--seed=1"], repository.root) == 0
 
 
-def compared_into(
-    shown: int | None, tmp_path: Path, *options: str, unbuffered: bool = False
-) -> subprocess.CompletedProcess[str]:
-    """scripts/compare.py finds a regression, and prints to `shown`; None: it is closed."""
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("options", [[], ["--format=json"]])
+def test_a_full_disk_below_standard_output_hides_no_regression_and_no_report(
+    tmp_path: Path, options: list[str], unbuffered: str
+) -> None:
     base = write(tmp_path / "base.json", run([row("a/b"), row("a/c")]))
     slower = write(tmp_path / "slower.json", run([row("a/b", scaled(1.5)), row("a/c")]))
-    command = [sys.executable, str(SCRIPTS / "compare.py"), str(base), str(slower), *options]
-    return subprocess.run(
-        command if shown is not None else ["sh", "-c", 'exec "$@" >&-', "sh", *command],
-        stdout=shown,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONUNBUFFERED": "1" if unbuffered else ""},
-        text=True,
-        check=False,
-    )
-
-
-@pytest.mark.parametrize("unbuffered", [False, True])
-@pytest.mark.parametrize("options", [[], ["--format", "json"]])
-def test_a_full_disk_below_standard_output_hides_no_regression_and_no_report(
-    tmp_path: Path, options: list[str], unbuffered: bool
-) -> None:
     report = tmp_path / "report.md"
-    with Path("/dev/full").open("w") as full:
-        done = compared_into(
-            full.fileno(), tmp_path, *options, f"--format=markdown={report}", unbuffered=unbuffered
-        )
-    assert done.returncode == 1
-    assert done.stderr == (
-        "compare.py: standard output cannot be written (No space left on device)\n"
+    argv = [str(base), str(slower), *options, f"--format=markdown={report}"]
+    assert on_a_full_disk("compare.py", *argv, unbuffered=unbuffered) == (
+        1,
+        "compare.py: standard output cannot be written (No space left on device)\n",
     )
     assert report.read_text().startswith("**1 regression")
 
 
-def test_a_closed_standard_output_is_no_fault(tmp_path: Path) -> None:
-    done = compared_into(None, tmp_path)
-    assert (done.returncode, done.stderr) == (1, "")
-
-
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_every_command_tells_of_a_full_disk_in_a_sentence(unbuffered: str) -> None:
-    command = [sys.executable, str(SCRIPTS / "warpgauge"), "baseline", "show"]
-    environ = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    assert on_a_full_disk("warpgauge", "baseline", "show", unbuffered=unbuffered) == (
+        2,
+        "baseline: the system: No space left on device\n",
+    )
+
+
+def on_a_full_disk(script: str, *argv: str, unbuffered: str) -> tuple[int, str]:
+    """The exit status of a command, and its standard error."""
+    command = [sys.executable, str(SCRIPTS / script), *argv]
+    env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            command, stdout=full, stderr=subprocess.PIPE, env=environ, text=True, check=False
+            command, stdout=full, stderr=subprocess.PIPE, env=env, text=True, check=False
         )
-    assert done.returncode == 2
-    assert done.stderr == "baseline: the system: No space left on device\n"
+    return done.returncode, done.stderr
 
 
-def interrupted(*arguments: object, **options: object) -> None:
-    raise KeyboardInterrupt
+interrupted = Mock(side_effect=KeyboardInterrupt)
 
 
 @pytest.mark.parametrize(
