@@ -18,8 +18,7 @@ from fidelity.finding import Finding
 from fidelity.options import Options, parse
 from warpgauge.execution import build, discovery, machine_context, selection
 from warpgauge.execution.discovery import Binary
-from warpgauge.execution.plan import Lane, Plan, Turn, gpu_arguments, gpu_environment
-from warpgauge.execution.turn_result import Outcome
+from warpgauge.execution.plan import Lane, Plan, gpu_arguments, gpu_environment
 from warpgauge.files import atomic, output_file
 from warpgauge.files.document import failure_of
 from warpgauge.measurement import merge, progress, runner
@@ -27,7 +26,7 @@ from warpgauge.measurement.merge import JsonRow
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.system import interrupts, packages
 from warpgauge.system.errors import ExitStatus, UserError, of_system
-from warpgauge.system.layout import Output
+from warpgauge.system.layout import Output, print_line
 from warpgauge.system.text import typed
 
 LIBRARY = "libwarpgauge_trace.so"
@@ -38,13 +37,9 @@ SOURCES = (".cu", ".cpp")  # of benchmarks; one file is one family
 class _Silent:
     """A runner.Observer: one line a benchmark says enough."""
 
-    def begins(self, turn: Turn) -> None: ...
+    def _nothing(self, *_: object) -> None: ...
 
-    def runs(self, benchmark: str) -> None: ...
-
-    def ended(self, outcome: Outcome) -> None: ...
-
-    def repeated(self, outcome: Outcome) -> None: ...
+    begins = runs = ended = repeated = _nothing
 
 
 @dataclass(frozen=True)
@@ -66,9 +61,10 @@ class Fidelity:
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as name:
             scratch = Path(name)
             binary = self._binary(folder, scratch)
-            device = self.options.device
-            where = (gpu_arguments(device), scratch, gpu_environment(device))
-            probe = discovery.probe([binary], *where)
+            device = options.device
+            probe = discovery.probe(
+                [binary], gpu_arguments(device), scratch, gpu_environment(device)
+            )
             if probe.no_gpu is not None:
                 raise UserError(f"no GPU to measure: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
             with progress.status(self.notes) as say:
@@ -132,8 +128,7 @@ class Fidelity:
         file.unlink(missing_ok=True)
         environment = {"CUDA_INJECTION64_PATH": str(library), "WARPGAUGE_TRACE": str(file)}
         traced = self._row(binary, 1, scratch / "traced", environment)
-        fault = _fault(traced)
-        if fault is not None:
+        if fault := _fault(traced):
             return Finding(name, error=f"with CUPTI: {fault}")
         try:
             busy = cupti_trace.busy(cupti_trace.read_trace(file), _work(traced))
@@ -141,8 +136,7 @@ class Fidelity:
             return Finding(name, error=str(mismatch))
         say(f"{name}, without CUPTI")
         plain = self._row(binary, self.options.processes, scratch / "plain")
-        fault = _fault(plain)
-        if fault is not None:
+        if fault := _fault(plain):
             return Finding(name, error=fault)
         return Finding(
             name,
@@ -159,7 +153,7 @@ class Fidelity:
         binary: Binary,
         processes: int,
         folder: Path,
-        environment: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] = {},
     ) -> JsonRow:
         """What fresh processes of this one benchmark say, merged."""
         plan = Plan(
@@ -168,7 +162,7 @@ class Fidelity:
             seed=0,  # one binary has but one order
             folder=folder,
             gpu_arguments=gpu_arguments(self.options.device),
-            environment={**gpu_environment(self.options.device), **(environment or {})},
+            environment={**gpu_environment(self.options.device), **environment},
         )
         (row,) = merge.rows([binary], runner.run(plan, _Silent()))
         return row
@@ -183,16 +177,15 @@ class Fidelity:
         self._note(f"findings: {os.path.relpath(path)}")
 
     def _note(self, line: str) -> None:
-        self.notes.print(line, markup=False, highlight=False, soft_wrap=True)
+        print_line(self.notes, line)
 
 
-def _fault(row: JsonRow) -> str | None:
-    """Why a row holds no device time."""
+def _fault(row: JsonRow) -> str:
+    """Why a row holds no device time; empty where it does."""
     if (failure := failure_of(row)) is not None:
         return str(failure)
-    if "host_clock" in row:
-        return "it is timed by the host's clock, of which CUPTI knows nothing"
-    return None
+    by_host = "it is timed by the host's clock, of which CUPTI knows nothing"
+    return by_host if "host_clock" in row else ""
 
 
 def _work(row: JsonRow) -> cupti_trace.Work:

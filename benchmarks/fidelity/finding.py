@@ -103,22 +103,8 @@ def status(findings: Sequence[Finding]) -> ExitStatus:
     return ExitStatus.OK if truths == {Truth.WITHIN} else ExitStatus.NOT_MEASURED
 
 
-_STYLES = {
-    Truth.WITHIN: "green",
-    Truth.DISTURBED: "yellow",
-    Truth.OUTSIDE: "bold red",
-    Truth.ERROR: "yellow",
-}
-_HEADINGS = (
-    "kernels",
-    "replay",
-    "with CUPTI",
-    "CUPTI busy",
-    "difference",
-    "",
-    "allowed",
-    "verdict",
-)
+_STYLES = dict(zip(Truth, ("green", "yellow", "bold red", "yellow"), strict=True))
+_HEADINGS = tuple("kernels,replay,with CUPTI,CUPTI busy,difference,,allowed,verdict".split(","))
 
 
 def print_table(findings: Sequence[Finding], console: Console) -> None:
@@ -142,12 +128,11 @@ def summary(findings: Sequence[Finding]) -> str:
     rule = f"{percent(ALLOWED_RATIO, sign=False)} or {ALLOWED_NS_PER_KERNEL:g} ns a kernel"
     total = plural(len(findings), "benchmark")
     text = f"{count[Truth.WITHIN]} of {total} within {rule} of CUPTI's busy time"
-    others = {
-        Truth.OUTSIDE: "outside",
-        Truth.DISTURBED: "disturbed by CUPTI",
-        Truth.ERROR: "not measured",
-    }
-    for truth, words in others.items():
+    for truth, words in (
+        (Truth.OUTSIDE, "outside"),
+        (Truth.DISTURBED, "disturbed by CUPTI"),
+        (Truth.ERROR, "not measured"),
+    ):
         text += f", {count[truth]} {words}" if count[truth] else ""
     measured = [one for one in findings if one.truth is not Truth.ERROR]
     if measured:
@@ -159,20 +144,14 @@ def summary(findings: Sequence[Finding]) -> str:
 
 def _cells(finding: Finding) -> Cells:
     truth = finding.truth
-    if truth is Truth.ERROR:
-        blank = ("",) * (len(_HEADINGS) - 1)
-        return Cells(inert(finding.name), (*blank, truth.value), _STYLES[truth])
-    return Cells(
-        inert(finding.name),
-        (
+    numbers: Sequence[str] = ("",) * (len(_HEADINGS) - 1)
+    if truth is not Truth.ERROR:
+        times = (finding.replay_ns, finding.traced_ns, finding.busy_ns)
+        numbers = (
             str(finding.kernels),
-            duration(finding.replay_ns * 1e-9),
-            duration(finding.traced_ns * 1e-9),
-            duration(finding.busy_ns * 1e-9),
+            *(duration(nanoseconds * 1e-9) for nanoseconds in times),
             signed_duration(finding.difference_ns * 1e-9),
             percent(finding.ratio),
             duration(finding.allowed_ns * 1e-9),
-            truth.value,
-        ),
-        _STYLES[truth],
-    )
+        )
+    return Cells(inert(finding.name), (*numbers, truth.value), _STYLES[truth])

@@ -10,7 +10,7 @@ from pathlib import Path
 from warpgauge.commands import arguments
 from warpgauge.commands.arguments import Parser, file, group, one_device, positive
 from warpgauge.commands.bench_options import QUICK_PROCESSES
-from warpgauge.records.benchmark_filter import normal, require_portable
+from warpgauge.records.benchmark_filter import require_portable
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import typed
 
@@ -36,14 +36,8 @@ def parse(argv: Sequence[str]) -> Options:
         raise UserError(
             f"--binary {typed(given.binary)} is no family's name: say elementwise, or bench_gemm"
         )
-    options = Options(
-        binary=f"bench_{given.binary.removeprefix('bench_')}",
-        filter=normal(given.filter),
-        processes=given.processes,
-        device=given.device,
-        out=given.out,
-        build=not given.no_build,
-    )
+    binary = f"bench_{given.binary.removeprefix('bench_')}"
+    options = Options(**{**vars(given), "binary": binary})
     require_portable("--filter", options.filter.removeprefix("-"))
     return options
 
@@ -65,7 +59,7 @@ def command_line() -> Parser:
     add = what.add_argument
     add("--binary", metavar="FAMILY", default=BINARY, help=f"whose benchmarks; default {BINARY}")
     add("--device", metavar="GPU", type=one_device, help="index or UUID; default 0")
-    add("--no-build", action="store_true", help="run what build/release holds")
+    add("--no-build", dest="build", action="store_false", help="run what build/release holds")
 
     add = group(parser, "how long", "%(prog)s --processes 5").add_argument
     add("--processes", metavar="N", type=positive, default=QUICK_PROCESSES,

@@ -8,6 +8,7 @@ when there is work.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import re
 import sys
@@ -205,14 +206,10 @@ def seconds(text: str) -> float:
 def duration(text: str) -> float:
     """Seconds of ``90``, ``90s``, ``1.5m`` or ``1h``."""
     number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
-    wanted = "a time from 1 s on, as in 90s, 5m or 1h"
-    try:
-        value = float(number) * _UNITS[unit]
-    except ValueError:
-        value = math.nan
-    if not 1.0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")
-    return value
+    with contextlib.suppress(ValueError):
+        if 1.0 <= (value := float(number) * _UNITS[unit]) < math.inf:
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is not a time from 1 s on, as in 90s, 5m or 1h")
 
 
 def file(text: str) -> Path:
@@ -241,10 +238,7 @@ def days(text: str) -> float:
 
 def between(text: str, low: float, high: float, wanted: str) -> float:
     """A number that lies between the two; `wanted` is what it should have been, in words."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not low < number < high:
-        raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")
-    return number
+    with contextlib.suppress(ValueError):
+        if low < (number := float(text)) < high:
+            return number
+    raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")

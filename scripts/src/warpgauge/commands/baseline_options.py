@@ -70,14 +70,10 @@ def command_line() -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    as_it_is = argparse.RawDescriptionHelpFormatter
 
-    def command(name: str, help: str, description: str) -> Parser:
-        return commands.add_parser(
-            name,
-            help=help,
-            description=description,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+    def command(name: str, help: str, text: str) -> Parser:
+        return commands.add_parser(name, help=help, description=text, formatter_class=as_it_is)
 
     # fmt: off
     record = command("record", "measure this GPU and add the session", _RECORD)
@@ -122,10 +118,6 @@ def command_line() -> Parser:
 
 def _choice(parser: Parser, title: str, example: str) -> argparse._ArgumentGroup:
     options = group(parser, title, example)
-    options.add_argument(
-        "asked",
-        metavar="GPU_OR_PATH",
-        nargs="?",
-        help="a GPU model, as 'NVIDIA H200' or nvidia-h200, or a path; default all of baselines/",
-    )
+    which = "a GPU model, as 'NVIDIA H200' or nvidia-h200, or a path; default all of baselines/"
+    options.add_argument("asked", metavar="GPU_OR_PATH", nargs="?", help=which)
     return options

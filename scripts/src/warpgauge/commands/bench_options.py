@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -54,8 +55,7 @@ _CONTRADICTIONS = {
     "--quiet": ("--verbose",),
     "--record": ("--against", "--confirm-beside", "--filter", "--inject", "--baseline"),
     "--self-check": (
-        *("--record", "--against", "--inject", "--out", "--format", "--export"),
-        "--confirm-beside",
+        "--record --against --inject --out --format --export --confirm-beside".split()
     ),
     "--against": ("--baseline", "--no-confirm"),
     "--confirm-beside": ("--against", "--no-confirm"),
@@ -91,6 +91,7 @@ class Options(MeasurementOptions):
 
 def parse(argv: Sequence[str]) -> Options:
     """Raises UserError for bad usage, and for what contradicts itself."""
+    from warpgauge.baselines.recordable import FEWEST_PROCESSES
     from warpgauge.records.benchmark_filter import require_portable
 
     parser = command_line()
@@ -110,8 +111,10 @@ def parse(argv: Sequence[str]) -> Options:
             )
     for option, others in _CONTRADICTIONS.items():
         refuse_together(given, option, *others)
-    if options.record:
-        _check_recordable(options)
+    if options.record and not options.build and options.build_dir is None:
+        raise contradiction("--record", "--no-build, which may run the build of another commit")
+    if options.record and options.processes < FEWEST_PROCESSES:
+        raise contradiction("--record", f"fewer than {FEWEST_PROCESSES} processes")
     if options.self_check_of:
         refuse_together(given, "--self-check", "--quick", "--processes")
     if options.every_gpu:
@@ -148,16 +151,6 @@ def options_of(given: Mapping[str, Any]) -> Options:
         "allow": frozenset(values["allow"]),
     }
     return Options(**{**values, **changed})
-
-
-def _check_recordable(options: Options) -> None:
-    """A baseline is the whole suite, as it is, measured often enough."""
-    from warpgauge.baselines.recordable import FEWEST_PROCESSES
-
-    if not options.build and options.build_dir is None:
-        raise contradiction("--record", "--no-build, which may run the build of another commit")
-    if options.processes < FEWEST_PROCESSES:
-        raise contradiction("--record", f"fewer than {FEWEST_PROCESSES} processes")
 
 
 def command_line() -> Parser:
@@ -248,15 +241,11 @@ def _device(text: str) -> int | str:
 
 def _injection(text: str) -> str:
     regex, _, factor = text.rpartition("=")
-    try:
-        good = bool(regex) and (
-            float(factor) == 1 or SMALLEST_FACTOR <= float(factor) <= LARGEST_FACTOR
-        )
-    except ValueError:
-        good = False
-    if not good:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not REGEX=FACTOR with a factor from {SMALLEST_FACTOR:g} to "
-            f"{LARGEST_FACTOR:g}, as in gemm=1.05"
-        )
-    return text
+    with contextlib.suppress(ValueError):
+        number = float(factor)
+        if regex and (number == 1 or SMALLEST_FACTOR <= number <= LARGEST_FACTOR):
+            return text
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is not REGEX=FACTOR with a factor from {SMALLEST_FACTOR:g} to "
+        f"{LARGEST_FACTOR:g}, as in gemm=1.05"
+    )

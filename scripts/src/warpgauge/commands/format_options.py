@@ -40,10 +40,11 @@ class Formats:
         exported: dict[Path, tuple[Export, Path]] = {}
         for text in formats:
             name, equals, file = text.partition("=")
-            if (name not in FORMATS and name != INTERVALS) or (equals and not Path(file).name):
-                known = ", ".join((*FORMATS, INTERVALS))
+            names = (*FORMATS, INTERVALS)
+            if name not in names or (equals and not Path(file).name):
                 raise UserError(
-                    f"--format {quoted(text)} is not NAME or NAME=FILE with a NAME of {known}"
+                    f"--format {quoted(text)} is not NAME or NAME=FILE with a NAME of "
+                    f"{', '.join(names)}"
                 )
             if name in FORMATS and (not equals or file in STANDARD_OUTPUT):
                 shown.append(FORMATS[name])

@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -34,9 +34,14 @@ def facts(
     argv: Sequence[str], seed: int, run: Path, suite: Suite, source: Mapping[str, str]
 ) -> Start:
     """How a run of one GPU was called, and what it measures."""
+    digest = hashlib.sha256()
+    for path in (binary.path for binary in suite.binaries):
+        digest.update(os.fsencode(path.name))
+        with contextlib.suppress(OSError):  # one that is gone has rows that say so
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
     return msgspec.structs.replace(
         called(argv, seed, run),
-        programs=_digest(binary.path for binary in suite.binaries),
+        programs=digest.hexdigest(),
         gpu=suite.known.get("gpu_uuid", ""),
         at_once=suite.known.get(GPUS_AT_ONCE, ""),
         source=dict(source),
@@ -67,15 +72,9 @@ def interrupted(given: Options, runs: Path) -> Interrupted:
     there, began = journal.opened(folder)
     if began.folder != str(Path.cwd()):
         raise UserError(f"{folder} is of a run in {began.folder}: resume it there")
-    options = replace(
-        parse(began.argv),
-        seed=began.seed,
-        out=Path(began.run),
-        wait=given.wait,
-        quiet=given.quiet,
-        verbose=given.verbose,
-    )
-    return Interrupted(began.argv, options, there, began)
+    options = replace(parse(began.argv), seed=began.seed, out=Path(began.run))
+    shown = replace(options, wait=given.wait, quiet=given.quiet, verbose=given.verbose)
+    return Interrupted(began.argv, shown, there, began)
 
 
 def begun(folder: Path, options: Options) -> Interrupted | None:
@@ -90,14 +89,11 @@ def journal_of(folder: Path, now: Start, before: Interrupted | None) -> Journal:
     """A new one; that of the run which goes on. Raises UserError where that is not the same."""
     if before is None:
         return journal.begin(folder, now)
-    changed = [
-        name for key, name in _SAME.items() if getattr(before.began, key) != getattr(now, key)
-    ]
+    began = before.began
+    changed = [name for key, name in _SAME.items() if getattr(began, key) != getattr(now, key)]
     if changed:
-        raise UserError(
-            f"the interrupted run cannot go on: the {' and the '.join(changed)} changed since; "
-            "measure anew"
-        )
+        what = " and the ".join(changed)
+        raise UserError(f"the interrupted run cannot go on: the {what} changed since; measure anew")
     return before.journal
 
 
@@ -121,12 +117,3 @@ def goes_on(
 def command(folder: Path) -> str:
     """What goes on with the run whose journal is in `folder`."""
     return f"scripts/bench --resume {shlex.quote(os.path.relpath(folder))}"
-
-
-def _digest(programs: Iterable[Path]) -> str:
-    digest = hashlib.sha256()
-    for path in programs:
-        digest.update(os.fsencode(path.name))
-        with contextlib.suppress(OSError):  # one that is gone has rows that say so
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()

@@ -63,7 +63,7 @@ class Conclusion:
         """What each baseline holds: its sessions compared, or the values of its only one."""
         for folder in store.folders(baselines):
             whole, pair = load.load(folder), store.recorded_comparison(folder)
-            names = {s.gpu_name for s in whole.sessions.values() if s.gpu_name}
+            names = {session.gpu_name or "" for session in whole.sessions.values()} - {""}
             gpu = ", ".join(sorted(names)) or folder.name
             shown = "recorded sessions compared" if pair else "the one recorded session"
             self.console.print()

@@ -10,6 +10,7 @@ from warpgauge.commands.arguments import Parser, group, positive, revision
 
 HISTORY = "origin/history"
 _NIGHTS = 30
+_RUN = "--repository owner/name --run-id 1234"
 
 _ADD = """\
 Take the run files that the GPU jobs of a run of nightly.yml uploaded, and add a line for each to
@@ -57,8 +58,7 @@ def comment() -> Parser:
         "pull request; while the run goes on, marks the comment that is there as outdated. "
         "GH_TOKEN in the environment is the token, GITHUB_API_URL the API.",
     )
-    example = "%(prog)s --repository owner/name --run-id 1234"
-    arguments.add_run(group(parser, "which run", example), "gpu.yml")
+    arguments.add_run(group(parser, "which run", f"%(prog)s {_RUN}"), "gpu.yml")
     return parser
 
 
@@ -69,8 +69,7 @@ def propose() -> Parser:
         epilog="GH_TOKEN is the token, GITHUB_API_URL where its API is. Exit status: 0 opened; 2 "
         "refused, and nothing was posted; 3 nothing was recorded.",
     )
-    example = "%(prog)s --repository owner/name --run-id 1234 --gpu nvidia-h200"
-    run = group(parser, "which run", example)
+    run = group(parser, "which run", f"%(prog)s {_RUN} --gpu nvidia-h200")
     arguments.add_run(run, "baseline.yml")
     add = run.add_argument
     add("--gpu", metavar="SLUG", required=True, help="of .github/gpus.json")
@@ -86,8 +85,7 @@ def history() -> Parser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     added = commands.add_parser("add", help="add the night that a run measured", description=_ADD)
-    example = "%(prog)s --repository owner/name --run-id 1234"
-    arguments.add_run(group(added, "which run", example), "nightly.yml")
+    arguments.add_run(group(added, "which run", f"%(prog)s {_RUN}"), "nightly.yml")
     shown = commands.add_parser("show", help="show how times went", description=_SHOW)
     what = group(shown, "what is shown", "%(prog)s --gpu nvidia-h200 --filter '^gemm/' --nights 14")
     add = what.add_argument

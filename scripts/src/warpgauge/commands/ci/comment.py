@@ -67,8 +67,7 @@ def _parts(api: GitHub, run: Run, models: Sequence[Gpu]) -> list[Part]:
 
 def _part(api: GitHub, run: Run, gpu: Gpu, job: Job, left: Artifact | None) -> Part:
     # What an earlier attempt left is not what this job found, which left nothing.
-    if left is not None and left.created >= job.begin:
-        found = artifact.read(api, run, left, gpu)
-        if found is not None:
-            return Part(gpu, found, f"{run.url}/artifacts/{left.id}")
+    recent = left is not None and left.created >= job.begin
+    if left and recent and (found := artifact.read(api, run, left, gpu)) is not None:
+        return Part(gpu, found, f"{run.url}/artifacts/{left.id}")
     return Part(gpu, job.ended, job.url)

@@ -15,7 +15,6 @@ from warpgauge.github import gpus, proposal, recorded_files
 from warpgauge.github.api import GitHub
 from warpgauge.github.branch import Repository
 from warpgauge.github.fields import address, number
-from warpgauge.github.recorded_files import WorkflowRun
 from warpgauge.system import git
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -54,22 +53,14 @@ def main(
     branch = f"baseline/{gpu.slug}-{run.id}-{run.attempt}"
     message = f"{title}\n\nMeasured at {run.commit}; {run_url}\n"
     repository.create_branch(branch, repository.commit(run.commit, proposed.texts, message))
-    further = proposal.comments(proposed)
-    print(f"opened: {_opened(repository, run, branch, title, body, further)}")
+    about = {"title": title, "head": branch, "base": run.branch, "body": body}
+    print(f"opened: {_opened(repository, about, proposal.comments(proposed))}")
     return ExitStatus.OK
 
 
-def _opened(
-    repository: Repository,
-    run: WorkflowRun,
-    branch: str,
-    title: str,
-    body: str,
-    comments: Sequence[str],
-) -> str:
+def _opened(repository: Repository, about: Mapping[str, str], comments: Sequence[str]) -> str:
     """The address of the pull request, with a comment for each further session."""
     base = f"/repos/{repository.name}"
-    about = {"title": title, "head": branch, "base": run.branch, "body": body}
     try:
         pull = repository.github.post(f"{base}/pulls", about)
         for text in comments:
@@ -77,7 +68,7 @@ def _opened(
             repository.github.post(f"{base}/issues/{number(pull, 'number')}/comments", comment)
     except UserError as fault:
         raise UserError(
-            f"{fault}; the new baseline is on the branch {branch}, from which the pull request can "
-            "be opened or completed by hand"
+            f"{fault}; the new baseline is on the branch {about['head']}, from which the pull "
+            "request can be opened or completed by hand"
         ) from None
     return address(pull, "html_url")
