@@ -7,7 +7,6 @@ Patterns are Python's regular expressions, found anywhere in a benchmark's name;
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -99,7 +98,14 @@ def named_or_in(baselines: Path, named: Path | None) -> Policy | None:
     Raises UserError.
     """
     path = named or baselines / FILE_NAME
-    return load(path) if named is not None or os.path.lexists(path) else None
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        if named is None:
+            return None
+    except OSError:  # it cannot be told: `load` says why
+        pass
+    return load(path)
 
 
 def of(baseline: Record, candidate: Record, baselines: Path, named: Path | None) -> Policy | None:
