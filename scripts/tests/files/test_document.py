@@ -18,10 +18,6 @@ ROWS = [google_row(f"a/{index}", 1.0 + index, label="x" * 50) for index in range
 DOCUMENT = google(ROWS, host_name="h")
 
 
-def never(_: Json) -> bool:
-    return False
-
-
 def written(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "plain.json"
     path.write_text(text)
@@ -29,7 +25,7 @@ def written(tmp_path: Path, text: str) -> Path:
 
 
 def rows(path: Path) -> list[tuple[object, Json]]:
-    return list(rows_of(read_row_by_row(path, never)))
+    return list(rows_of(read_row_by_row(path)))
 
 
 LAYOUTS: dict[str, Callable[[object], str]] = {
@@ -43,7 +39,7 @@ LAYOUTS: dict[str, Callable[[object], str]] = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_rows_and_their_places_are_those_of_the_whole(tmp_path: Path, layout: str) -> None:
     path = written(tmp_path, LAYOUTS[layout](DOCUMENT))
-    assert read_row_by_row(path, never).later is not None
+    assert read_row_by_row(path).later is not None
     assert rows(path) == list(rows_of(read(path)))
 
 

@@ -109,7 +109,7 @@ TWICE = {
     "context": ('{"context": {"a": "1", "a": "2"}, "benchmarks": []}', ": holds the key 'a' twice"),
     "run, context": (HEAD[:-1] + ', "a": 1, "a": 1}, "benchmarks": []}', "the key 'a' twice"),
     "run, list": (HEAD + ', "benchmarks": [], "benchmarks": []}', "the key 'benchmarks' twice"),
-    "run, row": (HEAD + ', "benchmarks": [{}, {"name": "n", "a": 1, "a": 2}]}', "row 2 ('n'): hol"),
+    "run, row": (HEAD + ', "benchmarks": [{"name": "n", "a": 1, "a": 2}]}', "row 1 ('n'): hol"),
     "session": (
         HEAD + ', "benchmarks": [{"name": "n", "process_medians": {"s": [1], "s": [2]}}]}',
         "row 1 ('n'): holds the key 's' twice in one object; keep one of them",

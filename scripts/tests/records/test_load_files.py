@@ -166,6 +166,7 @@ def test_memory_that_runs_out_is_a_sentence_too(
         raise MemoryError
 
     path = write(tmp_path / "result.json", run([row("a/b")]))
+    monkeypatch.setattr("msgspec.json.decode", exhausted)
     monkeypatch.setattr("json.loads", exhausted)
     assert "needs more memory than there is" in fault(path)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
+
+import msgspec
 
 from warpgauge.files.json_file import RESULT_FILE, Object, parsed, text_of
 from warpgauge.files.location import Place
@@ -22,11 +24,6 @@ _MESSAGE_LIMIT = 1000
 
 # The only way that JSON in UTF-8 has to spell half of a surrogate pair.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-
-
-# What stands before, between and behind the rows, as JSON is usually written.
-_ROWS = re.compile(r'"benchmarks"\s*:\s*\[\s*(?=\{)')
-_COMMA, _END = re.compile(r"\s*,\s*"), re.compile(r"\s*\]\s*\}\s*\Z")
 
 
 @dataclass(frozen=True)
@@ -59,42 +56,54 @@ def read(path: Path) -> Document:
     return _whole(place, text_of(place))
 
 
-def read_row_by_row(path: Path, whole: Callable[[Object], bool]) -> Document:
-    """As `read`, with `later` rows unless the file is `whole` by what stands before its rows.
+def read_row_by_row(path: Path) -> Document:
+    """As `read`, but with `later` rows where they are the last that the file holds.
 
-    All rows of a large file at once take several times its size in memory. What is wrong behind a
-    row is found only when that one was gone through.
+    All rows of a large file at once take several times its size in memory. What is wrong within a
+    row is found only when that row is reached.
     """
     place = Place(path)
     text = text_of(place)
-    found = None if _SURROGATE.search(text) else _ROWS.search(text)
+    begin, end = text.find("[", text.find('"benchmarks"')), text.rfind("]") + 1
+    parts = text[:begin], text[begin:end], text[end:]
+    if begin < 0:
+        return _whole(place, text)
     try:
-        top = _DECODER.decode(f"{text[: found.end()]}]}}") if found else None
-    except (ValueError, RecursionError):
-        top = None
-    if not isinstance(top, dict) or [*top][-1:] != ["benchmarks"] or "context" not in top:
+        top = _value(f"{parts[0]}[]{parts[2]}".encode())
+        rows = msgspec.json.decode(parts[1], type=list[msgspec.Raw])
+    except _UNUSUAL:
         return _whole(place, text)
-    if found is None or whole(top):
+    if not rows or not isinstance(top, dict) or [*top.items()][-1:] != [("benchmarks", [])]:
         return _whole(place, text)
-    return Document(place, top, _later(place, text, found.end()))
+    return Document(place, top, _later(place, parts, rows))
 
 
-def _later(place: Place, text: str, at: int) -> Iterator[object]:
-    """The rows from `at` on. What is not as usual is judged by the whole text."""
-    count = 0
-    while True:
+def _later(place: Place, parts: Sequence[str], rows: Sequence[msgspec.Raw]) -> Iterator[object]:
+    """The values of `rows`. The whole text, in `parts`, is judged where one is not as usual."""
+    for index, row in enumerate(rows):
         try:
-            row, at = _DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError, MemoryError):
-            break
-        yield row
-        count += 1
-        if _END.match(text, at):
+            value = _value(bytes(row))
+        except _UNUSUAL:
+            yield from cast(list[object], _whole(place, "".join(parts)).top["benchmarks"])[index:]
             return
-        if (comma := _COMMA.match(text, at)) is None:
-            break
-        at = comma.end()
-    yield from cast(list[object], _whole(place, text).top["benchmarks"])[count:]
+        yield value
+
+
+# What msgspec refuses may yet be read: NaN, and line breaks in strings.
+_UNUSUAL = (msgspec.MsgspecError, ValueError, RecursionError, MemoryError)
+
+
+def _value(text: bytes) -> object:
+    """Raises `_UNUSUAL`, as where an object has a key twice."""
+    value = _DECODER.decode(text)
+    # No key is lost where there are no more commas than between the keys, or no more colons.
+    count = len(value) if isinstance(value, dict) else -1
+    if count == text.count(b",") + 1 or count == text.count(b":"):
+        return value
+    return json.loads(text, object_pairs_hook=_once)
+
+
+_DECODER = msgspec.json.Decoder()
 
 
 def _once(pairs: list[tuple[str, object]]) -> Object:
@@ -102,9 +111,6 @@ def _once(pairs: list[tuple[str, object]]) -> Object:
     if len(members) != len(pairs):
         raise ValueError("a key stands there twice")
     return members
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_once, strict=False)
 
 
 def _whole(place: Place, text: str) -> Document:

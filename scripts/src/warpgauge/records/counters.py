@@ -99,7 +99,7 @@ def combined(several: Sequence[Counters], middle: Combine = statistics.median) -
     names = dict.fromkeys(chain.from_iterable(several))
     values = {name: [one[name] for one in several if name in one] for name in names}
     made = {name: _RULES.get(name, middle)(found) for name, found in values.items()}
-    if any(len(set(found)) > 1 for name, found in values.items() if name in RESOURCES):
+    if any(len(set(values[name])) > 1 for name in RESOURCES.keys() & values.keys()):
         made[RESOURCES_VARY] = 1.0
     return made
 

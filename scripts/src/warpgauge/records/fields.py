@@ -8,7 +8,7 @@ import sys
 from collections.abc import Container, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from warpgauge.files.document import TIME_UNITS, as_object, kind, misfit
 from warpgauge.files.json_file import Object
@@ -50,11 +50,11 @@ def name_of(row: Object, place: Place, key: str = "name") -> str:
     name = row.get(key)
     if not isinstance(name, str):
         raise place.error(f"has no '{key}'" if key not in row else f"'{key}' is {kind(name)}")
-    if not name or name.isspace():
-        raise place.error(f"'{key}' is empty")
+    if is_name(name):
+        return name
     if len(name) > NAME_LIMIT:
         raise place.error(f"'{key}' is longer than {NAME_LIMIT} characters", "shorten it")
-    return name
+    raise place.error(f"'{key}' is empty")
 
 
 def unit_of(row: Object, place: Place) -> float:
@@ -76,11 +76,11 @@ def seconds(value: object, unit: float, key: str, place: Place) -> float:
         time = float(value) * unit
     except OverflowError:
         time = math.inf
-    if not math.isfinite(time):
-        raise place.error(f"{quoted(key)} is {'NaN' if math.isnan(time) else 'infinite'}")
-    if not time > 0.0:
+    if 0.0 < time < math.inf:
+        return time
+    if math.isfinite(time):
         raise place.error(f"{quoted(key)} is {value:g}; a time lies above zero")
-    return time
+    raise place.error(f"{quoted(key)} is {'NaN' if math.isnan(time) else 'infinite'}")
 
 
 def counters_of(
@@ -93,8 +93,8 @@ def counters_of(
     """
     found = {}
     for key in _countable(tuple(row)):
-        value = row[key]
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
+        value: Any = row[key]
+        if type(value) in _NUMBERS:
             if -_LARGEST <= value <= _LARGEST:
                 found[key] = float(value)
         elif key in checked:
@@ -113,8 +113,9 @@ def _countable(keys: tuple[str, ...]) -> tuple[str, ...]:
 
 def number_or_zero(value: object) -> float:
     """A finite number that is not negative; 0 for whatever else stands in its place."""
-    number = cast(float, value) if type(value) in _NUMBERS else 0.0
-    return float(number) if 0.0 <= number <= _LARGEST else 0.0
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return 0.0
+    return float(value) if 0.0 <= value <= _LARGEST else 0.0
 
 
 def label_of(row: Object) -> str:

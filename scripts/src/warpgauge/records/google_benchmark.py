@@ -112,17 +112,17 @@ def load_google_benchmark(document: Document) -> Record:
 
 def _identity(row: Object, place: Place) -> tuple[str, str | None]:
     """The benchmark a row belongs to, and the aggregate it is, if it is one."""
-    name = name_of(row, place)
-    if "run_type" not in row:
-        base, _, suffix = name.rpartition("_")
-        return (base, suffix) if base and suffix in _OLD_SUFFIXES else (name, None)
-    run_name = name_of(row, place, "run_name") if "run_name" in row else name
-    if row["run_type"] == "iteration":
+    run_name = name_of(row, place, "run_name" if "run_name" in row else "name")
+    run_type = row.get("run_type")
+    if run_type == "iteration":
         return run_name, None
-    if row["run_type"] == "aggregate":
+    if run_type == "aggregate":
         aggregate = row.get("aggregate_name")
         return run_name, aggregate if isinstance(aggregate, str) else ""
-    raise place.error("'run_type' is neither iteration nor aggregate")
+    if "run_type" in row:
+        raise place.error("'run_type' is neither iteration nor aggregate")
+    base, _, suffix = run_name.rpartition("_")
+    return (base, suffix) if base and suffix in _OLD_SUFFIXES else (run_name, None)
 
 
 def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place) -> None:
@@ -130,14 +130,14 @@ def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place
         if benchmark.failure is None or benchmark.failure.skipped:  # an error outranks a skip
             benchmark.failure = failure
         return
-    # Of another unit than time since 1.6: a coefficient of variation is a fraction.
-    told_as_time = row.get("aggregate_unit", "time") == "time"
-    if aggregate is not None and not (aggregate in _USABLE_AGGREGATES and told_as_time):
-        if aggregate not in _FITTED:
-            benchmark.unusable.append(aggregate)
-        if aggregate == _SPREAD and told_as_time:
+    if aggregate is not None:
+        # Of another unit than time since 1.6: a coefficient of variation is a fraction.
+        is_time = row.get("aggregate_unit", "time") == "time"
+        if aggregate == _SPREAD and is_time:
             benchmark.spread = _spread(row, place)
-        return
+        if aggregate not in _USABLE_AGGREGATES or not is_time:
+            benchmark.unusable.extend({aggregate} - _FITTED)
+            return
     unit = unit_of(row, place)
     time = seconds(row.get("real_time"), unit, "real_time", place)
     counters = counters_of(row, row, place)  # none that Google Benchmark writes is no number

@@ -59,7 +59,7 @@ def load(path: Path) -> Record:
 
     Plain Google Benchmark files of a folder that measured the same benchmarks are its processes.
     """
-    records = [_loaded(file) for file in json_files(path)]
+    records = [load_document(read_row_by_row(file)) for file in json_files(path)]
     if len(records) == 1:
         return records[0]
     return (
@@ -77,7 +77,7 @@ def load_processes(paths: Sequence[Path]) -> Record:
         if file.resolve() in seen:
             raise Place(file).error("is given twice, but counts as one process", "give it once")
         seen.add(file.resolve())
-        record = _loaded(file)
+        record = load_document(read_row_by_row(file))
         if record.source is not Source.GOOGLE_BENCHMARK:
             raise Place(file).error(
                 f"is a {record.source.value}, which holds the medians of its processes already",
@@ -85,16 +85,6 @@ def load_processes(paths: Sequence[Path]) -> Record:
             )
         records.append(record)
     return records[0] if len(records) == 1 else processes.merged(records[0].path, records)
-
-
-def _loaded(file: Path) -> Record:
-    return load_document(read_row_by_row(file, _is_ours))
-
-
-def _is_ours(top: Object) -> bool:
-    """Whether the file is warpgauge's own, which is small."""
-    context = top.get("context")
-    return not isinstance(context, dict) or "warpgauge_format" in context
 
 
 def json_files(path: Path) -> list[Path]:
