@@ -34,10 +34,10 @@ def test_a_slower_candidate_is_a_regression(clone: GitRepository) -> None:
     out, err = clone.output()
     assert "1 regression, 0 improvements; 2 of 3 unchanged" in out
     assert f"Base: commit {base[:10]}, in" in err
-    assert f"Measuring 3 benchmarks in turns with commit {base[:10]}" in err
-    assert f"Measured in turns with commit {base[:10]}: 5 rounds." in out
+    assert f"Measuring 3 benchmarks in pairs with commit {base[:10]}" in err
+    assert f"Measured in pairs with commit {base[:10]}: 5 rounds." in out
     again = f"scripts/bench --against {base[:10]} --filter '^sync/busy$'"
-    assert out.endswith(f"See it again with {again}")  # and no word of a baseline
+    assert out.endswith(f"To reproduce: {again}")  # and no word of a baseline
     assert "round 2 of 5, base and candidate: " in err
     one, other = documents(clone)
     assert (one["context"]["commit"], one["context"]["dirty"]) == (base, "false")
@@ -125,7 +125,7 @@ def test_an_interrupt_leaves_the_worktree_usable(
 
 def test_one_process_is_too_few_for_a_pair(clone: GitRepository) -> None:
     assert clone.bench("--against", "HEAD", "--processes=1") is ExitStatus.OK
-    assert "Measured in turns with commit" in clone.output()[0]
+    assert "Measured in pairs with commit" in clone.output()[0]
     rounds = [row["process_rounds"] for row in documents(clone)[0]["benchmarks"]]
     assert rounds[0] == [1, 2]
     assert all(one[:2] == [1, 2] for one in rounds)

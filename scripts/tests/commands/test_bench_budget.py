@@ -62,7 +62,7 @@ def test_what_a_baseline_leaves_open_is_measured_beside_its_commit(clone: GitRep
     recorded(clone)
     assert clone.bench("--budget", "2m", SLOWER) is ExitStatus.REGRESSION
     out = clone.output()[0]
-    assert "2 of 4 benchmarks were flagged. Measured again in turns with its commit" in out
+    assert "2 of 4 benchmarks were flagged. Measured again in pairs with its commit" in out
     (run,) = (path for path in clone.runs() if "confirm" not in path.name)
     assert set(rounds(run).values()) == {3}
     for path in RunPaths(run).confirming:
@@ -79,7 +79,7 @@ def test_what_is_undecided_waits_where_no_time_is_left(
     ten_seconds_a_look(monkeypatch)
     assert clone.bench("--budget", "60s", SLOWER) is ExitStatus.REGRESSION
     out, err = clone.output()
-    assert "1 of 4 benchmarks was flagged. Measured again in turns with its commit" in out
+    assert "1 of 4 benchmarks was flagged. Measured again in pairs with its commit" in out
     assert "No time was left for 1 undecided benchmark." in err
 
 

@@ -149,7 +149,7 @@ def test_the_first_screen_ends_with_what_to_do_and_verbose_shows_the_rule(
     tmp_path: Path, base: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     slower = candidate(tmp_path, run([row("a/b", scaled(1.05)), row("a/c")]))
-    rule = "A change counts when"
+    rule = "Reported if p <"
     for options, shown in (([], False), (["--verbose"], True)):
         assert main([str(base), str(slower), *options]) == 1
         out = capsys.readouterr().out

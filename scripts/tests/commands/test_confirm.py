@@ -14,7 +14,7 @@ from warpgauge.commands.run_paths import RunPaths
 from warpgauge.measurement import confirm
 from warpgauge.system.errors import ExitStatus, UserError
 
-FLAGGED = "1 of 3 benchmarks was flagged. Measured again in turns with its commit"
+FLAGGED = "1 of 3 benchmarks was flagged. Measured again in pairs with its commit"
 
 
 def test_a_change_of_the_code_is_confirmed_by_a_pair_of_what_was_flagged(
@@ -26,7 +26,7 @@ def test_a_change_of_the_code_is_confirmed_by_a_pair_of_what_was_flagged(
     out, err = clone.output()
     assert f"{FLAGGED} {commit[:10]}, 5 rounds: 1 slower." in out
     assert "Screening 3 benchmarks against " in err
-    assert f"Confirming 1 flagged benchmark: again, in turns with commit {commit[:10]}" in err
+    assert f"Confirming 1 flagged benchmark: again, in pairs with commit {commit[:10]}" in err
     (run,) = [path for path in clone.runs() if "confirm" not in path.name]
     assert len(json.loads(run.read_text())["benchmarks"]) == 3
     for path in RunPaths(run).confirming:

@@ -40,9 +40,9 @@ def test_a_change_of_the_candidate_is_confirmed_beside_that_commit(clone: GitRep
     clone.commit({"host": HOST_TIMES, "sync": SLOW})
     assert beside(clone, "HEAD~1") is ExitStatus.REGRESSION
     out, err = clone.output()
-    told = f"1 of 3 benchmarks was flagged. Measured again in turns with commit {base[:10]}, 5"
+    told = f"1 of 3 benchmarks was flagged. Measured again in pairs with commit {base[:10]}, 5"
     assert f"Screened against the baseline: {told} rounds: 1 slower." in out
-    assert f"again, in turns with commit {base[:10]} " in f"{err} "
+    assert f"again, in pairs with commit {base[:10]} " in f"{err} "
     assert baseline[:10] not in err.partition("Confirming")[2]
 
 
@@ -122,7 +122,7 @@ def test_without_a_baseline_everything_is_measured_in_turns(clone: GitRepository
     assert beside(clone, "HEAD~1") is ExitStatus.REGRESSION
     out = clone.output()[0]
     assert "There is no baseline for NVIDIA Fake yet: the same command" in out
-    assert f"Measured in turns with commit {base[:10]}: 5 rounds." in out
+    assert f"Measured in pairs with commit {base[:10]}: 5 rounds." in out
     names = sorted(path.name for path in clone.runs())
     assert len(names) == 2
     assert names[0].endswith("-base.json")

@@ -85,7 +85,7 @@ def test_a_dry_run_builds_nothing_and_says_so(clone: GitRepository) -> None:
     head = clone.git("rev-parse", "HEAD")
     assert clone.bench("--dry-run", "--against", "HEAD") is ExitStatus.OK
     told = facts(lines(clone))
-    assert told["against"] == f"commit {head[:10]}, in turns"
+    assert told["against"] == f"commit {head[:10]}, in pairs"
     assert told["programs"] == "not known before the first build"
     assert "-base.json" in told["files"]
     assert not clone.built.exists()

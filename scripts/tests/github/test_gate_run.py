@@ -57,7 +57,7 @@ def test_a_regression_is_confirmed_beside_the_merge_base(pull_request: GitReposi
     assert outcomes["sync/busy"] == "REGRESSION"
     assert document["exit_status"] == 1
     assert document["candidate"]["sessions"][-1]["context"]["commit"] == head
-    assert f"Measured again in turns with commit {base[:10]}" in document["notes"][0]
+    assert f"Measured again in pairs with commit {base[:10]}" in document["notes"][0]
     shown = pull_request.capsys.readouterr().out
     assert "title=REGRESSION%3A sync/busy::" in shown
     assert "::error title=Regression::" in shown

@@ -46,7 +46,7 @@ def test_only_what_is_flagged_is_replaced() -> None:
     found = settled(screened, paired)
     assert outcomes(found) == {**usual, "c": Outcome.PASS, "d": Outcome.PASS, **unmeasured}
     assert found.every_note == (
-        "Screened against the baseline: 3 of 6 benchmarks were flagged. Measured again in turns "
+        "Screened against the baseline: 3 of 6 benchmarks were flagged. Measured again in pairs "
         "with its commit abcdef0123, 7 rounds: 1 slower, 2 unchanged.",
         "Not by the code: 'c' differs from what the baseline recorded, and not from its commit as "
         "it runs here now. Machine, driver or toolkit changed; --no-confirm lets the baseline "
@@ -98,7 +98,7 @@ def test_what_the_pair_lacks_stays() -> None:
     found = settled(screened, comparison(b=Outcome.INCONCLUSIVE))
     assert outcomes(found) == outcomes(screened)
     assert found.method.endswith(
-        "in turns with its commit abcdef0123, 7 rounds: 1 inconclusive, 1 could not be measured so."
+        "in pairs with its commit abcdef0123, 7 rounds: 1 inconclusive, 1 could not be measured so."
     )
 
 
@@ -121,7 +121,7 @@ def test_another_base_than_the_baselines_own_is_told() -> None:
     assert outcomes(found) == {"a": Outcome.PASS, "b": Outcome.REGRESSION}
     assert found.every_note == (
         "Screened against the baseline: 1 of 1 benchmark was flagged, 1 is new to it. Measured "
-        "again in turns with commit 9876543210, 7 rounds: 1 slower, 1 unchanged.",
+        "again in pairs with commit 9876543210, 7 rounds: 1 slower, 1 unchanged.",
         "Not by this change: 'a' differs from what the baseline recorded, and not from commit "
         "9876543210 as it runs here now. The code before it, machine, driver or toolkit changed; a "
         "new session of the baseline takes that in.",

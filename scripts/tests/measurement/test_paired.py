@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two builds run in turns, round by round, and become two run files whose rounds meet."""
+"""Two builds run in pairs, round by round, and become two run files whose rounds meet."""
 
 from __future__ import annotations
 

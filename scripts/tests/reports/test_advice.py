@@ -88,7 +88,7 @@ def test_the_environment_is_a_cause_only_where_it_differed_between_both_builds()
 def test_how_sure_says_how_it_was_found_and_by_what_chance(p: float, words: str) -> None:
     assert confidence(replace(slower(), p=p)) == ["screened only", words]
     paired = replace(slower(Evidence.PAIRED), p=p, processes=(14, 14))
-    assert confidence(paired) == ["confirmed in turns", "14 rounds", words]
+    assert confidence(paired) == ["confirmed in pairs", "14 rounds", words]
 
 
 def commands(found: Comparison) -> list[str]:
@@ -152,7 +152,7 @@ def test_of_another_projects_programs_no_file_or_policy_of_this_one_is_named() -
     """A family that this project has, too, at a line that is none of its file's."""
     row = slower(Evidence.PAIRED, source_line=7.0)
     sides = [record(f"{name}.json", pair_id="p", programs=name) for name in ("old", "new")]
-    method = "Measured in turns, the programs in old and those in new: 7 rounds."
+    method = "Measured in pairs, the programs in old and those in new: 7 rounds."
     found = comparison([row], notes=["else"], base=sides[0], cand=sides[1])
     found = replace(found, method=method)
     text = markdown.render(found)

@@ -53,7 +53,7 @@ def test_rows_of_every_kind_come_back_with_their_advice() -> None:
         kind = [one for one in every.verdicts if one.outcome is outcome]
         assert_kept(comparison(kind, notes=["a note"]))
     assert_kept(comparison([], refusal="Other GPUs."))
-    assert_kept(replace(every, method="Measured in turns: 7 rounds."))
+    assert_kept(replace(every, method="Measured in pairs: 7 rounds."))
     assert_kept(replace(every, candidate=record(source=Source.BASELINE)))
     assert_kept(replace(every, beside="a" * 40))
 

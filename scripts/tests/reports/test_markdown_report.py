@@ -58,7 +58,7 @@ def test_what_is_slower_comes_first_then_what_was_not_measured_then_the_rest(tex
         "**Regressions**", "`gemm/naive", "`gemm/tiled", "```text", "**Undecided, or not",
         "`memcpy/h2d", "`memcpy/d2h", "`sync/idle", "`sync/gone", "**Improvements**",
         "`gemm/cublas", "`launch/empty", "`sync/new", "- The host was", "`launch/one",
-        "`driver_version`", "A change counts when", "scripts/bench --filter '^gemm/naive/n:64$'",
+        "`driver_version`", "Reported if p", "scripts/bench --filter '^gemm/naive/n:64$'",
     )  # fmt: skip
     assert [*words] == sorted(words, key=rows.index)
 
@@ -75,7 +75,7 @@ def test_a_changed_row_says_how_much_how_sure_and_why(text: str) -> None:
         baseline_counters={"limit_fraction": 0.55, "registers": 40.0, "kernels": 2.0},
     )  # fmt: skip
     assert (
-        "| confirmed in turns, 14 rounds, p < 0.001 | none seen: registers, kernels unchanged "
+        "| confirmed in pairs, 14 rounds, p < 0.001 | none seen: registers, kernels unchanged "
         "| 10.00 µs → 11.00 µs | 55 % → 50 % |"
     ) in rendered(comparison([found]))
 

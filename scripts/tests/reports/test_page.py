@@ -95,7 +95,7 @@ def test_a_regression_says_at_a_glance_what_how_much_how_sure_and_why() -> None:
               confirmed("gemm/own/f32/n:512", 0.3, resources=[spills])]  # fmt: skip
     seen = looked_at(comparison([*slower, *unchanged(USUAL)]))
     assert_at_a_glance(
-        seen, "gemm/own/f32/n:512", "+30.0 % (+29.9 … +30.1)", "confirmed in turns, 7 rounds",
+        seen, "gemm/own/f32/n:512", "+30.0 % (+29.9 … +30.1)", "confirmed in pairs, 7 rounds",
         "p < 0.001", "local bytes (spills) 0 → 96", "10.00 µs → 13.00 µs", "60 % → 50 %",
     )  # fmt: skip
     assert_at_a_glance(
@@ -117,7 +117,7 @@ def test_the_longest_name_fits_beside_the_environment_that_may_be_the_cause() ->
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        (confirmed("sync/a", -0.2), ["−20.0 %", "confirmed in turns"]),
+        (confirmed("sync/a", -0.2), ["−20.0 %", "confirmed in pairs"]),
         (verdict("sync/a", Outcome.INCONCLUSIVE, 0.1, reason="too noisy"),
          ["INCONCLUSIVE", "too noisy", "+10.0 %"]),
         (verdict("sync/a", Outcome.ERROR, reason="wrong result"), ["ERROR", "wrong result"]),

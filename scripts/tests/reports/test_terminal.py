@@ -73,13 +73,13 @@ def test_some_of_everything_is_in_its_place(loaded: Loader) -> None:
 def test_the_rule_and_long_notes_are_shown_to_who_asks() -> None:
     found = replace(of_every_kind(), notes=("A short note.", "A longer note. " * 20))
     short, whole = (" ".join(rendered(found, verbose=asked).split()) for asked in (False, True))
-    hidden = "--verbose shows 1 longer note and the rule that was in force. Next"
+    hidden = "--verbose shows 1 longer note and the rule that was in force. To reproduce:"
     assert f"A short note. {hidden}" in short
-    assert "A change counts" not in short
+    assert "Reported if" not in short
     assert "A longer note." not in short
-    assert "A longer note. A change counts when" in whole
+    assert "A longer note. Reported if p <" in whole
     assert "--verbose" not in whole
-    assert "A change counts when" in plain(found)
+    assert "Reported if p <" in plain(found)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_the_hosts_controls_are_told_and_not_counted(loaded: Loader) -> None:
 def test_a_failure_is_to_be_seen_again(loaded: Loader) -> None:
     base = loaded(run([row("a/b"), row("a/c")]))
     text = shown(base, loaded(run([failed("a/b"), row("a/c")])), 200)
-    assert "See the failure again with\n  scripts/bench --filter '^a/b$'\n" in text
+    assert "To reproduce the failure:\n  scripts/bench --filter '^a/b$'\n" in text
 
 
 def test_a_refused_comparison_is_one_sentence_and_no_table(loaded: Loader) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge ab: another project's Google Benchmark programs, two builds of them in turns."""
+"""warpgauge ab: another project's Google Benchmark programs, two builds of them in pairs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class _Invocation:
             base, candidate = self._sides(measuring)
             known = {**machine_context.machine(), **gpu, **machine_context.gpu(uuid)}
             suite = Suite(candidate.binaries, Probe({}), known)
-            measuring.note(f"Measuring {suite.size} in turns")
+            measuring.note(f"Measuring {suite.size} in pairs")
             beside = AbRun(measuring, suite, {})
             both = beside.compared(base, candidate, options.filter, paths.pair, show.judged)
             status = show.compared(self._noted(both))
@@ -142,7 +142,7 @@ class _Invocation:
 
     def _noted(self, both: Looks[Comparison]) -> Comparison:
         base, candidate = map(_shown, self.folders)
-        method = f"Measured in turns, the programs in {base} and those in {candidate}: {both.told}."
+        method = f"Measured in pairs, the programs in {base} and those in {candidate}: {both.told}."
         return replace(both.found, method=method)
 
 

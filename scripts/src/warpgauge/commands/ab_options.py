@@ -23,7 +23,7 @@ from warpgauge.records.sessions import FEWEST_ROUNDS
 _DESCRIPTION = """\
 Tell what got slower or faster between two builds of another project's Google
 Benchmark programs. Every executable file in the two folders is run, and is
-taken for such a program; programs of one name are run in turns, each time in a
+taken for such a program; programs of one name are run in pairs, each time in a
 fresh process (A B, B A, ...). What that leaves undecided gets a second look."""
 
 _EPILOG = f"""\

@@ -189,7 +189,7 @@ def command_line() -> Parser:
 
     add = group(parser, "against what", "%(prog)s --against main").add_argument
     add("--against", metavar="REF", type=revision,
-        help="build this commit too, and measure both in turns, without a baseline")
+        help="build this commit too, and measure both in pairs, without a baseline")
     add("--baseline", metavar="PATH", type=Path, help="default baselines/<this GPU model>")
     add("--baselines", metavar="DIR", type=Path, help="with --build-dir: that project's baselines "
         f"and policy; default {_BASELINES}")

@@ -37,7 +37,7 @@ COMMANDS = {
     # It makes the environment itself, once its command line is known to be good.
     "compare": Command("compare two benchmark results"),
     "ab": Command(
-        "compare two builds of Google Benchmark programs, in turns",
+        "compare two builds of Google Benchmark programs, in pairs",
         (*STATISTICS, "pynvml"),
         "before the run files were written",
     ),

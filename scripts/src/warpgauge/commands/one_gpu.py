@@ -192,9 +192,9 @@ class Bench:
         return Conclusion.of(self.options, rules, self.results)
 
     def _against(self, beside: AbRun, commit: str, paths: RunPaths) -> ExitStatus:
-        """Base and candidate in turns, and nothing else."""
+        """Base and candidate in pairs, and nothing else."""
         base, candidate = beside.base(commit), beside.candidate
-        beside.measuring.note(f"Measuring {beside.suite.size} in turns with commit {short(commit)}")
+        beside.measuring.note(f"Measuring {beside.suite.size} in pairs with commit {short(commit)}")
         both = beside.compared(base, candidate, self.options.filter, paths.pair, self.show.judged)
         found = without_gpu(measured_in_turns(both, commit), beside.suite.probe)
         if self.options.confirm_beside and not beside.suite.probe.no_gpu:

@@ -70,7 +70,7 @@ def plan_bench(one: Bench) -> ExitStatus:
     if options.budget_s is not None:
         facts += [("budget", f"{options.budget_s:g} s")]
     if options.against:
-        against = f"commit {short(commit)}, in turns"
+        against = f"commit {short(commit)}, in pairs"
     elif chosen is not None:
         against = os.path.relpath(chosen.path)
     else:

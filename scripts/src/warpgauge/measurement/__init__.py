@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rounds of processes, pairs in turns, when to stop, and the self-check."""
+"""Rounds of processes, pairs, when to stop, and the self-check."""

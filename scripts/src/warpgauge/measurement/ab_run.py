@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""This build beside that of another commit: both built, run in turns, kept as two run files."""
+"""This build beside that of another commit: both built, run in pairs, kept as two run files."""
 
 from __future__ import annotations
 

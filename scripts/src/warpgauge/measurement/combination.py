@@ -42,7 +42,7 @@ def flagged(screened: Comparison, also: Collection[str] = ()) -> tuple[Verdict, 
 
 def measured_in_turns(both: Looks[Comparison], commit: str) -> Comparison:
     """A pair's comparison, and how it was measured."""
-    method = f"Measured in turns with commit {inert(short(commit))}: {both.told}."
+    method = f"Measured in pairs with commit {inert(short(commit))}: {both.told}."
     return replace(both.found, method=method)
 
 
@@ -73,7 +73,7 @@ def combined(
     commit = inert(short(newest.context.get("commit", "")))
     beside_what = _whose(asked) if asked else f"its commit {commit}"
     method = (
-        f"Screened against the baseline: {_flagged(flags, screened)}. Measured again in turns with "
+        f"Screened against the baseline: {_flagged(flags, screened)}. Measured again in pairs with "
         f"{beside_what}, {both.told}: {_found(flags, list(found.values()))}."
     )
     passed = [one for one in found.values() if one.outcome is Outcome.PASS]

@@ -82,7 +82,7 @@ def _announced(flags: int, lost: int, commit: str, asked: str) -> str:
         return f"Looking in commit {shown} for {plural(lost, 'benchmark')} of the baseline"
     what = plural(flags, "benchmark" if asked else "flagged benchmark")
     whose = "" if asked else " of the baseline"
-    return f"Confirming {what}: again, in turns with commit {shown}{whose}"
+    return f"Confirming {what}: again, in pairs with commit {shown}{whose}"
 
 
 def _undecided(screened: Comparison, beside: AbRun) -> set[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two looks at sides in turns: a first at all of it, a second at what the first left undecided."""
+"""Two looks at pairs: a first at all of it, a second at what the first left undecided."""
 
 from __future__ import annotations
 

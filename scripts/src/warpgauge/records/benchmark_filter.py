@@ -130,7 +130,7 @@ def _not_run(baseline: Record, candidate: Record) -> frozenset[str]:
 
 
 def _measured_alike(baseline: Record | None, filters: set[str]) -> Iterable[str]:
-    """What `baseline` has, if it is of a run with the same `filters`: a base, measured in turns."""
+    """What `baseline` has, if it is of a run with the same `filters`: a base, measured in pairs."""
     return baseline.rows if baseline is not None and _own_filters(baseline) == filters else ()
 
 

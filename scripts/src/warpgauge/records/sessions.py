@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions: their keys, which is newest, and which two were measured in turns."""
+"""Sessions: their keys, which is newest, and which two were measured in pairs."""
 
 from __future__ import annotations
 

@@ -48,12 +48,12 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
         return ()
     ours, in_turns = source is Source.RUN, _base(comparison) is not None
     if slowest is not None and ours:
-        return (Step("See it again with", command(comparison, slowest)), *accept(comparison))
+        return (Step("To reproduce:", command(comparison, slowest)), *accept(comparison))
     if slowest is not None:
         return (Step("Measure both sides again in fresh processes before you believe it."),)
     failed = _first_failed(comparison)
     if ours and failed is not None and comparison.refusal is None:
-        return (Step("See the failure again with", command(comparison, failed)),)
+        return (Step("To reproduce the failure:", command(comparison, failed)),)
     if comparison.refusal is None and comparison.count(Outcome.MISSING) and not in_turns:
         words = "Restore what is missing, or remove it from the baseline in the same commit."
     elif comparison.count(Outcome.INCONCLUSIVE) and _lacks_processes(comparison):
@@ -63,7 +63,7 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
     elif comparison.count(Outcome.INCONCLUSIVE):
         words = "Measure the inconclusive ones again on a quieter machine or in more processes."
     elif comparison.count(Outcome.IMPROVED) and ours and not in_turns:
-        return (Step("Keep the gain as the time to hold with", f"{_bench(comparison)} --record"),)
+        return (Step("To keep the gain as the baseline:", f"{_bench(comparison)} --record"),)
     else:
         return ()
     return (Step(words),)
@@ -91,7 +91,7 @@ def accept(comparison: Comparison) -> tuple[Step, ...]:
     """What to do where a change is meant; a pair has no baseline to put it in."""
     if _base(comparison) is not None:
         return ()
-    words = "If the change is meant, commit it, and accept its times with"
+    words = "If the change is intended, commit it and record its times:"
     return (Step(words, f"{_bench(comparison)} --record"),)
 
 

@@ -21,10 +21,10 @@ def sentences(comparison: Comparison) -> str:
     if not least:
         return ""
     evidence = {verdict.evidence for verdict in comparison.verdicts} - {Evidence.NONE}
-    how = " in processes that alternate with the base's" if evidence == {Evidence.PAIRED} else ""
+    how = " in alternating processes of both builds" if evidence == {Evidence.PAIRED} else ""
     counts = (
-        f"A change counts when chance does not explain it{how} (p < {comparison.alpha:g} for the "
-        f"whole suite), beyond the benchmark's own noise, and from {least} on."
+        f"Reported if p < {comparison.alpha:g}{how} (over the whole suite), above the noise floor, "
+        f"and at least {least}."
     )
     return " ".join(filter(None, (counts, detectable_effect.sentence(comparison.verdicts))))
 
@@ -33,7 +33,7 @@ def minimum_effects(comparison: Comparison) -> str:
     """``1 % of device time and 20 % of host time``: those in force; nothing where none was."""
     alone, in_turns = (_of_each_clock(comparison, paired) for paired in (False, True))
     if alone and in_turns:
-        return f"{alone} on, of what was measured again in turns from {in_turns}"
+        return f"{alone}; of what was measured in pairs {in_turns}"
     return alone or in_turns
 
 

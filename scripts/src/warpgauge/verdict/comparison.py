@@ -137,7 +137,7 @@ class Comparison:
     """Two records, compared. `refusal` says why nothing could be, if so.
 
     `method` is a sentence on screening and confirming, or on a pair, if any. `beside` is the full
-    hash of the commit that was measured in turns with the candidate in place of the baseline's own
+    hash of the commit that was measured in pairs with the candidate in place of the baseline's own
     (`scripts/bench --confirm-beside`), if any.
     """
 

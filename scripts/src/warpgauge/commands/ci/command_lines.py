@@ -42,7 +42,7 @@ def gate() -> Parser:
     add("--base", metavar="REF", help="the branch or commit that the change is to go into; it is "
         "measured from the last commit that both have in common")  # fmt: skip
     add("--programs", metavar=("BASE", "CANDIDATE"), nargs=2, type=Path, help="instead: every "
-        "program of these two folders, in turns")  # fmt: skip
+        "program of these two folders, in pairs")  # fmt: skip
     add("--gpu", metavar="SLUG", default="", help="of .github/gpus.json: refuse (exit 3) where the "
         "runner has another; empty: take what is there")  # fmt: skip
     example = "%(prog)s --programs old/build new/build --out-dir verdict"

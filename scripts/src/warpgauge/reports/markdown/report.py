@@ -169,7 +169,7 @@ def _compared(comparison: Comparison) -> Section:
     head = table_head(("", "baseline", "candidate"))
     inner = Section(Kind.DIFFERENCE, head, len(cells), map(table_row, cells))
     rule = sentences(comparison)
-    title = "What was compared" + (", and when a change counts" if rule else "")
+    title = "What was compared" + (", and what is reported" if rule else "")
     if differences:
         title += f" · {plural(len(differences), 'difference')} of the environment"
     return _fold(inner, summary("", title), f"\n{prose(rule, longest=OUR_OWN)}\n" if rule else "")

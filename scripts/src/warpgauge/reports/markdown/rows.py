@@ -106,13 +106,13 @@ def difference(one: ContextDifference) -> list[str]:
 
 
 def confidence(verdict: Verdict) -> list[str]:
-    """``confirmed in turns``, ``7 rounds``, ``p < 0.001``; ``screened only``, ``p = 0.004``."""
+    """``confirmed in pairs``, ``7 rounds``, ``p < 0.001``; ``screened only``, ``p = 0.004``."""
     if verdict.by_time is not None:
         return ["exact: resources carry no noise"]
     if verdict.evidence is Evidence.NONE:
         return [""]
     paired = verdict.evidence is Evidence.PAIRED
-    how = ["confirmed in turns" if paired else "screened only"]
+    how = ["confirmed in pairs" if paired else "screened only"]
     if paired and verdict.processes is not None:
         how.append(plural(verdict.processes[0], "round"))
     if verdict.p is not None:  # smaller ones say no more to anybody

@@ -56,7 +56,7 @@ def render(
         print_facts(console, told)
     notes = [one for one in comparison.every_note if verbose or len(one) <= _LONGEST_NOTE]
     if notes:
-        print_text(console, "\nTo know", style="bold")
+        print_text(console, "\nNotes", style="bold")
         for note in notes:
             print_text(console, inert(note), indent=2)
     rule, longer = sentences(comparison), len(comparison.every_note) - len(notes)
@@ -87,8 +87,7 @@ def _verdict_line(comparison: Comparison) -> Text:
 
 def _advice(comparison: Comparison, console: Console) -> None:
     for index, step in enumerate(next_step(comparison)):
-        lead = Text("" if index else "\nNext  ", "bold")
-        print_text(console, Text.assemble(lead, step.words))
+        print_text(console, Text(("" if index else "\n") + step.words, "bold"))
         if step.command:  # on one line, however narrow: but for a picture, which would cut it
             console.print(Text(f"  {step.command}"), soft_wrap=not console.record)
 
