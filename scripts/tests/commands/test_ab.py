@@ -29,9 +29,7 @@ def test_a_slower_program_is_a_regression_confirmed_in_turns(folders: TwoFolders
     assert "Confirmed in alternating processes of both builds on one machine." in out
     assert "Measured in pairs, the programs in base and those in candidate: 3 rounds." in out
     assert "programs base → candidate" in out
-    assert out.endswith(
-        "To reproduce: scripts/warpgauge ab base candidate --filter '^BM_copy/64$'"
-    )
+    assert out.endswith("To reproduce: scripts/warpgauge ab base candidate --filter '^BM_copy/64$'")
     assert "Measuring 2 benchmarks in pairs" in err
     one, other = folders.documents()
     assert one["context"]["pair_id"] == other["context"]["pair_id"] != ""
