@@ -3,27 +3,25 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-
 import pytest
 
 import fake_binary
 from baselines import NAMES, STEADY, Baselines
-from builders import Json, context, failed, noisy, row, write
+from builders import context, failed, noisy, row, write
 from warpgauge.system.errors import ExitStatus, UserError
 
 
-def warned(there: Baselines, *said: str, argv: tuple[str, ...] = ()) -> None:
-    """check warns of exactly these, in this order."""
+def warned(there: Baselines, *expected: str, argv: tuple[str, ...] = ()) -> str:
+    """check warns of exactly these, in this order; all that it printed, on one line."""
     status = there.command("check", *argv)
     shown = there.output()
-    warnings = [part.split("\n  warning: ")[0] for part in f"\n{shown}".split("\n  warning: ")[1:]]
+    _, *warnings = f"\n{shown}".split("\n  warning: ")
     flat = [" ".join(warning.split()) for warning in warnings]
-    assert len(flat) == len(said), flat
-    for one, beginning in zip(flat, said, strict=True):
-        assert beginning in one
-    assert status is (ExitStatus.NOT_MEASURED if said else ExitStatus.OK)
+    assert len(flat) == len(expected), flat
+    for warning, part in zip(flat, expected, strict=True):
+        assert part in warning
+    assert status is (ExitStatus.NOT_MEASURED if expected else ExitStatus.OK)
+    return " ".join(shown.split())
 
 
 def built(there: Baselines, *names: str) -> None:
@@ -36,12 +34,6 @@ def built(there: Baselines, *names: str) -> None:
 
 def told_by_a_run(**changed: str) -> dict[str, str]:
     return {key: str(value) for key, value in context(**changed).items()}
-
-
-def one_session(there: Baselines, **changed: str) -> None:
-    """A file whose only session is told as a run's context is, but for these keys."""
-    told = told_by_a_run(**changed)
-    there.written("sync", [there.row("sync/a", **{"2026-11-20-s": STEADY})], {"2026-11-20-s": told})
 
 
 def test_a_good_baseline_has_no_warnings(baselines: Baselines) -> None:
@@ -85,45 +77,25 @@ def test_a_program_that_cannot_list_says_nothing_of_its_family(baselines: Baseli
     built(baselines, "memcpy/a", "memcpy/b")
     folder = baselines.root / "build/release"
     fake_binary.make(folder, "sync", listing_fault="libcuda.so.1: cannot open")
-    warned(baselines)
-    baselines.command("check")
-    assert "sync was not held against its program: bench_sync cannot list" in baselines.flat()
+    shown = warned(baselines)
+    assert "sync was not held against its program: bench_sync cannot list" in shown
 
 
 def test_what_is_new_of_the_full_suite_is_recorded_with_it(baselines: Baselines) -> None:
     baselines.session(19)
-    path = baselines.folder / "memcpy.json"
-    document = json.loads(path.read_text())
-    document["benchmarks"][0]["full_suite"] = 1
-    path.write_text(json.dumps(document))
+    baselines.edit("memcpy", '"name": "memcpy/a"', '"name": "memcpy/a", "full_suite": 1')
     built(baselines, "sync/c")
-    fake_binary.make(
-        baselines.root / "build/release",
-        "memcpy",
-        {"memcpy/a": 1.0, "memcpy/b": 1.0, "memcpy/new": 1.0},
-        full_suite=["memcpy/a", "memcpy/new"],
-    )
+    times = {"memcpy/a": 1.0, "memcpy/b": 1.0, "memcpy/new": 1.0}
+    full_suite = ["memcpy/a", "memcpy/new"]
+    fake_binary.make(baselines.root / "build/release", "memcpy", times, full_suite=full_suite)
     warned(baselines, "'memcpy/new'; scripts/warpgauge baseline record --suite=full adds it")
 
 
 def test_a_build_without_nvcc_says_nothing_of_gpu_benchmarks(baselines: Baselines) -> None:
     baselines.session(19)
     built(baselines, "host/copy")
-    warned(baselines, "in the build and not in the baseline: 'host/copy'")
-    baselines.command("check")
-    assert "no GPU benchmark is built, so theirs were not held" in baselines.flat()
-
-
-def test_a_file_of_another_name_is_warned_of(baselines: Baselines) -> None:
-    baselines.session(19)
-    (baselines.folder / "sync.json").rename(baselines.folder / "mine.json")
-    warned(baselines, "mine.json holds the family 'sync': name it after its family")
-
-
-def test_a_folder_of_another_gpu_is_warned_of(baselines: Baselines) -> None:
-    baselines.session(19)
-    baselines.folder.rename(baselines.folder.parent / "nvidia-h100")
-    warned(baselines, "the folder is not the one of 'NVIDIA Test'")
+    shown = warned(baselines, "in the build and not in the baseline: 'host/copy'")
+    assert "no GPU benchmark is built, so theirs were not held" in shown
 
 
 def test_a_family_that_lacks_a_session_is_warned_of(baselines: Baselines) -> None:
@@ -132,11 +104,7 @@ def test_a_family_that_lacks_a_session_is_warned_of(baselines: Baselines) -> Non
         if day == 18:
             kept = (baselines.folder / "sync.json").read_bytes()
     (baselines.folder / "sync.json").write_bytes(kept)
-    warned(
-        baselines,
-        "sync.json lacks the session 2026-11-19-",
-        "has no time of 'sync/c'",
-    )
+    warned(baselines, "sync.json lacks the session 2026-11-19-", "has no time of 'sync/c'")
 
 
 def test_a_family_that_began_later_is_no_fault(baselines: Baselines) -> None:
@@ -146,88 +114,55 @@ def test_a_family_that_began_later_is_no_fault(baselines: Baselines) -> None:
     warned(baselines)
 
 
-def test_a_file_that_says_it_is_of_another_gpu_is_warned_of(baselines: Baselines) -> None:
-    baselines.session(19)
+def test_names_and_contents_that_contradict_each_other_are_warned_of(baselines: Baselines) -> None:
+    baselines.session(19, driver_version="580.1")
+    baselines.edit("sync", "580.1", "580.2")
     at = '"gpu_name": "{}"}},\n"sessions"'
     baselines.edit("sync", at.format("NVIDIA Test"), at.format("NVIDIA B\x1b"))
+    (baselines.folder / "sync.json").rename(baselines.folder / "mine.json")
+    baselines.folder.rename(baselines.folder.parent / "nvidia-h100")
     warned(
         baselines,
-        "sync.json says that it is of 'NVIDIA B\\x1b', its sessions and the other files of "
+        "mine.json says that it is of 'NVIDIA B\\x1b', its sessions and the other files of "
         "'NVIDIA Test'",
+        "the folder is not the one of 'NVIDIA Test'",
+        "mine.json holds the family 'sync': name it after its family",
+        "the files do not agree on the driver_version of session 2026-11-19-",
     )
 
 
-def test_files_that_contradict_each_other_are_warned_of(baselines: Baselines) -> None:
-    baselines.session(19, driver_version="580.1")
-    baselines.edit("sync", "580.1", "580.2")
-    warned(baselines, "the files do not agree on the driver_version of session 2026-11-19-")
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"build_type": "Debug"}, "its build type is 'Debug'"),
-        ({"inject": "sync=2"}, "extra work was injected"),
-        ({"dirty": "true"}, "the working tree had uncommitted changes"),
-        ({"filter": "sync"}, "only a part was measured"),
-    ],
-)
-def test_a_session_that_would_not_be_recorded_is_warned_of(
-    baselines: Baselines, changed: Mapping[str, str], said: str
-) -> None:
-    one_session(baselines, **changed)
-    warned(baselines, f"session 2026-11-20-s: {said}")
-
-
-def test_a_session_of_too_few_processes_is_warned_of(baselines: Baselines) -> None:
-    told = told_by_a_run()
-    rows = [baselines.row("sync/a", s=STEADY), baselines.row("sync/b", s=STEADY[:4])]
-    baselines.written("sync", rows, {"s": told})
-    warned(baselines, "session s: there are fewer than 5 processes of 'sync/b'")
-
-
-def test_one_boot_under_two_keys_is_warned_of(baselines: Baselines) -> None:
-    told = told_by_a_run()
-    rows = [baselines.row("sync/a", s=STEADY, t=STEADY)]
-    baselines.written("sync", rows, {"s": told, "t": told})
-    warned(baselines, "sessions s and t are of one boot of one GPU")
-
-
-def test_a_row_that_failed_is_warned_of(baselines: Baselines) -> None:
-    told = told_by_a_run()
-    baselines.written("sync", [baselines.row("sync/a", s=STEADY), failed("sync/b")], {"s": told})
-    warned(baselines, "holds no time of what failed: 'sync/b'")
+def test_sessions_and_rows_that_would_not_be_recorded_are_warned_of(baselines: Baselines) -> None:
+    spoilt = told_by_a_run(build_type="Debug", inject="sync=2", dirty="true", filter="sync")
+    rows = [baselines.row("sync/a", s=STEADY, t=STEADY), failed("sync/c")]
+    rows += [baselines.row("sync/b", s=STEADY[:4], t=STEADY)]
+    baselines.written("sync", rows, {"s": told_by_a_run(), "t": spoilt})
+    warned(
+        baselines,
+        "session s: there are fewer than 5 processes of 'sync/b'",
+        "session t: its build type is 'Debug'",
+        "session t: the working tree had uncommitted changes",
+        "session t: extra work was injected",
+        "session t: only a part was measured",
+        "sessions s and t are of one boot of one GPU",
+        "holds no time of what failed: 'sync/c'",
+    )
 
 
 def test_a_scatter_that_hides_what_counts_is_told_and_no_fault(baselines: Baselines) -> None:
-    wide = noisy(1, 0.05)
-    told = told_by_a_run()
-    rows: list[Json] = [
-        row("sync/device", process_medians={"s": wide}),
-        row("sync/host", process_medians={"s": wide}, host_clock=1.0),
-        row("sync/quiet", process_medians={"s": list(STEADY)}),
-    ]
-    baselines.written("sync", rows, {"s": told})
-    assert baselines.command("check") is ExitStatus.OK
-    assert (
-        "too much scatter between processes to see the change that should count: "
-        "'sync/device', with "
-    ) in baselines.flat()
+    sessions, wide = {"s": told_by_a_run()}, {"s": noisy(1, 0.05)}
+    rows = [row("sync/device", process_medians=wide), baselines.row("sync/quiet", s=STEADY)]
+    rows += [row("sync/host", process_medians=wide, host_clock=1.0)]
+    baselines.written("sync", rows, sessions)
+    control = row("host/control", process_medians={"s": noisy(1, 0.5)}, host_clock=1.0)
+    baselines.written("host", [control], sessions)
+    shown = warned(baselines)
+    assert "processes to see the change that should count: 'sync/device', with " in shown
 
 
 def test_what_cannot_be_read_is_an_error_and_the_others_are_checked(baselines: Baselines) -> None:
     baselines.session(19)
-    write(baselines.root / "baselines" / "broken" / "sync.json", {})
-    (baselines.root / "baselines" / "broken" / "sync.json").write_text("{")
+    write(baselines.root / "baselines" / "broken" / "sync.json", {}).write_text("{")
     with pytest.raises(UserError, match=r"broken/sync\.json: breaks off") as caught:
         baselines.command("check")
     assert caught.value.status is ExitStatus.BAD_USAGE
     assert "nvidia-test: NVIDIA Test" in baselines.flat()
-
-
-def test_the_hosts_controls_may_scatter(baselines: Baselines) -> None:
-    wide = noisy(1, 0.5)
-    told = told_by_a_run()
-    baselines.written("host", [row("host/a", process_medians={"s": wide}, host_clock=1.0)],
-                      {"s": told})  # fmt: skip
-    warned(baselines)

@@ -7,10 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from baselines import STEADY, Baselines
 from builders import failed
+from warpgauge.baselines.prune import surplus
 from warpgauge.records.load import load
+from warpgauge.records.model import Session
 from warpgauge.system.errors import ExitStatus, UserError
 
 
@@ -30,10 +34,6 @@ def refused(there: Baselines, said: str, *argv: str) -> None:
     assert there.contents() == before
 
 
-def test_a_criterion_is_needed(there: Baselines) -> None:
-    refused(there, "prune needs to know what goes")
-
-
 def test_a_session_goes_by_its_key(there: Baselines) -> None:
     (key,) = [key for key in load(there.folder).sessions if key.startswith("2026-11-18")]
     assert there.command("prune", "--session", key) is ExitStatus.OK
@@ -44,20 +44,14 @@ def test_a_session_goes_by_its_key(there: Baselines) -> None:
     assert "sync.json" in shown
 
 
-def test_sessions_go_by_age(there: Baselines) -> None:
-    there.command("prune", "--older-than", "1.5")
-    assert there.days("memcpy") == ["19"]
-
-
-def test_the_oldest_go_where_few_are_kept(there: Baselines) -> None:
-    there.command("prune", "--keep", "2", "nvidia-test")
-    assert there.days("memcpy") == ["18", "19"]
-
-
-def test_keeping_few_keeps_different_gpus(there: Baselines) -> None:
+@pytest.mark.parametrize(
+    ("argv", "left"),
+    [(["--older-than=1.5"], ["19"]), (["--keep=2", "nvidia-test"], ["16", "19"])],
+)
+def test_sessions_go_by_age_or_number(there: Baselines, argv: list[str], left: list[str]) -> None:
     there.session(16, gpu_uuid="GPU-2")
-    there.command("prune", "--keep=2")
-    assert there.days("memcpy") == ["16", "19"]
+    there.command("prune", *argv)
+    assert there.days("memcpy") == left
 
 
 def test_removed_benchmarks_go_and_the_others_keep_their_lines(there: Baselines) -> None:
@@ -84,11 +78,6 @@ def test_every_baseline_is_pruned_unless_one_is_named(there: Baselines) -> None:
     there.command("prune", "--removed=memcpy/b")
     assert there.names("memcpy") == ["memcpy/a"]
     assert "baselines/nvidia-other/memcpy.json" not in there.contents()
-
-
-def test_no_baseline_is_left_empty(there: Baselines) -> None:
-    refused(there, "nvidia-test would be left", "--removed=.")
-    refused(there, "nvidia-test would be left", "--older-than=0.5")
 
 
 def test_a_benchmark_does_not_lose_its_last_session_unasked(there: Baselines) -> None:
@@ -121,6 +110,10 @@ def test_a_failed_row_is_named_before_its_file_is_written_anew(baselines: Baseli
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
+        ([], "prune needs to know what goes"),
+        (["--removed=."], "nvidia-test would be left"),
+        (["--older-than=0.5"], "nvidia-test would be left"),
+        (["--keep=1", "baselines/nvidia-test/sync.json"], "is one file of a baseline"),
         (["--session=2026-01-01-0"], "there is no session '2026-01-01-0'; there are 2026-11-17-"),
         (["--removed=nothing"], "--removed 'nothing' matches no benchmark"),
         (["--removed=("], "--removed '(' is no regular expression"),
@@ -132,10 +125,6 @@ def test_a_failed_row_is_named_before_its_file_is_written_anew(baselines: Baseli
 )
 def test_what_cannot_be_meant_is_refused(there: Baselines, argv: list[str], said: str) -> None:
     refused(there, said, *argv)
-
-
-def test_one_file_is_not_pruned_alone(there: Baselines) -> None:
-    refused(there, "is one file of a baseline", "--keep=1", str(there.folder / "sync.json"))
 
 
 def test_a_read_only_folder_changes_nothing(
@@ -160,3 +149,37 @@ def test_a_dry_run_says_the_same_and_changes_nothing(there: Baselines) -> None:
     assert "removes session 2026-11-17" in shown
     assert "deletes sync.json" in shown
     assert "nothing was changed (--dry-run)" in shown
+
+
+def sessions(gpus: str) -> list[Session]:
+    """A session a letter, oldest first, the letter its GPU."""
+    return [
+        Session(f"{day:02}{gpu}", {"gpu_uuid": gpu, "date": f"2026-11-{day + 1:02}T00:00:00+00:00"})
+        for day, gpu in enumerate(gpus)
+    ]
+
+
+def dropped(gpus: str, keep: int = 3, staying: str | None = None) -> list[str]:
+    return [session.key for session in surplus(sessions(gpus), keep, staying)]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "staying", "gone"),
+    [
+        *(("aab", None, []), ("abbc", None, ["01b"])),
+        *(("abcd", None, ["00a"]), ("baba", None, ["00b"])),
+        *(("abcd", "00a", ["01b"]), ("aabc", "00a", ["01a"])),
+    ],
+)
+def test_the_oldest_of_the_gpu_with_most_sessions_goes_but_not_the_one_that_was_asked_for(
+    gpus: str, staying: str | None, gone: list[str]
+) -> None:
+    assert dropped(gpus, staying=staying) == gone
+
+
+@given(st.text("abcd", min_size=1, max_size=12), st.integers(1, 6))
+def test_as_many_gpus_stay_as_can(gpus: str, keep: int) -> None:
+    gone = dropped(gpus, keep)
+    left = [session for session in sessions(gpus) if session.key not in gone]
+    assert len(left) == min(keep, len(gpus))
+    assert len({session.gpu_uuid for session in left}) == min(keep, len(set(gpus)))

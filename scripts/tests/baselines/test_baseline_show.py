@@ -31,6 +31,8 @@ def test_each_session_is_a_line_with_age_and_origin(baselines: Baselines) -> Non
     assert "2026-11-19, 1 day ago" in lines[3]
     assert lines[4].strip() == "rows by family: memcpy 2, sync 1"
     assert len(lines) == 5
+    baselines.command("show", str(baselines.folder / "sync.json"))
+    assert "1 benchmark\n" in baselines.output()
 
 
 def test_an_old_baseline_is_warned_of(baselines: Baselines) -> None:
@@ -56,12 +58,6 @@ def test_rows_that_a_session_lacks_or_that_failed_are_marked(baselines: Baseline
     lines = [" ".join(line.split()) for line in baselines.output().splitlines()]
     assert "a 1.000 µs – –" in lines
     assert "b – – ERROR" in lines
-
-
-def test_one_file_is_shown_alone(baselines: Baselines) -> None:
-    sessions(baselines)
-    baselines.command("show", str(baselines.folder / "sync.json"))
-    assert "1 benchmark\n" in baselines.output()
 
 
 def test_foreign_text_comes_out_inert(baselines: Baselines) -> None:
