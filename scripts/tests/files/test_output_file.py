@@ -14,36 +14,37 @@ from warpgauge.files.output_file import check_report, check_run_file
 from warpgauge.reports.formats import FORMATS
 from warpgauge.system.errors import UserError
 
+NOWHERE = Path("/nowhere/baselines")
 RECORDED = baseline([row("a/b", process_medians={"s": [1.0]})], {"s": context()})
 SVG = FORMATS["svg"]
 
 
-def check_svg(path: Path, *inputs: Path) -> None:
-    check_report(path, Path("/nowhere/baselines"), inputs, SVG.own, SVG.kind)
+def check_svg(path: Path, *inputs: Path, baselines: Path = NOWHERE) -> None:
+    check_report(path, baselines, inputs, SVG.own, SVG.kind)
 
 
-def refused(path: Path, why: str, *inputs: Path) -> None:
+def refused(path: Path, why: str, *inputs: Path, baselines: Path = NOWHERE) -> None:
     """Neither a run nor a picture may be written there."""
     with pytest.raises(UserError, match=why):
-        check_run_file(path, Path("/nowhere/baselines"), inputs)
+        check_run_file(path, baselines, inputs)
     with pytest.raises(UserError, match=why) as caught:
-        check_svg(path, *inputs)
+        check_svg(path, *inputs, baselines=baselines)
     assert str(caught.value).startswith(f"cannot write {path}: ")
 
 
 def no_run_file(path: Path) -> None:
     """A run file is read again, which a pipe or a device cannot be."""
     with pytest.raises(UserError, match="no regular file"):
-        check_run_file(path, Path("/nowhere/baselines"), ())
+        check_run_file(path, NOWHERE, ())
 
 
-def test_a_folder_or_lost_folder_cannot_be_written(tmp_path: Path) -> None:
+def test_where_no_file_can_be_written_is_told(tmp_path: Path) -> None:
     refused(tmp_path, "it is a folder")
     refused(tmp_path / "gone" / "run.json", "No such file")
-
-
-def test_where_nobody_may_write_is_told() -> None:
     refused(Path("/proc/run.json"), r"cannot write /proc/run\.json: ")
+    with socket.socket(socket.AF_UNIX) as held:
+        held.bind(str(tmp_path / "socket"))
+        refused(tmp_path / "socket", "no regular file")
 
 
 def test_a_link_is_judged_by_what_it_leads_to(tmp_path: Path) -> None:
@@ -63,18 +64,8 @@ def test_a_report_may_go_to_a_pipe_or_a_device_and_the_check_waits_for_no_reader
     for path in (tmp_path / "pipe", Path("/dev/null")):
         check_svg(path)
         no_run_file(path)
-
-
-def test_no_report_goes_to_a_pipe_among_the_baselines(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UserError, match="only --record writes"):
-        check_report(tmp_path / "pipe", tmp_path, (), SVG.own, SVG.kind)
-
-
-def test_a_socket_is_no_place_for_a_report(tmp_path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as held:
-        held.bind(str(tmp_path / "socket"))
-        refused(tmp_path / "socket", "no regular file")
+        check_svg(tmp_path / "pipe", baselines=tmp_path)
 
 
 def test_an_input_is_not_replaced(tmp_path: Path) -> None:
@@ -82,18 +73,19 @@ def test_an_input_is_not_replaced(tmp_path: Path) -> None:
     refused(given, "it would replace .*, which is compared", given)
     refused(given, "it would replace .*, which is compared", given.parent)
     refused(given.with_name("new.json"), "every .*json in it is read", given.parent)
+    check_svg(given.with_name("new.svg"), given.parent)
 
 
-def test_the_check_leaves_nothing_behind(tmp_path: Path) -> None:
-    check_run_file(tmp_path / "run.json", tmp_path / "baselines", ())
-    check_svg(tmp_path / "out.svg")
+def test_a_run_may_replace_a_run_and_a_picture_a_picture_and_the_check_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    run_file, picture = tmp_path / "run.json", tmp_path / "out.svg"
+    check_run_file(run_file, tmp_path / "baselines", ())
+    check_svg(picture)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_run_may_replace_a_run_and_a_picture_a_picture(tmp_path: Path) -> None:
-    check_run_file(write(tmp_path / "run.json", run([row("a/b")])), tmp_path / "baselines", ())
-    (tmp_path / "out.svg").write_text("<svg>benchmarks: warpgauge_format</svg>")
-    check_svg(tmp_path / "out.svg")
+    check_run_file(write(run_file, run([row("a/b")])), tmp_path / "baselines", ())
+    picture.write_text("<svg>benchmarks: warpgauge_format</svg>")
+    check_svg(picture)
 
 
 @pytest.mark.parametrize("document", [RECORDED, run([row("a/b")]), google([google_row("a", 1.0)])])
@@ -107,13 +99,4 @@ def test_a_run_replaces_nothing_among_the_baselines(tmp_path: Path) -> None:
     baselines = tmp_path / "baselines"
     (baselines / "gpu").mkdir(parents=True)
     for path in (baselines / "gpu" / "a.json", baselines / "gpu" / ".." / "README.md"):
-        with pytest.raises(UserError, match="only --record writes"):
-            check_run_file(path, baselines, ())
-        with pytest.raises(UserError, match="only --record writes"):
-            check_report(path, baselines, (), SVG.own, SVG.kind)
-
-
-def test_no_report_becomes_part_of_a_folder_that_is_compared(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"every \*\.json in it is read"):
-        check_svg(tmp_path / "new.json", tmp_path)
-    check_svg(tmp_path / "new.svg", tmp_path)
+        refused(path, "only --record writes", baselines=baselines)
