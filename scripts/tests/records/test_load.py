@@ -17,13 +17,16 @@ from warpgauge.system.errors import UserError
 
 
 def test_a_run_file_has_one_session_named_after_day_gpu_and_boot(loaded: Loader) -> None:
-    record = loaded(run([row("a/b", [1.0, 2.0])]))
+    record = loaded(run([row("b/z", [1.0, 2.0], process_rounds=[3, 1]), row("a/y"), row("b/x")]))
     key = session_key({"gpu_uuid": "GPU-1", "boot_id": "boot-1"}, "2026-11-20T10:00:00+00:00")
     assert record.source is Source.RUN
     assert list(record.sessions) == [key]
     assert key.startswith("2026-11-20-")
     assert len(key) == len("2026-11-20-") + 8
-    assert record.rows["a/b"].process_medians == {key: (1e-6, 2e-6)}
+    assert record.rows["b/z"].process_medians == {key: (1e-6, 2e-6)}
+    assert list(record.rows) == ["b/z", "a/y", "b/x"]
+    assert record.rows["b/z"].rounds == (3, 1)
+    assert record.rows["a/y"].rounds == ()
 
 
 def test_the_host_clock_is_known_by_its_counter(loaded: Loader) -> None:
@@ -32,61 +35,61 @@ def test_the_host_clock_is_known_by_its_counter(loaded: Loader) -> None:
     assert record.rows["a/device"].clock is Clock.DEVICE
 
 
-def test_counters_are_the_numbers_that_are_not_google_benchmarks_own(loaded: Loader) -> None:
-    record = loaded(run([row("a/b", registers=40, spread=0.5, label="kernel", flag=True)]))
-    assert record.rows["a/b"].counters == {"registers": 40.0, "spread": 0.5}
-    assert record.rows["a/b"].label == "kernel"
+def test_counters_are_the_doubles_that_are_not_google_benchmarks_own(loaded: Loader) -> None:
+    kept = {"registers": 40, "fraction": 0.5, "minus": -2.0}
+    lost = {"nan": float("nan"), "endless": float("inf"), "long": 10**400, "flag": True}
+    text = {"label": "kernel", "remark": "x", "tags": ["y"]}
+    only = loaded(run([row("a/b", **kept, **lost, **text)])).rows["a/b"]
+    assert only.counters == kept
+    assert only.label == "kernel"
 
 
-def test_an_errored_row_keeps_its_message_and_has_no_time(loaded: Loader) -> None:
-    record = loaded(run([failed("a/b", "out of memory"), row("a/c")]))
-    assert record.rows["a/b"].error == "out of memory"
-    assert record.rows["a/b"].process_medians == {}
-
-
-def test_rows_stay_in_the_order_of_the_file(loaded: Loader) -> None:
-    assert list(loaded(run([row("b/z"), row("a/y"), row("b/x")])).rows) == ["b/z", "a/y", "b/x"]
+def test_an_errored_row_keeps_its_message_but_no_whole_log_and_has_no_time(loaded: Loader) -> None:
+    rows = [failed("a/b", "out of memory"), failed("a/log", "x" * 10**6), row("a/c")]
+    short, long, _ = loaded(run(rows)).rows.values()
+    assert short.error == "out of memory"
+    assert short.process_medians == {}
+    assert long.error == "x" * 1000 + "…"
 
 
 def test_a_baseline_has_its_sessions_and_lends_them_its_gpu(loaded: Loader) -> None:
     times = {"one": [1.0, 1.1], "two": [2.0, 2.1]}
     sessions: dict[str, builders.Json] = {"one": {"gpu_uuid": "u"}, "two": {"gpu_name": "other"}}
-    record = loaded(baseline([row("a/b", process_medians=times)], sessions))
+    rows = [row("a/b", process_medians=times, process_rounds="nonsense")]
+    record = loaded(baseline(rows, sessions))
     assert record.source is Source.BASELINE
     assert record.rows["a/b"].process_medians["two"] == pytest.approx((2e-6, 2.1e-6))
     assert record.sessions["one"].gpu_name == builders.GPU
     assert record.sessions["two"].gpu_name == "other"
+    assert record.rows["a/b"].rounds == ()
 
 
-def test_a_folder_is_the_sum_of_its_files(tmp_path: Path) -> None:
-    builders.write(tmp_path / "gemm.json", run([row("gemm/a")], cublas_version="13"))
-    builders.write(tmp_path / "sync.json", run([row("sync/b")]))
+def test_a_folder_is_the_sum_of_its_files_but_of_no_filter(tmp_path: Path) -> None:
+    context = {"cublas_version": "13", "filter": "gemm"}
+    builders.write(tmp_path / "gemm.json", run([row("gemm/a")], **context))
+    builders.write(tmp_path / "sync.json", run([row("sync/b")], filter="sync"))
     (tmp_path / "notes.txt").write_text("not a result")
     (tmp_path / ".half.json").write_text("not a result either")
     record = load(tmp_path)
     assert list(record.rows) == ["gemm/a", "sync/b"]
     (session,) = record.sessions.values()
     assert session.context["cublas_version"] == "13"
-
-
-def test_a_filter_of_one_file_does_not_speak_for_its_neighbour(tmp_path: Path) -> None:
-    builders.write(tmp_path / "gemm.json", run([row("gemm/a")], filter="gemm"))
-    builders.write(tmp_path / "sync.json", run([row("sync/b")], filter="sync"))
-    (session,) = load(tmp_path).sessions.values()
     assert "filter" not in session.context
 
 
-def test_a_benchmark_in_two_files_of_a_folder_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("other", "sentence"),
+    [
+        (run([row("a/b")]), r"'a/b' is in one\.json and in two\.json"),
+        (builders.google([builders.google_row("c", 1.0)]), "keep one kind in a folder"),
+    ],
+)
+def test_a_folder_of_a_benchmark_twice_or_of_two_kinds_is_refused(
+    tmp_path: Path, other: builders.Json, sentence: str
+) -> None:
     builders.write(tmp_path / "one.json", run([row("a/b")]))
-    builders.write(tmp_path / "two.json", run([row("a/b")]))
-    with pytest.raises(UserError, match=r"'a/b' is in one\.json and in two\.json"):
-        load(tmp_path)
-
-
-def test_a_folder_of_two_kinds_is_refused(tmp_path: Path) -> None:
-    builders.write(tmp_path / "one.json", run([row("a/b")]))
-    builders.write(tmp_path / "two.json", builders.google([builders.google_row("c", 1.0)]))
-    with pytest.raises(UserError, match="keep one kind in a folder"):
+    builders.write(tmp_path / "two.json", other)
+    with pytest.raises(UserError, match=sentence):
         load(tmp_path)
 
 
@@ -100,25 +103,3 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
     path = builders.write(tmp_path / "a.json", run([row("a/b")]))
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     assert list(load(path).rows) == ["a/b"]
-
-
-def test_a_run_tells_in_which_round_each_process_ran(loaded: Loader) -> None:
-    record = loaded(run([row("a/b", [1.0, 2.0], process_rounds=[3, 1]), row("a/c")]))
-    assert record.rows["a/b"].rounds == (3, 1)
-    assert record.rows["a/c"].rounds == ()
-
-
-def test_the_rounds_of_a_baseline_say_nothing(loaded: Loader) -> None:
-    rows = [row("a/b", process_medians={"s": [1.0]}, process_rounds="nonsense")]
-    assert loaded(baseline(rows, {"s": {}})).rows["a/b"].rounds == ()
-
-
-def test_a_failure_that_wrote_a_whole_log_is_cut(loaded: Loader) -> None:
-    error = loaded(run([failed("a/b", "x" * 10**6)])).rows["a/b"].error
-    assert error == "x" * 1000 + "…"
-
-
-def test_a_counter_is_what_a_double_can_hold(loaded: Loader) -> None:
-    kept = {"whole": 3, "fraction": 0.5, "minus": -2.0}
-    lost = {"nan": float("nan"), "endless": float("inf"), "long": 10**400, "flag": True, "list": []}
-    assert loaded(run([row("a/b", **kept, **lost)])).rows["a/b"].counters == kept

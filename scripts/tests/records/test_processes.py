@@ -33,27 +33,26 @@ def fault(paths: Sequence[Path]) -> str:
 
 
 def test_a_file_counts_by_the_median_of_its_repetitions(tmp_path: Path) -> None:
-    record = merged(tmp_path, repeated("a/b", 1.0, 2.0, 9.0), repeated("a/b", 5.0, 3.0))
-    ((times,),) = (one.process_medians.values() for one in record.rows.values())
-    assert times == pytest.approx((2e-9, 4e-9))
+    microseconds = repeated("a/b", 5.0, 3.0, time_unit="us")
+    record = merged(tmp_path, repeated("a/b", 1.0, 2.0, 9.0), microseconds)
+    (times,) = record.rows["a/b"].process_medians.values()
+    assert times == pytest.approx((2e-9, 4e-6))
     assert record.source is Source.GOOGLE_BENCHMARK
     assert not record.single_process
     assert [path.name for path in record.files] == ["p1.json", "p2.json"]
     assert record.rows["a/b"].clock is Clock.HOST
 
 
-def test_a_folder_of_files_of_the_same_benchmarks_is_their_processes(tmp_path: Path) -> None:
-    files(tmp_path, [google(repeated("a/b", 1.0)), google(repeated("a/b", 3.0))])
-    record = load(tmp_path)
+def test_files_of_a_folder_are_processes_of_the_same_benchmarks_or_one_suite(
+    tmp_path: Path,
+) -> None:
+    for name in ("a/b", "a/c"):
+        files(tmp_path / name, [google(repeated("a/b", 1.0)), google(repeated(name, 3.0))])
+    record, suite = load(tmp_path / "a/b"), load(tmp_path / "a/c")
     assert len(record.files) == 2
-    assert record.path == tmp_path
-
-
-def test_a_folder_of_files_of_different_benchmarks_is_one_suite(tmp_path: Path) -> None:
-    files(tmp_path, [google(repeated("a/b", 1.0)), google(repeated("a/c", 3.0))])
-    record = load(tmp_path)
-    assert record.single_process
-    assert record.rows.keys() == {"a/b", "a/c"}
+    assert record.path == tmp_path / "a/b"
+    assert suite.single_process
+    assert suite.rows.keys() == {"a/b", "a/c"}
 
 
 def test_one_file_is_a_single_process(tmp_path: Path) -> None:
@@ -72,23 +71,16 @@ def test_a_row_that_a_file_lacks_is_an_error_that_names_the_file(tmp_path: Path)
     assert record.rows["a/c"].process_medians == {}
 
 
-def test_a_row_that_failed_in_a_file_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+def test_a_row_that_failed_is_an_error_that_names_the_file_or_skipped_in_all(
+    tmp_path: Path,
+) -> None:
     lost = failed("a/b", "out of memory")
-    record = merged(tmp_path, repeated("a/b", 1.0), [lost], [lost], repeated("a/c", 1.0))
-    assert record.rows["a/b"].error == "in p2.json (and in 1 more file): out of memory"
-    assert not record.rows["a/b"].skipped
-
-
-def test_a_row_is_skipped_only_where_every_file_skipped_it(tmp_path: Path) -> None:
+    failing = merged(tmp_path, repeated("a/b", 1.0), [lost], [lost], repeated("a/c", 1.0))
+    assert failing.rows["a/b"].error == "in p2.json (and in 1 more file): out of memory"
+    assert not failing.rows["a/b"].skipped
     later = {**google_row("a/b", 0.0), "skipped": True, "skip_message": "no such GPU"}
     assert merged(tmp_path / "all", [later], [later]).rows["a/b"].skipped
     assert not merged(tmp_path / "one", [later], repeated("a/b", 1.0)).rows["a/b"].skipped
-
-
-def test_units_may_differ_from_file_to_file(tmp_path: Path) -> None:
-    record = merged(tmp_path, repeated("a/b", 1500.0), repeated("a/b", 1.5, time_unit="us"))
-    ((times,),) = (one.process_medians.values() for one in record.rows.values())
-    assert times == pytest.approx((1.5e-6, 1.5e-6))
 
 
 def test_the_context_is_what_the_files_agree_on(tmp_path: Path) -> None:
@@ -115,16 +107,12 @@ def test_files_of_different_gpus_or_builds_are_no_side(tmp_path: Path, key: str)
     )
 
 
-def test_a_file_given_twice_is_not_two_processes(tmp_path: Path) -> None:
+def test_a_file_given_twice_or_of_a_run_is_no_process(tmp_path: Path) -> None:
     (path,) = files(tmp_path, [google(repeated("a/b", 1.0))])
     link = tmp_path / "link.json"
     link.symlink_to(path)
-    assert fault([path, link]) == (
-        f"{link}: is given twice, but counts as one process; give it once"
-    )
-
-
-def test_a_run_file_is_no_process(tmp_path: Path) -> None:
+    sentence = "is given twice, but counts as one process; give it once"
+    assert fault([path, link]) == f"{link}: {sentence}"
     path = write(tmp_path / "run.json", run([row("a/b")]))
     assert fault([path]) == (
         f"{path}: is a run file, which holds the medians of its processes already; "
