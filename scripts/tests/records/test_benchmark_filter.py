@@ -29,12 +29,9 @@ def test_all_and_nothing_filter_nothing(loaded: Loader, own: str, asked: str | N
     assert request.filters == ""
 
 
-def test_a_leading_minus_asks_for_the_rest() -> None:
+def test_a_leading_minus_and_all_mean_something_to_a_filter_only() -> None:
     assert not matches("-a/", "a/b")
     assert matches("-a/", "b")
-
-
-def test_what_is_merely_searched_knows_no_minus_and_no_all() -> None:
     assert not found("--inject", "-a", "a/b")
     assert not found("--inject", "all", "a/b")
     assert found("--inject", "^a", "a/b")
@@ -49,10 +46,10 @@ def test_what_python_and_the_benchmarks_read_differently_is_refused(expression: 
         require_portable("--inject", expression)
 
 
-@pytest.mark.parametrize(
-    "expression",
-    ["^gemm/tiled/f32/n:1024$", "^a$|^host/", "n:[0-9]+", r"a\.b", "(a|b){2}", "[^/]+"],
-)
+ORDINARY = r"^gemm/tiled/f32/n:1024$ ^a$|^host/ n:[0-9]+ a\.b (a|b){2} [^/]+"
+
+
+@pytest.mark.parametrize("expression", ORDINARY.split())
 def test_ordinary_expressions_are_let_through(expression: str) -> None:
     require_portable("--filter", expression)
 
@@ -70,8 +67,7 @@ def test_a_filter_that_either_side_knows_is_let_through(loaded: Loader, filter: 
 
 
 @pytest.mark.parametrize(
-    ("filter", "end"),
-    [("nothing", "'nothing'"), ("-.", "'-.'"), ("gemn", "'gemm'?")],
+    ("filter", "end"), [("nothing", "'nothing'"), ("-.", "'-.'"), ("gemn", "'gemm'?")]
 )
 def test_a_filter_that_neither_side_knows_is_refused(loaded: Loader, filter: str, end: str) -> None:
     sides = loaded(run([row("gemm/b")])), loaded(run([row("gemm/c")]))
@@ -92,9 +88,7 @@ def test_a_filter_of_a_run_that_would_take_years_is_refused(loaded: Loader) -> N
 
 def test_a_filter_of_the_command_that_would_take_years_is_refused(loaded: Loader) -> None:
     side = loaded(run([row("a" * 40)]))
-    with pytest.raises(
-        UserError, match=r"--filter '\(\(a\|a\)\+\)\+!' takes too long; simplify it"
-    ):
+    with pytest.raises(UserError, match=r"--filter '\(\(.*\)\+!' takes too long; simplify it"):
         require_match("((a|a)+)+!", side, side)
 
 
@@ -103,11 +97,9 @@ def test_a_filter_of_a_run_that_is_none_names_the_file(loaded: Loader) -> None:
         Request(None, loaded(run([row("a/b")], filter="(")))
 
 
-def test_the_filter_of_the_run_itself_has_matched_whatever_python_makes_of_it(
-    loaded: Loader,
-) -> None:
-    mine = run([row("a/b")], filter="[[:alpha:]]/b$")
-    require_match("[[:alpha:]]/b$", loaded(run([row("a/b")])), loaded(mine))
+def test_the_filter_of_the_run_itself_has_matched(loaded: Loader) -> None:
+    own = "[[:alpha:]]/b$"  # which Python reads differently
+    require_match(own, loaded(run([row("a/b")])), loaded(run([row("a/b")], filter=own)))
 
 
 def test_what_a_base_measured_under_the_same_filter_was_asked_for(loaded: Loader) -> None:
@@ -134,11 +126,8 @@ def test_a_slip_of_the_pen_is_answered_with_the_nearest_name(asked: str, told: s
     assert hint(asked, NAMES) == told
 
 
-def test_a_foreign_name_does_nothing_but_be_read() -> None:
+def test_a_hint_is_inert_and_takes_no_time() -> None:
     assert hint("gemm\x1b[2", ["gemm\x1b[2J/a"]).isprintable()
-
-
-def test_ten_thousand_names_take_no_time() -> None:
     began = time.monotonic()
     hint("memcopy/h2d", [f"family_{index}/variant_{index}/n:{index}" for index in range(10_000)])
     assert time.monotonic() - began < 2.0

@@ -64,8 +64,8 @@ def test_what_tells_of_the_moment_is_no_resource() -> None:
 def test_a_disturbance_never_hides_among_the_others(several: list[dict[str, float]]) -> None:
     for middle in (statistics.median, statistics.median_low):
         together = combined(several, middle)
-        if any(one.get(OTHER_PROCESSES, 0.0) > 0.0 or one.get(THROTTLED, 0.0) > 0.0
-               for one in several):  # fmt: skip
+        disturbed = (OTHER_PROCESSES, THROTTLED)
+        if any(row.get(name, 0.0) > 0.0 for row in several for name in disturbed):
             assert is_disturbed(together)
         for name in RESOURCES:
             assert name not in together or together[name] in [one.get(name) for one in several]

@@ -72,6 +72,11 @@ def aggregate(name: str, kind: str, value: float, **keys: object) -> Json:
     return {**row, "aggregate_name": kind, "aggregate_unit": unit, **keys}
 
 
+def statistics_of(name: str, **keys: object) -> list[Json]:
+    values = {"mean": 52.0, "median": 50.0, "stddev": 5.0, "cv": 0.1}
+    return [aggregate(name, kind, value, **keys) for kind, value in values.items()]
+
+
 def old(row: Mapping[str, object]) -> Json:
     """The same row from 1.5.0."""
     newer = ("family_index", "per_family_instance_index", "aggregate_unit")
@@ -91,15 +96,12 @@ def times_ns(row: Row) -> list[float]:
     return [time * 1e9 for time in times]
 
 
-STATISTICS = {"mean": 52.0, "median": 50.0, "stddev": 5.0, "cv": 0.1}
-
-
 @pytest.mark.parametrize("context", [OLDER_CONTEXT, NEWER_CONTEXT])
 def test_repetitions_with_their_statistics_are_the_repetitions(
     tmp_path: Path, context: str
 ) -> None:
     told = [measured("f/8", time, i, 3) for i, time in enumerate((50.0, 49.0, 57.0))]
-    told += [aggregate("f/8", kind, value) for kind, value in STATISTICS.items()]
+    told += statistics_of("f/8")
     if context is OLDER_CONTEXT:
         told = [old(row) for row in told]
     found = rows(tmp_path, told, context)
@@ -108,10 +110,7 @@ def test_repetitions_with_their_statistics_are_the_repetitions(
 
 
 def test_a_report_of_aggregates_only_is_its_medians(tmp_path: Path) -> None:
-    told = [
-        aggregate(name, kind, value) for name in ("f", "g") for kind, value in STATISTICS.items()
-    ]
-    found = rows(tmp_path, told)
+    found = rows(tmp_path, [*statistics_of("f"), *statistics_of("g")])
     assert list(found) == ["f", "g"]
     assert times_ns(found["g"]) == pytest.approx([50.0])
 
@@ -121,10 +120,8 @@ def test_a_report_of_aggregates_only_is_its_medians(tmp_path: Path) -> None:
 def test_aggregates_alone_stand_for_repetitions_that_scatter_as_they_tell(
     tmp_path: Path, count: int, stddev: float
 ) -> None:
-    told = [
-        aggregate("f", kind, value, repetitions=count)
-        for kind, value in {**STATISTICS, "stddev": stddev}.items()
-    ]
+    told = [aggregate("f", "median", 50.0, repetitions=count)]
+    told += [aggregate("f", "stddev", stddev, repetitions=count)]
     logs = [math.log(time / 50.0) for time in times_ns(rows(tmp_path, told)["f"])]
     assert len(logs) == min(count, 100)
     assert median(logs) == pytest.approx(0.0, abs=1e-9)
@@ -139,23 +136,15 @@ def test_a_standard_deviation_that_is_none_is_refused(tmp_path: Path, stddev: ob
         rows(tmp_path, told)
 
 
-def test_statistics_of_the_users_own_are_no_times(tmp_path: Path) -> None:
+def test_a_typical_time_is_a_median_or_mean_in_time_and_nothing_else(tmp_path: Path) -> None:
     told = [aggregate("f", "p99", 99.0), aggregate("f", "median", 50.0)]
-    assert times_ns(rows(tmp_path, told)["f"]) == pytest.approx([50.0])
-
-
-def test_a_median_in_percent_is_no_time(tmp_path: Path) -> None:
-    told = [aggregate("f", "median", 0.5, aggregate_unit="percentage"), aggregate("f", "mean", 52)]
-    assert times_ns(rows(tmp_path, told)["f"]) == pytest.approx([52.0])
-
-
-def test_only_statistics_that_are_no_typical_time_are_an_error_and_not_nothing(
-    tmp_path: Path,
-) -> None:
-    told = [aggregate("f", "p99", 99.0), aggregate("f", "cv", 0.1), measured("g", 1.0)]
+    told += [aggregate("g", "median", 0.5, aggregate_unit="percentage"), aggregate("g", "mean", 52)]
+    told += [aggregate("h", "p99", 99.0), aggregate("h", "cv", 0.1)]
     found = rows(tmp_path, told)
-    assert found["f"].error == "its only aggregates are no typical time ('p99', 'cv')"
-    assert found["f"].process_medians == {}
+    assert times_ns(found["f"]) == pytest.approx([50.0])
+    assert times_ns(found["g"]) == pytest.approx([52.0])
+    assert found["h"].error == "its only aggregates are no typical time ('p99', 'cv')"
+    assert found["h"].process_medians == {}
 
 
 def test_fitted_complexities_are_no_benchmarks(tmp_path: Path) -> None:
@@ -168,31 +157,20 @@ def test_fitted_complexities_are_no_benchmarks(tmp_path: Path) -> None:
     assert list(rows(tmp_path, [old(row) for row in told], OLDER_CONTEXT)) == ["f/8", "f/64"]
 
 
-def test_benchmarks_may_be_repeated_unequally_and_out_of_turn(tmp_path: Path) -> None:
-    told = [measured("f", 5.0, 1, 2), measured("g", 7.0), measured("f", 6.0, 0, 2)]
-    found = rows(tmp_path, told)
-    assert times_ns(found["f"]) == pytest.approx([5.0, 6.0])
-    assert times_ns(found["g"]) == pytest.approx([7.0])
-
-
-def test_units_within_a_file_may_differ_even_between_repetitions(tmp_path: Path) -> None:
-    told = [measured("f", 5000.0, 0, 2), measured("f", 5.1, 1, 2, time_unit="us")]
-    told += [measured("g", 2.0, time_unit="ms"), measured("h", 2.0, time_unit="s")]
+def test_repetitions_may_be_unequal_out_of_turn_and_of_several_units(tmp_path: Path) -> None:
+    told = [measured("f", 5000.0, 1, 2), measured("g", 2.0, time_unit="ms")]
+    told += [measured("f", 5.1, 0, 2, time_unit="us"), measured("h", 2.0, time_unit="s")]
     found = rows(tmp_path, told)
     assert times_ns(found["f"]) == pytest.approx([5000.0, 5100.0])
     assert times_ns(found["g"]) == pytest.approx([2e6])
     assert times_ns(found["h"]) == pytest.approx([2e9])
 
 
-def test_a_label_is_kept_and_no_time(tmp_path: Path) -> None:
-    assert rows(tmp_path, [measured("f", 5.0, label="3 GB/s \u00b5")])["f"].label == "3 GB/s \u00b5"
-
-
 @pytest.mark.parametrize(
     "failed",
     [
-        {"error_occurred": True, "error_message": "no memory", "iterations": 0, "real_time": 0.0},
-        {"skipped": True, "skip_message": "no memory", "iterations": 0, "real_time": 0.0},
+        {"error_occurred": True, "error_message": "no memory"},
+        {"skipped": True, "skip_message": "no memory"},
     ],
     ids=["error", "skipped"],
 )
@@ -200,9 +178,9 @@ def test_a_label_is_kept_and_no_time(tmp_path: Path) -> None:
 def test_a_benchmark_of_which_some_repetition_failed_has_failed(
     tmp_path: Path, failed: Json, when: int
 ) -> None:
-    told = [measured("f", 5.0, i, 3, **(failed if i == when else {})) for i in range(3)]
-    told += [aggregate("f", kind, value) for kind, value in STATISTICS.items()]
-    found = rows(tmp_path, told)["f"]
+    told = [measured("f", 5.0, index, 3) for index in range(3)]
+    told[when].update(failed, iterations=0, real_time=0.0)
+    found = rows(tmp_path, [*told, *statistics_of("f")])["f"]
     assert found.error is not None
     assert found.error.endswith("no memory")
     assert found.process_medians == {}
@@ -214,10 +192,13 @@ def test_an_old_failure_is_known_without_repetitions(tmp_path: Path) -> None:
     assert rows(tmp_path, told, OLDER_CONTEXT)["f"].error == "boom"
 
 
-def test_numbers_of_the_library_are_no_counters_and_those_of_the_user_are(tmp_path: Path) -> None:
-    told = [measured("f/threads:4", 5.0, threads=4, items_per_second=2e8, allocs_per_iter=1.5)]
-    counters = rows(tmp_path, told)["f/threads:4"].counters
-    assert counters == {"items_per_second": 2e8, "allocs_per_iter": 1.5}
+def test_counters_are_the_users_finite_numbers_and_a_label_is_kept(tmp_path: Path) -> None:
+    lost = {"threads": 4, "nan": math.nan, "endless": -math.inf}
+    kept = {"items_per_second": 2e8, "allocs_per_iter": 1.5, "whole": 3}
+    told = [measured("f/threads:4", 5.0, 0, 1, label="3 GB/s \u00b5", **lost, **kept)]
+    found = rows(tmp_path, told)["f/threads:4"]
+    assert found.counters == kept
+    assert found.label == "3 GB/s \u00b5"
 
 
 @pytest.mark.parametrize("suffix", ["manual_time", "real_time", "process_time/real_time"])
@@ -227,11 +208,6 @@ def test_a_name_tells_how_the_time_was_taken_and_stays_whole(tmp_path: Path, suf
     found = rows(tmp_path, told)
     assert list(found) == [name]
     assert times_ns(found[name]) == pytest.approx([5.0, 6.0])  # and never the CPU's
-
-
-def test_a_counter_that_no_number_can_hold_is_dropped_as_it_is_written(tmp_path: Path) -> None:
-    told = [measured("f", 5.0, nan=float("nan"), endless=float("-inf"), whole=3)]
-    assert rows(tmp_path, told)["f"].counters == {"whole": 3.0}
 
 
 def test_runs_without_a_number_are_repetitions(loaded: Loader) -> None:

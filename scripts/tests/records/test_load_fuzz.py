@@ -61,21 +61,14 @@ def sound(record: Record) -> None:
         assert not row.rounds or len(row.rounds) == len(next(iter(row.process_medians.values())))
 
 
-@settings(max_examples=100, deadline=None)
-@given(VALUES)
-def test_any_json_loads_or_gives_a_sentence(value: object) -> None:
-    loaded(written(value).encode())
+ANY_JSON = VALUES.map(lambda value: written(value).encode())
+# With parts replaced, lost, doubled or moved.
+DOCUMENTS = documents().map(lambda text: text.encode("utf-8", "surrogatepass"))
 
 
-@settings(max_examples=400, deadline=None)
-@given(documents())
-def test_a_document_with_parts_replaced_lost_doubled_or_moved(text: str) -> None:
-    loaded(text.encode("utf-8", "surrogatepass"))
-
-
-@settings(max_examples=400, deadline=None)
-@given(damaged())
-def test_a_document_with_damaged_bytes(content: bytes) -> None:
+@settings(max_examples=900, deadline=None)
+@given(ANY_JSON | DOCUMENTS | damaged())
+def test_whatever_a_file_holds_loads_or_gives_a_sentence(content: bytes) -> None:
     loaded(content)
 
 
