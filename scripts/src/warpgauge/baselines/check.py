@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from warpgauge.baselines.store import slug
 from warpgauge.execution import discovery
 from warpgauge.execution.discovery import Binary
 from warpgauge.records import counters
-from warpgauge.records.model import FULL_SUITE, Record, Row, Session
+from warpgauge.records.model import FULL_SUITE, Record
 from warpgauge.records.sessions import newest_last, session_hash
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import print_text
@@ -39,16 +39,17 @@ def check(
     for folder in readable:
         whole = any(row.counters.get(counters.FULL_SUITE) for row in folder.whole.rows.values())
         wanted = everything if whole else built
-        warnings, told = _findings(folder, now, stale_days), [*_drowned(folder.whole)]
+        warnings, remarks = [*_findings(folder, now, stale_days)], [*_drowned(folder.whole)]
         if built:
             differing, unchecked = _compared(tuple(folder.whole.rows), everything, wanted)
-            warnings, told = [*warnings, *differing], [*told, *unchecked]
+            warnings += differing
+            remarks += unchecked
         warned += len(warnings)
-        remarked += len(told)
+        remarked += len(remarks)
         print_text(console, _heading(folder, now))
         for warning in warnings:
             print_text(console, f"warning: {warning}", indent=2, style="yellow")
-        for remark in told:
+        for remark in remarks:
             print_text(console, remark, indent=2, style="dim")
     if not everything:
         remarked += 1
@@ -119,22 +120,18 @@ def _compared(
     return warnings, remarks
 
 
-def _findings(folder: Folder, now: datetime, stale_days: float) -> list[str]:
+def _findings(folder: Folder, now: datetime, stale_days: float) -> Iterator[str]:
     """Everything that a user of this baseline must know, the weightiest first."""
-    record = folder.whole
-    stale = staleness.note(record, now, stale_days)
-    return [
-        *([stale] if stale else []),
-        *_dates(record, now),
-        *_sessions(record),
-        *_gpus(folder),
-        *_files(folder.files),
-        *_rows(record),
-    ]
+    yield from _dates(folder.whole, now, stale_days)
+    yield from _sessions(folder.whole)
+    yield from _gpus(folder)
+    yield from _files(folder.files)
+    yield from _rows(folder.whole)
 
 
-def _dates(record: Record, now: datetime) -> Iterator[str]:
-    """Dates that the note on the newest session does not speak of."""
+def _dates(record: Record, now: datetime, stale_days: float) -> Iterator[str]:
+    if stale := staleness.note(record, now, stale_days):
+        yield stale
     *older, _ = newest_last(record.sessions.values())
     for session in older:
         if staleness.measured(session) is None:
@@ -147,8 +144,15 @@ def _dates(record: Record, now: datetime) -> Iterator[str]:
 
 
 def _sessions(record: Record) -> Iterator[str]:
+    """Those that would not be recorded today, or are there twice."""
     for session in newest_last(record.sessions.values()):
-        for fault in _unfit(session, record.rows):
+        faults = [reason for reason, _ in spoilt(session.context)]
+        rows = record.rows.items()
+        counts = {name: len(row.process_medians.get(session.key, ())) for name, row in rows}
+        few = [name for name, count in counts.items() if 0 < count < FEWEST_PROCESSES]
+        if few:
+            faults.append(f"there are fewer than {FEWEST_PROCESSES} processes of {named(few)}")
+        for fault in faults:
             yield inert(f"session {session.key}: {fault}; record it again, or prune it")
     seen: dict[str, str] = {}
     for session in record.sessions.values():
@@ -156,18 +160,6 @@ def _sessions(record: Record) -> Iterator[str]:
         if session.gpu_uuid and session.boot_id and identity in seen:
             yield inert(f"sessions {seen[identity]} and {session.key} are of one boot of one GPU")
         seen[identity] = session.key
-
-
-def _unfit(session: Session, rows: Mapping[str, Row]) -> Iterator[str]:
-    """Why a session would not be recorded today."""
-    yield from (reason for reason, _ in spoilt(session.context))
-    few = [
-        n
-        for n, r in rows.items()
-        if 0 < len(r.process_medians.get(session.key, ())) < FEWEST_PROCESSES
-    ]
-    if few:
-        yield f"there are fewer than {FEWEST_PROCESSES} processes of {named(few)}"
 
 
 def _gpus(folder: Folder) -> Iterator[str]:

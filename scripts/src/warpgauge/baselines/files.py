@@ -22,6 +22,7 @@ from warpgauge.verdict.context import BASELINES, BUILD_DIR
 
 # Seven digits lie a hundred times below what any benchmark repeats to.
 _DIGITS = 7
+_LINES = ",\n"
 
 # What a context says about the place and the minute of a run, and not about its times.
 _NOT_KEPT = OF_THE_MOMENT | {
@@ -38,6 +39,9 @@ _NOT_KEPT = OF_THE_MOMENT | {
     # which is build_type. In a baseline it would read as if the times were those of a debug build.
     "library_build_type",
 }
+
+# A session's processes are no one's pair.
+_FIELDS_NOT_KEPT = OF_THE_MOMENT | {"process_rounds"}
 
 Times = Mapping[str, Sequence[float]]
 
@@ -90,16 +94,14 @@ def open_folder(path: Path) -> Folder:
 
 def open_readable(paths: Iterable[Path]) -> tuple[list[Folder], list[str]]:
     """The baselines that can be read, and a sentence on each that cannot."""
-    opened = [_opened(path) for path in paths]
-    folders = [one for one in opened if isinstance(one, Folder)]
-    return folders, [one for one in opened if isinstance(one, str)]
-
-
-def _opened(path: Path) -> Folder | str:
-    try:
-        return open_folder(path)
-    except UserError as fault:
-        return str(fault)
+    folders: list[Folder] = []
+    faults: list[str] = []
+    for path in paths:
+        try:
+            folders.append(open_folder(path))
+        except UserError as fault:  # noqa: PERF203
+            faults.append(str(fault))
+    return folders, faults
 
 
 def _family_file(path: Path) -> FamilyFile:
@@ -122,17 +124,17 @@ def family_text(
     One session a line, oldest first; one row a line, in the order given.
     """
     context = {"warpgauge_format": BASELINE_FORMAT, "gpu_name": gpu_name}
-    told = [
+    session_lines = [
         f"{_json(session.key)}: {_json(_kept(session.context))}"
         for session in sessions
         if any(session.key in times for _, times in rows)
     ]
     order = {session.key: index for index, session in enumerate(sessions)}
-    lines = [_json(_row(row, times, order)) for row, times in rows]
+    row_lines = [_json(_row(row, times, order)) for row, times in rows]
     return (
         f'{{\n"context": {_json(context)},\n'
-        f'"sessions": {{\n{_lines(told)}\n}},\n'
-        f'"benchmarks": [\n{_lines(lines)}\n]\n}}\n'
+        f'"sessions": {{\n{_LINES.join(session_lines)}\n}},\n'
+        f'"benchmarks": [\n{_LINES.join(row_lines)}\n]\n}}\n'
     )
 
 
@@ -145,22 +147,13 @@ def _row(row: Object, times: Times, order: Mapping[str, int]) -> Object:
     middle = statistics.median(statistics.median(times[key]) for key in medians)
     replaced: Object = {"real_time": _rounded(middle / unit), "process_medians": medians}
     kept = {
-        key: value if key in RESOURCES else _number(value)
+        key: _rounded(value) if isinstance(value, float) and key not in RESOURCES else value
         for key, value in row.items()
-        if _is_kept(key, value)
+        # An absent counter may be Google Benchmark's NaN.
+        if key not in _FIELDS_NOT_KEPT
+        and not (isinstance(value, float) and not math.isfinite(value))
     }
     return {**kept, **replaced}
-
-
-def _is_kept(key: str, value: object) -> bool:
-    """Whether it lasts, and JSON can say it: an absent counter may be Google Benchmark's NaN."""
-    if key in OF_THE_MOMENT or key == "process_rounds":  # a session's processes are no one's pair
-        return False
-    return not (isinstance(value, float) and not math.isfinite(value))
-
-
-def _number(value: object) -> object:
-    return _rounded(value) if isinstance(value, float) else value
 
 
 def _rounded(value: float) -> float:
@@ -173,7 +166,3 @@ def _kept(context: Mapping[str, str]) -> dict[str, str]:
 
 def _json(value: object) -> str:
     return json.dumps(value, allow_nan=False)
-
-
-def _lines(items: Sequence[str]) -> str:
-    return ",\n".join(items)

@@ -17,8 +17,6 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert, named, quoted
 from warpgauge.verdict import staleness
 
-_DAY = timedelta(days=1)
-
 
 @dataclass(frozen=True)
 class Criteria:
@@ -106,7 +104,7 @@ def _going(folder: Folder, criteria: Criteria, now: datetime) -> list[Session]:
     going: list[Session] = []
     left: list[Session] = []
     for session in folder.whole.sessions.values():
-        is_old = days is not None and (now - when(session)) / _DAY > days
+        is_old = days is not None and (now - when(session)) / timedelta(days=1) > days
         (going if session.key in criteria.sessions or is_old else left).append(session)
     return going + (surplus(left, criteria.keep) if criteria.keep is not None else [])
 

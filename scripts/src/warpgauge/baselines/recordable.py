@@ -64,11 +64,8 @@ def require_run(run: Record, now: datetime | None = None) -> Session:
         date = quoted(context["date"])
         raise _refusal(what, f"its date {date} is none that ISO 8601 knows", "measure again")
     if now is not None and is_future(session, now):
-        raise _refusal(
-            what,
-            f"its date {quoted(context['date'])} is of a day to come",
-            "set the clock that is wrong, here or where it was measured, and measure again",
-        )
+        remedy = "set the clock that is wrong, here or where it was measured, and measure again"
+        raise _refusal(what, f"its date {quoted(context['date'])} is of a day to come", remedy)
     for row in run.rows.values():
         if row.skipped:
             continue
@@ -106,13 +103,9 @@ def require_family(name: str) -> None:
 
 def require_gpu(what: str, gpu_name: str, folder: Path, there: Collection[str]) -> None:
     """Raise UserError where the baseline in `folder` is `there`, of another GPU model."""
-    for other in there:
-        if other != gpu_name:
-            raise _refusal(
-                what,
-                f"it was measured on {quoted(gpu_name)}, and {folder} holds {quoted(other)}",
-                "move what is there to a folder of its own",
-            )
+    for other in set(there) - {gpu_name}:
+        reason = f"it was measured on {quoted(gpu_name)}, and {folder} holds {quoted(other)}"
+        raise _refusal(what, reason, "move what is there to a folder of its own")
 
 
 def require_no_losses(
@@ -129,11 +122,8 @@ def require_no_losses(
         )
         everything = f"with --suite {FULL_SUITE}" if left_out else "all"
         more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
-        raise _refusal(
-            what,
-            f"it lacks {quoted(lost[0])}{more} of {folder}",
-            f"measure {everything}, or remove from the baseline what is no longer benchmarked",
-        )
+        remedy = f"measure {everything}, or remove from the baseline what is no longer benchmarked"
+        raise _refusal(what, f"it lacks {quoted(lost[0])}{more} of {folder}", remedy)
     families = {name.split("/", 1)[0] for name in names}
     for path in json_files(folder):
         if path.stem not in families:

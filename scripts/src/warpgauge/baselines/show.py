@@ -78,7 +78,7 @@ def _cells(session: Session, record: Record, now: datetime) -> Cells:
             _start((session.gpu_uuid or "").removeprefix("GPU-")),
             _start(session.boot_id or ""),
             inert(session.context.get("driver_version", "")) or "unknown",
-            _span(counts),
+            "–".join(map(str, sorted({min(counts), max(counts)}))) if counts else "0",
             str(len(counts)),
         ),
     )
@@ -86,14 +86,6 @@ def _cells(session: Session, record: Record, now: datetime) -> Cells:
 
 def _start(text: str) -> str:
     return inert(text[:_DIGITS]) or "unknown"
-
-
-def _span(counts: Sequence[int]) -> str:
-    """``7``, or ``5–7`` where not every row has as many."""
-    if not counts:
-        return "0"
-    low, high = min(counts), max(counts)
-    return f"{low}" if low == high else f"{low}–{high}"
 
 
 def _print_rows(record: Record, sessions: Sequence[Session], console: Console) -> None:

@@ -116,10 +116,11 @@ def _added(document: Document, run: Record, session: Session, at: Path) -> Recor
         kept,
         run_is_newest=kept[-1] is session,
     )
-    texts = {
-        at / f"{family}.json": family_text(gpu_name, _told(old, family, kept, session), rows)
-        for family, rows in families.items()
-    }
+    texts: dict[Path, str] = {}
+    for family, rows in families.items():
+        # As the family's file already tells them, so that their lines stay.
+        told = [s if s is session or not old else old.session(family, s.key) for s in kept]
+        texts[at / f"{family}.json"] = family_text(gpu_name, told, rows)
     replace_all(texts, changed=interrupts.CHANGED)
     return Recorded(tuple(texts), session, kept[-1], tuple(replaced), tuple(dropped), skipped)
 
@@ -147,11 +148,6 @@ def _families(
         times.update(run.rows[name].process_medians)
         families.setdefault(run.rows[name].family, []).append((told, times))
     return families
-
-
-def _told(old: Folder | None, family: str, kept: list[Session], session: Session) -> list[Session]:
-    """The sessions as a family's file already tells them, so that their lines stay."""
-    return [one if one is session or old is None else old.session(family, one.key) for one in kept]
 
 
 def recorded_comparison(folder: Path) -> tuple[Record, Record] | None:

@@ -115,12 +115,9 @@ class _Change:
     def __init__(self, path: Path, work: Work, content: str | bytes | None) -> None:
         self.path = path
         self.work = work
+        self.done = "written" if content is not None else "deleted"
         self._content = content
         self._prepared = False
-
-    @property
-    def done(self) -> str:
-        return "deleted" if self._content is None else "written"
 
     @property
     def old(self) -> Path:
@@ -139,7 +136,10 @@ class _Change:
             stream.flush()
             os.fsync(stream.fileno())
         if os.path.lexists(self.path):
-            _duplicate(self.path, self.old)
+            try:
+                os.link(self.path, self.old, follow_symlinks=False)
+            except OSError:  # a file system without hard links
+                shutil.copy2(self.path, self.old, follow_symlinks=False)
         else:
             self.work.of("absent", self.path.name).touch()
         self._prepared = True
@@ -171,14 +171,6 @@ class _Change:
 
 def _bytes(content: str | bytes) -> bytes:
     return content.encode() if isinstance(content, str) else content
-
-
-def _duplicate(path: Path, beside: Path) -> None:
-    """A second name for the same content, or where the file system has none a copy."""
-    try:
-        os.link(path, beside, follow_symlinks=False)
-    except OSError:
-        shutil.copy2(path, beside, follow_symlinks=False)
 
 
 def _sync(folder: Path) -> None:

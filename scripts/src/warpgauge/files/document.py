@@ -133,35 +133,28 @@ def _repeated(document: Document, members: Object, key: str) -> UserError:
     """
     there = id(members)  # quick, for there may be a million objects
     owners = (
-        part for part in _objects(document) if part is members or there in map(id, part.values())
+        place
+        for place, part in _objects(document)
+        if part is members or there in map(id, part.values())
     )
-    return _place(document, next(owners, document.top)).error(
+    return next(owners, document.place).error(
         f"holds the key {quoted(key)} twice in one object",
         "keep one of them, or give one another name if both are meant",
     )
 
 
-def _objects(document: Document) -> Iterator[Object]:
+def _objects(document: Document) -> Iterator[tuple[Place, Object]]:
     """The rows that are objects; then the whole."""
     rows = document.top.get("benchmarks")
-    for row in rows if isinstance(rows, list) else ():
-        if isinstance(row, dict):
-            yield row
-    yield document.top
-
-
-def _place(document: Document, part: Object) -> Place:
-    """Of what `_objects` yields."""
-    rows = document.top.get("benchmarks")
     for index, row in enumerate(rows if isinstance(rows, list) else ()):
-        if row is part:
-            return Place(document.place.path, "", index, part.get("name"))
-    return document.place
+        if isinstance(row, dict):
+            yield Place(document.place.path, "", index, row.get("name")), row
+    yield document.place, document.top
 
 
 def _refuse_surrogates(document: Document) -> None:
     """What no file and no terminal can be written with must not get further than here."""
-    for part in _objects(document):
+    for place, part in _objects(document):
         waiting: list[object] = [part]
         while waiting:
             value = waiting.pop()
@@ -169,17 +162,12 @@ def _refuse_surrogates(document: Document) -> None:
                 waiting.extend((*value, *value.values()))
             elif isinstance(value, list):
                 waiting.extend(value)
-            elif isinstance(value, str) and not _is_unicode(value):
-                fault = f"{quoted(value)} holds half a character"
-                raise _place(document, part).error(fault, "rename it")
-
-
-def _is_unicode(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+            elif isinstance(value, str):
+                try:
+                    value.encode()
+                except UnicodeEncodeError:
+                    fault = f"{quoted(value)} holds half a character"
+                    raise place.error(fault, "rename it") from None
 
 
 def kind(value: object) -> str:

@@ -26,14 +26,10 @@ _SMALLER = "give a result file, or a folder of smaller ones"
 RESULT_FILE = "give a run file, a baseline or Google Benchmark's JSON"
 
 # UTF-32 first: one of its marks begins as one of UTF-16's does.
-_ENCODED = (
-    (b"\xff\xfe\x00\x00", "UTF-32"),
-    (b"\x00\x00\xfe\xff", "UTF-32"),
-    (b"\xff\xfe", "UTF-16"),
-    (b"\xfe\xff", "UTF-16"),
-    (b"{\x00", "UTF-16"),
-    (b"\x00{", "UTF-16"),
-)
+_ENCODED = {
+    "UTF-32": (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff"),
+    "UTF-16": (b"\xff\xfe", b"\xfe\xff", b"{\x00", b"\x00{"),
+}
 
 Object = dict[str, object]
 # An object that holds a key twice, and that key.
@@ -57,16 +53,14 @@ def bytes_of(place: Place, limit: int, too_large: UserError, remedy: str) -> byt
             if sys.stdin is None:
                 raise place.error("is closed", remedy)
             raw = sys.stdin.buffer.read(limit + 1)
-            if len(raw) > limit:
+        else:
+            status = place.path.stat()
+            if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
+                raise place.error("is no regular file", remedy)
+            if status.st_size > limit:
                 raise too_large
-            return raw
-        status = place.path.stat()
-        if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
-            raise place.error("is no regular file", remedy)
-        if status.st_size > limit:
-            raise too_large
-        with place.path.open("rb") as stream:
-            raw = stream.read(limit + 1)
+            with place.path.open("rb") as stream:
+                raw = stream.read(limit + 1)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise place.error(f"cannot be read ({reason})", "check the path") from None
@@ -78,8 +72,8 @@ def bytes_of(place: Place, limit: int, too_large: UserError, remedy: str) -> byt
 
 
 def _decoded(place: Place, raw: bytes) -> str:
-    for mark, encoding in _ENCODED:
-        if raw.startswith(mark):
+    for encoding, marks in _ENCODED.items():
+        if raw.startswith(marks):
             raise place.error(f"is {encoding} text, not UTF-8", "save it as UTF-8")
     if b"\x00" in raw:
         raise place.error(

@@ -23,7 +23,12 @@ SIZE_LIMIT_BYTES = 1024 * 1024
 def read(path: Path) -> dict[str, object]:
     """The top table of a TOML file. Raises UserError."""
     place = Place(path)
-    text = _text(place)
+    too_large = place.error("is larger than 1 MiB", "put a TOML file there")
+    raw = bytes_of(place, SIZE_LIMIT_BYTES, too_large, "put a TOML file there or remove it")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise place.error("is not UTF-8 text", "save it as UTF-8") from None
     try:
         return cast("dict[str, object]", tomllib.loads(text))
     except RecursionError:
@@ -31,18 +36,5 @@ def read(path: Path) -> dict[str, object]:
     except ValueError as error:  # a TOMLDecodeError, or an integer of too many digits
         if "\n<<<<<<< " in f"\n{text}":
             raise place.error("holds an unresolved merge conflict", "resolve it") from None
-        raise place.error(f"is not TOML: {_one_line(error)}", "correct it there") from None
-
-
-def _text(place: Place) -> str:
-    too_large = place.error("is larger than 1 MiB", "put a TOML file there")
-    raw = bytes_of(place, SIZE_LIMIT_BYTES, too_large, "put a TOML file there or remove it")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise place.error("is not UTF-8 text", "save it as UTF-8") from None
-
-
-def _one_line(error: ValueError) -> str:
-    """The parser's own words, at most as long as a person reads on."""
-    return cut(" ".join(str(error).split()), 120)
+        reason = cut(" ".join(str(error).split()), 120)
+        raise place.error(f"is not TOML: {reason}", "correct it there") from None

@@ -58,32 +58,25 @@ class Work:
 
         Where the file system cannot say (some network ones), it is whose `own` it is.
         """
+        self.stuck = True
         try:
             self._held = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            # Not removed, or another's of the same name, since it was opened.
+            if self._locked(self._held, own):
+                self.stuck = os.fstat(self._held).st_ino != self.path.lstat().st_ino
         except (FileNotFoundError, NotADirectoryError):
-            held = False
-        else:
-            held = self._locked(own) and self._is_there(self._held)
-        self.stuck = not held
-        return held
+            pass
+        return not self.stuck
 
-    def _locked(self, own: bool) -> bool:
-        assert self._held is not None
+    def _locked(self, held: int, own: bool) -> bool:
         try:
             # Who only prepares is waited for by nobody.
-            fcntl.flock(self._held, fcntl.LOCK_EX | (0 if self.begun else fcntl.LOCK_NB))
+            fcntl.flock(held, fcntl.LOCK_EX | (0 if self.begun else fcntl.LOCK_NB))
         except BlockingIOError:
             return False
         except OSError:
             return own
         return True
-
-    def _is_there(self, held: int) -> bool:
-        """And not removed, or another's of the same name, since it was opened."""
-        try:
-            return os.fstat(held).st_ino == self.path.lstat().st_ino
-        except FileNotFoundError:
-            return False
 
     @property
     def begun(self) -> bool:
@@ -92,10 +85,6 @@ class Work:
 
     def of(self, kind: str, name: str = "") -> Path:
         return self.path / kind / name
-
-    def make(self) -> None:
-        for kind in ("new", "old", "absent"):
-            self.of(kind).mkdir()
 
     def begin(self) -> None:
         """From here on what is changed is undone, unless all of it is."""
@@ -136,7 +125,8 @@ def beside(folder: Path) -> Iterator[Work]:
     while not (work := Work(Path(tempfile.mkdtemp(_PREPARED, _BESIDE, folder)))).hold(own=True):
         work.remove()  # who sweeps here was faster
     try:
-        work.make()
+        for kind in ("new", "old", "absent"):
+            work.of(kind).mkdir()
         yield work
     finally:
         work.remove()
