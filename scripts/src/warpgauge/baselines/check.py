@@ -164,10 +164,8 @@ def _sessions(record: Record) -> Iterator[str]:
 
 def _gpus(folder: Folder) -> Iterator[str]:
     models = folder.gpu_names
-    told = Counter(
-        session.gpu_name or "" for file in folder.files for session in file.record.sessions.values()
-    )
-    usual = max(told, key=told.__getitem__)
+    sessions = [session for file in folder.files for session in file.record.sessions.values()]
+    ((usual, _),) = Counter(session.gpu_name or "" for session in sessions).most_common(1)
     for file in folder.files:
         if file.gpu_name and usual and file.gpu_name != usual:
             yield inert(
@@ -221,13 +219,10 @@ def _rows(record: Record) -> Iterator[str]:
 
 
 def _drowned(record: Record) -> Iterator[str]:
-    """Rows whose minimum effect drowns in their own scatter: no fault, but worth knowing.
-
-    A control judges nobody.
-    """
+    """Rows whose minimum effect drowns in their own scatter: no fault, but worth knowing."""
     blind: dict[str, tuple[float, float]] = {}
     for name, row in record.rows.items():
-        if row.error is not None or is_control(row):
+        if row.error is not None or is_control(row):  # a control judges nobody
             continue
         seen, wanted = spread.smallest_visible(row), spread.wanted(row)
         if seen is not None and seen > wanted:

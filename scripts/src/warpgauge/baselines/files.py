@@ -25,20 +25,12 @@ _DIGITS = 7
 _LINES = ",\n"
 
 # What a context says about the place and the minute of a run, and not about its times.
-_NOT_KEPT = OF_THE_MOMENT | {
-    BUILD_DIR,
-    BASELINES,
-    "warpgauge_format",
-    "host_name",
-    "executable",
-    "json_schema_version",
-    "order_seed",
-    "pair_id",
-    "pair_side",
-    # How Google Benchmark's package was built ("debug" on Debian), and not how the benchmarks were,
-    # which is build_type. In a baseline it would read as if the times were those of a debug build.
-    "library_build_type",
-}
+_NOT_KEPT = OF_THE_MOMENT.union(
+    (BUILD_DIR, BASELINES, "pair_id", "pair_side"),
+    "warpgauge_format host_name executable json_schema_version order_seed".split(),
+    # How Google Benchmark's package was built ("debug" on Debian), and not how the benchmarks were.
+    ("library_build_type",),
+)
 
 # A session's processes are no one's pair.
 _FIELDS_NOT_KEPT = OF_THE_MOMENT | {"process_rounds"}
@@ -74,10 +66,8 @@ class Folder:
 
     def session(self, family: str, key: str) -> Session:
         """A session as the file of a family tells it; as all do together where it does not."""
-        for file in self.files:
-            if file.path.stem == family and key in file.record.sessions:
-                return file.record.sessions[key]
-        return self.whole.sessions[key]
+        own = (file.record.sessions for file in self.files if file.path.stem == family)
+        return {**self.whole.sessions, **next(own, {})}[key]
 
     @property
     def gpu_names(self) -> tuple[str, ...]:

@@ -17,8 +17,7 @@ from warpgauge.system.errors import UserError
 
 # Of 10,000 benchmarks x 7, a run file is 8 MiB with 340,000 values, Google Benchmark's own file
 # 33 MiB with a million. More than these is refused before it takes the machine's memory and
-# patience: whatever is wrong with a file is said within a second or so. Commas and opening brackets
-# count the values, by which a parser takes its time.
+# patience. Commas and opening brackets count the values, by which a parser takes its time.
 SIZE_LIMIT_BYTES = 64 * 1024 * 1024
 VALUES_LIMIT = 1_250_000
 
@@ -119,10 +118,7 @@ def parsed(place: Place, text: str, remedy: str = RESULT_FILE) -> tuple[object, 
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Without the collector of cycles, which looks at all objects again and again: there are none.
-
-    It is half of the time that many small objects take.
-    """
+    """Without the collector of cycles, which is half of the time that many small objects take."""
     enabled = gc.isenabled()
     gc.disable()
     try:
