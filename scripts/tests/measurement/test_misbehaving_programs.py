@@ -81,6 +81,8 @@ def test_a_bad_benchmark_costs_its_own_row(folder: Path, fault: str, said: str, 
     run = measured(folder)
     assert run.errors == {who: f"in round 1: {said}"}
     run.require_right(TIMES.keys() - {who})
+    others = tuple(name for name in TIMES if name != who)
+    assert [outcome.binary.names for outcome in run.outcomes] == [tuple(TIMES), others, others]
 
 
 @pytest.mark.parametrize("who", ["gemm/a", "gemm/c"])

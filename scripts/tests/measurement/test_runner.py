@@ -141,26 +141,6 @@ def test_a_command_has_gpu_arguments_for_gpu_binaries_and_a_filter_for_what_is_a
     assert some == ["bench_sync", r"--benchmark_filter=^(a\+b|c)$", *more]
 
 
-@pytest.mark.parametrize("fault", ["crash", "wrong", "lost row"])
-def test_what_failed_is_not_tried_again_and_the_rest_is(tmp_path: Path, fault: str) -> None:
-    """The count of processes, which is in each time, tells that there was but one bad one."""
-    times = {"gemm/a": 1000.0, "gemm/b": 2000.0, "gemm/c": 3000.0}
-    fake_binary.make(tmp_path / "bin", "gemm", times, ill={"gemm/b": fault})
-    the_plan = plan(tmp_path, processes=3)
-    outcomes = runner.run(the_plan, Seen())
-    assert [outcome.binary.names for outcome in outcomes] == [
-        ("gemm/a", "gemm/b", "gemm/c"),
-        ("gemm/a", "gemm/c"),
-        ("gemm/a", "gemm/c"),
-    ]
-    rows = merged(the_plan, outcomes)
-    assert list(errors(rows)) == ["gemm/b"]
-    assert errors(rows)["gemm/b"].startswith("in round 1: ")
-    last = 4 if fault == "crash" else 3
-    assert rows["gemm/a"]["process_medians"][-1] == 1000 + last
-    assert len(rows["gemm/c"]["process_medians"]) == 3
-
-
 def test_a_program_with_nothing_left_to_run_does_not_start(tmp_path: Path) -> None:
     fake_binary.make(tmp_path / "bin", "gemm", {"gemm/only": 1.0}, faults={"2": "crash"})
     the_plan = plan(tmp_path, processes=4)

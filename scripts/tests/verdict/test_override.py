@@ -5,18 +5,21 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection
+from typing import cast
 
 import pytest
 from conftest import Loader
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from builders import Json, baseline, context, failed, google, google_row, row, run, scaled
-from warpgauge.records.model import Record
+from warpgauge.records.model import Clock, Record
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict import notes as notes_of
 from warpgauge.verdict import override
 from warpgauge.verdict.comparability import Comparability
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
-from warpgauge.verdict.context import refusal
+from warpgauge.verdict.context import TOLD_KEYS, WIDENING_KEYS, refusal
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import Pairing, pair
@@ -91,6 +94,26 @@ def test_what_is_allowed_is_compared_and_told(loaded: Loader, one: Override) -> 
     assert not reasons
     (note,) = notes(base, cand, {one})
     assert note.startswith(f"--allow {one.word}: compared although {one.although}: ")
+
+
+TOLD = {*TOLD_KEYS, *WIDENING_KEYS[Clock.HOST], "gpu_uuid", "boot_id"} - {"sm_clock_target_hz"}
+contexts = st.dictionaries(st.sampled_from(sorted(TOLD)), st.sampled_from(["a", "b"]))
+
+
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.sampled_from(Override), contexts, contexts)
+def test_nothing_forbidden_is_ever_a_pass_whatever_else_differs(
+    loaded: Loader, one: Override, before: Json, after: Json
+) -> None:
+    base, cand = (
+        loaded({**file, "context": {**cast("Json", file["context"]), **keys}})
+        for file, keys in zip(ALL[one], (before, after), strict=True)
+    )
+    assert {verdict.outcome for verdict in judge(base, cand).verdicts} == {Outcome.INVALID}
+    assert refusal(base, cand, {one}) is None
+    assert len(paired(base, cand, {one})[0]) == len(ROWS)
 
 
 def test_exceptions_that_nothing_needed_are_told(loaded: Loader) -> None:
@@ -170,28 +193,21 @@ def test_a_plain_file_stays_of_unknown_kin_whatever_is_allowed(loaded: Loader) -
     assert one.kin is Comparability.UNKNOWN
 
 
-def parsed(*arguments: str) -> object:
-    parser = argparse.ArgumentParser(prog="compare.py")
-    override.add_argument(parser)
-    return parser.parse_args(arguments).allow
-
-
-def test_the_command_line_takes_several_words() -> None:
-    assert parsed() == []
-    two = [Override.GPU_MODEL, Override.TIMING]
-    assert parsed("--allow", "gpu-model", "--allow", "timing") == two
-
-
 @pytest.mark.parametrize("word", ["", "gpu", "GPU_MODEL", "all", "gpu-model,timing", "\x1b[31m"])
-def test_an_unknown_word_gives_one_sentence_with_the_known_ones(
+def test_the_command_line_takes_several_words_and_names_the_known_ones_for_another(
     word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    parser = argparse.ArgumentParser()
+    override.add_argument(parser)
+    assert parser.parse_args([]).allow == []
+    two = parser.parse_args(["--allow", "gpu-model", "--allow", "timing"]).allow
+    assert two == [Override.GPU_MODEL, Override.TIMING]
     with pytest.raises(SystemExit) as caught:
-        parsed("--allow", word)
+        parser.parse_args(["--allow", word])
     assert caught.value.code == 2
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert all(one.word in told for one in Override)
-    assert "\x1b" not in told
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert all(one.word in message for one in Override)
+    assert "\x1b" not in message
 
 
 SLOW: Json = {"throttled": 7.0, "sm_clock_hz": 1.62e9, "clock_event_reasons": 4.0}
@@ -291,39 +307,22 @@ def test_a_plain_file_of_a_benchmark_binary_is_held_to_it_too(loaded: Loader) ->
     assert "processes" not in verdict.reason
 
 
-def clocks(loaded: Loader, base: str, cand: str, **keys: object) -> Verdict:
-    """A row whose sides were measured at these targets of the SM clock."""
-    rows = [row("a/b", **keys)]
-    before, after = (loaded(run(rows, sm_clock_target_hz=hz)) for hz in (base, cand))
-    return only(judge(before, after))
-
-
 @pytest.mark.parametrize(
-    ("cand", "keys", "outcome"),
+    ("hz", "outcome"),
     [
-        *((cand, {}, Outcome.PASS)
-          for cand in ("1980000000.0", "1971000000", "1989000000", "", "nan", "0", "x")),
-        ("1755000000", {}, Outcome.INVALID),
-        ("1965000000", {}, Outcome.INVALID),  # one step of the clock
-        ("1755000000", {"host_clock": 1.0}, Outcome.PASS),
+        *((hz, Outcome.PASS) for hz in "1980000000.0 1971000000 1989000000 nan 0 x".split()),
+        ("", Outcome.PASS),
+        ("1755000000", Outcome.INVALID),
+        ("1965000000", Outcome.INVALID),  # one step of the clock
     ],
-)  # fmt: skip
-def test_device_times_at_another_sm_clock_are_not_comparable(
-    loaded: Loader, cand: str, keys: dict[str, float], outcome: Outcome
+)
+def test_device_times_at_another_sm_clock_are_not_comparable_and_those_of_the_host_are(
+    loaded: Loader, hz: str, outcome: Outcome
 ) -> None:
-    assert clocks(loaded, "1980000000", cand, **keys).outcome is outcome
-    assert clocks(loaded, cand, "1980000000", **keys).outcome is outcome
-
-
-def test_each_clock_is_asked_for_its_own_in_one_comparison(loaded: Loader) -> None:
-    rows = [row("a/b"), row("a/c", host_clock=1.0), row("a/d")]
-    sides = [loaded(run(rows, sm_clock_target_hz=hz)) for hz in ("1980000000", "1755000000")]
-    found = judge(sides[0], sides[1]).verdicts
-    assert [one.outcome for one in found] == [Outcome.INVALID, Outcome.PASS, Outcome.INVALID]
-    assert found[0].reason == (
-        "measured at an SM clock of 1.755 GHz, in the baseline of 1.980 GHz; "
-        "--allow sm-clock compares all the same"
-    )
+    rows = [row("a/b"), row("a/c", host_clock=1.0)]
+    full, other = (loaded(run(rows, sm_clock_target_hz=clock)) for clock in ("1980000000", hz))
+    for sides in ((full, other), (other, full)):
+        assert [found.outcome for found in judge(*sides).verdicts] == [outcome, Outcome.PASS]
 
 
 def test_sessions_at_the_same_sm_clock_are_used_and_the_others_not(loaded: Loader) -> None:
@@ -337,4 +336,7 @@ def test_sessions_at_the_same_sm_clock_are_used_and_the_others_not(loaded: Loade
         cand = loaded(run([row("a/b", scaled(1.5))], sm_clock_target_hz=hz))
         assert only(judge(base, cand)).outcome is outcome
     verdict = only(judge(base, loaded(run([row("a/b")], sm_clock_target_hz="1000000000"))))
-    assert "in the baseline of 1.500 GHz and 1.980 GHz; " in verdict.reason
+    assert verdict.reason == (
+        "measured at an SM clock of 1.000 GHz, in the baseline of 1.500 GHz and 1.980 GHz; "
+        "--allow sm-clock compares all the same"
+    )

@@ -43,16 +43,17 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def fault(folder: Path, text: str) -> str:
+def fault(folder: Path, text: str | bytes) -> str:
     """The sentence that refuses `text`, without the file's name."""
-    path = written(folder, text)
+    path = folder / "policy.toml"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
     with pytest.raises(UserError) as caught:
         policy.load(path)
-    told = str(caught.value)
-    assert told.isprintable()
-    assert told.startswith(str(path))
+    message = str(caught.value)
+    assert message.isprintable()
+    assert message.startswith(str(path))
     assert caught.value.status == 2
-    return told.removeprefix(str(path))
+    return message.removeprefix(str(path))
 
 
 def test_every_kind_of_entry_is_read(tmp_path: Path) -> None:
@@ -158,12 +159,7 @@ def test_a_percentage_out_of_range_is_refused(tmp_path: Path, value: str) -> Non
     ],
 )
 def test_what_is_no_toml_is_refused(tmp_path: Path, raw: bytes, told: str) -> None:
-    path = tmp_path / "policy.toml"
-    path.write_bytes(raw)
-    with pytest.raises(UserError) as caught:
-        policy.load(path)
-    assert str(caught.value).startswith(f"{path}: {told}")
-    assert str(caught.value).isprintable()
+    assert fault(tmp_path, raw).startswith(f": {told}")
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time goes to what is still open, in whole rounds, until it is used or nothing is."""
+"""Time goes to what is still open, in whole rounds; without a budget, in one second look."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import builders
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.plan import Lane
 from warpgauge.execution.turn_result import Outcome as Delivered
+from warpgauge.measurement import two_stage
 from warpgauge.measurement.adaptive_rounds import MOST, Budget, Spending, next_look, unsettled
 from warpgauge.measurement.paired import Side
 from warpgauge.records.model import Clock as Timing
@@ -60,6 +61,7 @@ class Bench:
         for number in rounds:
             if number == self.stop_in:
                 raise KeyboardInterrupt
+            assert all(lane.binaries == lanes[0].binaries for lane in lanes)
             names = tuple(name for binary in lanes[0].binaries for name in binary.names)
             self.rounds.append((number, names))
             for lane in lanes:
@@ -85,7 +87,6 @@ class Bench:
 
 @pytest.mark.parametrize("first", [Outcome.PASS, Outcome.REGRESSION])
 def test_where_nothing_is_open_the_minimum_is_all(loaded: Loader, first: Outcome) -> None:
-    """The first look at a pair does conclude."""
     bench = Bench(loaded, 1000.0, [verdict("gemm/a", first)])
     assert bench.pair() == "3 rounds (budget 1000 s)"
     assert [number for number, _ in bench.rounds] == [1, 2, 3]
@@ -214,3 +215,85 @@ def test_what_was_used_is_told_and_by_how_much_a_minimum_does_not_fit(
     budget.minimum_is_measured()
     assert budget.too_short is (seconds < 12.5)
     assert budget.told == told
+
+
+def compare(bench: Bench, *, second_look: bool = True) -> two_stage.Looks[Comparison]:
+    return two_stage.take(
+        {"base": SIDE, "candidate": SIDE},
+        7,
+        second_look=second_look,
+        run=bench.run,
+        judge=bench.judge,
+        left=two_stage.undecided,
+        say=bench.said.append,
+    )
+
+
+FIRST_ALONE = "7 rounds, and no second look at 1 undecided benchmark"
+BOTH = "7 rounds, and 28 in a second look at 1 undecided benchmark"
+
+
+def test_nothing_undecided_needs_one_look(loaded: Loader) -> None:
+    bench = Bench(loaded, 1000.0, [])
+    assert compare(bench).told == "7 rounds"
+    everything = tuple(name for binary in SIDE.binaries for name in binary.names)
+    assert bench.rounds == [(number, everything) for number in range(1, 8)]
+    assert bench.said == []
+
+
+def test_the_undecided_are_looked_at_once_more_unless_the_run_is_quick(loaded: Loader) -> None:
+    bench = Bench(loaded, 1000.0, [is_open("gemm/a")])
+    both = compare(bench)
+    assert bench.rounds[7:] == [(number, ("gemm/a",)) for number in range(8, 29)]
+    assert bench.said == ["Second look, at 1 undecided benchmark: rounds 8 to 28"]
+    assert (both.found.count(Outcome.INCONCLUSIVE), both.told) == (1, BOTH)
+    bench = Bench(loaded, 1000.0, [is_open("gemm/a")])
+    first = compare(bench, second_look=False)
+    assert (first.found.count(Outcome.INCONCLUSIVE), first.told) == (1, FIRST_ALONE)
+    assert len(bench.rounds) == 7
+
+
+@pytest.mark.parametrize(
+    ("judging", "when", "told"),
+    [
+        (False, "in the second look: the run files hold the first", FIRST_ALONE),
+        (True, "after the second look: the run files hold it", BOTH),
+    ],
+)
+def test_an_interrupted_second_look_says_which_of_them_counts(
+    loaded: Loader, judging: bool, when: str, told: str
+) -> None:
+    bench = Bench(loaded, 1000.0, [is_open("gemm/a")], [])
+    bench.stop_in, bench.stop_behind = (0, 7) if judging else (8, MOST)
+    both = compare(bench)
+    assert both.stop is not None
+    assert both.stop.args == (when,)
+    assert (both.told, both.found.count(Outcome.INCONCLUSIVE)) == (told, not judging)
+
+
+def test_an_interrupted_first_look_is_no_look(loaded: Loader) -> None:
+    bench = Bench(loaded, 1000.0)  # judging would fail
+    bench.stop_in = 2
+    with pytest.raises(KeyboardInterrupt):
+        compare(bench)
+
+
+def test_the_hosts_controls_get_no_second_look(loaded: Loader) -> None:
+    record = loaded(builders.run([builders.row("gemm/a")]))
+    control = Verdict("host/copy", Outcome.INCONCLUSIVE, Timing.HOST, counters={"host_clock": 1.0})
+    others = (Verdict(name, Outcome.INCONCLUSIVE, Timing.HOST) for name in ("memcpy/a", "host/own"))
+    left = two_stage.undecided(Comparison(record, record, (control, *others)))
+    assert [verdict.name for verdict in left] == ["memcpy/a", "host/own"]
+
+
+@pytest.mark.parametrize(
+    ("detectable", "rounds"), [([0.01], 14), ([0.02], 28), ([0.011, 0.025], 44), ([0.5], 84)]
+)
+def test_the_second_look_is_as_long_as_the_noisiest_needs(
+    detectable: list[float], rounds: int
+) -> None:
+    left = [
+        Verdict(f"a/{size}", Outcome.PASS, Timing.DEVICE, minimum_effect=0.005, detectable=size)
+        for size in detectable
+    ]
+    assert two_stage.rounds_needed(left, 7) == rounds
