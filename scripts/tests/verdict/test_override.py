@@ -164,27 +164,28 @@ def test_sessions_that_nothing_forbids_come_before_what_is_allowed(loaded: Loade
     assert all(note.endswith("it was not needed.") for note in notes(base, cand, allow))
 
 
-def test_a_row_from_other_models_only_needs_its_own_exception(loaded: Loader) -> None:
-    file = sessions(Other="1980000000")
-    file["sessions"] = {
-        "Other": context(gpu_name="NVIDIA Other", gpu_uuid="GPU-2"),
-        "Test": context(),
-    }
-    base, cand = loaded(file), loaded(run([row("a/b")]))
-    _, (reason,) = paired(base, cand, frozenset())
-    assert reason == (
-        "the baseline has it from other GPU models only; --allow gpu-model compares all the same"
-    )
-    (one,), _ = paired(base, cand, {Override.GPU_MODEL})
-    assert one.kin is Comparability.OTHER_MODEL
+MODEL, CLOCK = Override.GPU_MODEL, Override.SM_CLOCK
 
 
-def test_another_model_at_another_clock_needs_both_exceptions(loaded: Loader) -> None:
-    base, cand = loaded(sessions(Other="1755000000")), loaded(run([row("a/b")], **HIGH))
-    _, (reason,) = paired(base, cand, {Override.GPU_MODEL})
-    assert reason.endswith("; --allow sm-clock compares all the same")
-    (one,), _ = paired(base, cand, {Override.GPU_MODEL, Override.SM_CLOCK})
-    assert one.references
+@pytest.mark.parametrize(
+    ("hz", "allow", "reason"),
+    [
+        ("1980000000", (),
+         "the baseline has it from other GPU models only; --allow gpu-model compares all the same"),
+        ("1755000000", (MODEL,), "; --allow sm-clock compares all the same"),
+        ("1980000000", (MODEL,), None),
+        ("1755000000", (MODEL, CLOCK), None),
+    ],
+)  # fmt: skip
+def test_a_row_from_other_models_only_needs_its_own_exceptions(
+    loaded: Loader, hz: str, allow: Collection[Override], reason: str | None
+) -> None:
+    file = sessions(Other=hz)
+    about = {"Other": context(gpu_name="NVIDIA Other", gpu_uuid="GPU-2", sm_clock_target_hz=hz)}
+    file["sessions"] = {**about, "Test": context()}
+    pairings, reasons = paired(loaded(file), loaded(run([row("a/b")], **HIGH)), allow)
+    assert [one.endswith(reason or "") for one in reasons] == [True] * (reason is not None)
+    assert [one.kin for one in pairings] == [Comparability.OTHER_MODEL] * (reason is None)
 
 
 def test_a_plain_file_stays_of_unknown_kin_whatever_is_allowed(loaded: Loader) -> None:

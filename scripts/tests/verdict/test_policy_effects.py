@@ -76,7 +76,10 @@ def test_a_policy_that_expects_changes_is_not_judged_without_the_day() -> None:
 
 
 def applied(
-    entry: Expected | Required, *verdicts: Verdict, today: date = TODAY, fail: bool = False
+    entry: Expected | Required | MinimumEffect,
+    *verdicts: Verdict,
+    today: date = TODAY,
+    fail: bool = False,
 ) -> PolicyOutcome:
     return apply(policy(entry), verdicts, lambda _: True, today, resources_fail=fail)
 
@@ -135,16 +138,24 @@ def test_of_several_entries_the_last_unexpired_one_counts() -> None:
     assert ["unused" in note for note in notes] == [True, False]
 
 
+UNUSED = "is unused, for no regression needed it: remove it if that stays so."
+UNKNOWN = "matches no benchmark: correct or remove it."
+
+
 @pytest.mark.parametrize(
-    ("pattern", "why"),
+    ("entry", "note"),
     [
-        ("gemm", "is unused, for no regression needed it: remove it if that stays so."),
-        ("gmem", "matches no benchmark: correct or remove it."),
+        (expected("gemm"), f"expected entry 1 ('gemm') {UNUSED}"),
+        (expected("gmem"), f"expected entry 1 ('gmem') {UNKNOWN}"),
+        (effect("gemm"), None),
+        (effect("gone\x1b", number=2), f"minimum_effect entry 2 ('gone\\x1b') {UNKNOWN}"),
     ],
 )
-def test_an_entry_that_no_regression_needed_is_told(pattern: str, why: str) -> None:
-    outcome = applied(expected(pattern), verdict("gemm/a", Outcome.PASS, 0.0))
-    assert outcome.notes == (f"baselines/policy.toml, expected entry 1 ('{pattern}') {why}",)
+def test_an_entry_that_nothing_needed_is_told(
+    entry: Expected | MinimumEffect, note: str | None
+) -> None:
+    outcome = applied(entry, verdict("gemm/a", Outcome.PASS, 0.0))
+    assert outcome.notes == ((f"baselines/policy.toml, {note}",) if note else ())
 
 
 @pytest.mark.parametrize(
@@ -220,14 +231,6 @@ def test_what_was_not_asked_for_is_neither_missing_nor_unused() -> None:
     assert apply(entries, [], lambda _: False, TODAY) == PolicyOutcome(())
 
 
-def test_a_minimum_effect_for_nothing_is_told() -> None:
-    effects = policy(effect("gemm"), effect("gone\x1b", number=2))
-    assert apply(effects, [SLOWER], lambda _: True, TODAY).notes == (
-        "baselines/policy.toml, minimum_effect entry 2 ('gone\\x1b') matches no benchmark: correct "
-        "or remove it.",
-    )
-
-
 WHY = "noise; under baselines/policy.toml's minimum effect of 25 %"
 NOTE = (
     "1 change is under baselines/policy.toml's minimum effect, and would be a regression without "
@@ -249,13 +252,19 @@ def judged(
     return judge(loaded(base), loaded(cand), settings or under("a/"))
 
 
-def test_a_change_that_it_holds_back_passes_and_says_why(loaded: Loader) -> None:
-    found = judged(loaded)
+@pytest.mark.parametrize("gated", [False, True])
+def test_a_change_that_it_holds_back_says_why_and_regresses_by_its_resources_alone(
+    loaded: Loader, gated: bool
+) -> None:
+    found = judged(loaded, replace(under("a/"), fail_on_resources=gated))
     slower, same = found.verdicts
-    assert (slower.outcome, slower.accepted) == (Outcome.PASS, WHY)
+    assert slower.outcome is (Outcome.REGRESSION if gated else Outcome.PASS)
+    assert slower.accepted == WHY
     assert (same.outcome, same.accepted) == (Outcome.PASS, "")
     assert found.notes[0] == NOTE
-    assert found.exit_status is ExitStatus.OK
+    assert found.exit_status is (ExitStatus.REGRESSION if gated else ExitStatus.OK)
+    if gated:
+        assert "minimum effect of 25" in markdown.render(found).split("**Regressions**")[1]
 
 
 @pytest.mark.parametrize(
@@ -293,11 +302,3 @@ def test_what_the_hosts_controls_explain_would_have_been_no_regression(loaded: L
     )
     found = judge(base, cand, under("sync", 0.6))
     assert [(one.outcome, one.accepted) for one in found.verdicts] == [(Outcome.PASS, "")] * 2
-
-
-def test_a_row_that_fails_on_its_resources_tells_it_too(loaded: Loader) -> None:
-    found = judged(loaded, replace(under("a/"), fail_on_resources=True))
-    assert found.verdicts[0].outcome is Outcome.REGRESSION
-    assert found.verdicts[0].accepted == WHY
-    assert found.notes[0] == NOTE
-    assert "minimum effect of 25" in markdown.render(found).split("**Regressions**")[1]
