@@ -113,13 +113,13 @@ def test_a_pull_request_is_measured_at_the_commit_that_was_approved(measure: Job
     assert outside in measure.told["environment"]
 
 
-def test_a_job_of_a_gpu_is_called_as_the_comment_looks_for_it(measure: Job) -> None:
+def test_a_gpu_job_is_called_as_the_comment_looks_for_it_and_ended_by_no_other(
+    measure: Job,
+) -> None:
     (gpu, *_) = gpus.read(gpus.file_of(ROOT))
     name = measure.told["name"].replace("${{ matrix.name }}", gpu.name)
     assert name == pull_request.job_name(gpu)
-
-
-def test_neither_another_gpu_nor_an_edited_title_ends_a_measurement(measure: Job) -> None:
+    # Neither another GPU nor an edited title ends a measurement.
     assert "inputs.gpu" in measure.workflow["concurrency"]["group"]
     assert measure.workflow["on"]["pull_request"] is None  # opened, synchronize, reopened
 

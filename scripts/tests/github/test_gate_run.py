@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded
-from gate_clone import with_commands
+from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded, with_commands
 from warpgauge.commands.ci import gate
 from warpgauge.github import gpus
 from warpgauge.reports import json_input

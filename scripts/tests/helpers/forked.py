@@ -11,6 +11,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import IO
 
 
@@ -67,3 +68,11 @@ def _become(work: Callable[[], int], streams: Sequence[IO[str]]) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
+
+
+def runs(pid: int) -> bool:
+    """Whether a process still runs, and not as a zombie."""
+    try:
+        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except (ProcessLookupError, FileNotFoundError):
+        return False

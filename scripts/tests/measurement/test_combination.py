@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -65,12 +66,6 @@ def test_what_a_policy_accepts_in_the_pair_is_a_change_of_the_code() -> None:
     assert second.startswith("Not by the code: 'b' differs")
 
 
-def test_the_verdict_is_the_pairs_in_everything() -> None:
-    paired = Verdict("a", Outcome.REGRESSION, Clock.DEVICE, candidate_seconds=2.0, p=0.5)
-    (found,) = settled(comparison(a=Outcome.REGRESSION), comparison(paired)).verdicts
-    assert found is paired
-
-
 @pytest.mark.parametrize(
     ("screened", "paired", "left"),
     [
@@ -93,25 +88,22 @@ def test_what_a_pair_could_not_measure_acquits_nobody(
     assert outcomes(found) == {"a": left}
 
 
-def test_what_the_pair_lacks_stays() -> None:
+@pytest.mark.parametrize(
+    ("refusal", "method"),
+    [
+        (None, "Measured again in pairs with its commit abcdef0123, 7 rounds: 1 inconclusive, "
+         "1 could not be measured so."),
+        ("Both are Debug builds.", "Not measured again beside its commit: Both are Debug builds."),
+    ],
+)  # fmt: skip
+def test_what_the_pair_lacks_or_refuses_stays(refusal: str | None, method: str) -> None:
     screened = comparison(a=Outcome.REGRESSION, b=Outcome.INCONCLUSIVE)
-    found = settled(screened, comparison(b=Outcome.INCONCLUSIVE))
+    left = Outcome.INVALID if refusal else Outcome.INCONCLUSIVE
+    found = settled(screened, replace(comparison(b=left), refusal=refusal))
     assert outcomes(found) == outcomes(screened)
-    assert found.method.endswith(
-        "in pairs with its commit abcdef0123, 7 rounds: 1 inconclusive, 1 could not be measured so."
-    )
-
-
-def test_a_refused_pair_leaves_all_as_it_was() -> None:
-    screened = comparison(a=Outcome.REGRESSION)
-    paired = replace(comparison(a=Outcome.INVALID), refusal="Both are Debug builds.")
-    found = settled(screened, paired)
-    assert outcomes(found) == {"a": Outcome.REGRESSION}
     assert found.exit_status is ExitStatus.REGRESSION
-    assert found.method == (
-        "Screened against the baseline: 1 of 1 benchmark was flagged. Not measured again beside "
-        "its commit: Both are Debug builds."
-    )
+    flags = "Screened against the baseline: 2 of 2 benchmarks were flagged."
+    assert found.method == f"{flags} {method}"
 
 
 def test_another_base_than_the_baselines_own_is_told() -> None:
@@ -164,18 +156,10 @@ def test_a_refused_comparison_has_nothing_to_confirm() -> None:
     assert unconfirmed(screened, "it does not build", ASKED, {"a"}) is screened
 
 
-def changed(
-    outcome: Outcome, ratio: float, *, least: float = 0.005, accepted: str = "", reason: str = ""
-) -> Verdict:
-    return Verdict(
-        "a",
-        outcome,
-        Clock.DEVICE,
-        change=Change(ratio, ratio - 0.001, ratio + 0.001),
-        minimum_effect=least,
-        accepted=accepted,
-        reason=reason,
-    )
+def changed(outcome: Outcome, ratio: float, **more: Any) -> Verdict:  # noqa: ANN401
+    change = Change(ratio, ratio - 0.001, ratio + 0.001)
+    about = {"change": change, "minimum_effect": 0.005, **more}
+    return Verdict("a", outcome, Clock.DEVICE, **about)
 
 
 def test_what_a_policy_expects_is_not_accepted_a_second_time() -> None:
@@ -204,8 +188,8 @@ def test_what_a_policy_expects_is_not_accepted_a_second_time() -> None:
 def test_only_an_expected_entry_can_be_used_up(
     ratio: float, by_time: Outcome | None, left: Outcome
 ) -> None:
-    was = changed(Outcome.REGRESSION, 0.5, least=0.05)
-    now = replace(changed(Outcome.PASS, ratio, least=0.05, accepted="known"), by_time=by_time)
+    about = {"minimum_effect": 0.05, "accepted": "known", "by_time": by_time}
+    was, now = changed(Outcome.REGRESSION, 0.5), changed(Outcome.PASS, ratio, **about)
     found = settled(comparison(was), comparison(now), asked=ASKED)
     assert outcomes(found) == {"a": left}
 
@@ -223,11 +207,8 @@ def test_only_a_pair_that_rules_a_change_out_acquits_it(
     seen: float, low: float, high: float, left: Outcome
 ) -> None:
     outcome = Outcome.REGRESSION if seen > 0 else Outcome.IMPROVED
-    was = Verdict("a", outcome, Clock.DEVICE, change=Change(seen, seen, seen))
-    now = Verdict(
-        "a", Outcome.PASS, Clock.DEVICE, change=Change(0.0, low, high), minimum_effect=0.005
-    )
-    found = settled(comparison(was), comparison(now))
+    now = changed(Outcome.PASS, 0.0, change=Change(0.0, low, high))
+    found = settled(comparison(changed(outcome, seen)), comparison(now))
     assert outcomes(found) == {"a": left}
     if left is Outcome.INCONCLUSIVE:
         assert "which its commit beside it neither shows nor rules out" in found.verdicts[0].reason

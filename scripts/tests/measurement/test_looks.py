@@ -85,12 +85,33 @@ class Bench:
         return both.told
 
 
-@pytest.mark.parametrize("first", [Outcome.PASS, Outcome.REGRESSION])
-def test_where_nothing_is_open_the_minimum_is_all(loaded: Loader, first: Outcome) -> None:
-    bench = Bench(loaded, 1000.0, [verdict("gemm/a", first)])
-    assert bench.pair() == "3 rounds (budget 1000 s)"
-    assert [number for number, _ in bench.rounds] == [1, 2, 3]
-    assert bench.said == []
+TWO = [is_open("gemm/b"), is_open("sync/a")]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "looks", "told", "left"),
+    [
+        # The first look at a pair does conclude.
+        (1000.0, [[verdict("gemm/a", Outcome.PASS)]], "3 rounds (budget 1000 s)", 976.0),
+        (1000.0, [[verdict("gemm/a", Outcome.REGRESSION)]], "3 rounds (budget 1000 s)", 976.0),
+        # The minimum takes 24 s; a round of two benchmarks of two programs takes 4.
+        (43.0, [TWO], "3 rounds, and up to 7 for 2 open benchmarks, of which 2 stayed open "
+         "(budget 43.00 s)", 3.0),
+        # The minimum is measured whatever it takes, and nothing behind it.
+        (5.0, [TWO[:1]], "3 rounds, and none for 1 open benchmark (budget 5.000 s)", -19.0),
+        (1000.0, [[is_open("gemm/unlisted")]],
+         "3 rounds, and none for 1 open benchmark (budget 1000 s)", 976.0),
+    ],
+)  # fmt: skip
+def test_it_ends_with_the_round_that_settles_all_or_uses_the_time(
+    loaded: Loader, seconds: float, looks: Sequence[Sequence[Verdict]], told: str, left: float
+) -> None:
+    bench = Bench(loaded, seconds, *looks)
+    assert bench.pair() == told
+    assert seconds - bench.budget.spent == pytest.approx(left)
+    assert [number for number, _ in bench.rounds[:3]] == [1, 2, 3]
+    assert bench.budget.too_short is (left < 0)
+    assert bool(bench.said) is (len(bench.rounds) > 3)
 
 
 def test_the_rest_of_the_time_goes_to_what_is_open_and_to_nothing_else(loaded: Loader) -> None:
@@ -100,25 +121,7 @@ def test_the_rest_of_the_time_goes_to_what_is_open_and_to_nothing_else(loaded: L
     assert bench.said[0] == "Budget, 976.0 s left: rounds 4 to 5 of 1 open benchmark"
 
 
-def test_it_ends_with_the_round_that_uses_the_time(loaded: Loader) -> None:
-    """The minimum takes 24 s; a round of two benchmarks of two programs takes 4."""
-    two = [is_open("gemm/b"), is_open("sync/a")]
-    bench = Bench(loaded, 24.0 + 4 * 4.0 + 3.0, two)
-    told = "3 rounds, and up to 7 for 2 open benchmarks, of which 2 stayed open (budget 43.00 s)"
-    assert bench.pair() == told
-    assert bench.budget.left == pytest.approx(3.0)
-
-
-def test_the_minimum_is_measured_whatever_it_takes_and_nothing_behind_it(loaded: Loader) -> None:
-    bench = Bench(loaded, 5.0, [is_open("gemm/b")])
-    assert bench.pair() == "3 rounds, and none for 1 open benchmark (budget 5.000 s)"
-    assert len(bench.rounds) == 3
-    assert bench.budget.too_short
-
-
-def test_what_no_program_lists_is_not_waited_for_and_even_endless_time_ends(loaded: Loader) -> None:
-    bench = Bench(loaded, 1000.0, [is_open("gemm/unlisted")])
-    assert bench.pair().startswith("3 rounds, and none for 1 open benchmark")
+def test_even_endless_time_ends(loaded: Loader) -> None:
     bench = Bench(loaded, 1e9, [is_open("gemm/b")])
     bench.pair()
     assert bench.rounds[-1][0] == MOST
@@ -174,9 +177,7 @@ def test_what_is_spent_is_what_the_clock_says_but_between_two_phases_nothing() -
     clock.now += 1000.0  # a build
     list(budget.timed(delivered(clock, 5.0)))
     assert budget.spent == 14.0
-
-
-def test_what_comes_out_of_a_journal_took_what_it_took() -> None:
+    # What comes out of a journal took what it took.
     budget = Budget(60.0, Clock())
     list(budget.timed(Delivered(GEMM, n, {}, {}, 7.0) for n in (1, 2)))
     assert budget.spent == 14.0

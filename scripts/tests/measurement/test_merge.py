@@ -38,30 +38,25 @@ def merged(*outcomes: Outcome) -> dict[str, Any]:
 
 
 def test_the_time_is_the_median_of_the_processes_in_nanoseconds() -> None:
-    found = merged(outcome(row(3.0)), outcome(row(1.0)), outcome(row(0.0025, time_unit="us")))
+    aggregate = row(99.0, name="sync/a_mean", run_type="aggregate")
+    repeated = outcome(row(1.0), row(9.0), row(2.0), aggregate)  # one process all the same
+    found = merged(outcome(row(3.0)), repeated, outcome(row(0.0025, time_unit="us")))
     assert (found["real_time"], found["time_unit"]) == (2.5, "ns")
-    assert found["process_medians"] == [3.0, 1.0, 2.5]
-    assert found["iterations"] == 30
+    assert found["process_medians"] == [3.0, 2.0, 2.5]
+    assert found["iterations"] == 50
     assert (found["repetitions"], found["run_type"]) == (1, "iteration")
 
 
-def test_repetitions_of_one_process_count_as_one_process() -> None:
-    aggregate = row(99.0, name="sync/a_mean", run_type="aggregate")
-    found = merged(outcome(row(1.0), row(9.0), row(2.0), aggregate), outcome(row(4.0)))
-    assert found["process_medians"] == [2.0, 4.0]
-    assert found["iterations"] == 40
-
-
-def test_counters_are_medians_without_what_is_not_finite() -> None:
-    counters = [{"x": 1.0, "y": math.nan}, {"x": 3.0, "y": math.inf}, {"x": 2.0, "y": 5}]
-    found = merged(*(outcome(row(1.0, **one)) for one in counters))
+def test_counters_are_medians_of_what_is_finite_and_the_label_is_the_newest() -> None:
+    about = {"source_line": 12345678.0, "z": math.nan}
+    processes: list[dict[str, Any]] = [
+        {"x": 1.0, "y": math.nan, "label": "old", **about},
+        {"x": 3.0, "y": math.inf, **about},
+        {"x": 2.0, "y": 5, "label": "new", **about},
+    ]
+    found = merged(*(outcome(row(1.0, **one)) for one in processes))
     assert (found["x"], found["y"]) == (2.0, 5.0)
-    assert "x" not in merged(outcome(row(1.0, x=math.nan)))
-
-
-def test_the_label_is_the_newest_and_the_line_of_the_source_has_its_last_digit() -> None:
-    rows = [row(1.0, label=label, source_line=12345678.0) for label in ("old", "new")]
-    found = merged(*map(outcome, rows))
+    assert "z" not in found
     assert (found["label"], found["source_line"]) == ("new", 12345678.0)
 
 

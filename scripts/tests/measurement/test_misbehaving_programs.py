@@ -11,7 +11,7 @@ import pytest
 from test_runner import Seen, errors, merged, plan
 
 import fake_binary
-from running import runs
+from forked import runs
 from warpgauge.execution.turn_result import Outcome
 from warpgauge.measurement import merge, runner
 from warpgauge.system import process_tree

@@ -70,28 +70,23 @@ def test_google_benchmarks_own_compare_reads_it(tmp_path: Path) -> None:
     assert "b/y" in done.stdout
 
 
-def test_a_failed_write_leaves_the_old_file(
+def test_a_link_stays_a_link_and_a_failed_write_leaves_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "run.json"
-    path.write_text("old")
+    path, link = tmp_path / "run.json", tmp_path / "latest.json"
+    link.symlink_to(path)
+    run_file.write(link, {}, [])
+    assert link.is_symlink()
+    assert json.loads(path.read_text()) == {"context": {}, "benchmarks": []}
 
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UserError, match="No space left on device"):
-        run_file.write(path, {}, [])
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
-    link = tmp_path / "latest.json"
-    link.symlink_to(tmp_path / "run.json")
-    run_file.write(link, {}, [])
-    assert link.is_symlink()
-    assert json.loads((tmp_path / "run.json").read_text()) == {"context": {}, "benchmarks": []}
+        run_file.write(path, {"date": "new"}, [])
+    assert json.loads(path.read_text()) == {"context": {}, "benchmarks": []}
+    assert sorted(tmp_path.iterdir()) == [link, path]
 
 
 def test_two_runs_of_one_second_get_two_names(tmp_path: Path) -> None:

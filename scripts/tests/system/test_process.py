@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import pytest
 
-from running import runs
+from forked import runs
 from warpgauge.system import process, process_tree, tee
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.process import Ending

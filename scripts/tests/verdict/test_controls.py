@@ -20,12 +20,8 @@ PASS = Outcome.PASS
 UNSTEADY = (1.0, 1.0, 1.0, 1.1, 1.2, 1.3, 1.4)
 
 
-def copy(name: str, took: Sequence[float] = STEADY) -> Json:
-    return row(name, took, bytes_per_second=1e9, **HOST)
-
-
-def call(name: str, took: Sequence[float] = STEADY) -> Json:
-    return row(name, took, **HOST)
+def call(name: str, took: Sequence[float] = STEADY, **keys: float) -> Json:
+    return row(name, took, **HOST, **keys)
 
 
 def compared(loaded: Loader, base: Sequence[Json], cand: Sequence[Json]) -> dict[str, Outcome]:
@@ -82,9 +78,12 @@ def test_without_controls_one_boot_counts_as_another(loaded: Loader) -> None:
 
 
 def test_copies_are_held_against_copies_and_calls_against_calls(loaded: Loader) -> None:
-    base = [call(CONTROL), copy("host/memory_copy"), call(LAUNCH), copy("memcpy/x")]
-    slower = [call(LAUNCH, times(1.1)), copy("memcpy/x", times(1.1))]
-    found = compared(loaded, base, [call(CONTROL), copy("host/memory_copy", UNSTEADY), *slower])
+    def rows(copied: Sequence[float], factor: float) -> list[Json]:
+        copy = call("host/memory_copy", copied, bytes_per_second=1e9)
+        slower = call("memcpy/x", times(factor), bytes_per_second=1e9)
+        return [call(CONTROL), copy, call(LAUNCH, times(factor)), slower]
+
+    found = compared(loaded, rows(STEADY, 1.0), rows(UNSTEADY, 1.1))
     assert found[LAUNCH] is Outcome.REGRESSION
     assert found["memcpy/x"] is Outcome.INCONCLUSIVE
 

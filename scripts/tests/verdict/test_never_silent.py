@@ -69,25 +69,26 @@ def judged(request: pytest.FixtureRequest, loaded: Loader) -> Judged:
 
 
 HERE = row("f")
-NOT_A_TIME: dict[str, tuple[Json | None, Json | None, Outcome]] = {
-    "vanished": (HERE, None, Outcome.MISSING),
-    "failed": (HERE, failed("f"), Outcome.ERROR),
-    "failed before": (failed("f"), HERE, Outcome.ERROR),
-    "failed twice": (failed("f"), failed("f"), Outcome.ERROR),
-    "failed, and vanished": (failed("f"), None, Outcome.ERROR),
-    "new, and failed": (None, failed("f"), Outcome.ERROR),
-    "skipped": (HERE, {"name": "f", "skipped": True, "skip_message": "no GPU"}, Outcome.ERROR),
-    "failed, with a tempting time": (
-        HERE,
-        {**row("f", scaled(0.1)), "error_occurred": True, "error_message": "half done"},
-        Outcome.ERROR,
-    ),
-}
+HALF_DONE = {**row("f", scaled(0.1)), "error_occurred": True, "error_message": "half done"}
+SKIPPED: Json = {"name": "f", "skipped": True, "skip_message": "no GPU"}
 
 
-@pytest.mark.parametrize("case", NOT_A_TIME)
-def test_what_was_not_measured_is_told_and_has_no_change(judged: Judged, case: str) -> None:
-    base, cand, outcome = NOT_A_TIME[case]
+@pytest.mark.parametrize(
+    ("base", "cand", "outcome"),
+    [
+        (HERE, None, Outcome.MISSING),
+        (HERE, failed("f"), Outcome.ERROR),
+        (failed("f"), HERE, Outcome.ERROR),
+        (failed("f"), failed("f"), Outcome.ERROR),
+        (failed("f"), None, Outcome.ERROR),
+        (None, failed("f"), Outcome.ERROR),
+        (HERE, SKIPPED, Outcome.ERROR),
+        (HERE, HALF_DONE, Outcome.ERROR),  # with a tempting time
+    ],
+)
+def test_what_was_not_measured_is_told_and_has_no_change(
+    judged: Judged, base: Json | None, cand: Json | None, outcome: Outcome
+) -> None:
     verdict = judged(base, cand)
     assert (verdict.outcome, verdict.change) == (outcome, None)
     assert verdict.reason

@@ -214,9 +214,7 @@ def test_the_command_line_takes_several_words_and_names_the_known_ones_for_anoth
 SLOW: Json = {"throttled": 7.0, "sm_clock_hz": 1.62e9, "clock_event_reasons": 4.0}
 FOREIGN: Json = {"other_processes": 2.0}
 CLEAN: Json = {"other_processes": 0.0, "sm_clock_hz": 1.98e9, "clock_event_reasons": 1.0}
-L2: Json = {"l2_set_aside": 33554432.0}
-HOST: Json = {"host_nodes": 2.0}
-BEYOND: Json = {"beyond_ceiling": 1.6}
+L2, HOST, BEYOND = {"l2_set_aside": 33554432.0}, {"host_nodes": 2.0}, {"beyond_ceiling": 1.6}
 
 
 def only(comparison: Comparison) -> Verdict:
@@ -302,8 +300,8 @@ def test_a_disturbance_is_told_of_times_alone(
 
 
 def test_a_plain_file_of_a_benchmark_binary_is_held_to_it_too(loaded: Loader) -> None:
-    plain = google([google_row("a/b", 1.0), google_row("a/b", 1.0, throttled=1.0)], **HIGH)
-    verdict = only(judge(loaded(google([google_row("a/b", 1.0)])), loaded(plain)))
+    rows = [google_row("a/b", 1.0), google_row("a/b", 1.0, throttled=1.0)]
+    verdict = only(judge(loaded(google(rows[:1])), loaded(google(rows, **HIGH))))
     assert verdict.outcome is Outcome.INVALID
     assert "processes" not in verdict.reason
 

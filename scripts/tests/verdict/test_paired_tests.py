@@ -60,9 +60,7 @@ def test_times_meet_by_their_round(loaded: Loader) -> None:
     assert verdict.change is not None
     assert verdict.change.ratio == 0.0
     assert verdict.processes == (5, 5)
-
-
-def test_without_two_rounds_in_common_nothing_is_said(loaded: Loader) -> None:
+    # One round in common says nothing.
     verdict = only(side(loaded, [1.0, 1.1], [1, 2]), side(loaded, [1.0, 1.1], [2, 3]))
     assert verdict.outcome is Outcome.INVALID
     assert "rounds" in verdict.reason

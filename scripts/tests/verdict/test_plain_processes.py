@@ -158,7 +158,11 @@ def compared(tmp_path: Path, base: Sequence[float], cand: Sequence[float]) -> Co
 
 
 def test_seven_files_a_side_are_judged_like_seven_processes(tmp_path: Path) -> None:
-    comparison = compared(tmp_path, scaled(100.0), scaled(107.0))
+    base, cand = (side(tmp_path / str(time), scaled(time)) for time in (100.0, 107.0))
+    for scatter in (0.01, 0.9):  # asked for only where files do not show it
+        settings = ComparisonSettings(process_scatter=scatter)
+        assert outcome(judge(base, cand, settings)) is Outcome.REGRESSION
+    comparison = judge(base, cand)
     (verdict,) = comparison.verdicts
     assert verdict.outcome is Outcome.REGRESSION
     assert verdict.processes == (7, 7)
@@ -168,26 +172,24 @@ def test_seven_files_a_side_are_judged_like_seven_processes(tmp_path: Path) -> N
     assert outcome(compared(tmp_path / "same", scaled(100.0), scaled(101.0))) is Outcome.PASS
 
 
-def test_two_files_a_side_prove_no_more_than_is_assumed(tmp_path: Path) -> None:
-    comparison = compared(tmp_path, [100.0, 100.0], [110.0, 110.0])
-    (verdict,) = comparison.verdicts
-    assert verdict.outcome is Outcome.INCONCLUSIVE
-    assert verdict.reason.startswith("2 processes a side: ")
-    assert any("no more than 2 processes" in note for note in comparison.notes)
-    assert "--processes A1.json" in str(next_step(comparison))
-    large = compared(tmp_path / "large", [100.0, 100.0], [150.0, 150.0])
-    assert outcome(large) is Outcome.REGRESSION
-
-
-@pytest.mark.parametrize("base", [[100.0], scaled(100.0)], ids=["one", "several"])
-def test_a_single_file_leaves_its_processes_unknown_and_is_told_how_to_do_better(
-    tmp_path: Path, base: Sequence[float]
+@pytest.mark.parametrize(
+    ("base", "cand", "reason", "note", "advised"),
+    [
+        ([100.0] * 2, [110.0] * 2, "2 processes a side: ", "no more than 2 processes", True),
+        ([100.0], [110.0], "1 process a side: ", "a single process", True),
+        (scaled(100.0), [110.0], "", "a single process", False),
+    ],
+)
+def test_few_files_prove_no_more_than_is_assumed_and_it_is_told_how_to_do_better(
+    tmp_path: Path, base: list[float], cand: list[float], reason: str, note: str, advised: bool
 ) -> None:
-    comparison = compared(tmp_path, base, [110.0])
+    comparison = compared(tmp_path, base, cand)
     assert outcome(comparison) is Outcome.INCONCLUSIVE
-    assert any("a single process" in note for note in comparison.notes)
-    if len(base) == 1:
-        assert "--processes A1.json" in str(next_step(comparison))
+    assert comparison.verdicts[0].reason.startswith(reason)
+    assert any(note in line for line in comparison.notes)
+    assert not advised or "--processes A1.json" in str(next_step(comparison))
+    large = compared(tmp_path / "large", base, [2.0 * time for time in base])
+    assert outcome(large) is Outcome.REGRESSION
 
 
 def test_several_files_meet_a_run_of_ours(tmp_path: Path) -> None:
@@ -195,9 +197,3 @@ def test_several_files_meet_a_run_of_ours(tmp_path: Path) -> None:
     assert outcome(judge(ours, side(tmp_path / "same", scaled(100.0)))) is Outcome.PASS
     assert outcome(judge(ours, side(tmp_path / "slow", scaled(120.0)))) is Outcome.REGRESSION
     assert outcome(judge(ours, side(tmp_path / "one", [150.0]))) is Outcome.REGRESSION
-
-
-def test_the_scatter_is_asked_for_only_where_files_do_not_show_it(tmp_path: Path) -> None:
-    base, cand = side(tmp_path / "base", scaled(100.0)), side(tmp_path / "cand", scaled(107.0))
-    for settings in (ComparisonSettings(process_scatter=scatter) for scatter in (0.01, 0.9)):
-        assert outcome(judge(base, cand, settings)) is Outcome.REGRESSION

@@ -188,28 +188,19 @@ def test_without_a_gpu_the_boot_alone_tells_machines_apart() -> None:
 
 @pytest.mark.parametrize("clock", Clock)
 @pytest.mark.parametrize("key", WIDENING_KEYS[Clock.HOST])
-@pytest.mark.parametrize("boot", ["boot-1", "boot-2"])
-def test_another_system_is_less_near_for_the_times_that_it_moves(
-    clock: Clock, key: str, boot: str
-) -> None:
-    far = kin(other(**{key: "something else", "boot_id": boot}), HERE, clock)
-    assert (far is Comparability.OTHER_SYSTEM) is (key in WIDENING_KEYS[clock])
-
-
-@pytest.mark.parametrize("key", WIDENING_KEYS[Clock.HOST])
-def test_what_a_side_does_not_tell_widens_nothing(key: str) -> None:
+def test_another_system_is_less_near_for_the_times_that_it_moves(clock: Clock, key: str) -> None:
+    for boot in ("boot-1", "boot-2"):
+        far = kin(other(**{key: "something else", "boot_id": boot}), HERE, clock)
+        assert (far is Comparability.OTHER_SYSTEM) is (key in WIDENING_KEYS[clock])
+    # What a side does not tell widens nothing.
     silent = Session("silent", {name: value for name, value in ABOUT.items() if name != key})
-    assert kin(silent, HERE, Clock.HOST) is Comparability.SAME_BOOT
-    assert kin(HERE, silent, Clock.HOST) is Comparability.SAME_BOOT
+    assert kin(silent, HERE, clock) is kin(HERE, silent, clock) is Comparability.SAME_BOOT
 
 
 @pytest.mark.parametrize("clock", Clock)
 def test_the_less_near_the_more_must_change(clock: Clock) -> None:
-    known = [
-        one
-        for one in Comparability
-        if one not in (Comparability.PLAIN_PROCESSES, Comparability.UNKNOWN)
-    ]
+    apart = {Comparability.PLAIN_PROCESSES, Comparability.UNKNOWN}
+    known = [one for one in Comparability if one not in apart]
     effects = [MINIMUM_EFFECT[clock, one] for one in known]
     assert effects == sorted(effects)
     assert (clock, Comparability.UNKNOWN) in MINIMUM_EFFECT
@@ -220,16 +211,10 @@ def test_this_gpu_under_another_driver_comes_before_its_siblings() -> None:
     assert references([sibling, own], HERE, Clock.DEVICE) == ([own], Comparability.OTHER_SYSTEM)
 
 
-# The host's control is no benchmark.
-MIXED = [
-    row("a/device"),
-    row("a/host", host_clock=1.0),
-    row("host/clock_read", host_clock=1.0),
-]
-
-
 def test_another_cpu_is_noted_for_host_times_only(loaded: Loader) -> None:
-    base, cand = (loaded(run(MIXED, cpu_model=cpu)) for cpu in ("Xeon", "EPYC"))
+    names = ("a/host", "host/clock_read")  # the host's control is no benchmark
+    rows = [row("a/device"), *(row(name, host_clock=1.0) for name in names)]
+    base, cand = (loaded(run(rows, cpu_model=cpu)) for cpu in ("Xeon", "EPYC"))
     (note,) = notes.of_systems(pair(base, cand, list(cand.rows))[0])
     assert "cpu_model Xeon → EPYC" in note
     assert "host time" in note
@@ -254,12 +239,11 @@ def test_another_system_scatters_as_another_boot_and_another_model_as_a_sibling(
 
 
 def test_where_one_session_has_the_same_system_nothing_is_noted(loaded: Loader) -> None:
-    medians = {"old": scaled(1.0), "new": scaled(1.0)}
     about = {
-        "old": context(boot_id="boot-0", driver_version="580"),
-        "new": context(driver_version="590"),
+        "old": {"boot_id": "boot-0", "driver_version": "580"},
+        "new": {"driver_version": "590"},
     }
-    base = loaded(baseline([row("a/b", process_medians=medians)], about))
+    base = accepted(loaded, {key: scaled(1.0) for key in about}, about)
     pairings, _, _ = pair(base, loaded(run([row("a/b")], driver_version="590")), ["a/b"])
     assert pairings[0].kin is Comparability.SAME_BOOT
     assert notes.of_systems(pairings) == []

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a context forbids, what it asks for, and what it merely tells."""
+"""What a context forbids, what it asks for, and what it merely tells; how old a baseline is."""
 
 from __future__ import annotations
 
 import warnings
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 from conftest import Loader
 
-from builders import Json, google, google_row, row, run, scaled
+from builders import STEADY, Json, baseline, context, google, google_row, row, run, scaled
+from warpgauge.records.model import Record, Session, Source
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.verdict import staleness
 from warpgauge.verdict.comparison import ContextDifference, Outcome
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
@@ -123,3 +127,65 @@ def test_differences_of_the_context_are_told(loaded: Loader) -> None:
     comparison = judge(base, cand)
     assert comparison.differences == (ContextDifference("driver_version", "580", "590"),)
     assert comparison.exit_status is ExitStatus.OK
+
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=timezone.utc)
+
+
+def dated(*dates: str) -> Record:
+    sessions = {
+        f"s{n}": Session(f"s{n}", {"date": date, "commit": "0123456789abcdef"})
+        for n, date in enumerate(dates)
+    }
+    return Record(Path("b"), Source.BASELINE, sessions, {})
+
+
+def days_ago(days: float) -> str:
+    return (NOW - timedelta(days=days)).isoformat()
+
+
+@pytest.mark.parametrize(
+    ("dates", "said"),
+    [
+        ((days_ago(400), days_ago(89.9)), None),
+        ((days_ago(400), days_ago(100)),
+         "The baseline's newest session is 100 days old (2026-08-12, commit 0123456789); refresh "
+         "it with scripts/warpgauge baseline record."),
+        (("",), "The baseline does not say when it was measured; refresh it with "
+         "scripts/warpgauge baseline record."),
+        (("yesterday",), "The baseline does not say when it was measured; refresh it with "
+         "scripts/warpgauge baseline record."),
+        ((days_ago(5), days_ago(-3)),
+         "The baseline's newest session, s1, is of a day to come (2026-11-23, in 3 days): a clock "
+         "is wrong, here or where it was measured."),
+        ((days_ago(-0.6),), None),  # it may be another zone's
+    ],
+)  # fmt: skip
+def test_an_old_undated_or_future_newest_session_is_told(
+    dates: tuple[str, ...], said: str | None
+) -> None:
+    assert staleness.note(dated(*dates), NOW) == said
+
+
+def test_the_limit_is_the_callers() -> None:
+    found = [staleness.note(dated(days_ago(10)), NOW, limit) is None for limit in (9, 11, 1e300)]
+    assert found == [False, True, True]
+
+
+def test_a_comparison_with_an_old_baseline_says_so(loaded: Loader) -> None:
+    rows = [row("a", process_medians={"s": list(STEADY)})]
+    sessions = {"s": context(date="2026-08-12T12:00:00+00:00")}
+    old = loaded(baseline(rows, sessions))
+    new = loaded(run([row("a")]))
+    now = ComparisonSettings(today=NOW.date())
+    assert "The baseline's newest session is 100 days old" in judge(old, new, now).notes[-1]
+    assert not any("newest session" in note for note in judge(old, new).notes)
+    assert judge(old, old, now).notes == judge(old, old).notes
+    assert judge(new, new, now).notes == judge(new, new).notes
+
+
+def test_what_was_measured_today_is_of_today_in_every_zone() -> None:
+    run = Record(Path("r"), Source.RUN, {}, {})
+    for hours in (-12, 0, 14):
+        now = (NOW + timedelta(hours=11.9)).astimezone(timezone(timedelta(hours=hours)))
+        assert staleness.notes(dated(now.isoformat()), run, NOW.date()) == ()
