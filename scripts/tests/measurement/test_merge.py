@@ -139,21 +139,16 @@ def test_iterations_that_are_no_number_lose_nothing(iterations: object) -> None:
     assert (found["real_time"], found["iterations"]) == (2.0, 0)
 
 
-def test_a_row_nobody_listed_is_kept_unless_it_is_of_another_programs_benchmark() -> None:
-    zoo = Binary(Path("bench_a"), ("a/z",))
+def test_rows_stand_in_the_order_of_registration_and_those_that_nobody_listed_at_the_end() -> None:
+    """Unless they are of another program's benchmark."""
+    zoo = Binary(Path("bench_a"), ("a/z", "a/y"))
     of_zoo = Outcome(zoo, 1, {"context": {}, "benchmarks": [row(3.0, name="a/z")]}, {}, 1.0)
     others = (row(2.0, name=name) for name in ("a/z", "sync/surprise"))
     rows = merge.rows([zoo, SYNC], [of_zoo, outcome(row(1.0), *others)])
     found = [(one["name"], one["real_time"]) for one in rows]
-    assert found == [("a/z", 3.0), ("sync/a", 1.0), ("sync/surprise", 2.0)]
-
-
-def test_rows_stand_in_the_order_of_binaries_and_of_registration() -> None:
-    zoo = Binary(Path("bench_a"), ("a/z", "a/y"))
-    rows = merge.rows([zoo, SYNC], [outcome(row(1.0))])
-    assert [one["name"] for one in rows] == ["a/z", "a/y", "sync/a"]
+    assert found == [("a/z", 3.0), ("a/y", 0), ("sync/a", 1.0), ("sync/surprise", 2.0)]
     places = [(one["family_index"], one["per_family_instance_index"]) for one in rows]
-    assert places == [(0, 0), (0, 1), (1, 0)]
+    assert places == [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
 @given(st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=9))
@@ -195,15 +190,11 @@ def test_without_a_clean_majority_the_row_says_in_how_many(
     assert LEFT_OUT not in found
 
 
-@pytest.mark.parametrize(
-    ("counter", "value"),
-    [("l2_set_aside", 33554432.0), ("host_nodes", 2.0), ("beyond_ceiling", 1.6)],
-)
-def test_what_one_process_saw_of_the_benchmark_itself_is_said_of_all(
-    counter: str, value: float
-) -> None:
-    found = of(CLEAN, {**CLEAN, counter: value}, CLEAN)
-    assert (found[counter], len(found["process_medians"])) == (value, 3)
+def test_what_one_process_saw_of_the_benchmark_itself_is_said_of_all() -> None:
+    counters = {"l2_set_aside": 33554432.0, "host_nodes": 2.0, "beyond_ceiling": 1.6}
+    for counter, value in counters.items():
+        found = of(CLEAN, {**CLEAN, counter: value}, CLEAN)
+        assert (found[counter], len(found["process_medians"])) == (value, 3)
 
 
 def test_kinds_of_disturbance_add_up_and_one_repetition_disturbs_its_process() -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -72,15 +72,18 @@ def test_a_change_of_half_a_percent_counts_in_pairs(loaded: Loader) -> None:
         assert found.outcome is expected
 
 
+def suite(loaded: Loader, times: Mapping[str, Sequence[float]], **keys: float) -> Record:
+    rounds = list(range(1, 8))
+    rows = [row(name, of, process_rounds=rounds, **keys) for name, of in times.items()]
+    return loaded(run(rows, pair_id="p"))
+
+
 def test_a_quiet_benchmark_beside_noisy_ones_is_not_blinded_by_them(loaded: Loader) -> None:
     noise = (5e-4, 0.002, 0.007, 0.015, 0.02, 0.06)
 
     def both(seed: int, slower: float) -> Record:
-        times = [noisy(seed, noise[0], slower)]
-        times += [noisy(seed + index, sd) for index, sd in enumerate(noise) if index]
-        rounds = list(range(1, 8))
-        rows = [row(f"memcpy/{i}", of, process_rounds=rounds) for i, of in enumerate(times)]
-        return loaded(run(rows, pair_id="p"))
+        times = {f"memcpy/{index}": noisy(seed + index, sd) for index, sd in enumerate(noise)}
+        return suite(loaded, times | {"memcpy/0": noisy(seed, noise[0], slower)})
 
     found = judge(both(1, 1.0), both(50, 1.03)).verdicts
     assert found[0].outcome is Outcome.REGRESSION
@@ -88,17 +91,10 @@ def test_a_quiet_benchmark_beside_noisy_ones_is_not_blinded_by_them(loaded: Load
 
 
 def test_in_pairs_the_hosts_controls_are_not_asked(loaded: Loader) -> None:
-    def both(host: Sequence[float], call: Sequence[float]) -> Record:
-        rounds = list(range(1, 8))
-        rows = [
-            row(name, times, host_clock=1.0, process_rounds=rounds)
-            for name, times in (("host/clock_read", host), ("sync/idle", call))
-        ]
-        return loaded(run(rows, pair_id="p"))
-
-    base = both(noisy(1, 0.002), noisy(2, 0.002))
-    cand = both(noisy(3, 0.002, 1.3), noisy(4, 0.002, 1.1))
-    outcomes = {one.name: one.outcome for one in judge(base, cand).verdicts}
+    before = {"host/clock_read": noisy(1, 0.002), "sync/idle": noisy(2, 0.002)}
+    after = {"host/clock_read": noisy(3, 0.002, 1.3), "sync/idle": noisy(4, 0.002, 1.1)}
+    base, cand = (suite(loaded, times, host_clock=1.0) for times in (before, after))
+    outcomes = {verdict.name: verdict.outcome for verdict in judge(base, cand).verdicts}
     assert outcomes == {"host/clock_read": Outcome.PASS, "sync/idle": Outcome.REGRESSION}
 
 
