@@ -47,9 +47,6 @@ def test_a_failure_is_shown_and_all_runs_but_what_builds_on_it(tmp_path: Path) -
     assert not (tmp_path / "ran").exists()
     assert said[-1] == "\nFAILED: one, three"
     assert "\nend\n" in said
-
-
-def test_all_good_is_true_and_the_last_line(tmp_path: Path) -> None:
     good, said = ran([check(name, "true", tmp_path) for name in ("one", "two", "three")])
     assert good
     assert said[-1] == "\nall 3 checks passed"

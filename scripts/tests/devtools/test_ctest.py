@@ -55,9 +55,7 @@ def test_tests_on_a_gpu_run_one_at_a_time(tmp_path: Path) -> None:
     spec = tmp_path / "gpus.json"
     spec.write_text(json.dumps({"version": {"major": 1, "minor": 0}, "local": [{"gpus": gpus}]}))
     assert ctest(build, "--resource-spec-file", str(spec)) == 0
-
-
-def test_without_that_they_would_meet(tmp_path: Path) -> None:
+    # Without that they would meet.
     assert ctest(configured(tmp_path, alone="")) != 0
 
 

@@ -8,6 +8,7 @@ noise, or with --all each.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
-from simulated_size import size
 from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.verdict.comparison import Comparison, Outcome
@@ -27,6 +27,12 @@ from warpgauge.verdict.judge import judge
 
 Array = NDArray[np.float64]
 Noise = Callable[[np.random.Generator, tuple[int, ...]], Array]
+
+
+def size(whole: int) -> int:
+    """Of a simulation: an eighth of `whole` each time, the whole each night."""
+    return whole if os.environ.get("WARPGAUGE_SIMULATIONS") == "whole" else whole // 8
+
 
 SUITES, BENCHMARKS, PROCESSES = size(100), 100, 7
 TRIALS = SUITES * BENCHMARKS

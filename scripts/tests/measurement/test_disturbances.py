@@ -228,16 +228,13 @@ def test_a_gpu_that_stays_slow_is_spared_the_remaining_rounds(tmp_path: Path) ->
     assert processes(tmp_path) == 6
 
 
-def test_only_the_rows_that_were_measured_again_are_replaced() -> None:
-    def report(time: float) -> dict[str, list[dict[str, object]]]:
-        return {"benchmarks": [{"name": name, "real_time": time} for name in ("a", "b")]}
-
-    once, again = report(1.0), report(2.0)
+def test_only_rows_measured_again_are_replaced_and_no_errored_one_is_disturbed() -> None:
+    once, again = (
+        {"benchmarks": [{"name": name, "real_time": time} for name in ("a", "b")]}
+        for time in (1.0, 2.0)
+    )
     found = runner.with_repeated(once, again, ["b"])
     assert found["benchmarks"] == [once["benchmarks"][0], again["benchmarks"][1]]
     assert runner.with_repeated(once, {}, ["a"]) == once
-
-
-def test_an_errored_row_is_not_disturbed() -> None:
     row = {"name": "a", "error_occurred": True, "error_message": "wrong", "throttled": 1.0}
     assert runner.disturbed([{"benchmarks": [row]}]) == ()

@@ -53,13 +53,10 @@ def both(folder: Path) -> Sides:
     return {name: side(folder / name) for name in SIDES}
 
 
-def rows(document: tuple[Any, list[dict[str, Any]]]) -> dict[str, dict[str, Any]]:
-    return {row["name"]: row for row in document[1]}
-
-
 def documents(sides: Sides) -> list[dict[str, Any]]:
     """Rows of both sides by name."""
-    return [rows(paired.document(side, FACTS, {})) for side in sides.values()]
+    found = (paired.document(side, FACTS, {}) for side in sides.values())
+    return [{row["name"]: row for row in rows} for _, rows in found]
 
 
 def test_the_sides_take_turns_in_going_first(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from simulated_budget import looked, spent, until_it_looks_changed
-from simulated_size import size
+from simulation import size
 from warpgauge.records.model import Clock
 
 # Promised, and looser than the gate's own: so that a few hundred runs can tell.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from simulated_size import size
+from simulation import size
 from warpgauge.baselines.store import only_sessions
 from warpgauge.records.load import load
 from warpgauge.records.model import Record, Session, Source

@@ -23,7 +23,7 @@ from simulated_processes import (
     judged,
     one_slower,
 )
-from simulated_size import size
+from simulation import size
 from warpgauge.records.load import load, load_processes
 from warpgauge.records.model import Record
 from warpgauge.reports.advice import next_step

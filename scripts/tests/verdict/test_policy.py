@@ -37,16 +37,15 @@ expires = 2027-01-31
 """
 
 
-def written(folder: Path, text: str) -> Path:
+def written(folder: Path, text: str | bytes) -> Path:
     path = folder / "policy.toml"
-    path.write_bytes(text.encode())
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
     return path
 
 
 def fault(folder: Path, text: str | bytes) -> str:
     """The sentence that refuses `text`, without the file's name."""
-    path = folder / "policy.toml"
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    path = written(folder, text)
     with pytest.raises(UserError) as caught:
         policy.load(path)
     message = str(caught.value)

@@ -15,8 +15,18 @@ import numpy as np
 import pytest
 
 import simulation
-from simulated_size import size
-from simulation import BENCHMARKS, NOISES, SETTINGS, SUITES, Array, Noise, changed, judged, power
+from simulation import (
+    BENCHMARKS,
+    NOISES,
+    SETTINGS,
+    SUITES,
+    Array,
+    Noise,
+    changed,
+    judged,
+    power,
+    size,
+)
 from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.statistics.suite_scatter import scatter
