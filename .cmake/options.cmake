@@ -45,9 +45,10 @@ function(warpgauge_add_library name alias)
   warpgauge_set_options(${name})
 endfunction()
 
-# A test's own code runs for milliseconds: optimising it takes longer than it can save.
+# A test's own code runs for milliseconds: optimising it takes longer than it can save. nvcc would warn
+# of a second -O, and -Xcompiler=-O0 comes before the build type's.
 function(warpgauge_set_test_options target)
-  target_compile_options(${target} PRIVATE -O0) # of nvcc the host code alone
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
 endfunction()
 
 # warpgauge_add_test(NAME n SOURCES s... LIBRARIES l... LABEL host|gpu)
