@@ -112,7 +112,8 @@ def print_table(findings: Sequence[Finding], console: Console) -> None:
     print_text(console, summary(findings))
     heading = Cells("benchmark", _HEADINGS)
     cells = [_cells(finding) for finding in findings]
-    columns = Columns.fitting([heading, *cells], console.width)
+    dispensable = [_HEADINGS.index(each) for each in ("with CUPTI", "allowed", "kernels")]
+    columns = Columns.fitting([heading, *cells], console.width, dispensable)
     verdict_column = len(_HEADINGS) - 1
     console.print()
     print_text(console, columns.line(heading, left=(verdict_column,)), style="dim")
