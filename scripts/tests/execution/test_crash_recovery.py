@@ -49,6 +49,8 @@ Follows = tuple[Part, dict[str, str], list[Names]]
 
 CASES: dict[str, Follows] = {
     "a good process": (part(ABC, WHOLE), {}, []),
+    "a row that measured was tried, whatever its author calls a counter":
+        (part(ABC, [{**WHOLE[0], "not_tried": 1.0}, *WHOLE[1:]]), {}, []),
     "errored rows explain status 1": (part(ABC, [*WHOLE[:2], row("c", "wrong")], 1), {}, []),
     "the first runs as soon as there is a context":
         (part(ABC[:2], [], -11, complete=False), {"a": KILLED}, [("b",)]),

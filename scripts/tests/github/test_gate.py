@@ -141,7 +141,7 @@ def test_an_interrupt_ends_what_runs_and_keeps_the_log(fake: FakeGate) -> None:
     assert (fake.out / "commands.log").exists()
 
 
-def test_two_folders_of_programs_are_measured_in_turns(fake: FakeGate) -> None:
+def test_two_folders_of_programs_are_measured_in_pairs(fake: FakeGate) -> None:
     base, candidate = fake.root / "a", fake.root / "b"
     for folder in (base, candidate):
         folder.mkdir()

@@ -71,10 +71,12 @@ def test_some_of_everything_is_in_its_place(loaded: Loader) -> None:
 
 
 def test_the_rule_and_long_notes_are_shown_to_who_asks() -> None:
-    found = replace(of_every_kind(), notes=("A short note.", "A longer note. " * 20))
+    method = "Not measured again in pairs: the commit does not build." + 20 * " It says why."
+    notes = ("A short note.", "A longer note. " * 20)
+    found = replace(of_every_kind(), notes=notes, method=method)
     short, whole = (" ".join(rendered(found, verbose=asked).split()) for asked in (False, True))
     hidden = "--verbose shows 1 longer note and the rule that was in force. To reproduce:"
-    assert f"A short note. {hidden}" in short
+    assert f"It says why. A short note. {hidden}" in short
     assert "Reported if" not in short
     assert "A longer note." not in short
     assert "A longer note. Reported if p <" in whole

@@ -187,7 +187,7 @@ def chosen(baselines: Path, asked: str | None) -> list[Path]:
             )
         return there
     path = Path(asked)
-    if asked and path.exists():
+    if asked and os.path.exists(path):  # noqa: PTH110 - a name too long for a path is none
         several = [] if holds_results(path) else folders(path)
         return several or [path]
     there = folders(baselines)

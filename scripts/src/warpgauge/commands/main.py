@@ -42,7 +42,9 @@ COMMANDS = {
         "before the run files were written",
     ),
     "baseline": Command(
-        "record, show, prune and check baselines", STATISTICS, "before any baseline was changed"
+        "record, show, prune and check baselines",
+        (*STATISTICS, "pynvml"),
+        "before any baseline was changed",
     ),
     "fidelity": Command("hold device times against CUPTI's", STATISTICS, "before all was measured"),
 }

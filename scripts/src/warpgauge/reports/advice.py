@@ -46,7 +46,7 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
     source, slowest = comparison.candidate.source, worst(comparison)
     if source is Source.BASELINE:
         return ()
-    ours, in_turns = source is Source.RUN, _base(comparison) is not None
+    ours, in_pairs = source is Source.RUN, _base(comparison) is not None
     if slowest is not None and ours:
         return (Step("To reproduce:", command(comparison, slowest)), *accept(comparison))
     if slowest is not None:
@@ -54,7 +54,7 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
     failed = _first_failed(comparison)
     if ours and failed is not None and comparison.refusal is None:
         return (Step("To reproduce the failure:", command(comparison, failed)),)
-    if comparison.refusal is None and comparison.count(Outcome.MISSING) and not in_turns:
+    if comparison.refusal is None and comparison.count(Outcome.MISSING) and not in_pairs:
         words = "Restore what is missing, or remove it from the baseline in the same commit."
     elif comparison.count(Outcome.INCONCLUSIVE) and _lacks_processes(comparison):
         words = "Measure several processes a side, three or more, and give all their files:"
@@ -62,7 +62,7 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
         return (Step(words, f"compare.py --processes {files}"),)
     elif comparison.count(Outcome.INCONCLUSIVE):
         words = "Measure the inconclusive ones again on a quieter machine or in more processes."
-    elif comparison.count(Outcome.IMPROVED) and ours and not in_turns:
+    elif comparison.count(Outcome.IMPROVED) and ours and not in_pairs:
         return (Step("To keep the gain as the baseline:", f"{_bench(comparison)} --record"),)
     else:
         return ()

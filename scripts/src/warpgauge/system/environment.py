@@ -46,7 +46,7 @@ def ensure(packages: Sequence[str], root: Path = ROOT, lock: str = RUNTIME) -> N
     missing = [name for name in packages if not _importable(name)]
     if not missing:
         return
-    if not (root / WHOLE).is_file():
+    if not all((root / name).is_file() for name in (WHOLE, RUNTIME)):  # installed, and no clone
         raise UserError(
             f"this Python does not have {', '.join(missing)}: install warpgauge with its "
             "dependencies, or add them to this environment"

@@ -18,6 +18,8 @@ from warpgauge.system import interrupts, process_tree, streams
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
 
+_TAIL = 1 << 14  # bytes; the last line is in there
+
 
 def run(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> int:
     """Its exit status, as a shell has it for a signal. Raises UserError where it cannot begin."""
@@ -57,5 +59,10 @@ def run(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> in
 
 def log_tail(log: Path) -> str:
     """The last line that was said, inert; nothing where nothing was."""
-    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _TAIL))
+            lines = file.read().decode(errors="replace").split("\n")
+    except OSError:  # the report counts, not what was said on the way to it
+        return ""
     return next((inert(line.strip()) for line in reversed(lines) if line.strip()), "")

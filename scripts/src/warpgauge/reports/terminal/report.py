@@ -54,7 +54,11 @@ def render(
         print_text(console, "\nDifferent between the two", style="bold")
         told = [(inert(one.key), " → ".join(map(inert, told_values(one)))) for one in differences]
         print_facts(console, told)
-    notes = [one for one in comparison.every_note if verbose or len(one) <= _LONGEST_NOTE]
+    notes = [
+        note
+        for note in comparison.every_note
+        if verbose or len(note) <= _LONGEST_NOTE or note == comparison.method
+    ]
     if notes:
         print_text(console, "\nNotes", style="bold")
         for note in notes:
@@ -141,8 +145,8 @@ _REMOTE_FONT = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
 def svg(comparison: Comparison) -> str:
-    """The SVG document of what `render` shows on 100 columns."""
+    """The SVG document of all that `render` can show, on 100 columns."""
     file = io.StringIO()
     console = Console(record=True, width=100, file=file, force_terminal=True, highlight=False)
-    render(comparison, console)
+    render(comparison, console, verbose=True)
     return _REMOTE_FONT.sub("", console.export_svg(title="warpgauge"))
