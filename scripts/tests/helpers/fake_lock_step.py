@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program that speaks the lock-step protocol, and misbehaves where it is told to.
+
+    python fake_lock_step.py CASES --lock-step=FD
+
+CASES is a JSON object: for each benchmark the time (seconds) that its slices tell, or a word for
+what goes wrong: "fails", or what happens at its first slice. `calls` is what it says it times in a
+batch, `log` a file that gets when its slices begin and end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import time
+
+
+class Program:
+    def __init__(self, descriptor: int, log: str) -> None:
+        self._socket = socket.socket(fileno=descriptor)
+        self._lines = self._socket.makefile("r")
+        self._log = log
+        self._worked = time.monotonic()
+
+    def say(self, line: str) -> None:
+        if self._log and line.startswith("slice"):
+            with open(self._log, "a") as log:  # noqa: PTH123 - starts sooner without pathlib
+                log.write(f"{self._worked} {time.monotonic()}\n")
+        self._socket.sendall(f"{line}\n".encode())
+
+    def hear(self) -> str:
+        line = self._lines.readline().strip()
+        self._worked = time.monotonic()
+        if not line:
+            sys.exit(1)
+        return line
+
+    def slice(self, does: object, asked: str) -> None:
+        if does == "crashes":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        elif does == "exits":
+            sys.exit(7)
+        elif does == "stops":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        elif does == "hangs":
+            time.sleep(3600)
+        elif does == "garbage":
+            self.say("\x00\xff what?")
+        elif does == "twice":
+            self.say("slice 1e-6 full\nslice 1e-6 full")
+        elif does == "timeless":
+            self.say("slice 0 full")
+        elif does == "lowered":
+            self.say("slice 1e-6 lowered")
+        elif does == "calls":
+            self.say(f"slice {asked.split()[1]} full")
+        else:
+            self.say(f"slice {does} full")
+
+
+def main() -> None:
+    told = json.loads(sys.argv[1])
+    program = Program(int(sys.argv[2].partition("=")[2]), told.get("log", ""))
+    program.say(told.get("hello", "lock-step 1"))
+    for name, does in told["cases"].items():
+        program.say(f"case {name}")
+        if program.hear() == "go" and does != "fails":
+            program.say(f"ready {told.get('clock', 'device')} {told.get('calls', 1)}")
+            while (asked := program.hear()) != "finish":
+                program.slice(does, asked)
+        program.say("done")
+
+
+if __name__ == "__main__":
+    main()
