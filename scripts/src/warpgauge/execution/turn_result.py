@@ -7,7 +7,7 @@ import itertools
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -32,7 +32,8 @@ Running = Callable[[str], None]
 class Outcome:
     """What a turn delivered: a row or a fault for each benchmark of `binary`, or both.
 
-    `binary` has what was still to be run. A fault overrules a row.
+    `binary` has what was still to be run. A fault overrules a row. `pair_ratios` are its times over
+    the first lane's, by benchmark, of what ran beside that in lock-step.
     """
 
     binary: Binary
@@ -42,6 +43,7 @@ class Outcome:
     seconds: float
     side: str = ""
     remarks: Sequence[str] = ()  # what was bad and cost no benchmark
+    pair_ratios: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def failures(self) -> Mapping[str, Failure]:

@@ -64,6 +64,8 @@ class Row:
     """One benchmark: for each session the central time of every process, in seconds.
 
     `rounds` numbers those processes where it matters which of two sides' ran beside each other.
+    `pair_ratios` are, of a candidate, its times over the base's in those rounds, by slices in
+    lock-step; None in a round in which the processes alternated. Empty where all did.
     `error` says why there are none. `skipped`: its machine cannot run it, and nobody is at fault.
     `contradicted` where the file's own summary of them is another time. `iterations` are those of
     all processes, `cpu_seconds` an iteration's on the CPU: 0 where the file does not tell.
@@ -76,6 +78,7 @@ class Row:
     label: str = ""
     error: str | None = None
     rounds: tuple[int, ...] = ()
+    pair_ratios: tuple[float | None, ...] = ()
     contradicted: bool = False
     iterations: int = 0
     cpu_seconds: float = 0.0

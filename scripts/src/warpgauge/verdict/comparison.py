@@ -31,6 +31,7 @@ class Evidence(Enum):
     NONE = "none"  # nothing was compared
     SCREENED = "screened"  # against the sessions of a baseline
     PAIRED = "paired"  # base and candidate in alternating processes on one GPU
+    LOCK_STEP = "lock_step"  # in pairs of processes that take turns, slice by slice
 
 
 # Outcomes that leave a benchmark unmeasured or not comparable: never a pass.
@@ -70,6 +71,8 @@ class Verdict:
 
     `p` is adjusted for the number of benchmarks judged together. A change counts from
     `minimum_effect` and `noise_floor` on, and one of `detectable` is found nine times in ten.
+    `bound` is the most that the candidate may be slower, with 99 % confidence: a PASS has one that
+    is within the `tolerance`.
     `by_time` is what the time alone says where resources made it a regression. `accepted` is a
     policy's reason why a change does not count. `required` says that a policy misses it, whatever
     either side has. `counters` are the candidate's. Ratios are fractions.
@@ -85,6 +88,8 @@ class Verdict:
     minimum_effect: float | None = None
     noise_floor: float | None = None
     detectable: float | None = None
+    bound: float | None = None
+    tolerance: float | None = None
     evidence: Evidence = Evidence.NONE
     processes: tuple[int, int] | None = None  # of the baseline and the candidate
     reason: str = ""
