@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from warpgauge.records.model import Clock, Source
 from warpgauge.system.text import percent, percent_number
-from warpgauge.verdict import detectable_effect
 from warpgauge.verdict.comparability import MINIMUM_EFFECT, SIBLING_LATENCY, Comparability
 from warpgauge.verdict.comparison import Comparison, Evidence, Verdict
 
@@ -22,11 +21,10 @@ def sentences(comparison: Comparison) -> str:
         return ""
     evidence = {verdict.evidence for verdict in comparison.verdicts} - {Evidence.NONE}
     how = " in alternating processes of both builds" if evidence == {Evidence.PAIRED} else ""
-    counts = (
+    return (
         f"Reported if p < {comparison.alpha:g}{how} (over the whole suite), above the noise floor, "
         f"and at least {least}."
     )
-    return " ".join(filter(None, (counts, detectable_effect.sentence(comparison.verdicts))))
 
 
 def minimum_effects(comparison: Comparison) -> str:

@@ -55,10 +55,10 @@ def contradicts_itself(verdict: Verdict, alpha: float) -> bool:
     """
     if verdict.outcome not in (Outcome.PASS, Outcome.IMPROVED) or verdict.accepted:
         return False
-    change, p, least, noise = verdict.change, verdict.p, verdict.minimum_effect, verdict.noise_floor
-    if change is None or p is None or least is None or noise is None:
+    change, p, least = verdict.change, verdict.p, verdict.minimum_effect
+    if change is None or p is None or least is None:
         return False
-    slower = min(change.ratio, change.low) > max(least, noise)
+    slower = min(change.ratio, change.low) > least
     return slower and p < alpha and not is_control(verdict)
 
 

@@ -55,9 +55,11 @@ MINIMUM_EFFECT = {
     for clock, effect in zip((Clock.DEVICE, Clock.HOST), effects, strict=True)
 }
 
-# The same for base and candidate in alternating processes of one GPU: half of the 1 % of device
-# time and of the 5 % of host time that are to be found.
-PAIRED_EFFECT = {Clock.DEVICE: 0.005, Clock.HOST: 0.025}
+# A PASS is slower by no more than this, unless a policy says otherwise.
+TOLERANCE = {Clock.DEVICE: 0.01, Clock.HOST: 0.03}
+
+# The minimum effect for base and candidate in pairs: what is as large as the tolerance is found.
+PAIRED_EFFECT = {clock: tolerance / 2 for clock, tolerance in TOLERANCE.items()}
 
 # Siblings also differ by a fixed latency: which multiprocessors and memory channels a GPU has left
 # decides how far a launch or a small copy travels. H200s differ by 31 ns in an empty kernel and by

@@ -70,9 +70,8 @@ class Verdict:
     """One benchmark's outcome. Times are seconds an operation; None where there was none.
 
     `p` is adjusted for the number of benchmarks judged together. A change counts from
-    `minimum_effect` and `noise_floor` on, and one of `detectable` is found nine times in ten.
-    `bound` is the most that the candidate may be slower, with 99 % confidence: a PASS has one that
-    is within the `tolerance`.
+    `minimum_effect` on. `bound` is how much slower the candidate may be at most, with 99 %
+    confidence: a PASS has one that is within the `tolerance`.
     `by_time` is what the time alone says where resources made it a regression. `accepted` is a
     policy's reason why a change does not count. `required` says that a policy misses it, whatever
     either side has. `counters` are the candidate's. Ratios are fractions.
@@ -86,8 +85,6 @@ class Verdict:
     change: Change | None = None
     p: float | None = None
     minimum_effect: float | None = None
-    noise_floor: float | None = None
-    detectable: float | None = None
     bound: float | None = None
     tolerance: float | None = None
     evidence: Evidence = Evidence.NONE
@@ -103,23 +100,6 @@ class Verdict:
     @property
     def family(self) -> str:
         return self.name.split("/", 1)[0]
-
-    @property
-    def sought(self) -> float | None:
-        """The change that is to be found: the minimum effect lies at half of it."""
-        return None if self.minimum_effect is None else 2.0 * self.minimum_effect
-
-    @property
-    def undecided(self) -> bool:
-        """Neither changed, nor surely unchanged by what is to be found: more processes tell.
-
-        The interval of an unchanged one ends short of three quarters of it; of all of it so would
-        each fortieth true change, by chance.
-        """
-        if self.outcome is not Outcome.PASS or self.change is None or self.sought is None:
-            return self.outcome is Outcome.INCONCLUSIVE
-        surely = 0.75 * self.sought
-        return self.change.high >= surely or self.change.low <= -surely
 
     @property
     def causes(self) -> tuple[str, ...]:

@@ -6,7 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
+from warpgauge.records.model import Clock
 from warpgauge.statistics.error_rates import ALPHA
+from warpgauge.verdict.comparability import TOLERANCE
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.policy import MinimumEffect, Policy
 
@@ -48,6 +50,12 @@ class ComparisonSettings:
         """The minimum effect that somebody named for this benchmark; None leaves it to the rule."""
         entry = self.policy_effect(name)
         return self.minimum_effect if entry is None else entry.fraction
+
+    def tolerance(self, name: str, clock: Clock) -> float:
+        """The slowdown that a PASS of this benchmark may hide; a smaller one fails nobody."""
+        entry = self.policy.tolerance(name) if self.policy is not None else None
+        tolerance = TOLERANCE[clock] if entry is None else entry.fraction
+        return max(tolerance, self.asked_effect(name) or 0.0)
 
     def policy_effect(self, name: str) -> MinimumEffect | None:
         """The policy's entry that names it, unless what was asked for goes before."""

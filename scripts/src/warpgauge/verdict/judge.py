@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rule: two records make a verdict for each benchmark (scripts/statistics.md). Pure.
 
-The unit is the median of one process, on a log scale. A benchmark has changed when chance does not
-explain the difference (`screening`, or `paired_tests` of alternating processes), and the difference
-is above the minimum effect (`comparability`) and the benchmark's own noise floor.
+The unit is a process, or a pair of them, on a log scale. A benchmark has changed when chance does
+not explain the difference (`screening`, or `paired_tests`) and this is above the minimum effect
+(`comparability`). It passes when it is slower by no more than the tolerance, with 99 % confidence.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from warpgauge.records.benchmark_filter import Request
@@ -12,9 +11,9 @@ from warpgauge.records.counters import LEFT_OUT, RESOURCES_VARY
 from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.text import inert, listed, percent, plural
-from warpgauge.verdict import comparability, context, detectable_effect
+from warpgauge.verdict import comparability, context
 from warpgauge.verdict.comparability import Comparability
-from warpgauge.verdict.comparison import Outcome, Verdict
+from warpgauge.verdict.comparison import Evidence, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES, ComparisonSettings
 from warpgauge.verdict.controls import Controls, is_control
 from warpgauge.verdict.override import Override
@@ -44,6 +43,7 @@ def of(
         *_siblings(judged),
         *_few_processes(baseline, candidate, judged, settings.process_scatter),
         *_several_sessions(candidate),
+        *_alternated(judged),
         *_left_out(judged),
         *_varying(judged),
         *_resources(judged),
@@ -182,25 +182,15 @@ def _siblings(judged: Judged) -> list[str]:
 def _few_processes(
     baseline: Record, candidate: Record, judged: Judged, process_scatter: float
 ) -> list[str]:
-    """Which sides do not show how far processes scatter, what is assumed, and what that hides."""
+    """Which sides do not show how far processes scatter, and what is assumed."""
     few = {"baseline": 0, "candidate": 0}
-    seen: dict[Clock, list[float]] = {}
-    for one, verdict in judged:
+    for one, _ in judged:
         base = _few(baseline, one.baseline, one.references)
         cand = _few(candidate, one.candidate, [one.session])
         few = {"baseline": max(few["baseline"], base), "candidate": max(few["candidate"], cand)}
-        if base or cand:
-            seen.setdefault(verdict.clock, []).append(verdict.detectable or 0.0)
-    if not seen:
-        return []
-    least = [
-        (clock.value, detectable_effect.least(statistics.median(seen[clock])))
-        for clock in Clock
-        if clock in seen
-    ]
-    words = [f"of {clock} time {change}" for clock, change in least]
-    mostly = ", ".join(words) if len(words) > 1 else least[0][1]
     sides = [side for side, count in few.items() if count]
+    if not sides:
+        return []
     who = "Both sides have" if len(sides) == len(few) else f"The {sides[0]} side has"
     most = max(few.values())
     count = "a single process" if most == 1 else f"no more than {most} processes"
@@ -208,14 +198,13 @@ def _few_processes(
         return [
             f"{who} {count}, and repetitions do not show how far the next would lie: two processes "
             f"of the same code are assumed to lie {percent(process_scatter, sign=False)} apart "
-            f"(--process-scatter), or as far as all changes do where that is more, and mostly "
-            f"{mostly} is sure to be seen. Measure {FEWEST_PROCESSES} processes a side or more, "
-            "and give all their files (--processes)."
+            "(--process-scatter), or as far as all changes do where that is more. Measure "
+            f"{FEWEST_PROCESSES} processes a side or more, and give all their files (--processes)."
         ]
     return [
         f"{who} {count}, which cannot tell how far the next would lie; a "
         f"spread of {percent(ASSUMED_PROCESS_SD, sign=False)} is assumed, or that of all changes "
-        f"where it is more, and mostly {mostly} is sure to be seen."
+        "where it is more."
     ]
 
 
@@ -233,6 +222,19 @@ def _several_sessions(candidate: Record) -> list[str]:
         return []
     count = plural(len(candidate.sessions), "session")
     return [f"The candidate holds {count}; the newest of each benchmark is judged."]
+
+
+def _alternated(judged: Judged) -> list[str]:
+    """What was not measured in lock-step where other benchmarks were."""
+    found = {kind: [v.name for _, v in judged if v.evidence is kind] for kind in Evidence}
+    names = found[Evidence.PAIRED]
+    if not names or not found[Evidence.LOCK_STEP]:
+        return []
+    were = plural(len(names), "benchmark was", "benchmarks were")
+    return [
+        f"{were} measured in alternating processes, which scatter more than pairs in lock-step: "
+        f"{listed(names)}."
+    ]
 
 
 def _left_out(judged: Judged) -> list[str]:

@@ -1,30 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paired tests: base and candidate ran beside each other, round by round.
+"""Paired tests: base and candidate ran beside each other, pair by pair of processes.
 
-Whatever moves a GPU or its host for longer than the two processes of a round moves both, and drops
-out of their ratio; with the order changing from round to round (A B B A) so does a steady drift.
-What is left is tested by Student's paired t test on the log ratios (Student 1908, "The probable
-error of a mean"), with variances steadied by those of similar benchmarks.
+Whatever moves a GPU or its host for longer than a pair takes turns moves both, and drops out of
+their ratio. What is left is tested by `statistics.pairs`. Pairs may be looked at several times, at
+rounds that are fixed in advance: each look has half of the chance to err that the one before had,
+so that all together have no more than one alone is said to have (alpha spending; Lan and DeMets
+1983, "Discrete sequential boundaries for clinical trials").
 """
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from warpgauge.records.model import Row, Session
 from warpgauge.records.sessions import FEWEST_ROUNDS
-from warpgauge.statistics.log_ratios import Estimates, Tests
-from warpgauge.statistics.samples import Groups
-from warpgauge.statistics.variance import Variances
+from warpgauge.statistics import pairs
+from warpgauge.statistics.error_rates import BOUND_CONFIDENCE
+from warpgauge.statistics.log_ratios import Array, Tests
+from warpgauge.statistics.pairs import Design
 from warpgauge.verdict.comparison import Outcome, Verdict
 from warpgauge.verdict.pairing import Pairing
+
+# In the context of a pair's run files: the rounds after which they were looked at, "6 10 16".
+LOOKS = "looks"
 
 
 def split(pairings: Sequence[Pairing]) -> tuple[list[Pairing], list[Verdict]]:
     """What can be tested, and verdicts on what has too few rounds in common."""
-    fit = [pairing for pairing in pairings if len(_common_rounds(pairing)) >= FEWEST_ROUNDS]
+    fit = [pairing for pairing in pairings if len(_common(pairing)) >= FEWEST_ROUNDS]
     fitting = {pairing.candidate.name for pairing in fit}
     rows = (one.candidate for one in pairings if one.candidate.name not in fitting)
     reason = f"fewer than {FEWEST_ROUNDS} rounds in which both sides count: measure again"
@@ -34,27 +42,65 @@ def split(pairings: Sequence[Pairing]) -> tuple[list[Pairing], list[Verdict]]:
     ]
 
 
-def _common_rounds(pairing: Pairing) -> list[tuple[float, float]]:
-    """Times (seconds) of base and candidate, of each round that both have."""
-    base = _by_round(pairing.baseline, pairing.references[0])
-    cand = _by_round(pairing.candidate, pairing.session)
-    return [(base[number], cand[number]) for number in base if number in cand]
-
-
-def _by_round(row: Row, session: Session) -> dict[int, float]:
-    return dict(zip(row.rounds, row.process_medians[session.key], strict=bool(row.rounds)))
+def _common(pairing: Pairing) -> list[int]:
+    """The rounds that both sides have."""
+    theirs = set(pairing.baseline.rounds)
+    return [number for number in pairing.candidate.rounds if number in theirs]
 
 
 def compare(pairings: Sequence[Pairing]) -> Tests:
     """The tests of all pairings, in their order; each has `FEWEST_ROUNDS` or more in common."""
-    rounds = [_common_rounds(pairing) for pairing in pairings]
-    base, cand = (
-        Groups.of_logs([[times[side] for times in pairs] for pairs in rounds]) for side in (0, 1)
+    rounds = [_common(pairing) for pairing in pairings]
+    sides = [_logs(*one) for one in zip(pairings, rounds, strict=True)]
+    base, cand = (np.array([float(np.mean(side[which])) for side in sides]) for which in (0, 1))
+    looks = np.array([_look(*one) for one in zip(pairings, rounds, strict=True)])
+    share = 0.5**looks
+    found = pairs.found(
+        [_log_ratios(*one) for one in zip(pairings, rounds, sides, strict=True)],
+        [Design(tuple(number % 2 == 1 for number in numbers)) for numbers in rounds],
+        [(pairing.candidate.family, pairing.candidate.clock) for pairing in pairings],
+        np.array([_step([*side[0], *side[1]]) for side in sides]),
+        (1.0 - BOUND_CONFIDENCE) * share,
     )
-    ratios = Groups(cand.values - base.values, base.counts)
-    similar = [(pairing.candidate.family, pairing.candidate.clock) for pairing in pairings]
-    count = ratios.counts.astype(float)
-    variances = Variances.of_squares(ratios.squares, count - 1.0).moderated(similar)
-    error = np.sqrt(variances.value / count)
-    estimates = Estimates(ratios.means, error, variances.freedom)
-    return Tests(estimates, estimates, base.means, cand.means, count, count, np.zeros_like(count))
+    found = replace(found, p=np.minimum(found.p / share, 1.0))
+    count = np.array([float(len(numbers)) for numbers in rounds])
+    return Tests(found, base, cand, count, count, np.zeros_like(count))
+
+
+def _logs(pairing: Pairing, rounds: Sequence[int]) -> tuple[Array, Array]:
+    """Logs of the times (seconds) of base and candidate, in these rounds."""
+    base = _by_round(pairing.baseline, pairing.references[0])
+    cand = _by_round(pairing.candidate, pairing.session)
+    times = np.log([[base[number], cand[number]] for number in rounds])
+    return times[:, 0], times[:, 1]
+
+
+def _by_round(row: Row, session: Session) -> dict[int, float]:
+    return dict(zip(row.rounds, row.process_medians[session.key], strict=True))
+
+
+def _log_ratios(
+    pairing: Pairing, rounds: Sequence[int], logs: tuple[Array, Array]
+) -> Sequence[float]:
+    """Of slices in lock-step, where they were measured so; else of the processes' times."""
+    row = pairing.candidate
+    alternated: list[float] = (logs[1] - logs[0]).tolist()
+    if not row.pair_ratios:
+        return alternated
+    by_slices = dict(zip(row.rounds, row.pair_ratios, strict=True))
+    slices = [by_slices[number] for number in rounds]
+    both = zip(alternated, slices, strict=True)
+    return [log if ratio is None else math.log(ratio) for log, ratio in both]
+
+
+def _look(pairing: Pairing, rounds: Sequence[int]) -> int:
+    """At which look, from 1 on, the last of these rounds was judged first."""
+    words = pairing.session.context.get(LOOKS, "").split()
+    looks = sorted(int(word) for word in words if word.isascii() and word.isdecimal())
+    return 1 + min(bisect_left(looks, rounds[-1]), max(len(looks) - 1, 0))
+
+
+def _step(logs: Sequence[float]) -> float:
+    """Between two ticks of the clock, in the log; 0 for times of which no two are the same."""
+    distinct = np.unique(logs)
+    return float(np.min(np.diff(distinct))) if 1 < len(distinct) < len(logs) else 0.0

@@ -37,6 +37,17 @@ class MinimumEffect:
 
 
 @dataclass(frozen=True)
+class Tolerance:
+    """What passes is slower by at most `fraction`."""
+
+    kind: ClassVar = "tolerance"
+    number: int
+    pattern: re.Pattern[str]
+    fraction: float
+    reason: str
+
+
+@dataclass(frozen=True)
 class Required:
     """At least one benchmark that matches must be measured."""
 
@@ -70,6 +81,7 @@ class Policy:
     minimum_effects: tuple[MinimumEffect, ...] = ()
     required: tuple[Required, ...] = ()
     expected: tuple[Expected, ...] = ()
+    tolerances: tuple[Tolerance, ...] = ()
 
     @property
     def name(self) -> str:
@@ -81,10 +93,15 @@ class Policy:
         found = [one for one in self.minimum_effects if one.pattern.search(name)]
         return found[-1] if found else None
 
+    def tolerance(self, name: str) -> Tolerance | None:
+        """Likewise."""
+        found = [one for one in self.tolerances if one.pattern.search(name)]
+        return found[-1] if found else None
+
     def require_quick(self, names: Collection[str]) -> None:
         """Raises UserError for a pattern that would take years to search in `names`."""
-        entries: list[MinimumEffect | Required | Expected] = [*self.minimum_effects]
-        for entry in [*entries, *self.required, *self.expected]:
+        entries: list[MinimumEffect | Tolerance | Required | Expected] = [*self.minimum_effects]
+        for entry in [*entries, *self.tolerances, *self.required, *self.expected]:
             place = Place(self.path, f"{entry.kind} entry {entry.number}")
             fault = place.error("'pattern' takes too long to search", "simplify it")
             with cpu_limit(SEARCH_LIMIT_S, str(fault)):
@@ -132,6 +149,10 @@ def load(path: Path) -> Policy:
         MinimumEffect(one.number, one.pattern(), one.fraction("percent"), one.sentence("reason"))
         for one in tables["minimum_effect"]
     )
+    tolerances = (
+        Tolerance(one.number, one.pattern(), one.fraction("percent"), one.sentence("reason"))
+        for one in tables["tolerance"]
+    )
     required = (
         Required(one.number, one.pattern(), one.sentence("reason")) for one in tables["required"]
     )
@@ -146,4 +167,4 @@ def load(path: Path) -> Policy:
         )
         for one in tables["expected"]
     )
-    return Policy(path, tuple(effects), tuple(required), tuple(expected))
+    return Policy(path, tuple(effects), tuple(required), tuple(expected), tuple(tolerances))

@@ -22,6 +22,7 @@ LARGEST_PERCENT = 1000
 # The keys of each kind of entry: those that it must have, those that it may have.
 _KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "minimum_effect": (("pattern", "percent", "reason"), ()),
+    "tolerance": (("pattern", "percent", "reason"), ()),
     "required": (("pattern",), ("reason",)),
     "expected": (("pattern", "slower_by_at_most_percent", "reason", "expires"), ("resources",)),
 }

@@ -99,9 +99,7 @@ def screen(
     estimates = Estimates(ours.log_seconds - location, np.sqrt(variance), freedom)
     widened = suite_scatter.widened(estimates, unknown, clocks)
     processes_of = sessions.processes(), ours.processes
-    return Tests(
-        widened, estimates, location, ours.log_seconds, *processes_of, unknown * any(plain)
-    )
+    return Tests(widened.found, location, ours.log_seconds, *processes_of, unknown * any(plain))
 
 
 def _within(
