@@ -105,23 +105,6 @@ class Verdict:
         return self.name.split("/", 1)[0]
 
     @property
-    def sought(self) -> float | None:
-        """The change that is to be found: the minimum effect lies at half of it."""
-        return None if self.minimum_effect is None else 2.0 * self.minimum_effect
-
-    @property
-    def undecided(self) -> bool:
-        """Neither changed, nor surely unchanged by what is to be found: more processes tell.
-
-        The interval of an unchanged one ends short of three quarters of it; of all of it so would
-        each fortieth true change, by chance.
-        """
-        if self.outcome is not Outcome.PASS or self.change is None or self.sought is None:
-            return self.outcome is Outcome.INCONCLUSIVE
-        surely = 0.75 * self.sought
-        return self.change.high >= surely or self.change.low <= -surely
-
-    @property
     def causes(self) -> tuple[str, ...]:
         """What likely made a change, an accepted one too: the resources that differ, in words."""
         changed = self.outcome in (Outcome.REGRESSION, Outcome.IMPROVED) or bool(self.accepted)
