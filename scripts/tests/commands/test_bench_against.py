@@ -11,7 +11,7 @@ import pytest
 from test_streams import ended, interrupted
 
 import fake_binary
-from clone import HOST_TIMES, TIMES, GitRepository
+from clone import HOST_TIMES, TIMES, GitRepository, recorded
 from warpgauge.commands import compare
 from warpgauge.measurement import run_file
 from warpgauge.system import environment
@@ -35,15 +35,15 @@ def test_a_slower_candidate_is_a_regression(clone: GitRepository) -> None:
     assert "1 regression, 0 improvements; 2 of 3 unchanged" in out
     assert f"Base: commit {base[:10]}, in" in err
     assert f"Measuring 3 benchmarks in pairs with commit {base[:10]}" in err
-    assert f"Measured in pairs with commit {base[:10]}: 5 rounds." in out
+    assert f"Measured in pairs with commit {base[:10]}: 6 pairs." in out
     again = f"scripts/bench --against {base[:10]} --filter '^sync/busy$'"
     assert out.endswith(f"To reproduce: {again}")  # and no word of a baseline
-    assert "round 2 of 5, base and candidate: " in err
+    assert "round 2 of 6, base and candidate: " in err
     one, other = documents(clone)
     assert (one["context"]["commit"], one["context"]["dirty"]) == (base, "false")
     assert (other["context"]["commit"], other["context"]["dirty"]) == (head, "false")
     assert one["context"]["pair_id"] == other["context"]["pair_id"] != ""
-    assert [row["process_rounds"] for row in other["benchmarks"]] == [[1, 2, 3, 4, 5]] * 3
+    assert [row["process_rounds"] for row in other["benchmarks"]] == [[1, 2, 3, 4, 5, 6]] * 3
 
 
 def test_uncommitted_changes_are_measured_beside_their_own_commit(clone: GitRepository) -> None:
@@ -194,3 +194,61 @@ def test_what_the_candidate_has_in_no_suite_is_missing(clone: GitRepository) -> 
     base, _ = documents(clone)
     assert "sync/c" in [one["name"] for one in base["benchmarks"]]
     assert "MISSING" in clone.output()[0]
+
+
+def expecting(clone: GitRepository, percent: int) -> None:
+    tolerances = clone.root / "baselines" / "policy.toml"
+    tolerances.parent.mkdir(exist_ok=True)
+    tolerances.write_text(
+        f'[[expected]]\npattern = "^sync/busy$"\nslower_by_at_most_percent = {percent}\n'
+        'reason = "the bounds check"\nexpires = 2999-01-31\n'
+    )
+
+
+def test_what_the_base_expects_already_accepts_no_further_change(clone: GitRepository) -> None:
+    expecting(clone, 85)
+    base = clone.commit({"host": HOST_TIMES, "sync": SLOW}, message="accepted, and merged")
+    slower_still = {**TIMES, "sync/busy": 16000.0}
+    clone.commit({"host": HOST_TIMES, "sync": slower_still})
+    assert clone.bench("--against", "HEAD~1") is ExitStatus.REGRESSION
+    said = "The entry that expects 'sync/busy' to be slower is in commit"
+    assert f"{said} {base[:10]}, too: what it accepts came before." in clone.output()[0]
+    expecting(clone, 90)  # an entry of its own does
+    assert clone.bench("--against", "HEAD~1") is ExitStatus.OK
+
+
+def test_a_policy_of_the_base_that_cannot_be_read_uses_nothing_up(clone: GitRepository) -> None:
+    expecting(clone, 100)
+    (clone.root / "baselines" / "policy.toml").write_text("[[unknown]]\n")
+    clone.commit({"host": HOST_TIMES, "sync": TIMES})
+    expecting(clone, 100)
+    clone.commit({"host": HOST_TIMES, "sync": SLOW})
+    assert clone.bench("--against", "HEAD~1") is ExitStatus.OK
+
+
+BUSY = {"sync/busy": TIMES["sync/busy"]}
+
+
+def test_what_this_tree_took_out_of_the_baseline_is_not_missing(clone: GitRepository) -> None:
+    recorded(clone)
+    clone.commit({"host": HOST_TIMES, "sync": TIMES}, message="a baseline")
+    clone.commit({"host": HOST_TIMES, "sync": BUSY})
+    assert clone.bench("--against", "HEAD~1") is ExitStatus.NOT_MEASURED
+    assert "1 missing" in clone.output()[0]
+    (path,) = clone.root.glob("baselines/*/sync.json")
+    document = json.loads(path.read_text())
+    rows = document["benchmarks"]
+    document["benchmarks"] = [one for one in rows if one["name"] != "sync/idle"]
+    path.write_text(json.dumps(document))
+    assert clone.bench("--against", "HEAD~1") is ExitStatus.OK
+    said = "1 benchmark of the base is gone, from the baseline, too: 'sync/idle'."
+    assert said in clone.output()[0]
+    (clone.root / "baselines" / "policy.toml").write_text('[[required]]\npattern = "sync/idle"\n')
+    assert clone.bench("--against", "HEAD~1") is ExitStatus.NOT_MEASURED
+    assert "1 missing" in clone.output()[0]
+
+
+def test_without_a_gpu_the_host_alone_is_compared_and_that_is_no_pass(clone: GitRepository) -> None:
+    clone.no_gpu = "the driver is too old"
+    assert clone.bench("--against", "HEAD") is ExitStatus.NOT_MEASURED
+    assert "No GPU was measured: the driver is too old." in clone.output()[0]

@@ -16,12 +16,27 @@ from warpgauge.reports.formats import FORMATS
 from warpgauge.system.errors import ExitStatus, UserError
 
 
-def test_a_run_is_of_seven_processes_and_a_quick_one_of_three_in_one_look() -> None:
-    options, quick = parse([]), parse(["--quick"])
-    assert (options.processes, options.filter, options.build) == (7, "", True)
-    assert options.seed != quick.seed
-    assert (quick.processes, parse(["--quick", "--processes", "5"]).processes) == (3, 5)
-    assert (options.second_look, quick.second_look) == (True, False)
+@pytest.mark.parametrize(
+    ("argv", "with_pairs", "alone", "looks"),
+    [
+        ("", 3, 7, [6, 10, 16, 24, 36, 54, 84]),
+        ("--quick", 3, 3, [6]),
+        ("--budget=60s", 3, 3, [6, 10, 16, 24, 36, 54, 84]),
+        ("--processes=9", 9, 9, [10, 16, 24, 36, 54, 84]),
+        ("--processes=5 --quick", 5, 5, [6]),
+    ],
+)
+def test_how_many_processes_a_run_is_of_and_when_pairs_are_looked_at(
+    argv: str, with_pairs: int, alone: int, looks: list[int]
+) -> None:
+    options = parse(argv.split())
+    assert options.screening(confirms=True) == with_pairs
+    assert options.screening(confirms=False) == alone
+    assert options.schedule == looks
+
+
+def test_each_run_has_an_order_of_its_own() -> None:
+    assert parse([]).seed != parse([]).seed
 
 
 def test_the_injected_regex_ends_at_the_last_equals_sign_and_all_is_no_filter() -> None:
@@ -35,7 +50,6 @@ BAD = {
     "--timeout": ("nan", "0"),
     "--inject": ("gemm", "=1.05", *(f"gemm={x}" for x in ("half", "0.5", "1.0001", "101", "inf"))),
     "--against": ("", "a\nb"),
-    "--confirm-beside": (" ",),
     "--filt": ("x",),
 }
 
@@ -54,21 +68,20 @@ def test_bad_usage_is_one_sentence_and_status_2(
 
 # Options, each with those that it contradicts.
 CONTRADICTIONS = {
-    "--budget=60s": ["--quick", "--processes=5", "--record", "--self-check"],
+    "--budget=60s": ["--quick", "--processes=5", "--record", "--self-check", "--no-confirm"],
     "--list": ["--dry-run", "--self-check"],
     "--dry-run": ["--self-check"],
     "--quiet": ["--verbose"],
     "--record": [
         *("--filter=gemm", "--inject=gemm=1.05", "--baseline=x", "--processes=4", "--quick"),
-        *("--no-build", "--against=main", "--confirm-beside=main"),
+        *("--no-build", "--against=main"),
     ],
     "--self-check": [
         *("--record", "--against=HEAD", "--inject=a=1.05", "--out=x.json", "--format=json"),
-        *("--export=bencher=x", "--confirm-beside=main"),
+        "--export=bencher=x",
     ],
     "--self-check=earlier": ["--quick", "--processes=5"],
     "--against=main": ["--baseline=x", "--no-confirm"],
-    "--confirm-beside=main": ["--against=x", "--no-confirm"],
     "--device=all": ["--self-check", "--format=json"],
     "--parallel": ["--device=0", "--record"],
     "--resume": ["--dry-run", "--filter=x", "--no-build"],

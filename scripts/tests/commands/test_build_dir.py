@@ -123,7 +123,7 @@ def test_an_interrupted_run_of_another_project_goes_on_by_its_journal(
         (["--build-dir="], "'' is no folder"),
         (["--build-dir=out"], r"out/warpgauge_benchmarks\.json names no benchmark program"),
         (["--against=HEAD"], "--against does not go with .* scripts/warpgauge ab compares"),
-        (["--confirm-beside=HEAD"], "--confirm-beside does not go with .* scripts/warpgauge ab"),
+        (["--budget=60s"], "--budget does not go with .* scripts/warpgauge ab"),
         (["--baselines=bad"], r"bad/policy\.toml"),
     ],
 )

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from conftest import Loader
@@ -11,8 +13,17 @@ from conftest import Loader
 import builders
 from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded
 from warpgauge.commands.run_paths import RunPaths
+from warpgauge.execution import build
 from warpgauge.measurement import confirm
+from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import ExitStatus, UserError
+
+
+def processes(run: Path) -> list[int]:
+    """How many of each benchmark."""
+    rows = json.loads(run.read_text())["benchmarks"]
+    return [len(row["process_medians"]) for row in rows]
+
 
 FLAGGED = "1 of 3 benchmarks was flagged. Measured again in pairs with its commit"
 
@@ -22,17 +33,18 @@ def test_a_change_of_the_code_is_confirmed_by_a_pair_of_what_was_flagged(
 ) -> None:
     commit = recorded(clone)
     clone.write({"host": HOST_TIMES, "sync": SLOW})
-    assert clone.bench("--processes=5") is ExitStatus.REGRESSION
+    assert clone.bench() is ExitStatus.REGRESSION
     out, err = clone.output()
-    assert f"{FLAGGED} {commit[:10]}, 5 rounds: 1 slower." in out
+    assert f"{FLAGGED} {commit[:10]}, 6 pairs: 1 slower." in out
     assert "Screening 3 benchmarks against " in err
     assert f"Confirming 1 flagged benchmark: again, in pairs with commit {commit[:10]}" in err
     (run,) = [path for path in clone.runs() if "confirm" not in path.name]
-    assert len(json.loads(run.read_text())["benchmarks"]) == 3
+    assert processes(run) == [3, 3, 3]
     for path in RunPaths(run).confirming:
         document = json.loads(path.read_text())
         assert [row["name"] for row in document["benchmarks"]] == ["sync/busy"]
         assert document["context"]["filter"] == "^(sync/busy)$"
+        assert document["context"]["looks"] == "6"
     assert len(clone.runs()) == 3
 
 
@@ -40,7 +52,7 @@ def test_a_change_of_the_machine_is_not(clone: GitRepository) -> None:
     recorded(clone)
     clone.weather = 1.2
     clone.commit({"host": {"host/copy": 2500.0}, "sync": {**TIMES, "sync/idle": 1000.0 / 1.2}})
-    assert clone.bench("--processes=5", "--verbose") is ExitStatus.OK
+    assert clone.bench("--verbose") is ExitStatus.OK
     out = clone.output()[0]
     assert "0 regressions, 0 improvements" in out
     assert ": 1 unchanged. Not by the code: 'sync/busy' differs from what the baseline" in out
@@ -48,10 +60,10 @@ def test_a_change_of_the_machine_is_not(clone: GitRepository) -> None:
 
 def test_the_baselines_own_code_needs_no_second_build(clone: GitRepository) -> None:
     recorded(clone)
-    assert clone.bench("--processes=5", "--inject", "sync=2") is ExitStatus.REGRESSION
+    assert clone.bench("--inject", "sync=2") is ExitStatus.REGRESSION
     assert "2 of 3 benchmarks were flagged" in clone.output()[0]
     clone.weather = 2.0
-    assert clone.bench("--processes=5", "--verbose") is ExitStatus.OK
+    assert clone.bench("--verbose") is ExitStatus.OK
     assert ": 3 unchanged. Not by the code: 3 benchmarks (" in clone.output()[0]
     assert not (clone.root / "build" / "base").exists()
 
@@ -68,22 +80,56 @@ def test_an_unchanged_run_confirms_nothing_nor_does_recording(clone: GitReposito
 def test_who_believes_the_baseline_need_not_confirm(clone: GitRepository) -> None:
     recorded(clone)
     clone.write({"host": HOST_TIMES, "sync": SLOW})
-    assert clone.bench("--processes=5", "--no-confirm") is ExitStatus.REGRESSION
+    assert clone.bench("--no-confirm") is ExitStatus.REGRESSION
     assert "Not measured again beside its commit: --no-confirm was given." in clone.output()[0]
-    assert len(clone.runs()) == 1
+    (run,) = clone.runs()
+    assert processes(run) == [7, 7, 7]
 
 
-def test_a_commit_that_does_not_build_leaves_the_verdict_and_a_note(clone: GitRepository) -> None:
+def test_a_commit_that_is_gone_leaves_the_verdict_and_a_note(clone: GitRepository) -> None:
     recorded(clone)
     clone.git("rm", "--quiet", "--cached", "suite.json")
     clone.git("commit", "--quiet", "--amend", "--message", "without a suite")
     clone.git("reflog", "expire", "--expire=now", "--all")
     clone.git("gc", "--quiet", "--prune=now")
     clone.commit({"host": HOST_TIMES, "sync": SLOW})
-    assert clone.bench("--processes=5") is ExitStatus.REGRESSION
+    assert clone.bench() is ExitStatus.REGRESSION
     out = clone.output()[0]
     assert "1 of 3 benchmarks was flagged. Not measured again beside its commit: " in out
     assert "is no commit of this clone; git fetch it" in out
+    (run,) = clone.runs()
+    assert processes(run) == [7, 7, 7]  # known before the first
+
+
+def test_a_commit_that_does_not_build_any_more_leaves_it_too(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = recorded(clone)
+    clone.write({"host": HOST_TIMES, "sync": SLOW})
+    here = clone.build
+
+    def only_here(root: Path, preset: str, say: Callable[[str], None], *rest: object) -> None:
+        if root != clone.root:
+            raise UserError("`cmake` failed:\n  error: no")
+        here(root, preset, say, *rest)
+
+    monkeypatch.setattr(build, "build", only_here)
+    assert clone.bench() is ExitStatus.REGRESSION
+    said = f"Not measured again beside its commit: commit {commit[:10]} does not build here"
+    assert said in clone.output()[0]
+    (run,) = clone.runs()
+    assert processes(run) == [3, 3, 3]
+
+
+def test_who_asks_for_more_processes_gets_them_before_pairs_and_in_them(
+    clone: GitRepository,
+) -> None:
+    recorded(clone)
+    clone.write({"host": HOST_TIMES, "sync": SLOW})
+    assert clone.bench("--processes=7") is ExitStatus.REGRESSION
+    run, *pair = sorted(clone.runs(), key=lambda path: len(path.name))
+    assert processes(run) == [7, 7, 7]
+    assert [processes(path) for path in pair] == [[8], [8]]
 
 
 def test_a_base_without_the_benchmark_leaves_the_verdict_and_a_note(clone: GitRepository) -> None:
@@ -93,9 +139,7 @@ def test_a_base_without_the_benchmark_leaves_the_verdict_and_a_note(clone: GitRe
     told = path.read_text()
     path.write_text(told.replace(json.loads(told)["sessions"].popitem()[1]["commit"], other))
     clone.commit({"host": HOST_TIMES, "sync": SLOW})
-    assert clone.bench("--processes=5", "--filter", "sync", "--baseline", str(path)) is (
-        ExitStatus.REGRESSION
-    )
+    assert clone.bench("--filter", "sync", "--baseline", str(path)) is (ExitStatus.REGRESSION)
     assert f"commit {other[:10]} has none of these benchmarks" in clone.output()[0]
 
 
@@ -112,7 +156,7 @@ def test_a_baseline_of_no_commit_cannot_be_built(
 ) -> None:
     baseline = loaded(builders.run([builders.row("a")], **context))
     with pytest.raises(UserError, match=said):
-        confirm.commit_of(baseline, loaded(builders.run([builders.row("a")])))
+        confirm.commit_of(baseline, only_session(loaded(builders.run([builders.row("a")]))))
 
 
 def test_the_base_is_the_newest_session_that_was_compared_with(loaded: Loader) -> None:
@@ -125,4 +169,4 @@ def test_the_base_is_the_newest_session_that_was_compared_with(loaded: Loader) -
     baseline = loaded(builders.baseline([builders.row("a", process_medians=times)], sessions))
     for gpu, commit in (("GPU-1", "21" * 20), ("GPU-2", "22" * 20), ("GPU-3", "22" * 20)):
         run = loaded(builders.run([builders.row("a")], gpu_uuid=gpu))
-        assert confirm.commit_of(baseline, run) == commit
+        assert confirm.commit_of(baseline, only_session(run)) == commit

@@ -75,6 +75,7 @@ def test_a_dry_run_tells_sizes_baseline_and_files_and_leaves_none(repository: Re
     assert told["programs"].startswith("host, sync, as last built in ")
     assert told["benchmarks"] == "3"
     assert told["processes"].startswith("6 (2 programs x 3)")
+    assert told["if needed"].startswith("in pairs with the baseline's commit: ")
     assert "(there: none)" in told["against"]
     assert "<time>.json" in told["files"]
     assert told["files"].endswith("r.json")
@@ -99,7 +100,7 @@ def test_two_folders_list_what_either_has_and_measure_nothing(folders: TwoFolder
     assert folders.beside("--dry-run") is ExitStatus.OK
     planned = facts(folders.capsys.readouterr().out.splitlines())
     assert planned["base"] == "base"
-    assert planned["processes"].startswith("12 (2 programs x 3 x 2 sides)")
+    assert planned["processes"].startswith("16 (2 programs x 4 x 2 sides)")
     assert not (folders.root / "build").exists()
     with pytest.raises(UserError, match="--list does not go with --dry-run"):
         ab.main(["base", "candidate", "--list", "--dry-run"], folders.root)

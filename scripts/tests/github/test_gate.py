@@ -36,12 +36,12 @@ def summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_the_change_is_confirmed_beside_the_commit_that_it_began_at(fake: FakeGate) -> None:
+def test_the_change_is_measured_against_the_commit_that_it_began_at(fake: FakeGate) -> None:
     fake.git("checkout", "--quiet", "main")
     fake.commit("what others did meanwhile")
     fake.git("checkout", "--quiet", "topic")
     assert fake.run() is ExitStatus.OK
-    assert fake.called() == [f"--confirm-beside={fake.commits[0]}"]
+    assert fake.called() == [f"--against={fake.commits[0]}"]
     assert f"commit {fake.commits[0][:10]} is what 'main' and this" in fake.capsys.readouterr().out
 
 
@@ -213,7 +213,7 @@ def test_what_contradicts_itself_is_one_sentence() -> None:
     for line in (
         *("", "--out-dir x", "--base main", "--base= --out-dir x"),
         *(f"{complete} {more}" for more in ("--programs a b", "--quick")),
-        *(f"{complete} -- {more}" for more in ("--out=y", "--against y", "--confirm-beside=y")),
+        *(f"{complete} -- {more}" for more in ("--out=y", "--against y")),
         "--programs a b --out-dir x --gpu y",
     ):
         with pytest.raises(UserError) as caught:

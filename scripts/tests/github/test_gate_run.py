@@ -35,7 +35,7 @@ def pull_request(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> GitRe
 
 def run(clone: GitRepository) -> tuple[ExitStatus, Path]:
     out = clone.root / "build" / "gate"
-    asked = ["--base", "main", f"--out-dir={out}", "--", "--processes=5"]
+    asked = ["--base", "main", f"--out-dir={out}"]
     return gate.main(asked, clone.root), out
 
 
@@ -46,7 +46,7 @@ def comparison(out: Path) -> dict[str, Any]:
     return found
 
 
-def test_a_regression_is_confirmed_beside_the_merge_base(pull_request: GitRepository) -> None:
+def test_a_regression_is_measured_in_pairs_with_the_merge_base(pull_request: GitRepository) -> None:
     head = pull_request.commit({"host": HOST_TIMES, "sync": SLOW})
     base = pull_request.git("merge-base", "main", "topic")
     status, out = run(pull_request)
@@ -56,12 +56,12 @@ def test_a_regression_is_confirmed_beside_the_merge_base(pull_request: GitReposi
     assert outcomes["sync/busy"] == "REGRESSION"
     assert document["exit_status"] == 1
     assert document["candidate"]["sessions"][-1]["context"]["commit"] == head
-    assert f"Measured again in pairs with commit {base[:10]}" in document["notes"][0]
+    assert f"Measured in pairs with commit {base[:10]}" in document["notes"][0]
     shown = pull_request.capsys.readouterr().out
     assert "title=REGRESSION%3A sync/busy::" in shown
     assert "::error title=Regression::" in shown
     names = {path.name for path in (out / "runs").iterdir()}
-    assert names == {"run.json", "run-confirm-base.json", "run-confirm.json"}
+    assert names == {"run.json", "run-base.json"}
     for picture in gate.PICTURES:
         assert (out / picture).exists()
     assert (out / "commands.log").read_text().startswith("# warpgauge: commands")
@@ -74,6 +74,26 @@ def test_an_innocent_change_passes(pull_request: GitRepository) -> None:
     assert status is ExitStatus.OK
     assert comparison(out)["counts"]["PASS"] == 3
     assert "gate: No regression was found" in pull_request.capsys.readouterr().out
+
+
+def test_what_is_new_is_no_fault_and_what_is_lost_is_one(pull_request: GitRepository) -> None:
+    pull_request.commit({"host": HOST_TIMES, "sync": {"sync/busy": 5000.0, "sync/new": 1.0}})
+    status, out = run(pull_request)
+    assert status is ExitStatus.NOT_MEASURED
+    outcomes = {one["name"]: one["outcome"] for one in comparison(out)["verdicts"]}
+    assert (outcomes["sync/new"], outcomes["sync/idle"]) == ("NEW", "MISSING")
+
+
+def test_a_base_that_does_not_build_is_told_and_is_no_pass(pull_request: GitRepository) -> None:
+    pull_request.git("checkout", "--quiet", "main")
+    pull_request.commit({"sync": {}})
+    pull_request.git("checkout", "--quiet", "-b", "mended")
+    pull_request.commit({"host": HOST_TIMES, "sync": TIMES})
+    status, _ = run(pull_request)
+    assert status is ExitStatus.NOT_MEASURED
+    shown = pull_request.capsys.readouterr().out
+    assert "does not build here; what the build said is in " in shown
+    assert "::error title=Nothing was compared::" in shown
 
 
 def test_a_head_that_does_not_build_is_told_in_one_line(pull_request: GitRepository) -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from comparisons import comparison, verdict
@@ -21,7 +23,21 @@ def compared(**outcomes: Outcome) -> Comparison:
 
 def found(benchmarks: int, **shares: int) -> Detection:
     changes = {int(name[1:]) / 100: count for name, count in shares.items()}
-    return Detection("f", Clock.DEVICE, benchmarks, 0, 0, changes)
+    return counted("f", benchmarks, found=changes)
+
+
+def counted(
+    family: str,
+    benchmarks: int,
+    alarms: int = 0,
+    unknown: int = 0,
+    *,
+    found: dict[float, int],
+    clock: Clock = Clock.DEVICE,
+    **more: int,
+) -> Detection:
+    counts = {"bounded": 0, "covered": 0, "intervals": 0, **more}
+    return Detection(family, clock, benchmarks, alarms, unknown, found=found, **counts)
 
 
 def test_a_family_and_clock_a_row_and_no_controls() -> None:
@@ -30,9 +46,9 @@ def test_a_family_and_clock_a_row_and_no_controls() -> None:
     )
     slower = compared(b_1=Outcome.REGRESSION, a_1=Outcome.PASS, a_2=Outcome.IMPROVED)
     assert detections(same, {0.05: slower}) == [
-        Detection("a", Clock.DEVICE, 2, 1, 1, {0.05: 0}),
-        Detection("b", Clock.DEVICE, 1, 0, 0, {0.05: 1}),
-        Detection("all", Clock.DEVICE, 3, 1, 1, {0.05: 1}),
+        counted("a", 2, 1, 1, found={0.05: 0}, intervals=2),
+        counted("b", 1, found={0.05: 1}, intervals=1),
+        counted("all", 3, 1, 1, found={0.05: 1}, intervals=3),
     ]
 
 
@@ -54,5 +70,25 @@ def test_the_total_is_of_one_clock_and_what_is_missing_with_extra_work_is_not_fo
     same = compared(a_1=Outcome.PASS, b_1=Outcome.PASS, hx_1=Outcome.PASS)
     first, *_, device, host = detections(same, {0.05: compared(b_1=Outcome.REGRESSION)})
     assert first.found == {0.05: 0}
-    assert device == Detection("all", Clock.DEVICE, 2, 0, 0, {0.05: 1})
-    assert host == Detection("all", Clock.HOST, 1, 0, 0, {0.05: 0})
+    assert device == counted("all", 2, found={0.05: 1}, intervals=1)
+    assert host == counted("all", 1, found={0.05: 0}, clock=Clock.HOST)
+
+
+def test_what_passes_is_bounded_where_its_bound_is_within_the_tolerance() -> None:
+    tight, loose, unknown = (
+        replace(verdict(f"a/{bound}"), bound=bound, tolerance=0.01) for bound in (0.01, 0.02, None)
+    )
+    slower = replace(verdict("a/slower", Outcome.REGRESSION), bound=0.005, tolerance=0.01)
+    family, _ = detections(comparison([tight, loose, unknown, slower]), {})
+    assert (family.benchmarks, family.bounded) == (4, 1)
+
+
+def test_an_interval_covers_the_change_that_was_injected_and_not_the_one_that_was_seen() -> None:
+    same = comparison([verdict("a/1"), verdict("a/2"), verdict("a/gone")])
+    injected = {
+        by: comparison([verdict("a/1", ratio=0.0501), verdict("a/2", ratio=0.04)])
+        for by in (0.05, 0.04)
+    }
+    family, _ = detections(same, injected)
+    # 5.01 ± 0.1 % holds 5 %, and 4 ± 0.1 % holds 4 %.
+    assert (family.covered, family.intervals) == (2, 4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time goes to what is still open, in whole rounds; without a budget, in one second look."""
+"""Rounds go to what is open, by a schedule that is fixed in advance, as long as a budget lasts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ import builders
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.plan import Lane
 from warpgauge.execution.turn_result import Outcome as Delivered
-from warpgauge.measurement import two_stage
-from warpgauge.measurement.adaptive_rounds import MOST, Budget, Spending, next_look, unsettled
+from warpgauge.measurement import looks
+from warpgauge.measurement.budget import Budget
+from warpgauge.measurement.looks import Looks
+from warpgauge.measurement.options import schedule
 from warpgauge.measurement.paired import Side
 from warpgauge.records.model import Clock as Timing
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
@@ -34,28 +36,28 @@ class Clock:
         return self.now
 
 
-def verdict(name: str, outcome: Outcome, detectable: float = 0.02) -> Verdict:
-    return Verdict(name, outcome, Timing.DEVICE, minimum_effect=0.005, detectable=detectable)
-
-
-def is_open(name: str) -> Verdict:
-    return verdict(name, Outcome.INCONCLUSIVE)
+def is_open(*names: str) -> list[Verdict]:
+    return [Verdict(name, Outcome.INCONCLUSIVE, Timing.DEVICE) for name in names]
 
 
 class Bench:
     """Pretends to measure, a second a benchmark; its looks find what they are told to."""
 
-    def __init__(self, loaded: Loader, seconds: float, *looks: Sequence[Verdict]) -> None:
+    def __init__(
+        self, loaded: Loader, *found: Sequence[Verdict], seconds: float | None = None
+    ) -> None:
         self._record = loaded(builders.run([builders.row("gemm/a")]))
-        self._looks = list(looks)
+        self._found = list(found)
         self._clock = Clock()
-        self.budget = Budget(seconds, self._clock)
+        self.budget = None if seconds is None else Budget(seconds, self._clock)
         self.rounds: list[tuple[int, tuple[str, ...]]] = []
+        self.looked: list[int] = []
         self.said: list[str] = []
-        self.stop_in, self.stop_behind = 0, MOST  # in a round, or in the judgement of a later one
+        self.stop_in, self.stop_behind = 0, 1000  # in a round, or in the judgement of a later one
 
     def run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[Delivered]:
-        return self.budget.timed(self._run(lanes, rounds))
+        outcomes = self._run(lanes, rounds)
+        return self.budget.timed(outcomes) if self.budget else outcomes
 
     def _run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[Delivered]:
         for number in rounds:
@@ -70,97 +72,139 @@ class Bench:
                     seconds = float(len(binary.names))
                     yield Delivered(binary, number, {}, {}, seconds, side=lane.side)
 
-    def judge(self, sides: Mapping[str, Side]) -> Comparison:
-        if self.rounds and self.rounds[-1][0] > self.stop_behind:
+    def judge(self, sides: Mapping[str, Side], looked: Sequence[int]) -> Comparison:
+        self.looked = list(looked)
+        if self.rounds[-1][0] > self.stop_behind:
             signal.raise_signal(signal.SIGINT)
-        verdicts = self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
+        verdicts = self._found.pop(0) if len(self._found) > 1 else self._found[0]
         return Comparison(self._record, self._record, tuple(verdicts))
 
-    @property
-    def spending(self) -> Spending:
-        return Spending(self.budget, self.run, self.judge, self.said.append)
-
-    def pair(self) -> str:
-        both = self.spending.pair({"base": SIDE, "candidate": SIDE}, 3)
-        return both.told
-
-
-TWO = [is_open("gemm/b"), is_open("sync/a")]
+    def take(self, rounds: Sequence[int] | None = None) -> Looks[Comparison]:
+        return looks.take(
+            {"base": SIDE, "candidate": SIDE},
+            schedule() if rounds is None else rounds,
+            run=self.run,
+            judge=self.judge,
+            open_rows=looks.open_rows,
+            say=self.said.append,
+            budget=self.budget,
+        )
 
 
 @pytest.mark.parametrize(
-    ("seconds", "looks", "told", "left"),
+    ("first", "rounds"),
     [
-        # The first look at a pair does conclude.
-        (1000.0, [[verdict("gemm/a", Outcome.PASS)]], "3 rounds (budget 1000 s)", 976.0),
-        (1000.0, [[verdict("gemm/a", Outcome.REGRESSION)]], "3 rounds (budget 1000 s)", 976.0),
-        # The minimum takes 24 s; a round of two benchmarks of two programs takes 4.
-        (43.0, [TWO], "3 rounds, and up to 7 for 2 open benchmarks, of which 2 stayed open "
-         "(budget 43.00 s)", 3.0),
-        # The minimum is measured whatever it takes, and nothing behind it.
-        (5.0, [TWO[:1]], "3 rounds, and none for 1 open benchmark (budget 5.000 s)", -19.0),
-        (1000.0, [[is_open("gemm/unlisted")]],
-         "3 rounds, and none for 1 open benchmark (budget 1000 s)", 976.0),
+        (6, [6, 10, 16, 24, 36, 54, 84]),
+        (1, [2, 4, 6, 10, 16, 24, 36, 54, 84]),
+        (7, [8, 12, 18, 28, 42, 84]),
+        (60, [60]),
+        (101, [102]),
     ],
-)  # fmt: skip
-def test_it_ends_with_the_round_that_settles_all_or_uses_the_time(
-    loaded: Loader, seconds: float, looks: Sequence[Sequence[Verdict]], told: str, left: float
+)
+def test_each_look_has_half_as_many_rounds_again_and_both_orders_equally_often(
+    first: int, rounds: list[int]
 ) -> None:
-    bench = Bench(loaded, seconds, *looks)
-    assert bench.pair() == told
-    assert seconds - bench.budget.spent == pytest.approx(left)
-    assert [number for number, _ in bench.rounds[:3]] == [1, 2, 3]
-    assert bench.budget.too_short is (left < 0)
-    assert bool(bench.said) is (len(bench.rounds) > 3)
+    assert schedule(first) == rounds
 
 
-def test_the_rest_of_the_time_goes_to_what_is_open_and_to_nothing_else(loaded: Loader) -> None:
-    bench = Bench(loaded, 1000.0, [is_open("gemm/b")], [is_open("gemm/b"), is_open("gemm/a")], [])
-    assert bench.pair() == "3 rounds, and up to 8 for 1 open benchmark (budget 1000 s)"
-    assert bench.rounds[3:] == [(number, ("gemm/b",)) for number in (4, 5, 6, 7, 8)]
-    assert bench.said[0] == "Budget, 976.0 s left: rounds 4 to 5 of 1 open benchmark"
+def test_what_is_decided_at_once_needs_one_look(loaded: Loader) -> None:
+    decided = [Verdict("gemm/a", Outcome.REGRESSION, Timing.DEVICE)]
+    bench = Bench(loaded, [*decided, Verdict("gemm/b", Outcome.PASS, Timing.DEVICE)])
+    assert bench.take().told == "6 pairs"
+    everything = tuple(name for binary in SIDE.binaries for name in binary.names)
+    assert bench.rounds == [(number, everything) for number in range(1, 7)]
+    assert (bench.looked, bench.said) == ([6], [])
 
 
-def test_even_endless_time_ends(loaded: Loader) -> None:
-    bench = Bench(loaded, 1e9, [is_open("gemm/b")])
-    bench.pair()
-    assert bench.rounds[-1][0] == MOST
+def test_further_looks_measure_only_what_stays_open(loaded: Loader) -> None:
+    bench = Bench(loaded, is_open("gemm/b", "sync/a"), is_open("gemm/b"), [])
+    assert bench.take().told == "6 pairs, and up to 16 for 2 open benchmarks"
+    assert bench.rounds[6:10] == [(number, ("gemm/b", "sync/a")) for number in range(7, 11)]
+    assert bench.rounds[10:] == [(number, ("gemm/b",)) for number in range(11, 17)]
+    assert bench.looked == [6, 10, 16]
+    assert bench.said == [
+        "Rounds 7 to 10 of 2 open benchmarks",
+        "Rounds 11 to 16 of 1 open benchmark",
+    ]
 
 
-def test_a_later_look_does_not_stop_at_a_change_that_is_vague(loaded: Loader) -> None:
-    vague, precise = (verdict("gemm/b", Outcome.REGRESSION, size) for size in (0.02, 0.01))
-    bench = Bench(loaded, 1000.0, [is_open("gemm/b")], [vague], [precise])
-    bench.pair()
-    assert bench.rounds[-1][0] == 8
+def test_what_was_decided_is_not_opened_again(loaded: Loader) -> None:
+    both = is_open("gemm/b", "gemm/a")
+    bench = Bench(loaded, is_open("gemm/b"), both, is_open("gemm/a"))
+    assert bench.take().told == "6 pairs, and up to 16 for 1 open benchmark"
+    assert {names for _, names in bench.rounds[6:]} == {("gemm/b",)}
 
 
-def test_against_a_baseline_no_look_but_the_last_concludes(loaded: Loader) -> None:
-    vague = [verdict("gemm/b", Outcome.REGRESSION)]
-    bench = Bench(loaded, 20.0, [], vague)
-    found = Comparison(bench._record, bench._record, tuple(vague))
-    side = Side((GEMM,), {}, outcomes=tuple(Delivered(GEMM, n, {}, {}, 3.0) for n in (1, 2, 3)))
-    bench.spending.further({"": side}, found, unsettled(found))
-    assert bench.rounds == [(number, ("gemm/b",)) for number in (4, 5)]
+def test_the_schedule_ends_and_what_is_open_stays_so(loaded: Loader) -> None:
+    bench = Bench(loaded, is_open("gemm/b", "sync/a"), is_open("gemm/b"))
+    told = bench.take().told
+    assert told == "6 pairs, and up to 84 for 2 open benchmarks, of which 1 stayed open"
+    assert bench.looked == schedule()
+    quick = Bench(loaded, is_open("gemm/b"))
+    assert quick.take([6]).told == "6 pairs, and no more for 1 open benchmark"
 
 
-@pytest.mark.parametrize("judging", [False, True])
+def test_what_no_program_lists_ends_the_looks(loaded: Loader) -> None:
+    bench = Bench(loaded, is_open("gemm/unlisted"))
+    assert bench.take().told == "6 pairs, and no more for 1 open benchmark"
+
+
+def test_the_hosts_controls_get_no_further_rounds(loaded: Loader) -> None:
+    record = loaded(builders.run([builders.row("gemm/a")]))
+    control = Verdict("host/copy", Outcome.INCONCLUSIVE, Timing.HOST, counters={"host_clock": 1.0})
+    found = Comparison(record, record, (control, *is_open("memcpy/a", "host/own")))
+    assert looks.open_rows(found) == ["memcpy/a", "host/own"]
+
+
+@pytest.mark.parametrize(
+    ("judging", "looked", "told"),
+    [
+        (False, 10, "6 pairs, and up to 10 for 1 open benchmark, of which 1 stayed open"),
+        (True, 16, "6 pairs, and up to 16 for 1 open benchmark"),
+    ],
+)
 def test_an_interrupt_leaves_what_the_look_before_found_or_this_one_if_it_is_judged(
-    loaded: Loader, judging: bool
+    loaded: Loader, judging: bool, looked: int, told: str
 ) -> None:
     """The run files hold its rounds by then."""
-    bench = Bench(loaded, 1000.0, [is_open("gemm/b")])
-    bench.stop_in, bench.stop_behind, last = (0, 5, 8) if judging else (7, MOST, 5)
-    both = bench.spending.pair({"base": SIDE, "candidate": SIDE}, 3)
+    bench = Bench(loaded, is_open("gemm/b"), is_open("gemm/b"), [])
+    bench.stop_in, bench.stop_behind = (0, 10) if judging else (12, 1000)
+    both = bench.take()
     assert both.stop is not None
-    assert both.stop.args == (f"in a further look: the run files hold {last} rounds",)
-    assert bench.said[-1] == f"Interrupted: the first {last} rounds count."
+    assert both.stop.args == (f"in a further look: the run files hold {looked} pairs",)
+    assert bench.said[-1] == f"Interrupted: the first {looked} pairs count."
+    assert both.told == f"{told}, interrupted"
+    assert (bench.looked[-1], both.found.count(Outcome.INCONCLUSIVE)) == (looked, not judging)
 
 
-def test_looks_lie_the_further_apart_the_more_rounds_there_are() -> None:
-    seen = [3]
-    while seen[-1] < MOST:
-        seen.append(next_look(seen[-1]))
-    assert seen == [3, 5, 8, 12, 18, 27, 41, 62, 84]
+def test_an_interrupted_first_look_is_no_look(loaded: Loader) -> None:
+    bench = Bench(loaded)  # judging would fail
+    bench.stop_in = 2
+    with pytest.raises(KeyboardInterrupt):
+        bench.take()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told", "looked", "left"),
+    [
+        # The first look takes 48 s; a round of two benchmarks of two programs takes 4.
+        (71.0, "and up to 11 for 2 open benchmarks, of which 2 stayed open", [6, 10, 11], 3.0),
+        (63.0, "and up to 9 for 2 open benchmarks, of which 2 stayed open", [6, 9], 3.0),
+        (51.0, "and no more for 2 open benchmarks", [6], 3.0),
+        # It is measured whatever it takes, and nothing behind it.
+        (5.0, "and no more for 2 open benchmarks", [6], -43.0),
+    ],
+)
+def test_a_budget_ends_with_the_last_round_that_fits(
+    loaded: Loader, seconds: float, told: str, looked: list[int], left: float
+) -> None:
+    bench = Bench(loaded, is_open("gemm/b", "sync/a"), seconds=seconds)
+    said = bench.take().told
+    assert said.startswith(f"6 pairs, {told} (budget ")
+    assert bench.looked == looked
+    assert bench.budget is not None
+    assert bench.budget.left == pytest.approx(left)
+    assert bench.budget.too_short is (left < 0)
 
 
 def delivered(clock: Clock, *took: float, told: float = 0.0) -> Iterator[Delivered]:
@@ -216,85 +260,3 @@ def test_what_was_used_is_told_and_by_how_much_a_minimum_does_not_fit(
     budget.minimum_is_measured()
     assert budget.too_short is (seconds < 12.5)
     assert budget.told == told
-
-
-def compare(bench: Bench, *, second_look: bool = True) -> two_stage.Looks[Comparison]:
-    return two_stage.take(
-        {"base": SIDE, "candidate": SIDE},
-        7,
-        second_look=second_look,
-        run=bench.run,
-        judge=bench.judge,
-        left=two_stage.undecided,
-        say=bench.said.append,
-    )
-
-
-FIRST_ALONE = "7 rounds, and no second look at 1 undecided benchmark"
-BOTH = "7 rounds, and 28 in a second look at 1 undecided benchmark"
-
-
-def test_nothing_undecided_needs_one_look(loaded: Loader) -> None:
-    bench = Bench(loaded, 1000.0, [])
-    assert compare(bench).told == "7 rounds"
-    everything = tuple(name for binary in SIDE.binaries for name in binary.names)
-    assert bench.rounds == [(number, everything) for number in range(1, 8)]
-    assert bench.said == []
-
-
-def test_the_undecided_are_looked_at_once_more_unless_the_run_is_quick(loaded: Loader) -> None:
-    bench = Bench(loaded, 1000.0, [is_open("gemm/a")])
-    both = compare(bench)
-    assert bench.rounds[7:] == [(number, ("gemm/a",)) for number in range(8, 29)]
-    assert bench.said == ["Second look, at 1 undecided benchmark: rounds 8 to 28"]
-    assert (both.found.count(Outcome.INCONCLUSIVE), both.told) == (1, BOTH)
-    bench = Bench(loaded, 1000.0, [is_open("gemm/a")])
-    first = compare(bench, second_look=False)
-    assert (first.found.count(Outcome.INCONCLUSIVE), first.told) == (1, FIRST_ALONE)
-    assert len(bench.rounds) == 7
-
-
-@pytest.mark.parametrize(
-    ("judging", "when", "told"),
-    [
-        (False, "in the second look: the run files hold the first", FIRST_ALONE),
-        (True, "after the second look: the run files hold it", BOTH),
-    ],
-)
-def test_an_interrupted_second_look_says_which_of_them_counts(
-    loaded: Loader, judging: bool, when: str, told: str
-) -> None:
-    bench = Bench(loaded, 1000.0, [is_open("gemm/a")], [])
-    bench.stop_in, bench.stop_behind = (0, 7) if judging else (8, MOST)
-    both = compare(bench)
-    assert both.stop is not None
-    assert both.stop.args == (when,)
-    assert (both.told, both.found.count(Outcome.INCONCLUSIVE)) == (told, not judging)
-
-
-def test_an_interrupted_first_look_is_no_look(loaded: Loader) -> None:
-    bench = Bench(loaded, 1000.0)  # judging would fail
-    bench.stop_in = 2
-    with pytest.raises(KeyboardInterrupt):
-        compare(bench)
-
-
-def test_the_hosts_controls_get_no_second_look(loaded: Loader) -> None:
-    record = loaded(builders.run([builders.row("gemm/a")]))
-    control = Verdict("host/copy", Outcome.INCONCLUSIVE, Timing.HOST, counters={"host_clock": 1.0})
-    others = (Verdict(name, Outcome.INCONCLUSIVE, Timing.HOST) for name in ("memcpy/a", "host/own"))
-    left = two_stage.undecided(Comparison(record, record, (control, *others)))
-    assert [verdict.name for verdict in left] == ["memcpy/a", "host/own"]
-
-
-@pytest.mark.parametrize(
-    ("detectable", "rounds"), [([0.01], 14), ([0.02], 28), ([0.011, 0.025], 44), ([0.5], 84)]
-)
-def test_the_second_look_is_as_long_as_the_noisiest_needs(
-    detectable: list[float], rounds: int
-) -> None:
-    left = [
-        Verdict(f"a/{size}", Outcome.PASS, Timing.DEVICE, minimum_effect=0.005, detectable=size)
-        for size in detectable
-    ]
-    assert two_stage.rounds_needed(left, 7) == rounds

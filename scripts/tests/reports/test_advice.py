@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from comparisons import comparison, record, verdict
-from warpgauge.records.model import Clock, Row, Source
+from warpgauge.records.model import Clock
 from warpgauge.reports import json_input, json_output
 from warpgauge.reports.advice import again
 from warpgauge.reports.annotations import render as annotated
@@ -30,7 +30,6 @@ DRIVER = ContextDifference("driver_version", "575.1", "580.2")
 CPU = ContextDifference("cpu_model", "one", "other")
 COMMIT = ContextDifference("commit", "a" * 40, "b" * 40)
 SPILLS = ResourceChange("local_bytes", "local bytes (spills)", "0", "96", worse=True)
-BESIDE = "b" * 40
 
 
 def slower(
@@ -94,35 +93,12 @@ def test_how_sure_says_how_it_was_found_and_by_what_chance(p: float, words: str)
 def commands(found: Comparison) -> list[str]:
     back = json_input.load(json_output.render(found))
     assert again(back, back.verdicts) == again(found, found.verdicts)
-    assert "--confirm-beside" not in again(replace(found, beside=""), found.verdicts)
     return again(found, found.verdicts).split("```")[1].splitlines()[1:]
 
 
-@pytest.mark.parametrize(
-    ("known", "clock", "told"),
-    [
-        (True, Clock.DEVICE, "--confirm-beside bbbbbbbbbb --filter '^gemm/a$'"),
-        (True, Clock.HOST, "--confirm-beside bbbbbbbbbb --filter '^gemm/a$|^host/'"),
-        (False, Clock.DEVICE, "--against bbbbbbbbbb --filter '^gemm/a$'"),
-        (False, Clock.HOST, "--against bbbbbbbbbb --filter '^gemm/a$'"),
-    ],
-)
-def test_what_was_confirmed_beside_another_commit_is_so_again(
-    known: bool, clock: Clock, told: str
-) -> None:
-    rows = {"gemm/a": Row("gemm/a", {}, clock, {})}
-    base = replace(record("baselines/x", Source.BASELINE), rows=rows if known else {})
-    side = replace(record(), rows=rows)
-    found = comparison([slower(Evidence.PAIRED, clock)], base=base, cand=side)
-    found = replace(found, beside=BESIDE)
-    assert commands(found) == [f"scripts/bench {told}"]
-    assert f"scripts/bench {told}" in markdown.render(found)
-
-
 def test_a_pair_is_measured_beside_its_own_base() -> None:
-    found = pair_of(slower(Evidence.PAIRED))
-    for each in (found, replace(found, beside=BESIDE)):
-        assert commands(each) == ["scripts/bench --against aaaaaaaaaa --filter '^gemm/a$'"]
+    told = ["scripts/bench --against aaaaaaaaaa --filter '^gemm/a$'"]
+    assert commands(pair_of(slower(Evidence.PAIRED))) == told
 
 
 def test_each_changed_row_has_a_command_and_the_worst_an_entry_of_a_policy(tmp_path: Path) -> None:

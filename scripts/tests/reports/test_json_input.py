@@ -55,7 +55,6 @@ def test_rows_of_every_kind_come_back_with_their_advice() -> None:
     assert_kept(comparison([], refusal="Other GPUs."))
     assert_kept(replace(every, method="Measured in pairs: 7 rounds."))
     assert_kept(replace(every, candidate=record(source=Source.BASELINE)))
-    assert_kept(replace(every, beside="a" * 40))
 
 
 @given(HOSTILE)
@@ -137,15 +136,6 @@ def test_what_a_later_warpgauge_adds_within_the_version_is_passed_over() -> None
     assert json_input.load(json.dumps(document)) == of_every_kind()
     del document["method"]  # as an earlier one wrote it
     assert json_input.load(json.dumps(document)) == of_every_kind()
-
-
-def test_nothing_else_comes_in_place_of_the_commit_that_was_measured_in_turns() -> None:
-    document = written()
-    assert document["beside"] == ""
-    for forged in ("main", "a" * 39, "A" * 40, "a" * 40 + "\n", "\n", "$(id)", None):
-        document["beside"] = forged
-        with pytest.raises(UserError, match="is no comparison"):
-            json_input.load(json.dumps(document))
 
 
 def test_files_below_the_working_directory_are_named_from_there_wherever_it_is_read(

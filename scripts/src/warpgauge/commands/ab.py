@@ -24,9 +24,9 @@ from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.execution.plain_program import PlainProgram
 from warpgauge.execution.program_folder import Programs
 from warpgauge.measurement.ab_run import AbRun
+from warpgauge.measurement.looks import Looks
 from warpgauge.measurement.measuring import Measuring, Suite
 from warpgauge.measurement.paired import Side
-from warpgauge.measurement.two_stage import Looks
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.reports import provenance
 from warpgauge.reports.formats import TERMINAL
@@ -105,7 +105,7 @@ class _Invocation:
             [
                 ("base", _shown(self.folders[0])),
                 ("candidate", _shown(self.folders[1])),
-                *preview.sizes(sides[1].binaries, options.processes, 2),
+                *preview.sizes(sides[1].binaries, options.schedule[0], 2),
                 ("files", ", ".join(map(_shown, files))),
             ]
         )

@@ -17,14 +17,15 @@ from warpgauge.commands.arguments import (
     positive,
     refuse_together,
 )
-from warpgauge.commands.bench_options import PROCESSES, Options
-from warpgauge.records.sessions import FEWEST_ROUNDS
+from warpgauge.commands.bench_options import Options
+from warpgauge.measurement.options import FIRST_LOOK
 
 _DESCRIPTION = """\
 Tell what got slower or faster between two builds of another project's Google
 Benchmark programs. Every executable file in the two folders is run, and is
 taken for such a program; programs of one name are run in pairs, each time in a
-fresh process (A B, B A, ...). What that leaves undecided gets a second look."""
+fresh process (A B, B A, ...). What that leaves open is measured in
+further pairs."""
 
 _EPILOG = f"""\
 {EXIT_STATUS}
@@ -65,8 +66,8 @@ def command_line() -> Parser:
         "of the only GPU that the programs see; default: all")
 
     how_long = group(parser, "how long", "%(prog)s old/build new/build --processes 3")
-    how_long.add_argument("--processes", metavar="N", type=positive, default=PROCESSES,
-        help=f"of each program in the first look; default {PROCESSES}, at least {FEWEST_ROUNDS}")
+    how_long.add_argument("--processes", metavar="N", type=positive,
+        help=f"of each program before the first look, rounded up to even; default {FIRST_LOOK}")
     arguments.add_measuring(how_long)
 
     rule = group(parser, "what counts", "%(prog)s old/build new/build --policy policy.toml")

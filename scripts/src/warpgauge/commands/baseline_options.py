@@ -9,7 +9,7 @@ from pathlib import Path
 
 from warpgauge.commands import arguments, bench_options
 from warpgauge.commands.arguments import Parser, days, group, positive
-from warpgauge.commands.bench_options import PROCESSES
+from warpgauge.measurement.options import PROCESSES
 from warpgauge.system.errors import UserError
 from warpgauge.verdict.staleness import STALE_DAYS
 

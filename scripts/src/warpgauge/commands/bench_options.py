@@ -24,18 +24,18 @@ from warpgauge.commands.arguments import (
     refuse_together,
     revision,
 )
-from warpgauge.measurement.options import MeasurementOptions
+from warpgauge.measurement.options import (
+    FIRST_LOOK,
+    PROCESSES,
+    QUICK_PROCESSES,
+    MeasurementOptions,
+)
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.system.errors import UserError
 from warpgauge.verdict.override import Override
 
 if TYPE_CHECKING:
     from warpgauge.commands.format_options import Formats
-
-# Seven process medians a side let a t test see 0.3 % of device time; a quick look needs three, and
-# so does the first one of a budget: fewer may all be odd ones (`screening`).
-PROCESSES = 7
-QUICK_PROCESSES = 3
 
 EVERY_GPU = "all"
 
@@ -49,16 +49,13 @@ SMALLEST_FACTOR, LARGEST_FACTOR = 1.001, 100.0
 
 # Options that contradict those behind them.
 _CONTRADICTIONS = {
-    "--budget": ("--processes", "--quick", "--record", "--self-check"),
+    "--budget": ("--processes", "--quick", "--record", "--self-check", "--no-confirm"),
     "--list": ("--dry-run", "--self-check"),
     "--dry-run": ("--self-check",),
     "--quiet": ("--verbose",),
-    "--record": ("--against", "--confirm-beside", "--filter", "--inject", "--baseline"),
-    "--self-check": (
-        "--record --against --inject --out --format --export --confirm-beside".split()
-    ),
+    "--record": ("--against", "--filter", "--inject", "--baseline"),
+    "--self-check": "--record --against --inject --out --format --export".split(),
     "--against": ("--baseline", "--no-confirm"),
-    "--confirm-beside": ("--against", "--no-confirm"),
 }
 # A run goes on as it began.
 _WITH_RESUME = frozenset(("--resume", "--no-wait", "--quiet", "--verbose"))
@@ -68,7 +65,6 @@ _WITH_RESUME = frozenset(("--resume", "--no-wait", "--quiet", "--verbose"))
 class Options(MeasurementOptions):
     """What the user asked for."""
 
-    budget_s: float | None
     out: Path | None
     baseline: Path | None
     parallel: bool
@@ -103,7 +99,7 @@ def parse(argv: Sequence[str]) -> Options:
     require_portable("--inject", options.injected_regex)
     if options.baselines is not None and options.build_dir is None:
         raise UserError("--baselines is of another project: give its --build-dir, too")
-    for option in ("--against", "--confirm-beside"):
+    for option in ("--against", "--budget"):
         if option in given and options.build_dir is not None:
             raise UserError(
                 f"{option} does not go with --build-dir, of which no other commit is built here: "
@@ -113,7 +109,7 @@ def parse(argv: Sequence[str]) -> Options:
         refuse_together(given, option, *others)
     if options.record and not options.build and options.build_dir is None:
         raise contradiction("--record", "--no-build, which may run the build of another commit")
-    if options.record and options.processes < FEWEST_PROCESSES:
+    if options.record and options.screening(confirms=False) < FEWEST_PROCESSES:
         raise contradiction("--record", f"fewer than {FEWEST_PROCESSES} processes")
     if options.self_check_of:
         refuse_together(given, "--self-check", "--quick", "--processes")
@@ -136,11 +132,10 @@ def options_of(given: Mapping[str, Any]) -> Options:
 
     values = dict(given)
     named, fail_on, seed = values.pop("self_check"), values.pop("fail_on"), values["seed"]
-    ours, fewest = values["build_dir"] is None, values["budget_s"] or not values["second_look"]
+    ours = values["build_dir"] is None
     changed = {
-        "processes": values["processes"] or (QUICK_PROCESSES if fewest else PROCESSES),
         "baselines": values["baselines"] or (None if ours else _BASELINES),
-        **{name: values[name] or "" for name in ("against", "confirm_beside", "inject")},
+        **{name: values[name] or "" for name in ("against", "inject")},
         "confirm": values["confirm"] and ours,
         "build": values["build"] and ours,
         "self_check": named is not None,
@@ -158,8 +153,8 @@ def command_line() -> Parser:
     parser = Parser(
         prog="warpgauge bench",
         description="Builds and runs the benchmarks in fresh processes, writes a run file, and "
-        "compares it with the baseline of this GPU model. What differs is measured again beside "
-        "the baseline's own commit.",
+        "compares it with the baseline of this GPU model. What that does not pass is measured in "
+        "pairs with the baseline's own commit.",
         epilog="Exit status: 0 nothing regressed and everything was measured; 1 a regression; "
         "2 bad usage or unreadable input; 3 nothing regressed, but something was not measured "
         "or not comparable.",
@@ -180,11 +175,12 @@ def command_line() -> Parser:
     how_long = group(parser, "how long", "%(prog)s --budget 5m")
     add = how_long.add_argument
     add("--quick", dest="second_look", action="store_false", help=f"{QUICK_PROCESSES} processes, "
-        "and no second look at what stays inconclusive")
-    add("--processes", metavar="N", type=positive, help=f"of each program; default {PROCESSES}, at "
-        "least 2 with --against")
+        "and one look at pairs, whatever that leaves open")
+    add("--processes", metavar="N", type=positive, help=f"of each program; default "
+        f"{QUICK_PROCESSES}, or {PROCESSES} where no pairs can follow. Of pairs before the first "
+        f"look: rounded up to even, default {FIRST_LOOK}")
     add("--budget", dest="budget_s", metavar="TIME", type=duration, help="of measuring, as in 60s "
-        f"or 5m: {QUICK_PROCESSES} processes of everything, then more of what is still open")
+        f"or 5m: {QUICK_PROCESSES} processes of everything, then pairs of what is still open")
     arguments.add_measuring(how_long)
 
     add = group(parser, "against what", "%(prog)s --against main").add_argument
@@ -193,8 +189,6 @@ def command_line() -> Parser:
     add("--baseline", metavar="PATH", type=Path, help="default baselines/<this GPU model>")
     add("--baselines", metavar="DIR", type=Path, help="with --build-dir: that project's baselines "
         f"and policy; default {_BASELINES}")
-    add("--confirm-beside", metavar="REF", type=revision, help="measure what differs from the "
-        "baseline again beside this commit, not the baseline's own")
     add("--no-confirm", dest="confirm", action="store_false", help="believe the baseline: measure "
         "nothing again")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from warpgauge.baselines import recordable, store
-from warpgauge.commands import resume, run_paths, self_check
+from warpgauge.commands import against, resume, run_paths, self_check
 from warpgauge.commands.bench_options import Options
 from warpgauge.commands.resume import Interrupted
 from warpgauge.commands.run_paths import MEASURING, RunPaths
@@ -22,17 +22,16 @@ from warpgauge.commands.show_results import Conclusion, without_baseline, withou
 from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.measurement import confirm, run_file
 from warpgauge.measurement.ab_run import AbRun
-from warpgauge.measurement.adaptive_rounds import Budget
 from warpgauge.measurement.baseline_run import BaselineRun
-from warpgauge.measurement.combination import measured_in_turns, new, unconfirmed
+from warpgauge.measurement.budget import Budget
+from warpgauge.measurement.combination import unconfirmed
 from warpgauge.measurement.measuring import Built, Measuring
 from warpgauge.measurement.self_check import of_files
 from warpgauge.records import load
-from warpgauge.records.model import Record
+from warpgauge.records.model import Record, Session
 from warpgauge.system import interrupts, worktree
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.git import short
 from warpgauge.system.layout import print_line
 from warpgauge.system.locks import Holder, alone, of_gpu
 from warpgauge.system.text import plural
@@ -97,11 +96,11 @@ class Bench:
             sides = AbRun(measuring, suite, built.source)
             with resume.goes_on(journal, measuring.warn, share.whole if share else None):
                 gpu_name = suite.probe.context.get("gpu_name")
-                base = None if options.against else chosen or self._baseline_of(gpu_name)
-                if commit and base is None:
-                    status = self._against(sides, commit, paths)
+                base = chosen or self._baseline_of(gpu_name)
+                if commit:
+                    status = against.run(sides, commit, paths.pair, self.show, base)
                 else:
-                    status = self._by_itself(sides, base, paths, commit)
+                    status = self._by_itself(sides, base, paths)
             if budget is not None:
                 (measuring.warn if budget.too_short else measuring.note)(budget.told)
             return status
@@ -128,7 +127,7 @@ class Bench:
         options = self.options
         _ = self.show  # its policy is read before the minutes, too
         chosen = load.load(options.baseline) if options.baseline else None
-        ref = options.against or options.confirm_beside
+        ref = options.against
         return chosen, worktree.commit_of(self.root, ref) if ref else ""
 
     def judge_self_check(self, folder: Path) -> ExitStatus:
@@ -139,41 +138,41 @@ class Bench:
         say = partial(print_line, self.faults)
         return self_check.concluded(check, base, self.show, self.baselines, say)
 
-    def _by_itself(
-        self, beside: AbRun, base: Record | None, paths: RunPaths, commit: str
-    ) -> ExitStatus:
-        """This build, against a baseline where there is one, confirmed beside `commit` if given."""
+    def _by_itself(self, beside: AbRun, base: Record | None, paths: RunPaths) -> ExitStatus:
+        """This build, against a baseline where there is one, confirmed beside its commit."""
         options, suite, measuring = self.options, beside.suite, beside.measuring
         if options.self_check:
             return self_check.run(beside, base, paths.folder, self.show, self.baselines)
+        commit = why = ""
         if options.record:
             known, at = suite.known, self.baselines
             at = store.path_of(at, known["gpu_name"]) if base else at
             recordable.require_suite(known, suite.binaries, suite.probe.faults, at, base)
         elif base is not None:
             measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
-        screened = BaselineRun(beside, base, self.show.judged, paths.run)
-        side, tired = screened.measured()
+            try:
+                commit = confirm.commit_for(measuring, base, Session("now", suite.known))
+            except UserError as fault:
+                why = str(fault)
+        alone = BaselineRun(beside, options.screening(confirms=bool(commit)))
+        side, tired = alone.measured()
         if tired is not None and options.record:
             raise tired
 
         def settled(found: Comparison) -> Comparison:
-            if tired is not None:
-                return unconfirmed(
-                    found, "the GPU stays slow", commit, new(found) if commit else ()
-                )
             if options.record:
                 return found
+            if tired is not None or not commit:
+                return unconfirmed(found, why if tired is None else "the GPU stays slow")
             # The files of the pair tell by themselves what they were asked for.
             settings = replace(self.show.settings, filter=None)
             judge = replace(self.show, settings=settings).judged
-            further = partial(screened.further, side)
-            return confirm.confirmed(found, beside, paths.confirming, judge, further, commit)
+            return confirm.confirmed(found, beside, commit, paths.confirming, judge)
 
         shown = os.path.relpath(paths.run)
         became = f"while {shown} was written: it is whole, or what it was before"
         try:
-            run_file.write(paths.run, *screened.document(side))
+            run_file.write(paths.run, *alone.document(side))
             became = f"after {shown} was written"
             measuring.note(f"run file: {shown}")
             status = self._concluded(base, load.load(paths.run), beside, settled)
@@ -190,21 +189,6 @@ class Bench:
         if rules is not None and self.options.self_check:  # changes are made on purpose there
             rules = replace(rules, expected=(), required=())
         return Conclusion.of(self.options, rules, self.results)
-
-    def _against(self, beside: AbRun, commit: str, paths: RunPaths) -> ExitStatus:
-        """Base and candidate in pairs, and nothing else."""
-        base, candidate = beside.base(commit), beside.candidate
-        beside.measuring.note(f"Measuring {beside.suite.size} in pairs with commit {short(commit)}")
-        both = beside.compared(base, candidate, self.options.filter, paths.pair, self.show.judged)
-        found = without_gpu(measured_in_turns(both, commit), beside.suite.probe)
-        if self.options.confirm_beside and not beside.suite.probe.no_gpu:
-            found = replace(found, notes=(without_baseline(beside.suite.probe), *found.notes))
-        status = self.show.compared(found)
-        if both.stop is not None:
-            raise both.stop
-        if status is ExitStatus.OK and beside.suite.probe.no_gpu:
-            return ExitStatus.NOT_MEASURED
-        return status
 
     def _baseline_of(self, gpu_name: str | None) -> Record | None:
         path = store.find(self.baselines, gpu_name) if gpu_name else None

@@ -66,7 +66,10 @@ def plan_bench(one: Bench) -> ExitStatus:
     else:
         sides = 2 if options.against else 1
         as_built = f", as last built in {os.path.relpath(folder)}"
-        facts += sizes(_wanted(one, folder), options.processes, sides, as_built)
+        confirms = options.confirm and not options.record
+        alone = options.screening(confirms=confirms)
+        processes = options.schedule[0] if options.against else alone
+        facts += sizes(_wanted(one, folder), processes, sides, as_built)
     if options.budget_s is not None:
         facts += [("budget", f"{options.budget_s:g} s")]
     if options.against:
@@ -82,9 +85,8 @@ def plan_bench(one: Bench) -> ExitStatus:
     files = [*runs, paths.log, *reports(options)]
     facts += [("files", ", ".join(os.path.relpath(path) for path in files))]
     if options.confirm and not (options.record or options.against):
-        beside = f"commit {short(commit)}" if commit else "the baseline's commit"
         pair = ", ".join(os.path.relpath(path) for path in paths.confirming)
-        facts += [("if needed", f"again beside {beside}: {pair}")]
+        facts += [("if needed", f"in pairs with the baseline's commit: {pair}")]
     if options.record:
         facts += [("record", f"a session in {os.path.relpath(one.baselines)}")]
     return show(facts)
@@ -105,7 +107,7 @@ def sizes(programs: Sequence[Binary], processes: int, sides: int, note: str = ""
     return [
         ("programs", ", ".join(program.family for program in programs) + note),
         ("benchmarks", str(sum(len(program.names) for program in programs))),
-        ("processes", f"{count} ({factors}), and more for what stays undecided"),
+        ("processes", f"{count} ({factors}), and more for what stays open"),
     ]
 
 

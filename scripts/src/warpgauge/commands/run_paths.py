@@ -57,8 +57,7 @@ class RunPaths:
 
     def measured(self, options: Options) -> list[Path]:
         """The run files that scripts/bench may write."""
-        in_pairs = options.against or options.confirm_beside
-        runs = [*self.pair] if in_pairs else [self.run]
+        runs = [*self.pair] if options.against else [self.run]
         if options.confirm and not options.record and not options.against:
             runs += self.confirming
         return runs

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from warpgauge.baselines import store
-from warpgauge.commands.bench_options import PROCESSES
 from warpgauge.commands.show_results import Conclusion
 from warpgauge.measurement import self_check, self_check_report
 from warpgauge.measurement.ab_run import AbRun
+from warpgauge.measurement.options import FIRST_LOOK
 from warpgauge.measurement.self_check import SelfCheck
 from warpgauge.records import load
 from warpgauge.records.model import Record
@@ -29,7 +29,7 @@ def run(
     """
     both = self_check.measure(beside, folder, show.judged)
     beside.measuring.note(f"run files: {os.path.relpath(folder)}")
-    lacks = "" if beside.measuring.options.second_look else "it had no second look (--quick)"
+    lacks = "" if beside.measuring.options.second_look else "it had one look alone (--quick)"
     lacks = "it was interrupted" if both.stop else lacks
     status = concluded(both.found, base, show, baselines, beside.measuring.warn, lacks)
     if both.stop is not None:
@@ -92,6 +92,6 @@ def _why_not_kept(context: Mapping[str, str], filter: str | None, failed: Sequen
         return "only a part was measured (--filter)"
     if context.get("dirty") != "false":
         return "the working tree had uncommitted changes"
-    if int(context["processes"]) < PROCESSES:
-        return f"the gate was not the usual one, of {PROCESSES} rounds"
+    if int(context["processes"]) < FIRST_LOOK:
+        return f"the gate was not the usual one, of {FIRST_LOOK} pairs or more"
     return ""

@@ -10,13 +10,11 @@ from pathlib import Path
 
 from warpgauge.execution import build, discovery, selection
 from warpgauge.execution.discovery import Binary
-from warpgauge.measurement import paired, two_stage
-from warpgauge.measurement.adaptive_rounds import Spending
+from warpgauge.measurement import looks, paired
+from warpgauge.measurement.looks import Looks
 from warpgauge.measurement.measuring import Measuring, Suite
 from warpgauge.measurement.paired import BASE, CANDIDATE, Side
-from warpgauge.measurement.two_stage import Looks
 from warpgauge.records.model import Record
-from warpgauge.records.sessions import FEWEST_ROUNDS
 from warpgauge.system import worktree
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
@@ -93,7 +91,7 @@ class AbRun:
         files: tuple[Path, Path],
         judge: Callable[[Record, Record], Comparison],
     ) -> Looks[Comparison]:
-        """Both looks at the two sides, which are left in `files`, base first. Raises UserError.
+        """The looks at the two sides, which are left in `files`, base first. Raises UserError.
 
         `filter` is what the sides' benchmarks are left of.
         """
@@ -101,27 +99,22 @@ class AbRun:
             why = "has none of these benchmarks: there is nothing to compare with"
             fault = f"commit {short(base.facts['commit'])} {why}"
             raise UserError(fault, ExitStatus.NOT_MEASURED)
-        options = self.measuring.options
-        facts = {"order_seed": str(options.seed), "filter": filter}
-        paths = dict(zip((BASE, CANDIDATE), files, strict=True))
+        measuring, paths = self.measuring, dict(zip((BASE, CANDIDATE), files, strict=True))
+        facts = {"order_seed": str(measuring.options.seed), "filter": filter}
 
-        def keep_and_judge(sides: Mapping[str, Side]) -> Comparison:
-            records = paired.kept(sides, paths, facts, self.suite.known)
+        def keep_and_judge(sides: Mapping[str, Side], looked: Sequence[int]) -> Comparison:
+            of_both = {**facts, "looks": " ".join(map(str, looked))}
+            records = paired.kept(sides, paths, of_both, self.suite.known)
             return judge(records[BASE], records[CANDIDATE])
 
-        sides, note = {BASE: base, CANDIDATE: candidate}, self.measuring.note
-        first = max(options.processes, FEWEST_ROUNDS)
-        if (budget := self.measuring.budget) is not None:
-            both = Spending(budget, self.measuring.run, keep_and_judge, note).pair(sides, first)
-        else:
-            both = two_stage.take(
-                sides,
-                first,
-                second_look=options.second_look,
-                run=self.measuring.run,
-                judge=keep_and_judge,
-                left=two_stage.undecided,
-                say=note,
-            )
-        self.measuring.note(f"run files: {', '.join(os.path.relpath(path) for path in files)}")
+        both = looks.take(
+            {BASE: base, CANDIDATE: candidate},
+            measuring.options.schedule,
+            run=measuring.run,
+            judge=keep_and_judge,
+            open_rows=looks.open_rows,
+            say=measuring.note,
+            budget=measuring.budget,
+        )
+        measuring.note(f"run files: {', '.join(os.path.relpath(path) for path in files)}")
         return both

@@ -17,7 +17,7 @@ from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.execution.plan import Lane, Plan, command, gpu_arguments, gpu_environment
 from warpgauge.execution.turn_result import Outcome
 from warpgauge.measurement import progress, runner
-from warpgauge.measurement.adaptive_rounds import Budget
+from warpgauge.measurement.budget import Budget
 from warpgauge.measurement.journal import Journal
 from warpgauge.measurement.options import MeasurementOptions
 from warpgauge.records.counters import GPUS_AT_ONCE
@@ -129,8 +129,7 @@ class Measuring:
         known |= machine_context.gpu(probe.context.get("gpu_uuid", ""))
         if self.at_once > 1:
             known[GPUS_AT_ONCE] = str(self.at_once)
-        in_turns = options.against or options.confirm_beside
-        left_out = discovery.left_out(everything, self.scratch) if in_turns else ()
+        left_out = discovery.left_out(everything, self.scratch) if options.against else ()
         return Suite(tuple(binaries), probe, known, frozenset(left_out))
 
     def _probe(self, everything: Sequence[Binary]) -> Probe:

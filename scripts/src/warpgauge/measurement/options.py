@@ -3,8 +3,32 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
+
+# Seven process medians a side let a t test see 0.3 % of device time. Three tell what pairs have to
+# decide, and are enough for a quick run: fewer may all be odd ones (`screening`).
+PROCESSES, QUICK_PROCESSES = 7, 3
+
+# Of pairs: the rounds before the first look, and before the last, after which open rows stay so.
+FIRST_LOOK, LAST_LOOK = 6, 84
+_GROWTH = 1.5
+
+
+def schedule(first: int = FIRST_LOOK) -> list[int]:
+    """The rounds after which to look at pairs: 6, 10, 16, 24, 36, 54, 84.
+
+    All are even: each side then begins equally often.
+    """
+    looks = [_even(first)]
+    while (following := _even(looks[-1] * _GROWTH)) <= LAST_LOOK:
+        looks.append(following if following * _GROWTH <= LAST_LOOK else LAST_LOOK)
+    return looks
+
+
+def _even(rounds: float) -> int:
+    return 2 * math.ceil(rounds / 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,20 +37,30 @@ class MeasurementOptions:
 
     filter: str
     suite: str
-    processes: int
+    processes: int | None
     build_dir: Path | None  # of another project
     baselines: Path | None  # the folder of that project's
     device: int | str | None
     against: str
-    confirm_beside: str
     confirm: bool
     second_look: bool
     record: bool
     inject: str
+    budget_s: float | None
     seed: int
     timeout_s: float
     build: bool
     verbose: bool
+
+    @property
+    def schedule(self) -> list[int]:
+        """The rounds of pairs after which to look; each side begins equally often."""
+        return schedule(self.processes or FIRST_LOOK)[: None if self.second_look else 1]
+
+    def screening(self, *, confirms: bool) -> int:
+        """The processes of a run by itself; `confirms` tells whether pairs follow where needed."""
+        few = confirms or self.budget_s is not None or not self.second_look
+        return self.processes or (QUICK_PROCESSES if few else PROCESSES)
 
     @property
     def injected_regex(self) -> str:

@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/bench --self-check: the gate held to what it promises, on this GPU and this build.
 
-One build is measured beside itself in alternating processes: as it is, as it is once more, and with
-real extra work of known size. What is then called changed is a false alarm, or found.
+One build is measured beside itself, all sides together: as it is, as it is once more, and with real
+extra work of known size. What is then called changed is a false alarm, or found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.measurement import paired, two_stage
+from warpgauge.measurement import looks, paired
 from warpgauge.measurement.ab_run import AbRun
+from warpgauge.measurement.looks import Looks
 from warpgauge.measurement.paired import BASE, Side
-from warpgauge.measurement.two_stage import Looks
 from warpgauge.records import load
 from warpgauge.records.model import Record
 from warpgauge.records.sessions import are_paired
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.verdict.comparison import Comparison, Verdict
+from warpgauge.verdict.comparison import Comparison
 
 # The extra work, as fractions.
 CHANGES = (0.01, 0.02, 0.03, 0.05, 0.10)
 
-# The rounds of both looks, as a multiple of the first's: fewer than the gate itself may take, for
-# seven sides run in each. What is found here, the gate finds too.
-_MOST_ROUNDS = 2
+# Fewer looks than the gate itself may take, for seven sides run in each round. What is found here,
+# the gate finds too.
+_MOST_LOOKS = 2
 
 # The sides that do extra work, by their names.
 _SLOWER = {f"slower-by-{100 * change:g}-percent": change for change in CHANGES}
@@ -48,7 +48,7 @@ class SelfCheck:
 
 
 def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
-    """Both looks at everything; the run files of all sides are left in `folder`.
+    """The looks at everything; the run files of all sides are left in `folder`.
 
     Raises UserError.
     """
@@ -59,22 +59,21 @@ def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
     files = {name: folder / f"{name}.json" for name in _INJECTED}
     facts = {"order_seed": str(options.seed), "filter": options.filter}
 
-    def kept_and_judged(sides: Mapping[str, Side]) -> SelfCheck:
-        return _found(paired.kept(sides, files, facts, beside.suite.known), judge)
+    def kept_and_judged(sides: Mapping[str, Side], looked: Sequence[int]) -> SelfCheck:
+        of_all = {**facts, "looks": " ".join(map(str, looked))}
+        return _found(paired.kept(sides, files, of_all, beside.suite.known), judge)
 
     measuring.note(
         f"Self-check of {beside.suite.size}: as they are, once more, and with "
         f"{len(CHANGES)} sizes of extra work"
     )
-    return two_stage.take(
+    return looks.take(
         {name: beside.built_here(inject) for name, inject in _INJECTED.items()},
-        options.processes,
-        second_look=options.second_look,
+        options.schedule[:_MOST_LOOKS],
         run=measuring.run,
         judge=kept_and_judged,
-        left=_undecided,
+        open_rows=_open_rows,
         say=measuring.note,
-        most=_MOST_ROUNDS,
     )
 
 
@@ -101,9 +100,9 @@ def _is_of(context: Mapping[str, str], side: str) -> bool:
     return known == (side, _INJECTED[side]) and {"gpu_name", "processes"} <= context.keys()
 
 
-def _undecided(found: SelfCheck) -> list[Verdict]:
+def _open_rows(found: SelfCheck) -> list[str]:
     every = (found.same, *found.injected.values())
-    return [verdict for one in every for verdict in two_stage.undecided(one)]
+    return [name for one in every for name in looks.open_rows(one)]
 
 
 def _found(records: Mapping[str, Record], judge: Judge) -> SelfCheck:

@@ -41,7 +41,10 @@ class Detection:
     benchmarks: int
     alarms: int  # called changed while the code was the same
     unknown: int  # neither changed nor unchanged then
+    bounded: int  # PASS then, with a bound that is within the tolerance
     found: Mapping[float, int]  # by the injected change (a fraction) how many were called slower
+    covered: int  # injected changes that lie inside the printed interval
+    intervals: int  # of all that were injected, as many as have one
 
     @property
     def smallest(self) -> float | None:
@@ -64,7 +67,8 @@ class Detection:
 def render(check: SelfCheck, screened: Comparison | None, console: Console) -> None:
     """Print false alarms and the share found of each change; `screened` is the baseline's word."""
     found = (f"{percent(change, sign=False)} found" for change in CHANGES)
-    heads = ("clock", "benchmarks", "false alarms", "unknown", *found, "9 of 10 find")
+    counts = ("clock", "benchmarks", "false alarms", "unknown", "bounded")
+    heads = (*counts, *found, "9 of 10 find", "in interval")
     heading = Cells("family", heads)
     rows = [_cells(one) for one in detections(check.same, check.injected)]
     columns = Columns.fitting([heading, *rows], console.width)
@@ -104,9 +108,15 @@ def _cells(one: Detection) -> Cells:
     else:
         least = "≤ " if smallest <= min(CHANGES) else ""
         nine_of_ten = f"{least}{percent(smallest, sign=False)}"
-    shares = (f"{100 * one.found[change] / one.benchmarks:.0f} %" for change in CHANGES)
-    counts = (str(count) for count in (one.benchmarks, one.alarms, one.unknown))
-    return Cells(one.family, (one.clock.value, *counts, *shares, nine_of_ten))
+    shares = (_share(one.found[change], one.benchmarks) for change in CHANGES)
+    counts = [str(count) for count in (one.benchmarks, one.alarms, one.unknown)]
+    counts += [_share(one.bounded, one.benchmarks)]
+    covered = _share(one.covered, one.intervals)
+    return Cells(one.family, (one.clock.value, *counts, *shares, nine_of_ten, covered))
+
+
+def _share(count: int, of: int) -> str:
+    return f"{100 * count / of:.0f} %" if of else "-"
 
 
 def _family(one: Detection) -> dict[str, object]:
@@ -116,8 +126,11 @@ def _family(one: Detection) -> dict[str, object]:
         "benchmarks": one.benchmarks,
         "false_alarms": one.alarms,
         "unknown": one.unknown,
+        "bounded_within_tolerance": one.bounded,
         "found": {f"{change:g}": count for change, count in one.found.items()},
         "smallest_change_found_by_nine_of_ten": one.smallest,
+        "injected_inside_interval": one.covered,
+        "intervals_of_injected": one.intervals,
     }
 
 
@@ -149,18 +162,34 @@ def detections(same: Comparison, injected: Mapping[float, Comparison]) -> list[D
         change: {one.name for one in found.verdicts if one.outcome is Outcome.REGRESSION}
         for change, found in injected.items()
     }
+    inside = defaultdict[str, list[bool]](
+        list
+    )  # by benchmark, for each change that has an interval
+    for change, found in injected.items():
+        for one in found.verdicts:
+            if one.change is not None:
+                inside[one.name].append(one.change.low <= change <= one.change.high)
     return [
         Detection(
             family,
             clock,
-            len(verdicts),
-            sum(one.outcome in _CHANGED for one in verdicts),
-            sum(one.outcome in UNMEASURED for one in verdicts),
-            {
+            benchmarks=len(verdicts),
+            alarms=sum(one.outcome in _CHANGED for one in verdicts),
+            unknown=sum(one.outcome in UNMEASURED for one in verdicts),
+            bounded=sum(map(_is_bounded, verdicts)),
+            found={
                 change: len(names & {one.name for one in verdicts})
                 for change, names in slower.items()
             },
+            covered=sum(sum(inside[one.name]) for one in verdicts),
+            intervals=sum(len(inside[one.name]) for one in verdicts),
         )
         for (family, clock), verdicts in [*groups.items(), *totals]
         if verdicts
     ]
+
+
+def _is_bounded(one: Verdict) -> bool:
+    if one.outcome is not Outcome.PASS or one.bound is None or one.tolerance is None:
+        return False
+    return one.bound <= one.tolerance

@@ -16,7 +16,7 @@ from warpgauge.reports.headline import worst
 from warpgauge.reports.markdown.text import prose
 from warpgauge.reports.provenance import is_other_project
 from warpgauge.system.git import is_full, short
-from warpgauge.verdict.comparison import Comparison, Evidence, Outcome, Verdict
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
 from warpgauge.verdict.context import BASELINES, BUILD_DIR, PROGRAMS
 from warpgauge.verdict.controls import FAMILY as CONTROLS
@@ -102,15 +102,9 @@ def command(comparison: Comparison, verdict: Verdict) -> str:
     harmless is left out: then the command measures everything.
     """
     base = _base(comparison)
-    asked = verdict.evidence is Evidence.PAIRED and is_full(comparison.beside)
-    beside = short(comparison.beside) if asked else ""
-    if base is None and beside and verdict.name not in comparison.baseline.rows:
-        base = beside  # the baseline would not flag it, so that nothing would be confirmed
     bench = _bench(comparison)
     if base:
         bench += f" --against {base}"
-    elif base is None and beside:
-        bench += f" --confirm-beside {beside}"
     if folders := _folders(comparison):
         bench = shlex.join(["scripts/warpgauge", "ab", *folders])
     if _is_of_full_suite(comparison, verdict.name):

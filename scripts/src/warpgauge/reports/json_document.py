@@ -126,19 +126,16 @@ class Comparison(contract.Document, frozen=True, tag="comparison/1"):
     nothing regressed and everything was measured; 1 at least one regression; 3 nothing regressed,
     but something was not measured or not comparable. `refusal`: why nothing could be compared, as a
     sentence; null when something was. `alpha`: the chance that unchanged code shows any change at
-    all, of all benchmarks together. `beside`: the commit that was measured in pairs with the
-    candidate where the baseline's own was not (scripts/bench --confirm-beside); else empty.
-    `counts`: how many verdicts have each outcome. `differences`: what the contexts of the two sides
-    say differently; told, not judged. `notes`: what a reader of the verdicts has to know, the
-    weightiest first. `method`: the note on how it was measured, in pairs or against a baseline and
-    again; empty where there is none.
+    all, of all benchmarks together. `counts`: how many verdicts have each outcome. `differences`:
+    what the contexts of the two sides say differently; told, not judged. `notes`: what a reader of
+    the verdicts has to know, the weightiest first. `method`: the note on how it was measured, in
+    pairs or against a baseline and again; empty where there is none.
     """
 
     headline: Annotated[str, Meta(min_length=1)]
     exit_status: ExitStatus
     refusal: str | None
     alpha: Annotated[float, Meta(gt=0, lt=1)] | None
-    beside: Commit
     counts: dict[Outcome, Count]
     baseline: Side
     candidate: Side

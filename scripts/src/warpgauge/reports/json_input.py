@@ -73,7 +73,6 @@ def read(document: json_document.Comparison, place: Place = _PLACE) -> Compariso
         differences=document.differences,
         refusal=document.refusal,
         alpha=Comparison.alpha if document.alpha is None else document.alpha,
-        beside=document.beside,
         method=document.method,
     )
 

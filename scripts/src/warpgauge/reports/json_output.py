@@ -37,7 +37,6 @@ def document(comparison: Comparison) -> json_document.Comparison:
         comparison.exit_status,
         comparison.refusal,
         comparison.alpha,
-        comparison.beside,
         {outcome: comparison.count(outcome) for outcome in Outcome},
         _side(comparison.baseline),
         _side(comparison.candidate),

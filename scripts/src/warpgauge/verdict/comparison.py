@@ -121,9 +121,7 @@ class ContextDifference:
 class Comparison:
     """Two records, compared. `refusal` says why nothing could be, if so.
 
-    `method` is a sentence on screening and confirming, or on a pair, if any. `beside` is the full
-    hash of the commit that was measured in pairs with the candidate in place of the baseline's own
-    (`scripts/bench --confirm-beside`), if any.
+    `method` is a sentence on screening and confirming, or on a pair, if any.
     """
 
     baseline: Record
@@ -133,7 +131,6 @@ class Comparison:
     differences: tuple[ContextDifference, ...] = ()
     refusal: str | None = None
     alpha: float = ALPHA
-    beside: str = ""
     method: str = ""
 
     @property

@@ -30,9 +30,9 @@ def gate() -> Parser:
         prog="warpgauge ci gate",
         usage="%(prog)s --base REF --out-dir FOLDER [--gpu SLUG] [-- OPTIONS of scripts/bench]\n"
         "       %(prog)s --programs BASE CANDIDATE --out-dir FOLDER [-- OPTIONS of ab]",
-        description="Measures what a pull request changed, on the GPU of this runner: against the "
-        "baseline, and what differs from it beside the commit that the pull request began at. "
-        "Leaves reports, run files and the log in FOLDER, annotates the job, writes its summary.",
+        description="Measures what a pull request changed, on the GPU of this runner: in pairs "
+        "with the commit that the pull request began at. Leaves reports, run files and the log in "
+        "FOLDER, annotates the job, writes its summary.",
         epilog="Exit status: that of the comparison. 0 nothing regressed and everything was "
         "measured; 1 a regression; 2 bad usage, or nothing could be compared; 3 nothing regressed, "
         "but something was not measured or not comparable.",

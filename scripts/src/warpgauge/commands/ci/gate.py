@@ -26,7 +26,7 @@ from warpgauge.system.git import short
 from warpgauge.system.text import quoted
 
 # What scripts/warpgauge ci gate says itself, of the options that it hands on.
-_OURS = ("--out", "--confirm-beside", "--against")
+_OURS = ("--out", "--against")
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -104,7 +104,7 @@ class Gate:
         options = self.options
         if options.programs is None:
             base = _merge_base(self.root, options.base)
-            return [*self._ours("bench"), f"--confirm-beside={base}"]
+            return [*self._ours("bench"), f"--against={base}"]
         for folder in options.programs:
             if not folder.is_dir():
                 raise UserError(f"{folder} is no folder: --programs takes two folders of programs")

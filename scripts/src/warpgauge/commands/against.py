@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/bench --against COMMIT: both builds in pairs, and what this tree says of its changes.
+
+The commit alone is what times are held against. But the tree's policy says which slowdowns it
+accepts, and its baseline which benchmarks it has given up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from warpgauge.commands.show_results import Conclusion, without_gpu
+from warpgauge.measurement.ab_run import AbRun
+from warpgauge.measurement.combination import measured_in_turns
+from warpgauge.measurement.measuring import Measuring
+from warpgauge.records.model import Record
+from warpgauge.system import git
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.git import short
+from warpgauge.system.text import listed, named, plural
+from warpgauge.verdict import policy
+from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.policy import Expected, Policy
+
+
+def run(
+    beside: AbRun, commit: str, files: tuple[Path, Path], show: Conclusion, baseline: Record | None
+) -> ExitStatus:
+    """Measure, judge and show; `baseline` is this tree's for the GPU. Raises UserError."""
+    measuring, probe = beside.measuring, beside.suite.probe
+    base, candidate = beside.base(commit), beside.candidate
+    rules = show.settings.policy
+    old = _used_up(measuring, commit, rules)
+    if rules is not None:
+        own = tuple(one for one in rules.expected if one not in old)
+        rules = replace(rules, expected=own)
+    show = replace(show, settings=replace(show.settings, policy=rules))
+    measuring.note(f"Measuring {beside.suite.size} in pairs with commit {short(commit)}")
+    both = beside.compared(base, candidate, measuring.options.filter, files, show.judged)
+    found = _told(measured_in_turns(both, commit), old, commit)
+    found = without_gpu(_without_removed(found, baseline), probe)
+    status = show.compared(found)
+    if both.stop is not None:
+        raise both.stop
+    return ExitStatus.NOT_MEASURED if status is ExitStatus.OK and probe.no_gpu else status
+
+
+def _used_up(measuring: Measuring, commit: str, rules: Policy | None) -> list[Expected]:
+    """The tree's expected entries that the base has, too: what they accept is in the base."""
+    path = measuring.root / "baselines" / policy.FILE_NAME
+    if rules is None or rules.path != path:
+        return []
+    said = git.run(measuring.root, "show", f"{commit}:./baselines/{policy.FILE_NAME}")
+    if said.returncode:
+        return []
+    copy = measuring.scratch / policy.FILE_NAME
+    copy.write_text(said.stdout, encoding="utf-8")
+    try:
+        there = [replace(one, number=0) for one in policy.load(copy).expected]
+    except UserError:  # of a warpgauge of that time
+        return []
+    return [one for one in rules.expected if replace(one, number=0) in there]
+
+
+def _told(found: Comparison, old: list[Expected], commit: str) -> Comparison:
+    """With a note on what is slower though an entry, which is used up, says that it may be."""
+    slower = [one.name for one in found.verdicts if one.outcome is Outcome.REGRESSION]
+    names = [name for name in slower if any(one.pattern.search(name) for one in old)]
+    if not names:
+        return found
+    note = (
+        f"The entry that expects {named(names)} to be slower is in commit {short(commit)}, too: "
+        "what it accepts came before. A further change needs an entry of its own."
+    )
+    return replace(found, notes=(note, *found.notes))
+
+
+def _without_removed(found: Comparison, baseline: Record | None) -> Comparison:
+    """Without what only the base has, and this tree's baseline has no more: it was given up.
+
+    What a policy requires is missing all the same.
+    """
+    if baseline is None:
+        return found
+    missing = (one for one in found.verdicts if one.outcome is Outcome.MISSING)
+    gone = [one.name for one in missing if not one.required and one.name not in baseline.rows]
+    if not gone:
+        return found
+    are = plural(len(gone), "benchmark of the base is", "benchmarks of the base are")
+    note = f"{are} gone, from the baseline, too: {listed(gone)}."
+    verdicts = tuple(one for one in found.verdicts if one.name not in gone)
+    return replace(found, verdicts=verdicts, notes=(*found.notes, note))

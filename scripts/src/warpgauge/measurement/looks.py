@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looks at pairs: rounds go on until every row is decided, the schedule or a budget ends.
+
+Whoever stops as soon as chance looks like a change will sooner or later call everything changed.
+The schedule is therefore fixed before the first round, and the rule pays for each look: the run
+files name the rounds after which somebody looked (alpha spending: Lan and DeMets 1983, "Discrete
+sequential boundaries for clinical trials").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from warpgauge.execution.plan import Lane
+from warpgauge.execution.turn_result import Outcome as Delivered
+from warpgauge.measurement.budget import Budget
+from warpgauge.measurement.paired import Run, Side, measure
+from warpgauge.system import interrupts
+from warpgauge.system.text import duration, plural
+from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.controls import is_control
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Looks(Generic[Found]):
+    """What was found, and in how many rounds: ``6 pairs``.
+
+    `stop` is the interrupt that came behind the first look, to be raised when that is shown.
+    """
+
+    found: Found
+    told: str
+    stop: KeyboardInterrupt | None = None
+
+
+def take(
+    sides: Mapping[str, Side],
+    rounds_of_looks: Sequence[int],
+    *,
+    run: Run,
+    judge: Callable[[Mapping[str, Side], Sequence[int]], Found],
+    open_rows: Callable[[Found], Sequence[str]],
+    say: Callable[[str], None],
+    budget: Budget | None = None,
+) -> Looks[Found]:
+    """What the sides show after the first of the looks, and after further ones at what is open.
+
+    `judge` keeps and judges what all sides delivered so far, given the rounds after which it was
+    asked to. The first look has all its rounds whatever the budget; a later one ends with the last
+    round that fits. Where one is interrupted, the look before it is what was found.
+    """
+    first, *further = rounds_of_looks
+    sides = measure(sides, None, range(1, first + 1), run)
+    if budget is not None:
+        budget.minimum_is_measured()
+    looked, stop = [first], None
+    found = judge(sides, looked)
+    names = left = list(dict.fromkeys(open_rows(found)))
+
+    def whole_rounds(lanes: Sequence[Lane], rounds: range) -> Iterator[Delivered]:
+        """As many of them as there is time for."""
+        of_a_round = sum(one.fault is None for lane in lanes for one in lane.binaries)
+        for count, outcome in enumerate(run(lanes, rounds), 1):
+            yield outcome
+            if count % of_a_round == 0 and budget is not None and not budget.fits(lanes):
+                return
+
+    for until in further:
+        lanes = [side.only(left).lane() for side in sides.values()]
+        if not left or (budget is not None and not budget.fits(lanes)):
+            break
+        time_left = "" if budget is None else f" ({duration(budget.left)} left)"
+        last = looked[-1]
+        say(f"Rounds {last + 1} to {until} of {plural(len(left), 'open benchmark')}{time_left}")
+        try:
+            sides = measure(sides, left, range(last + 1, until + 1), whole_rounds)
+            measured = _rounds(sides)
+            if measured == last:  # of what no program lists
+                break
+            with interrupts.postponed():  # what is judged is what the run files hold
+                looked.append(measured)
+                found = judge(sides, looked)
+                still = set(open_rows(found))
+                left = [name for name in left if name in still]
+        except KeyboardInterrupt as interrupt:
+            counted = plural(looked[-1], "pair")
+            say(f"Interrupted: the first {counted} count.")
+            stop = interrupts.told(interrupt, f"in a further look: the run files hold {counted}")
+            break
+    return Looks(found, _told(looked, len(names), len(left), stop is not None, budget), stop)
+
+
+def _told(
+    looked: Sequence[int], names: int, left: int, stopped: bool, budget: Budget | None
+) -> str:
+    """``6 pairs, and up to 24 for 3 open benchmarks, of which 1 stayed open``."""
+    told = plural(looked[0], "pair")
+    if len(looked) > 1:
+        told += f", and up to {looked[-1]} for {plural(names, 'open benchmark')}"
+        told += f", of which {left} stayed open" if left else ""
+    elif left:
+        told += f", and no more for {plural(left, 'open benchmark')}"
+    told += ", interrupted" if stopped else ""
+    return told if budget is None else f"{told} (budget {duration(budget.seconds)})"
+
+
+def _rounds(sides: Mapping[str, Side]) -> int:
+    numbers = (outcome.round for side in sides.values() for outcome in side.outcomes)
+    return max(numbers, default=0)
+
+
+def open_rows(found: Comparison) -> list[str]:
+    """What further rounds are for. The host's controls judge nobody, and get none."""
+    undecided = (one for one in found.verdicts if one.outcome is Outcome.INCONCLUSIVE)
+    return [one.name for one in undecided if not is_control(one)]
