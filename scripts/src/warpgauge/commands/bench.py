@@ -28,6 +28,7 @@ from warpgauge.system.layout import Output, print_line
 from warpgauge.system.locks import alone
 from warpgauge.system.text import inert, plural
 from warpgauge.system.worker_processes import Ended, Work
+from warpgauge.verdict.override import Override
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
@@ -133,7 +134,10 @@ class _All:
     def _ended(self, works: Mapping[str, Work]) -> Iterator[Ended]:
         count = plural(len(self.gpus), "GPU")
         if self.one.options.parallel:
-            self._note(f"Measuring {count} at once; host times and copies are INVALID then")
+            if Override.PARALLEL in self.one.options.allow:
+                self._note(f"Measuring {count} at once")
+            else:
+                self._warn(f"Measuring {count} at once: host times and copies will be INVALID")
             for ended in worker_processes.at_once(
                 works, lambda who, line: self._warn(f"{who[:_SHORT]}  {line}")
             ):
@@ -152,8 +156,8 @@ class _All:
         try:
             status = ExitStatus(ended.status)
         except ValueError:
-            told = f"was ended by {name_of(-ended.status)}" if ended.status < 0 else "was ended"
-            self._warn(f"{ended.name}: its scripts/bench {told}")
+            by = -ended.status if ended.status < 0 else ended.status - 128
+            self._warn(f"{ended.name}: its scripts/bench was ended by {name_of(by)}")
             status = ExitStatus.NOT_MEASURED
         if not self.journal.of(ended.name).is_dir():
             self.journal.keep(["gpu", ended.name], journal.Ended(status))

@@ -7,13 +7,14 @@ outlives us.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import signal
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
 
@@ -92,21 +93,24 @@ def _fork(work: Work, out: int | None = None, err: int | None = None) -> int:
     if pid := os.fork():
         return pid
     status = int(ExitStatus.NOT_MEASURED)
+    replaced = []  # one that nobody holds closes its descriptor, which is the new one's, too
     try:
         process_tree.end_with(us)
         # Ctrl-C reaches our parent, too, which passes it on once.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         for ours, standard, name in ((out, 1, "stdout"), (err, 2, "stderr")):
             if ours is not None:
+                replaced.append(getattr(sys, name))
                 os.dup2(ours, standard)
                 # Python remembers of the old one whether it can seek, and fails where that changed.
                 setattr(sys, name, os.fdopen(standard, "w", encoding="utf-8", closefd=False))
         status = entry_point.run("bench", lambda: _interruptible(work))
+        _flush()
+    except BaseException:  # what comes before and behind the entry point, nobody else tells
+        with contextlib.suppress(OSError):
+            os.write(2, traceback.format_exc().encode(errors="replace"))
     finally:
-        try:
-            _flush()
-        finally:
-            os._exit(status)
+        os._exit(status)
 
 
 def _interruptible(work: Work) -> int:
@@ -117,7 +121,7 @@ def _interruptible(work: Work) -> int:
         return interrupts.status(stop)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _ended_with_us() -> Iterator[list[int]]:
     """The processes that are put into the list are ended in order when an interrupt comes."""
     running: list[int] = []
