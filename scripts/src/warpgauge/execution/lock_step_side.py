@@ -38,11 +38,11 @@ class Side:
     def __init__(self, index: int, command: Sequence[str], output: str, deadline_s: float) -> None:
         self.index, self._deadline_s = index, deadline_s
         self._unread = b""
-        self._socket, theirs = socket.socketpair()
         report = [f"--benchmark_out={output}.json", "--benchmark_out_format=json"]
-        self._open = contextlib.ExitStack()
-        self._open.enter_context(self._socket)
-        with theirs, Path(f"{output}.err").open("wb") as said:
+        with contextlib.ExitStack() as opened:
+            self._socket, theirs = map(opened.enter_context, socket.socketpair())
+            said = opened.enter_context(Path(f"{output}.err").open("wb"))
+            self._said = said.fileno()
             self.process = subprocess.Popen(
                 [*command, *report, f"--lock-step={theirs.fileno()}"],
                 stdin=subprocess.DEVNULL,
@@ -50,14 +50,14 @@ class Side:
                 stderr=said,
                 pass_fds=[theirs.fileno()],
             )
-            self._said = os.dup(said.fileno())
-        # A child that it leaves behind may hold its socket open.
-        self._ended = os.pidfd_open(self.process.pid)
-        self._ready = self._open.enter_context(selectors.DefaultSelector())
-        for one in (self._said, self._ended):
-            self._open.callback(os.close, one)
-        for readable in (self._socket, self._ended):
-            self._ready.register(readable, selectors.EVENT_READ)
+            theirs.close()
+            # A child that it leaves behind may hold its socket open.
+            self._ended = os.pidfd_open(self.process.pid)
+            opened.callback(os.close, self._ended)
+            self._ready = opened.enter_context(selectors.DefaultSelector())
+            for readable in (self._socket, self._ended):
+                self._ready.register(readable, selectors.EVENT_READ)
+            self._open = opened.pop_all()
 
     def say(self, line: str) -> None:
         """Tell it something while it waits. Raises SideFault where it does not."""
@@ -108,8 +108,8 @@ class Side:
 
     def killed(self) -> int:
         """The same, by force if it has not ended yet."""
-        self._open.close()
         self.process.kill()
+        self._open.close()
         return self.process.wait()
 
     def number(self, words: Sequence[str], place: int) -> float:
