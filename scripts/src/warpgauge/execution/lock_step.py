@@ -172,6 +172,7 @@ def _driven(
         watched=results,
         grown=grown,
         told=f"round {first.round}, {' and '.join(side.turn.lane.side for side in sides)}",
+        by_hand=told.commands,
     )
     ending = replace(ending, command=("the driver of the pair", *ending.command[1:]))
     if first.binary.needs_gpu and (ending.ended_for or ending.status or ending.left_behind):
