@@ -267,7 +267,7 @@ void write_trace() {
     bool goes = true;
     if (in_lock_step) {
       say("case " + name);
-      goes = hear() == "go";
+      goes = hear() != "skip";
     }
     if (!goes) {
       ill.clear();

@@ -162,7 +162,7 @@ class Group:
         """Prepares a benchmark on all sides, measures it in slices, and ends it on all."""
         calls, host, able = [1.0], False, []
         for side in self.in_turns():
-            side.say("go")
+            side.say(f"go {len(self.sides) - 1}")
             words = side.hear("ready", "done")
             if words[0] == "ready":
                 host = host or words[1:2] == ["host"]
