@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -11,17 +12,21 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_runner import SIDES, Seen, errors, plan
 
 import fake_binary
+from clone import GitRepository
 from kills import left_running
+from warpgauge.execution import lock_step
 from warpgauge.execution.plan import Plan
 from warpgauge.execution.turn_result import Outcome
 from warpgauge.measurement import merge, runner
 from warpgauge.measurement.journal import Journal
 from warpgauge.system import process_tree
+from warpgauge.system.errors import ExitStatus
 
 TIMES = {"gemm/a": 1e4, "gemm/b": 2e4, "gemm/c": 3e4, "gemm/d": 4e4}
 ROUNDS = 3
@@ -269,6 +274,31 @@ def test_a_run_that_goes_on_equals_one_that_was_not_interrupted(folder: Path, lo
     assert bool(lost) == ((folder / "base" / "bench_gemm.count").stat().st_size > before)
 
 
+def test_a_run_that_is_interrupted_between_pairs_goes_on(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone.lock_steps = True
+    clone.commit({"sync": TIMES})
+    clone.commit({"sync": {name: 2.0 * time for name, time in TIMES.items()}})
+    deliver, left = lock_step.deliver, 2
+
+    def counted(*given: Any) -> list[Outcome]:  # noqa: ANN401
+        nonlocal left
+        if left == 0:
+            raise KeyboardInterrupt
+        left -= 1
+        return deliver(*given)
+
+    monkeypatch.setattr(lock_step, "deliver", counted)
+    with pytest.raises(KeyboardInterrupt):
+        clone.bench("--against", "HEAD~1", "--processes=5")
+    left = 3  # and no more
+    assert clone.resume() is ExitStatus.REGRESSION
+    _, candidate = (json.loads(path.read_text()) for path in clone.runs())
+    for row in candidate["benchmarks"]:
+        assert row["pair_ratios"] == pytest.approx([2.0] * 5, rel=1e-3)
+
+
 def test_all_sides_of_a_self_check_are_compared_with_the_first(folder: Path) -> None:
     sides = {"base": 1.0, "one": 1.02, "other": 0.9}
     make(folder, sides=sides)
@@ -283,6 +313,7 @@ def test_all_sides_of_a_self_check_are_compared_with_the_first(folder: Path) -> 
 def test_random_kills_cost_no_more_than_the_row_that_ran(folder: Path, seed: int) -> None:
     """Of sides and drivers, at any moment: what is left is right, and no process stays."""
     make(folder)
+    once = plan(folder, processes=ROUNDS, sides=SIDES)
     generator, ended, kills = random.Random(seed), threading.Event(), 0
 
     def kill() -> None:
@@ -296,10 +327,11 @@ def test_random_kills_cost_no_more_than_the_row_that_ran(folder: Path, seed: int
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        run = measured(folder)
+        run = Run(once, runner.run(once, Seen()), Seen())
     finally:
         ended.set()
         killer.join()
+    assert left_running(str(folder)) == []
     found = {(side, name) for side in SIDES for name in errors(run.rows(side))}
     said = [message for side in SIDES for message in errors(run.rows(side)).values()]
     assert len(found) <= kills * len(TIMES)

@@ -107,9 +107,10 @@ def deliver(plan: Plan, turns: Sequence[Turn], names: Names, running: Running) -
             end = "cannot be ended" if ending.runs_on else "was ended"
             remarks.append(f"{program} left a process behind, which {end}")
         lost = unknown if len(unknown) == len(left) else []
-        if ending.status or ending.ended_for:
+        if unknown and (ending.status or ending.ended_for):
             require_room(sides[0].folder)
-            lost = lost or [name for name in unknown if name not in found][:1]  # it ran
+            if found or (ending.status < 0 and not ending.ended_for):
+                lost = [name for name in unknown if name not in found][:1]  # it ran
             reasons[ending.described()] += lost
         left = tuple(name for name in unknown if name not in lost)
     for why, of in reasons.items():
