@@ -64,6 +64,13 @@ def test_a_line_repeats_its_process_by_hand(repository: Repository, tmp_path: Pa
     assert len(count.read_text()) == before + 1
 
 
+def test_a_line_of_a_pair_in_lock_step_repeats_both_sides(tmp_path: Path) -> None:
+    log = CommandLog(tmp_path / "x.log", [], goes_on=False)
+    with log.used(), command_log.running(["driver"], by_hand=[["echo", "a b"], ["echo", "c"]]):
+        pass
+    assert pasted((tmp_path / "x.log").read_text(), tmp_path).stdout == "a b\nc\n"
+
+
 @pytest.mark.parametrize("argument", ["it's", "a\nrm -rf x", "#", "a\\b", "\x1b[2J", "ü", "\udcff"])
 def test_whatever_an_argument_holds_it_is_one_line_and_comes_back(
     argument: str, tmp_path: Path

@@ -51,6 +51,24 @@ def test_a_name_with_a_space_keeps_its_family_shuffled(tmp_path: Path) -> None:
     assert found.shuffles
 
 
+@pytest.mark.parametrize(
+    ("knows", "found"),
+    [
+        ({}, (False, False)),
+        ({"shuffles": True}, (True, False)),
+        ({"lock_steps": True}, (True, True)),
+    ],
+)
+@pytest.mark.parametrize("names", [["gemm/a"], ["gemm/a", "gemm/b"]])
+def test_a_program_is_asked_what_it_knows(
+    tmp_path: Path, knows: dict[str, bool], found: tuple[bool, bool], names: list[str]
+) -> None:
+    path = fake_binary.make(tmp_path, "gemm", dict.fromkeys(names, 1.0), **knows)  # type: ignore[arg-type]
+    program = discovery.listed(path, tmp_path)
+    assert (program.shuffles, program.lock_steps) == found
+    assert not plain_program.listed(path, tmp_path, {}).lock_steps
+
+
 def test_a_filter_drops_binaries_without_a_match_but_not_what_cannot_list(tmp_path: Path) -> None:
     fake_binary.make(tmp_path, "gemm", listing_fault="libcublas.so.13: cannot open")
     fake_binary.make(tmp_path, "memcpy")

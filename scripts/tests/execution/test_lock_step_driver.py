@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import sys
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -24,24 +27,24 @@ from warpgauge.execution.lock_step_driver import (
 
 FAKE = [sys.executable, "-I", "-S", fake_lock_step.__file__]
 
-Cases = dict[str, object]
+Cases = Mapping[str, object]
 
 
-def plan(tmp_path: Path, base: Cases, candidate: Cases, **more: object) -> Plan:
-    """Both sides of the fake program; `base` and `candidate` are its cases, or all it is told."""
-    told = [one if "cases" in one else {"cases": one} for one in (base, candidate)]
-    given: dict[str, object] = {
-        "commands": [[*FAKE, json.dumps(one)] for one in told],
-        "outputs": [str(tmp_path / "base"), str(tmp_path / "candidate")],
-        "names": [name for name in told[0]["cases"] if name in told[1]["cases"]],  # type: ignore[attr-defined,operator]
-        "results": str(tmp_path / "results"),
-        "cpu": None,
-        "first": 0,
-        "seed": 1,
-        "deadline_s": 20.0,
-        **more,
-    }
-    return Plan(**given)  # type: ignore[arg-type]
+def plan(tmp_path: Path, *sides: Cases, **more: object) -> Plan:
+    """The fake program on each side; a side is its cases, or all it is told."""
+    told = [one if "cases" in one else {"cases": one} for one in sides]
+    names = [list(cast(Cases, one["cases"])) for one in told]
+    one = Plan(
+        commands=[[*FAKE, json.dumps(one)] for one in told],
+        reports=[str(tmp_path / f"side{index}-") for index in range(len(told))],
+        names=[name for name in names[0] if all(name in of for of in names)],
+        results=str(tmp_path / "results"),
+        cpu=None,
+        order=[*range(len(told))],
+        seed=1,
+        deadline_s=20.0,
+    )
+    return dataclasses.replace(one, **more)  # type: ignore[arg-type]
 
 
 def found(one: Plan) -> dict[str, Finding]:
@@ -50,18 +53,18 @@ def found(one: Plan) -> dict[str, Finding]:
 
 def test_the_log_ratio_is_that_of_the_candidate_over_the_base(tmp_path: Path) -> None:
     one = found(plan(tmp_path, {"a": 1e-6, "b": 2e-6}, {"a": 1.05e-6, "b": 1e-6}))
-    assert one["a"].log_ratio == pytest.approx(math.log(1.05))
-    assert one["b"].log_ratio == pytest.approx(math.log(0.5))
-    assert not one["a"].fault
+    assert one["a"].log_ratios == pytest.approx([0.0, math.log(1.05)])
+    assert one["b"].log_ratios == pytest.approx([0.0, math.log(0.5)])
+    assert one["a"].of is None
     assert not one["a"].lowered
 
 
 def test_only_one_side_works_at_a_time(tmp_path: Path) -> None:
     cases = {"cases": dict.fromkeys("abc", 1e-06), "log": str(tmp_path / "log")}
-    found(plan(tmp_path, cases, cases))
+    found(plan(tmp_path, cases, cases, cases))
     lines = (tmp_path / "log").read_text().splitlines()
     slices = sorted(tuple(map(float, line.split())) for line in lines)
-    assert len(slices) >= 3 * 2 * DEVICE.fewest
+    assert len(slices) >= 3 * 3 * DEVICE.fewest
     assert all(one[1] <= other[0] for one, other in pairwise(slices))
 
 
@@ -70,68 +73,89 @@ def test_both_sides_time_as_many_calls_in_a_batch(tmp_path: Path) -> None:
         {"cases": {"a": "calls"}, "clock": "host", "calls": calls} for calls in (4, 16)
     )
     one = found(plan(tmp_path, base, candidate))["a"]
-    assert one.log_ratio == 0.0
+    assert one.log_ratios == [0.0, 0.0]
     assert one.host
 
 
 def test_what_only_one_side_has_is_skipped(tmp_path: Path) -> None:
     one = found(plan(tmp_path, {"x": 1, "a": 1, "y": 1}, {"a": 1, "z": 1}))
     assert one.keys() == {"a"}
-    assert one["a"].log_ratio == 0.0
+    assert one["a"].log_ratios == [0.0, 0.0]
 
 
 def test_a_benchmark_that_fails_on_one_side_has_no_ratio_and_costs_no_other(tmp_path: Path) -> None:
     one = found(plan(tmp_path, {"a": "fails", "b": 1}, {"a": 1, "b": 1}))
-    assert one["a"].log_ratio is None
-    assert not one["a"].fault  # its row tells
-    assert one["b"].log_ratio == 0.0
+    assert one["a"].log_ratios == []
+    assert one["a"].of is None  # its row tells
+    assert one["b"].log_ratios == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(
     ("does", "why"),
     [
-        ("crashes", "ended"),
-        ("exits", "ended"),
-        ("stops", "said nothing for 0.3 s"),
-        ("hangs", "said nothing for 0.3 s"),
+        ("crashes", ""),
+        ("exits", ""),
+        ("leaves a child", ""),
+        ("stops", "said nothing for 1 s"),
+        ("hangs", "said nothing for 1 s"),
         ("garbage", "out of turn"),
         ("twice", "out of turn"),
-        ("timeless", "told no time"),
+        ("timeless", "said 'slice 0 full', which measures nothing"),
+        ("wordless", "said 'slice', which measures nothing"),
     ],
 )
 @pytest.mark.parametrize("side", [0, 1])
 def test_a_side_that_misbehaves_costs_its_own_benchmark(
     tmp_path: Path, does: str, why: str, side: int
 ) -> None:
-    sides: list[Cases] = [{"a": 1, "bad": 1, "c": 1}, {"a": 1, "bad": 1, "c": 1}]
-    sides[side]["bad"] = does
-    deadline = 0.3 if does in ("stops", "hangs") else 20.0
+    sides = [{"a": 1, "bad": does if side == index else 1, "c": 1} for index in (0, 1)]
+    deadline = 1.0 if does in ("stops", "hangs") else 20.0
     one = found(plan(tmp_path, *sides, deadline_s=deadline))
     assert one["bad"].of == side
-    assert why in one["bad"].fault
-    assert one["bad"].log_ratio is None
-    assert one["bad"].status == {"crashes": -11, "exits": 7}.get(does, -9)
-    assert one["a"].log_ratio == one["c"].log_ratio == 0.0
+    assert why in one["bad"].ended_for
+    assert bool(why) == bool(one["bad"].ended_for)
+    assert one["bad"].log_ratios == []
+    assert one["bad"].status == {"crashes": -11, "exits": 7, "leaves a child": 7}.get(does, -9)
+    assert one["a"].log_ratios == one["c"].log_ratios == [0.0, 0.0]
 
 
 def test_a_program_that_does_not_speak_the_protocol_is_told_of_once(tmp_path: Path) -> None:
     base = {"cases": {"a": 1, "b": 1}, "hello": "lock-step 2"}
     one = found(plan(tmp_path, base, {"a": 1, "b": 1}))
     assert {finding.of for finding in one.values()} == {0}
-    assert {finding.fault for finding in one.values()} == {"speaks another version of the protocol"}
+    said = "speaks another version of the protocol"
+    assert {(finding.ended_for, finding.began) for finding in one.values()} == {(said, False)}
 
 
-def test_a_program_that_refuses_the_option_is_told_of_with_its_status(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "status"), [([sys.executable, "-c", "exit(2)"], 2), (["/no/such/program"], 0)]
+)
+def test_a_program_that_does_not_begin_is_told_of_with_its_status(
+    tmp_path: Path, command: list[str], status: int
+) -> None:
     one = plan(tmp_path, {"a": 1}, {"a": 1})
-    refuses = [sys.executable, "-c", "import sys; sys.exit(2)"]
-    one.commands[0] = refuses
+    one.commands[1] = command
     [finding] = findings(one)
-    assert (finding.of, finding.status) == (0, 2)
+    assert (finding.of, finding.status, finding.began) == (1, status, False)
 
 
-def test_sides_in_different_orders_are_not_measured(tmp_path: Path) -> None:
+def test_sides_in_different_orders_cannot_be_measured_together(tmp_path: Path) -> None:
     one = found(plan(tmp_path, {"a": 1, "b": 1}, {"b": 1, "a": 1}))
-    assert all(finding.log_ratio is None and finding.fault for finding in one.values())
+    assert not any(finding.log_ratios or finding.began for finding in one.values())
+
+
+def test_a_side_that_ends_badly_behind_its_last_benchmark_is_told_with_all(tmp_path: Path) -> None:
+    bad = {"cases": {"a": 1, "b": 1}, "at the end": "crashes"}
+    all_found = list(findings(plan(tmp_path, bad, {"a": 1, "b": 1})))
+    assert [one.name for one in all_found] == ["a", "b", "a", "b"]
+    assert {(one.of, one.status) for one in all_found if one.after_last} == {(0, -11)}
+
+
+def test_a_side_killed_between_two_benchmarks_costs_none(tmp_path: Path) -> None:
+    bad = {"cases": {"a": 1, "b": 1}, "between": str(tmp_path / "once")}
+    one = found(plan(tmp_path, bad, {"a": 1, "b": 1}))
+    assert [finding.log_ratios for finding in one.values()] == [[0.0, 0.0]] * 2
+    assert [finding.start for finding in one.values()] == [1, 2]
 
 
 def test_a_slice_at_a_lowered_clock_is_told(tmp_path: Path) -> None:
@@ -140,23 +164,28 @@ def test_a_slice_at_a_lowered_clock_is_told(tmp_path: Path) -> None:
 
 def test_the_program_writes_a_line_for_each_benchmark(tmp_path: Path) -> None:
     one = plan(tmp_path, {"a": 1, "b": "crashes"}, {"a": 1, "b": 1})
-    (tmp_path / "plan").write_text(json.dumps(one.__dict__))
+    (tmp_path / "plan").write_text(json.dumps(dataclasses.asdict(one)))
     assert main(str(tmp_path / "plan")) == 0
     lines = [json.loads(line) for line in (tmp_path / "results").read_text().splitlines()]
     assert [line["name"] for line in lines] == ["a", "b"]
     assert lines[1]["of"] == 0
 
 
-def test_measuring_ends_when_the_median_is_known_or_it_has_been_long_enough() -> None:
-    rule = Enough(fewest=5, most=20, error=1e-3, seconds=1.0)
-    assert not rule.reached([0.0] * 4, 0.5)
-    assert rule.reached([0.0] * 5, 0.5)
+def test_measuring_ends_when_all_medians_are_known_or_it_has_been_long_enough() -> None:
+    rule = Enough(fewest=5, most=20, error=1e-3, seconds=0.5)
+    still = [0.0] * 20
+
+    def reached(ratios: list[float], seconds: float) -> bool:
+        return rule.reached([still[: len(ratios)], ratios], seconds)
+
+    assert not reached([0.0] * 4, 0.5)
+    assert reached([0.0] * 5, 0.5)
     noisy = [0.1 * (-1) ** index for index in range(19)]
-    assert not rule.reached(noisy, 0.5)
-    assert rule.reached([*noisy, 0.1], 0.5)
-    assert rule.reached(noisy, 1.0)
-    assert not rule.reached([0.0], 1.0)
-    assert rule.reached([0.0], 4.0)  # slow calls: something is better than nothing
+    assert not reached(noisy, 0.5)
+    assert reached([*noisy, 0.1], 0.5)
+    assert reached(noisy, 1.0)
+    assert not reached([0.0], 1.0)
+    assert reached([0.0], 4.0)  # slow calls: something is better than nothing
 
 
 def test_the_error_of_a_median_needs_no_shape_of_the_noise() -> None:

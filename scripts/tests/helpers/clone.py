@@ -82,6 +82,7 @@ class GitRepository(Repository):
 
     weather: float = 1.0  # how much slower the machine has become for everybody
     no_gpu: str = ""
+    lock_steps: bool = False  # whether the programs can
 
     def git(self, *arguments: str) -> str:
         return git(self.root, *arguments)
@@ -114,7 +115,8 @@ class GitRepository(Repository):
             no_gpu = "" if family == "host" else self.no_gpu
             full = [name for name in full_suite if name in times]
             further: dict[str, Any] = {"full_suite": full} if full else {}
-            fake_binary.make(built, family, slowed, no_gpu=no_gpu, **further)
+            further |= {"no_gpu": no_gpu, "lock_steps": self.lock_steps}
+            fake_binary.make(built, family, slowed, **further)
 
 
 def recorded(clone: GitRepository) -> str:

@@ -39,6 +39,7 @@ def make(
     no_gpu: str = "",
     trace: str | None = None,
     shuffles: bool = False,
+    lock_steps: bool = False,
     gpus: Sequence[str] = (),
     slower: Mapping[str, float] | None = None,
     full_suite: Sequence[str] = (),
@@ -48,8 +49,8 @@ def make(
     Its benchmarks take `times` ns plus the number of the process, and have the `counters` of "all"
     and of that number. `faults` says by the number of the process (or "always") what goes wrong in
     it, at its last benchmark or at its exit; `ill` by the benchmark what goes wrong whenever that
-    one runs. Where WARPGAUGE_TRACE names a file it writes `trace` there, as if CUPTI were
-    in it.
+    one runs. With `lock_steps` it speaks that protocol. Where WARPGAUGE_TRACE names a file it
+    writes `trace` there, as if CUPTI were in it.
 
     With `gpus` (UUIDs) it is on a machine that has these. `ill` may name one of them, and `slower`
     says by what factor everything takes longer there. With `full_suite` it knows --suite, and these
@@ -61,7 +62,12 @@ def make(
         context = {} if family == "host" else GPU
     by_process: Mapping[Any, Mapping[str, float]] = counters or {}
     by_name = {"context": context, "fault": faults, "ill": ill, "slower": slower}
-    single = {"listing_fault": listing_fault, "no_gpu": no_gpu, "shuffles": shuffles}
+    single = {
+        "listing_fault": listing_fault,
+        "no_gpu": no_gpu,
+        "shuffles": shuffles or lock_steps,
+        "lock_steps": lock_steps,
+    }
     told = [
         *(("benchmark", n, time, "full" * (n in full_suite)) for n, time in times.items()),
         *((kind, *item) for kind, items in by_name.items() for item in (items or {}).items()),

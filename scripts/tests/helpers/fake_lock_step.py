@@ -5,7 +5,8 @@
 
 CASES is a JSON object: for each benchmark the time (seconds) that its slices tell, or a word for
 what goes wrong: "fails", or what happens at its first slice. `calls` is what it says it times in a
-batch, `log` a file that gets when its slices begin and end.
+batch, `log` a file that gets when its slices begin and end, `between` one that is there once it was
+killed between two benchmarks, and `at the end` what goes wrong behind the last.
 """
 
 from __future__ import annotations
@@ -45,6 +46,11 @@ class Program:
             sys.exit(7)
         elif does == "stops":
             os.kill(os.getpid(), signal.SIGSTOP)
+        elif does == "leaves a child":  # which keeps the socket open
+            if os.fork() == 0:
+                time.sleep(5)
+                os._exit(0)
+            os._exit(7)
         elif does == "hangs":
             time.sleep(3600)
         elif does == "garbage":
@@ -53,6 +59,8 @@ class Program:
             self.say("slice 1e-6 full\nslice 1e-6 full")
         elif does == "timeless":
             self.say("slice 0 full")
+        elif does == "wordless":
+            self.say("slice")
         elif does == "lowered":
             self.say("slice 1e-6 lowered")
         elif does == "calls":
@@ -63,15 +71,20 @@ class Program:
 
 def main() -> None:
     told = json.loads(sys.argv[1])
-    program = Program(int(sys.argv[2].partition("=")[2]), told.get("log", ""))
+    program = Program(int(sys.argv[-1].partition("=")[2]), told.get("log", ""))
     program.say(told.get("hello", "lock-step 1"))
     for name, does in told["cases"].items():
         program.say(f"case {name}")
-        if program.hear() == "go" and does != "fails":
+        if program.hear() != "skip" and does != "fails":
             program.say(f"ready {told.get('clock', 'device')} {told.get('calls', 1)}")
             while (asked := program.hear()) != "finish":
                 program.slice(does, asked)
         program.say("done")
+        if (mark := told.get("between")) and not os.path.exists(mark):  # noqa: PTH110
+            open(mark, "w").close()  # noqa: PTH123
+            os.kill(os.getpid(), signal.SIGKILL)
+    if "at the end" in told:
+        program.slice(told["at the end"], "")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <regex.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -24,6 +25,56 @@ bool matches(const std::string& pattern, const std::string& text) {
     leave(1, me + ": no regular expression: " + pattern);
   }
   return regexec(&found->second, text.c_str(), 0, nullptr, 0) == 0;
+}
+
+// This process's end of the lock-step protocol (fixtures/README.md).
+void say(const std::string& words) {
+  const std::string line = words + "\n";
+  send(std::stoi(value_of("lock-step")), line.data(), line.size(), MSG_NOSIGNAL);
+}
+
+std::string hear() {
+  std::string line;
+  for (char one = 0; recv(std::stoi(value_of("lock-step")), &one, 1, 0) == 1;) {
+    if (one == '\n')
+      return line;
+    line += one;
+  }
+  leave(1, "nobody drives this process");
+}
+
+// What happens in a slice, before it tells its time.
+void suffer_in_slice(const std::string& fault) {
+  if (fault == "crash in a slice") {
+    std::fputs("an illegal memory access\n", stderr);
+    die(SIGSEGV);
+  } else if (fault == "stopped") {
+    die(SIGSTOP);
+  } else if (fault == "garbage in a slice") {
+    say("\x01\xff what?");
+  } else if (fault == "two answers") {
+    say("slice 1e-6 full");
+  } else if (fault == "endless line") {
+    const std::string much(1 << 16, 'x');
+    while (send(std::stoi(value_of("lock-step")), much.data(), much.size(), MSG_NOSIGNAL) > 0) {
+    }
+    leave(1);
+  } else if (fault == "murder" && !exists(me + ".murdered")) {
+    write_file(me + ".murdered", "");
+    kill(getppid(), SIGKILL);  // the driver
+  }
+}
+
+// Measures in slices of this time; false if none was asked for.
+bool in_slices(double seconds, const std::string& fault) {
+  say("ready device 1");
+  bool any = false;
+  for (std::string line = hear(); line != "finish"; line = hear()) {
+    suffer_in_slice(fault);
+    say("slice " + number(seconds) + " full");
+    any = true;
+  }
+  return any;
 }
 
 // The number of this process among those of this program that measured.
@@ -201,6 +252,9 @@ void write_trace() {
   std::string broken;
   std::string between;
   int errors = 0;
+  const bool in_lock_step = given("lock-step");
+  if (in_lock_step)
+    say("lock-step 1");
   for (std::size_t index = 0; index < benchmarks.size(); ++index) {
     const std::string& name = benchmarks[index][0];
     std::string ill = told_of("ill", name);
@@ -210,7 +264,14 @@ void write_trace() {
       ill = told_of("ill", gpu);
     Object made = row(benchmarks[index], index, process, gpu);
     std::string error;
-    if (!broken.empty()) {
+    bool goes = true;
+    if (in_lock_step) {
+      say("case " + name);
+      goes = hear() != "skip";
+    }
+    if (!goes) {
+      ill.clear();
+    } else if (!broken.empty()) {
       error = "not measured: " + broken + " broke the CUDA context";
       made.set("not_tried", "1.0");
     } else if (fault == "errored row" && index == 0) {
@@ -224,6 +285,16 @@ void write_trace() {
     } else if (ill == "broken context") {
       error = "cudaErrorIllegalAddress";
       broken = name;
+    } else if (ill == "no room beside another" && in_lock_step) {
+      error = "out of device memory";
+    }
+    if (broken.empty() && goes)
+      suffer(ill, name, out);
+    if (in_lock_step && error.empty() && ill != "skipped" &&
+        !(goes && in_slices(1e-9 * std::stod(made.value("real_time")), ill))) {
+      error = "the other process of the pair could not measure it";
+      made.set("not_tried", "1.0");
+      --errors;
     }
     if (!error.empty()) {
       errors += static_cast<int>(ill != "wrong, and status 0");
@@ -231,13 +302,13 @@ void write_trace() {
       made.set("error_message", quote(error));
       made.set("real_time", "0");
     }
-    if (broken.empty())
-      suffer(ill, name, out);
-    if (ill == "lost row")
-      continue;
-    std::fprintf(out, "%s    %s", between.c_str(), made.text("      ").c_str());
-    std::fflush(out);
-    between = ",\n";
+    if (ill != "lost row") {
+      std::fprintf(out, "%s    %s", between.c_str(), made.text("      ").c_str());
+      std::fflush(out);
+      between = ",\n";
+    }
+    if (in_lock_step)
+      say("done");
   }
   std::fputs("\n  ]\n}\n", out);
   std::fclose(out);
@@ -267,6 +338,7 @@ std::vector<Fields> chosen(bool has_full_suite) {
   };
   require("suite", has_full_suite);
   require("shuffle", !told["shuffles"].empty());
+  require("lock-step", !told["lock_steps"].empty());
   const std::string filter = value_of("benchmark_filter");
   const bool negated = begins(filter, "-");
   std::vector<Fields> left;

@@ -112,6 +112,14 @@ struct Object {
     members.emplace_back(key, json);
   }
 
+  std::string value(const std::string& key) const {
+    for (const auto& [ours, json] : members) {
+      if (ours == key)
+        return json;
+    }
+    return "";
+  }
+
   std::string text(const std::string& indent) const {
     std::string out = "{";
     for (const auto& [key, value] : members) {

@@ -44,6 +44,6 @@ def left_running(mark: str) -> list[int]:
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
-            words = file.read_bytes().split(b"\0")[:2]
+            words = file.read_bytes().split(b"\0")
             found += [int(file.parent.name)] * any(mark.encode() in word for word in words)
     return found

@@ -21,7 +21,13 @@ _MEAN: Json = {"run_name": "f", "run_type": "aggregate", "aggregate_name": "mean
 
 TEMPLATES: tuple[Json, ...] = (
     run([row("a/b", registers=3, label="k"), row("a/c", host_clock=1.0), failed("a/d")]),
-    run([row("a/b", [1.0, 2.0], process_rounds=[1, 2]), row("a/c", **_DISTURBED)], filter="a"),
+    run(
+        [
+            row("a/b", [1.0, 2.0], process_rounds=[1, 2], pair_ratios=[1.5, None]),
+            row("a/c", **_DISTURBED),
+        ],
+        filter="a",
+    ),
     run([row("a/b", **_DISTURBED)], sm_clock_target_hz="2e9"),
     baseline(
         [

@@ -18,6 +18,7 @@ from test_runner import Seen, errors, merged
 import fake_binary
 from clone import HOST_TIMES, TIMES, Repository
 from warpgauge.execution import discovery
+from warpgauge.execution.discovery import Binary
 from warpgauge.execution.plan import Lane, Plan
 from warpgauge.execution.turn_result import Outcome
 from warpgauge.measurement import merge, runner
@@ -229,12 +230,15 @@ def test_a_gpu_that_stays_slow_is_spared_the_remaining_rounds(tmp_path: Path) ->
 
 
 def test_only_rows_measured_again_are_replaced_and_no_errored_one_is_disturbed() -> None:
-    once, again = (
-        {"benchmarks": [{"name": name, "real_time": time} for name in ("a", "b")]}
-        for time in (1.0, 2.0)
-    )
-    found = runner.with_repeated(once, again, ["b"])
-    assert found["benchmarks"] == [once["benchmarks"][0], again["benchmarks"][1]]
-    assert runner.with_repeated(once, {}, ["a"]) == once
+    def outcome(ratio: float, *names: str) -> Outcome:
+        report = {"benchmarks": [{"name": name, "real_time": ratio} for name in names]}
+        ratios = dict.fromkeys(names, ratio)
+        return Outcome(Binary(Path("bench_x"), names), 1, report, {}, 1.0, pair_ratios=ratios)
+
+    once, again = outcome(1.0, "a", "b"), outcome(2.0, "b")
+    found = runner.with_repeated(once, again)
+    assert found.report["benchmarks"] == [once.report["benchmarks"][0], *again.report["benchmarks"]]
+    assert found.pair_ratios == {"a": 1.0, "b": 2.0}
+    assert runner.with_repeated(once, outcome(2.0)).report == once.report
     row = {"name": "a", "error_occurred": True, "error_message": "wrong", "throttled": 1.0}
     assert runner.disturbed([{"benchmarks": [row]}]) == ()

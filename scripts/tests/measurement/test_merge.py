@@ -7,6 +7,7 @@ Processes in which the GPU was disturbed are left out where they are few, and to
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,14 @@ def test_the_time_is_the_median_of_the_processes_in_nanoseconds() -> None:
     assert found["process_medians"] == [3.0, 2.0, 2.5]
     assert found["iterations"] == 50
     assert (found["repetitions"], found["run_type"]) == (1, "iteration")
+
+
+def test_a_pair_tells_the_ratio_of_each_round_where_lock_step_gave_any() -> None:
+    rounds = [outcome(row(float(number)), number=number) for number in (1, 2, 3)]
+    assert "pair_ratios" not in merge.rows([SYNC], rounds, paired=True)[0]
+    rounds[1] = replace(rounds[1], pair_ratios={"sync/a": 1.0123456789})
+    assert merge.rows([SYNC], rounds, paired=True)[0]["pair_ratios"] == [None, 1.012346, None]
+    assert "pair_ratios" not in merge.rows([SYNC], rounds)[0]
 
 
 def test_counters_are_medians_of_what_is_finite_and_the_label_is_the_newest() -> None:

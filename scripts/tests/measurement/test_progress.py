@@ -75,6 +75,15 @@ def test_a_name_does_nothing_on_a_terminal_but_be_read() -> None:
     assert "y" * 100 not in text.getvalue()
 
 
+def test_sides_in_lock_step_are_named_together() -> None:
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=True, width=160)
+    with progress.RunProgress(PLAN, console, console) as shown:
+        lanes = (replace(LANE, side=side) for side in ("base", "candidate"))
+        shown.begins(*(Turn(1, lane, LARGE) for lane in lanes))
+    assert "round 1 of 2, b base and candidate" in text.getvalue()
+
+
 def test_faults_are_told_where_nothing_else_is() -> None:
     text = io.StringIO()
     silent = Console(file=text, quiet=True)

@@ -27,8 +27,8 @@ class Seen:
     outcomes: list[Outcome] = field(default_factory=list)
     repetitions: list[Outcome] = field(default_factory=list)
 
-    def begins(self, turn: Turn) -> None:
-        self.turns.append(turn)
+    def begins(self, *turns: Turn) -> None:
+        self.turns += turns
 
     def runs(self, benchmark: str) -> None:
         self.benchmarks.append(benchmark)

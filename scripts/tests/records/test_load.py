@@ -17,7 +17,11 @@ from warpgauge.system.errors import UserError
 
 
 def test_a_run_file_has_one_session_named_after_day_gpu_and_boot(loaded: Loader) -> None:
-    rows = [row("b/z", [1.0, 2.0], process_rounds=[3, 1]), row("a/y", host_clock=1.0), row("b/x")]
+    rows = [
+        row("b/z", [1.0, 2.0], process_rounds=[3, 1], pair_ratios=[None, 1]),
+        row("a/y", host_clock=1.0),
+        row("b/x"),
+    ]
     record = loaded(run(rows))
     key = session_key({"gpu_uuid": "GPU-1", "boot_id": "boot-1"}, "2026-11-20T10:00:00+00:00")
     assert record.source is Source.RUN
@@ -27,7 +31,8 @@ def test_a_run_file_has_one_session_named_after_day_gpu_and_boot(loaded: Loader)
     assert record.rows["b/z"].process_medians == {key: (1e-6, 2e-6)}
     assert list(record.rows) == ["b/z", "a/y", "b/x"]
     assert record.rows["b/z"].rounds == (3, 1)
-    assert record.rows["a/y"].rounds == ()
+    assert record.rows["b/z"].pair_ratios == (None, 1.0)
+    assert record.rows["a/y"].rounds == record.rows["a/y"].pair_ratios == ()
     assert [row.clock for row in record.rows.values()] == [Clock.DEVICE, Clock.HOST, Clock.DEVICE]
 
 
@@ -51,7 +56,7 @@ def test_an_errored_row_keeps_its_message_but_no_whole_log_and_has_no_time(loade
 def test_a_baseline_has_its_sessions_and_lends_them_its_gpu(loaded: Loader) -> None:
     times = {"one": [1.0, 1.1], "two": [2.0, 2.1]}
     sessions: dict[str, builders.Json] = {"one": {"gpu_uuid": "u"}, "two": {"gpu_name": "other"}}
-    rows = [row("a/b", process_medians=times, process_rounds="nonsense")]
+    rows = [row("a/b", process_medians=times, process_rounds="nonsense", pair_ratios="nonsense")]
     record = loaded(baseline(rows, sessions))
     assert record.source is Source.BASELINE
     assert record.rows["a/b"].process_medians["two"] == pytest.approx((2e-6, 2.1e-6))

@@ -101,6 +101,9 @@ def aggregate(kind: str) -> Json:
     return google_row(f"f_{kind}", 1.0, **names)
 
 
+_ONE_ROUND: Json = {"process_medians": [1.0], "process_rounds": [1]}
+_WRONG: tuple[object, ...] = (0, -1.0, True, "1", math.nan, math.inf, [])
+
 DOCUMENTS: list[tuple[Json, str]] = [
     ({"context": {}}, "has no 'benchmarks'"),
     ({"benchmarks": None}, "'benchmarks' is null, not a list"),
@@ -161,6 +164,12 @@ DOCUMENTS: list[tuple[Json, str]] = [
     (changed(process_rounds=[True]), "holds what is no whole number from 1 on"),
     (changed(process_rounds=[1, 2, 3, 4, 5, 6, 1]), "names a round twice"),
     (changed(process_rounds=[1]), "has 1 numbers for 7 process_medians"),
+    (changed(pair_ratios={}), "'pair_ratios' is an object, not a list; measure again, or remove"),
+    (changed(pair_ratios=[1.0]), "'pair_ratios' has 1 entries for 0 process_rounds"),
+    *(
+        (changed(**_ONE_ROUND, pair_ratios=[one]), "holds what is no number above")
+        for one in _WRONG
+    ),
     (recorded({"x": [1.0], "y": [1.0]}), "row 1 ('a'): names the session 'y', which 'sessions' l"),
     (recorded({}), "'process_medians' is empty"),
     (recorded([1.0]), "is a list, not an object"),

@@ -33,7 +33,7 @@ _NOT_KEPT = OF_THE_MOMENT.union(
 )
 
 # A session's processes are no one's pair.
-_FIELDS_NOT_KEPT = OF_THE_MOMENT | {"process_rounds"}
+_FIELDS_NOT_KEPT = OF_THE_MOMENT | {"process_rounds", "pair_ratios"}
 
 Times = Mapping[str, Sequence[float]]
 

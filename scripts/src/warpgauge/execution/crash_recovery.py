@@ -36,7 +36,7 @@ class Part:
     @property
     def rows(self) -> list[Row]:
         """Of what was tried."""
-        return [row for row in self.report.get("benchmarks", []) if not _is_untried(row)]
+        return [row for row in self.report.get("benchmarks", []) if not is_untried(row)]
 
     @property
     def good(self) -> bool:
@@ -79,7 +79,7 @@ def after(part: Part) -> Step:
     """What follows from one process. Each of the processes to come has fewer benchmarks."""
     tried = {row["name"] for row in part.rows}
     left = tuple(name for name in part.asked if name not in tried)
-    untried = any(map(_is_untried, part.report.get("benchmarks", [])))
+    untried = any(map(is_untried, part.report.get("benchmarks", [])))
     if untried and len(left) < len(part.asked):  # whoever broke the context has its own row
         return Step({}, [left])
     if not left:
@@ -127,6 +127,6 @@ def deliver(
     return Delivery(report, faults, remarks, seconds)
 
 
-def _is_untried(row: Row) -> bool:
+def is_untried(row: Row) -> bool:
     """A row that measured is tried, whatever its author calls a counter."""
     return failure_of(row) is not None and bool(row.get(NOT_TRIED))

@@ -38,6 +38,7 @@ class Binary:
     names: tuple[str, ...]
     fault: str | None = None  # why its benchmarks could not be listed
     shuffles: bool = False  # it knows --shuffle; programs of older commits do not
+    lock_steps: bool = False  # and --lock-step
     arguments: tuple[str, ...] = ()  # which have it know these benchmarks, and no fewer
     needs_gpu: bool = True
 
@@ -230,11 +231,13 @@ def listed(path: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> Binary:
     for name in names:
         if _NO_TEXT.search(name) or not is_name(name):
             return Binary(path, (), f"cannot list its benchmarks: {quoted(name)} is no name")
-    if len(names) < 2:
-        return Binary(path, names, arguments=arguments)
-    ending = _list(path, scratch, *arguments, "--shuffle=0")
+    in_order = [*arguments, "--shuffle=0"]
+    ending = _list(path, scratch, *in_order, "--lock-step=0")
+    if refused := ending.status == BAD_USAGE:
+        ending = _list(path, scratch, *in_order)
     shuffles = ending.status == 0 and _names(ending) == shuffled(names, 0)
-    return Binary(path, names, shuffles=shuffles, arguments=arguments)
+    lock_steps = shuffles and not refused
+    return Binary(path, names, shuffles=shuffles, lock_steps=lock_steps, arguments=arguments)
 
 
 def too_many(names: Sequence[str]) -> str:

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives two benchmark programs in lock-step: one works for a few milliseconds, the other sleeps.
+"""Drives benchmark programs in lock-step: one works for a few milliseconds, the others sleep.
 
-A program of its own, of the standard library alone, so that whatever its sides do ends with it:
-
-    python lock_step_driver.py PLAN
-
-PLAN is a JSON object with the fields of `Plan`. What is found is written to `Plan.results`, a line
-of JSON for each benchmark (`Finding`) as soon as it is known. fixtures/README.md has the protocol.
+A process of its own (`command`), so that whatever its sides do ends with it. It is given a
+file: a JSON object with the fields of `Plan`. What is found is written to `Plan.results`, a line of
+JSON for each benchmark (`Finding`) as soon as it is known; of a name the last holds.
+fixtures/README.md has the protocol.
 """
 
 from __future__ import annotations
@@ -17,63 +15,67 @@ import json
 import math
 import os
 import random
-import selectors
 import signal
-import socket
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from warpgauge.execution.lock_step_side import Side, SideFault
+
 HELLO = "lock-step 1"
-
-# A side that the driver is done with ends by itself: it has only a file to write.
-_ENDING_S = 10.0
-
-_LONGEST_LINE = 64 * 1024  # bytes; a name may be long
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Two commands, and what to measure of them. Index 0 is the base, 1 the candidate."""
+    """The sides' commands, and what to measure of them. Index 0 is the base.
+
+    Start number k of a side reports to its prefix and ``<k>.json``, and says on standard error what
+    goes to ``<k>.err``: nothing overwrites what an earlier process wrote.
+    """
 
     commands: list[list[str]]
-    outputs: list[str]  # files that get what each side says on standard error
-    names: list[str]  # that both have; a program is told to skip all others
+    reports: list[str]  # prefixes
+    names: list[str]  # that all have; a program is told to skip all others
     results: str
-    cpu: int | None  # where both work; None for anywhere
-    first: int  # the side that starts first
+    cpu: int | None  # where all work; None for anywhere
+    order: list[int]  # the sides as they start
     seed: int
     deadline_s: float  # for a side to answer
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of a benchmark: the pair's log ratio of times, candidate over base, or faults.
+    """What became of a benchmark: each side's log ratio of times over the base, or a fault.
 
-    `fault` is why neither side could begin, `of` the side it is of, `status` how that side ended.
+    `log_ratios` are by side, and empty where a side could not measure: its row tells. A fault is
+    that of the side `of`: the driver ended it because of `ended_for`, or it ended by itself with
+    `status`; `after_last` where that was behind its last benchmark. Not `began`: while no benchmark
+    ran, so that none is to blame, and none can be measured in lock-step.
     """
 
     name: str
-    log_ratio: float | None = None
+    log_ratios: list[float] = field(default_factory=list)
     slices: int = 0
-    error: float | None = None  # standard error of the log ratio, by what the slices scatter
+    error: float | None = None  # the largest standard error of a log ratio, by the slices' scatter
     lowered: bool = False  # a slice at a lowered clock
     host: bool = False
     of: int | None = None
-    fault: str = ""
+    ended_for: str = ""
     status: int | None = None
+    after_last: bool = False
+    began: bool = True
+    start: int = 1  # number of the sides' processes
 
 
 @dataclass(frozen=True)
 class Enough:
-    """When a pair of processes has measured a benchmark long enough.
+    """When the processes have measured a benchmark long enough.
 
-    At least `fewest` pairs of slices; no more once their median is known to `error`, nor than
-    `most`, nor after `seconds`.
+    At least `fewest` rounds of slices; no more once the medians are known to `error`, nor than
+    `most`, nor after `seconds` for a pair.
     """
 
     fewest: int
@@ -81,16 +83,18 @@ class Enough:
     error: float
     seconds: float = 1.0
 
-    def reached(self, ratios: Sequence[float], seconds: float) -> bool:
-        count = len(ratios)
-        if count < self.fewest and seconds < 4 * self.seconds:
+    def reached(self, ratios: Sequence[Sequence[float]], seconds: float) -> bool:
+        """Given each side's ratios, as many of each."""
+        count, limit = len(ratios[0]), self.seconds * len(ratios)
+        if count < self.fewest and seconds < 4 * limit:
             return False
-        return count >= self.most or seconds >= self.seconds or median_error(ratios) <= self.error
+        known = max(map(median_error, ratios)) <= self.error
+        return count >= self.most or seconds >= limit or known
 
 
 # A replayed operation repeats to a tenth of a percent, a call of the host to some percent.
 DEVICE = Enough(fewest=5, most=20, error=5e-4)
-HOST = Enough(fewest=12, most=60, error=2e-3)
+HOST = Enough(fewest=20, most=60, error=2e-3)
 
 
 def median_error(values: Sequence[float]) -> float:
@@ -105,183 +109,146 @@ def median_error(values: Sequence[float]) -> float:
     return (ordered[last - low] - ordered[low]) / 2
 
 
-class SideFault(Exception):
-    """One side is of no use any more. What `hung_up` ends by itself."""
-
-    def __init__(self, side: int, why: str, *, hung_up: bool = False) -> None:
-        super().__init__(why)
-        self.side, self.hung_up = side, hung_up
-
-
-class Side:
-    """One of the two programs, which runs only while it is asked something."""
-
-    def __init__(self, plan: Plan, index: int) -> None:
-        self.index, self._deadline_s = index, plan.deadline_s
-        self._unread = b""
-        self._socket, theirs = socket.socketpair()
-        self._ready = selectors.DefaultSelector()
-        self._ready.register(self._socket, selectors.EVENT_READ)
-        with theirs, Path(plan.outputs[index]).open("ab") as output:
-            self.process = subprocess.Popen(
-                [*plan.commands[index], f"--lock-step={theirs.fileno()}"],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=output,
-                pass_fds=[theirs.fileno()],
-            )
-
-    def say(self, line: str) -> None:
-        """Tell it something while it waits. Raises SideFault where it does not."""
-        if self._unread or (self._ready.select(0) and self._socket.recv(1, socket.MSG_PEEK)):
-            raise self.fault("spoke out of turn")
-        try:
-            self._socket.sendall(line.encode() + b"\n")
-        except OSError:
-            raise SideFault(self.index, "ended", hung_up=True) from None
-
-    def hear(self, *expected: str) -> str:
-        """Its next line, which begins with one of these words. Raises SideFault."""
-        until = time.monotonic() + self._deadline_s
-        while b"\n" not in self._unread:
-            if not self._ready.select(max(0.0, until - time.monotonic())):
-                raise self.fault(f"said nothing for {self._deadline_s:g} s")
-            part = self._socket.recv(4096)
-            if not part:
-                raise SideFault(self.index, "ended", hung_up=True)
-            self._unread += part
-            if len(self._unread) > _LONGEST_LINE:
-                raise self.fault("spoke without end")
-        line, _, self._unread = self._unread.partition(b"\n")
-        text = line.decode(errors="replace")
-        if text.split(" ", 1)[0] not in expected:
-            raise self.fault(f"said {text[:80]!r} out of turn")
-        return text
-
-    def fault(self, why: str) -> SideFault:
-        return SideFault(self.index, why)
-
-    def ended(self, kill: bool) -> int:
-        """Its exit status; ended by force where it does not end by itself."""
-        self._ready.close()
-        self._socket.close()
-        if kill:
-            self.process.kill()
-        try:
-            return self.process.wait(_ENDING_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            return self.process.wait()
-
-
 @dataclass
-class Pair:
-    """Both sides, alive together."""
+class Group:
+    """All sides, alive together, and what they have measured."""
 
     plan: Plan
     random: random.Random
+    start: int
     sides: list[Side] = field(default_factory=list)
+    measured: list[str] = field(default_factory=list)
 
-    def start(self) -> None:
-        """One after the other, so that neither looks at the machine while the other works."""
-        for index in (self.plan.first, 1 - self.plan.first):
-            side = Side(self.plan, index)
+    def begin(self) -> None:
+        """One after the other, so that none looks at the machine while another works."""
+        plan = self.plan
+        for index in plan.order:
+            output = f"{plan.reports[index]}{self.start}"
+            try:
+                side = Side(index, plan.commands[index], output, plan.deadline_s)
+            except OSError as why:
+                raise SideFault(index, f"cannot be started ({why.strerror})") from None
             self.sides.append(side)
-            if side.hear("lock-step") != HELLO:
-                raise side.fault("speaks another version of the protocol")
-            if self.plan.cpu is not None:
+            if " ".join(side.hear("lock-step")) != HELLO:
+                raise SideFault(index, "speaks another version of the protocol")
+            if plan.cpu is not None:
                 with contextlib.suppress(OSError):  # not allowed: it stays where it is
-                    os.sched_setaffinity(side.process.pid, {self.plan.cpu})
+                    os.sched_setaffinity(side.process.pid, {plan.cpu})
         self.sides.sort(key=lambda side: side.index)
 
-    def next_case(self, wanted: Sequence[str]) -> str | None:
-        """The next benchmark of `wanted` that both have come to; None behind the last."""
-        cases = [self._next_of(side, wanted) for side in self.sides]
-        if cases[0] != cases[1]:
-            raise self.sides[1].fault(f"came to {cases[1]} when the base came to {cases[0]}")
-        return cases[0]
+    def next_case(self, wanted: Sequence[str]) -> str:
+        """The next benchmark of `wanted` that all have come to; "" behind the last."""
+        base, *others = (self._next_of(side, wanted) for side in self.sides)
+        for index, case in enumerate(others, 1):
+            if case != base:
+                came = f"came to {case or 'its end'} when the base came to {base or 'its end'}"
+                raise SideFault(index, came)
+        return base
 
-    def _next_of(self, side: Side, wanted: Sequence[str]) -> str | None:
+    def _next_of(self, side: Side, wanted: Sequence[str]) -> str:
         while True:
             try:
-                line = side.hear("case")
-            except SideFault:
-                if side.process.poll() in (0, 1) or side.ended(kill=False) in (0, 1):
-                    return None  # 1 tells of rows that failed
+                words = side.hear("case")
+            except SideFault as fault:
+                if not fault.ended_for and side.ended() in (0, 1):  # 1 tells of rows that failed
+                    return ""
                 raise
-            name = line.removeprefix("case ")
-            if name in wanted:
+            if (name := " ".join(words[1:])) in wanted:
                 return name
             side.say("skip")
             side.hear("done")
 
     def measure(self, name: str) -> Finding:
-        """Prepares a benchmark on both sides, measures it in slices, and ends it on both."""
-        calls, host, able = [1], False, []
-        for side in self.order():
-            side.say("go")
-            words = side.hear("ready", "done").split()
+        """Prepares a benchmark on all sides, measures it in slices, and ends it on all."""
+        calls, host, able = [1.0], False, []
+        for side in self.in_turns():
+            side.say(f"go {len(self.sides) - 1}")
+            words = side.hear("ready", "done")
             if words[0] == "ready":
-                host = words[1] == "host"
-                calls.append(int(words[2]))
+                host = host or words[1:2] == ["host"]
+                calls.append(side.number(words, 2))
                 able.append(side)
-        ratios: list[float] = []
+        ratios: list[list[float]] = [[] for _ in self.sides]
         lowered = False
         enough, began = HOST if host else DEVICE, time.monotonic()
-        while len(able) == 2 and not enough.reached(ratios, time.monotonic() - began):
-            times = [0.0, 0.0]
-            for side in self.order():
-                side.say(f"slice {max(calls)}")
-                _, seconds, clock = side.hear("slice").split()
-                times[side.index] = float(seconds)
-                lowered = lowered or clock == "lowered"
-            if not all(0.0 < seconds < math.inf for seconds in times):
-                raise self.sides[0 if not 0.0 < times[0] < math.inf else 1].fault("told no time")
-            ratios.append(math.log(times[1] / times[0]))
+        while len(able) == len(self.sides) and not enough.reached(ratios, time.monotonic() - began):
+            times = [0.0] * len(ratios)
+            for side in self.in_turns():
+                side.say(f"slice {max(calls):.0f}")
+                words = side.hear("slice")
+                times[side.index] = side.number(words, 1)
+                lowered = lowered or words[2:] == ["lowered"]
+            for seconds, of_side in zip(times, ratios, strict=True):
+                of_side.append(math.log(seconds / times[0]))
         for side in able:
             side.say("finish")
             side.hear("done")
-        if not ratios:
-            return Finding(name, host=host)
-        middle, error = statistics.median(ratios), median_error(ratios)
-        return Finding(name, middle, len(ratios), error, lowered, host)
+        self.measured.append(name)
+        if not ratios[0]:
+            return Finding(name, host=host, start=self.start)
+        middles, error = [*map(statistics.median, ratios)], max(map(median_error, ratios))
+        return Finding(name, middles, len(ratios[0]), error, lowered, host, start=self.start)
 
-    def order(self) -> list[Side]:
-        """Both sides, whichever first."""
-        return self.random.sample(self.sides, 2)
+    def in_turns(self) -> list[Side]:
+        """All sides, in an order that is drawn anew."""
+        return self.random.sample(self.sides, len(self.sides))
 
-    def end(self, fault: SideFault | None = None) -> dict[int, int]:
-        """Exit statuses by side; one that does not end by itself is killed."""
-        stuck = fault.side if fault is not None and not fault.hung_up else None
-        return {side.index: side.ended(kill=side.index == stuck) for side in self.sides}
+    def end_for(self, fault: SideFault) -> int:
+        """All of them, and the exit status of the one at fault."""
+        status = 0
+        for side in self.sides:
+            by_force = side.index == fault.side and fault.ended_for
+            with contextlib.suppress(SideFault):
+                if not by_force:
+                    side.ended()
+            ended = side.killed()
+            status = ended if side.index == fault.side else status
+        return status
 
 
 def findings(plan: Plan) -> Iterator[Finding]:
-    """One for each benchmark, in the order in which they were measured.
+    """At least one for each benchmark, in the order in which they were measured.
 
-    A side that fails costs the benchmark it was at; both start anew for what is left.
+    A side that fails costs the benchmark it was at; all start anew for what is left.
     """
-    left, generator = list(plan.names), random.Random(plan.seed)
+    left, generator, start = list(plan.names), random.Random(plan.seed), 0
     while left:
-        pair, name = Pair(plan, generator), None
+        start += 1
+        group, name = Group(plan, generator, start), ""
         try:
-            pair.start()
-            while (name := pair.next_case(left)) is not None:
-                found = pair.measure(name)
+            group.begin()
+            while name := group.next_case(left):
+                found = group.measure(name)
                 left.remove(name)
+                name = ""
                 yield found
-            pair.end()
-            for missed in left:
-                yield Finding(missed, of=1, fault="never came to it")
-            return
-        except SideFault as fault:
-            status = pair.end(fault).get(fault.side)
-            if name is None:  # no benchmark was running: more of the same would follow
-                for missed in left:
-                    yield Finding(missed, of=fault.side, fault=str(fault), status=status)
+            if not left:
                 return
+            raise SideFault(0, "never came to it")
+        except SideFault as caught:
+            fault, status = caught, group.end_for(caught)
+        told = Finding(name, of=fault.side, ended_for=fault.ended_for, status=status, start=start)
+        if name:
             left.remove(name)
-            yield Finding(name, of=fault.side, fault=str(fault), status=status)
+            yield told
+        elif not left:  # behind the last: who ends badly cannot be trusted
+            for one in group.measured:
+                yield dataclasses.replace(told, name=one, after_last=True)
+        elif not group.measured:  # more of the same would follow
+            for one in left:
+                yield dataclasses.replace(told, name=one, began=False)
+            return
+
+
+def command(plan: Path) -> list[str]:
+    """Runs what is planned in that file."""
+    package = str(Path(__file__).parents[2])
+    words = (
+        f"import sys; sys.path.insert(0, {package!r}); "
+        "from warpgauge.execution import lock_step_driver as driver; "
+        "sys.exit(driver.main(sys.argv[1]))"
+    )
+    return [sys.executable, "-I", "-c", words, str(plan)]
 
 
 def main(path: str) -> int:
@@ -293,7 +260,3 @@ def main(path: str) -> int:
             results.write(json.dumps(dataclasses.asdict(found)) + "\n")
             results.flush()
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))

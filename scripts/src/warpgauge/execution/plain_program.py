@@ -77,7 +77,7 @@ def _fault(path: Path, names: Sequence[str]) -> str | None:
 Row = Mapping[str, Any]
 
 # Keys of a run file's row, which no counter of theirs may take the place of.
-_OURS = frozenset(("process_medians", "process_rounds"))
+_OURS = frozenset(("process_medians", "process_rounds", "pair_ratios"))
 
 
 def as_report(report: Report, prefix: str = "") -> Report:

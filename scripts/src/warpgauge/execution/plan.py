@@ -27,7 +27,10 @@ class Lane:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run. `seed` alone decides the order of the families within the rounds."""
+    """What to run. `seed` alone decides the order of the families within the rounds.
+
+    Benchmarks that are `apart` run in alternating processes; the runner adds to them.
+    """
 
     lanes: tuple[Lane, ...]
     rounds: range
@@ -38,6 +41,7 @@ class Plan:
     environment: Mapping[str, str] = field(default_factory=dict)  # beside our own
     settle: Callable[[Sequence[str]], None] = lambda names: None  # before these run once more
     freed: Callable[[Ending], None] = lambda ending: None  # after a bad end, before what is next
+    apart: set[str] = field(default_factory=set)  # benchmarks that lock-step could not measure
 
 
 @dataclass(frozen=True)

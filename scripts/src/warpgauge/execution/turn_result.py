@@ -45,6 +45,12 @@ class Outcome:
     remarks: Sequence[str] = ()  # what was bad and cost no benchmark
     pair_ratios: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def missing(self) -> Names:
+        """The benchmarks of which it has neither row nor fault."""
+        known = {row["name"] for row in self.report.get("benchmarks", [])} | self.faults.keys()
+        return tuple(name for name in self.binary.names if name not in known)
+
     @cached_property
     def failures(self) -> Mapping[str, Failure]:
         """Why benchmarks have no result in this turn: faults, and rows that are no measurement."""
@@ -114,11 +120,11 @@ def _process(plan: Plan, turn: Turn, asked: Names, out: Path, running: Running) 
     report, complete = partial_report.read(out)
     part = Part(asked, turn.binary.normalized(report), complete, ending)
     if not (part.good and part.complete):
-        _require_room(out.parent)
+        require_room(out.parent)
     return part
 
 
-def _require_room(folder: Path) -> None:
+def require_room(folder: Path) -> None:
     """Raise UserError where a full disk, and no benchmark, may be why a report is missing."""
     with suppress(OSError):  # gone with the folder
         if shutil.disk_usage(folder).free < _ROOM:

@@ -53,6 +53,7 @@ class Kept(msgspec.Struct, frozen=True):
     faults: dict[str, str]
     seconds: float
     remarks: tuple[str, ...]
+    pair_ratios: dict[str, float] = msgspec.field(default_factory=dict)
 
 
 class Ended(msgspec.Struct, frozen=True):

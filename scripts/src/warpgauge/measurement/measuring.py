@@ -6,7 +6,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
@@ -65,6 +65,7 @@ class Measuring:
     journal: Journal | None = None  # keeps what was delivered
     at_once: int = 1  # GPUs that are measured at the same time, this one included
     watch: GpuWatch | None = None  # over the GPU, once it is known
+    apart: set[str] = field(default_factory=set)  # benchmarks that lock-step could not measure
 
     def built(self) -> Built:
         """Up to date unless --no-build was given, or another project's. Raises UserError."""
@@ -162,6 +163,7 @@ class Measuring:
             environment=gpu_environment(self.options.device),
             settle=self._settle,
             freed=self.watch.freed if self.watch else lambda ending: None,
+            apart=self.apart,
         )
         for lane in lanes:
             for binary in lane.binaries:

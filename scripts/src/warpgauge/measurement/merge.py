@@ -39,7 +39,8 @@ def rows(
 
     A benchmark that failed in any round becomes an errored row, and one that every process skipped
     a skipped row. Processes in which the GPU was disturbed are left out where a majority was not;
-    else counters say that the times are no result. `paired` rows name the rounds of their times.
+    else counters say that the times are no result. `paired` rows name the rounds of their times and
+    the ratios that lock-step gave in them, if it gave any.
     """
     by_binary = defaultdict[str, list[Outcome]](list)
     for outcome in outcomes:
@@ -82,12 +83,16 @@ def _row(identity: JsonRow, processes: Sequence[Outcome], paired: bool) -> JsonR
         elif why is not None:
             failure = failure or Failure(f"in round {outcome.round}: {why}")
         else:
-            measured.append({**_process_row(found), "round": outcome.round})
+            ratio = outcome.pair_ratios.get(identity["name"])
+            measured.append({**_process_row(found), "round": outcome.round, "ratio": ratio})
     if failure := failure or _skipped(skips, measured):
         return _timed(_failed(identity, failure) | _origin(reported), reported)
     kept = _undisturbed(measured)
     times = [row["real_time"] for row in kept]
-    rounds = {"process_rounds": [row["round"] for row in kept]} if paired else {}
+    rounds: JsonRow = {"process_rounds": [row["round"] for row in kept]} if paired else {}
+    ratios = [row["ratio"] and _short(row["ratio"]) for row in kept]
+    if paired and any(ratios):
+        rounds["pair_ratios"] = ratios
     label = {"label": kept[-1]["label"]} if kept[-1]["label"] else {}
     merged = {
         **identity,

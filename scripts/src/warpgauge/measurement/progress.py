@@ -107,7 +107,8 @@ class RunProgress:
         if kind is None:
             _line(self._console, f"measured in {clock(time.monotonic() - self._began)}")
 
-    def begins(self, turn: Turn) -> None:
+    def begins(self, *turns: Turn) -> None:
+        turn, sides = turns[0], " and ".join(turn.lane.side for turn in turns[:2])
         where = f"round {turn.round} of {self._last}"
         if turn.round != self._round:
             self._round = turn.round
@@ -115,7 +116,7 @@ class RunProgress:
                 elapsed = f"{clock(time.monotonic() - self._began)} elapsed"
                 times = ", ".join(filter(None, (elapsed, self._left_text())))
                 _line(self._console, f"{where}{self._of_sides}: {times}")
-        self._turn = f"{where}, {turn.binary.family} {turn.lane.side}".rstrip()
+        self._turn = f"{where}, {turn.binary.family} {sides}".rstrip()
         self._update(self._turn)
 
     def runs(self, benchmark: str) -> None:

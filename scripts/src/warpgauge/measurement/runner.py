@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Protocol
 
 import msgspec
 
-from warpgauge.execution import turn_result
+from warpgauge.execution import lock_step, turn_result
 from warpgauge.execution.crash_recovery import Names
 from warpgauge.execution.plan import Plan, Turn, command, order, sequence
-from warpgauge.execution.turn_result import Outcome, Running
+from warpgauge.execution.turn_result import Outcome
 from warpgauge.files.document import failure_of
 from warpgauge.measurement.journal import Journal, Kept
 from warpgauge.measurement.throttle_guard import ThrottleGuard
@@ -25,7 +25,7 @@ from warpgauge.records.partial_report import Report
 class Observer(Protocol):
     """Sees the run go on."""
 
-    def begins(self, turn: Turn) -> None: ...
+    def begins(self, *turns: Turn) -> None: ...
 
     def runs(self, benchmark: str) -> None: ...
 
@@ -54,79 +54,123 @@ def one_by_one(plan: Plan, observer: Observer, journal: Journal | None = None) -
     rounds = order(plan)
     budget, throttle_guard = RepeatBudget(sum(map(len, rounds)) // 2), ThrottleGuard()
     failed: dict[tuple[str, str], set[str]] = {}
+    run = _Run(plan, observer, journal)
     for turns in rounds:
         for _, group in groupby(turns, key=lambda turn: turn.binary.family):
             throttle_guard.require_rested()
-            together, outcomes = list(group), []
-            for turn in together:
-                gone = failed.setdefault((turn.lane.side, turn.binary.family), set())
-                names = tuple(name for name in sequence(plan, turn) if name not in gone)
-                observer.begins(turn)
-                outcome = outcome_of(plan, turn, names, journal, observer.runs)
-                gone.update(outcome.failures)
-                observer.ended(outcome)
-                outcomes.append(outcome)
-            best = _undisturbed(plan, together, outcomes, budget, journal, observer)
-            for outcome in best:
-                failed[outcome.side, outcome.binary.family].update(outcome.failures)
+            together = list(group)
+            gone = [
+                failed.setdefault((turn.lane.side, turn.binary.family), set()) for turn in together
+            ]
+            asked = [
+                tuple(name for name in sequence(plan, turn) if name not in names)
+                for turn, names in zip(together, gone, strict=True)
+            ]
+            outcomes = run.group(together, asked)
+            best = _undisturbed(run, together, outcomes, budget)
+            for names, outcome in zip(gone, best, strict=True):
+                names.update(outcome.failures)
             yield from best
             throttle_guard.look(outcome.report for outcome in best)
 
 
 def _undisturbed(
-    plan: Plan,
-    turns: Sequence[Turn],
-    outcomes: Sequence[Outcome],
-    budget: RepeatBudget,
-    journal: Journal | None,
-    observer: Observer,
+    run: _Run, turns: Sequence[Turn], outcomes: Sequence[Outcome], budget: RepeatBudget
 ) -> Sequence[Outcome]:
     """The outcomes of one program's turns, with what was disturbed in any of them run again."""
     names = disturbed(outcome.report for outcome in outcomes)
     if not names or not budget.is_left:
         return outcomes
-    plan.settle(names)
-    better = []
-    for turn, outcome in zip(turns, outcomes, strict=True):
-        asked = tuple(name for name in outcome.binary.names if name in names)
-        again = outcome_of(plan, turn, asked, journal, observer.runs, attempt=2)
-        observer.repeated(again)
-        better.append(
-            replace(
-                outcome,
-                report=with_repeated(outcome.report, again.report, asked),
-                faults={**outcome.faults, **again.faults},
-                seconds=outcome.seconds + again.seconds,
-                remarks=(*outcome.remarks, *again.remarks),
-            )
-        )
+    run.plan.settle(names)
+    asked = [tuple(n for n in outcome.binary.names if n in names) for outcome in outcomes]
+    again = run.group(turns, asked, attempt=2)
+    better = [*map(with_repeated, outcomes, again)]
     left = disturbed(outcome.report for outcome in better)
     budget.spend(len(turns), helped=len(left) < len(names))
     return better
 
 
-def outcome_of(
-    plan: Plan,
-    turn: Turn,
-    names: Names,
-    journal: Journal | None,
-    running: Running,
-    attempt: int = 1,
-) -> Outcome:
-    """Of an `attempt` at `names` of a turn's program. Raises UserError where it cannot be kept."""
-    if journal is None:
-        return turn_result.deliver(plan, turn, names, running)
-    binary = replace(turn.binary, names=names)
-    place = [str(turn.round), str(attempt), turn.lane.side]
-    key = [*place, *command(plan, turn.lane, binary), *names]
-    found = journal.find(key, Kept)
-    # What was disturbed may go undisturbed now, when the run goes on.
-    if found is None or disturbed([found.report]):
-        fresh = turn_result.deliver(plan, turn, names, running)
-        journal.keep(key, msgspec.convert(fresh, Kept, from_attributes=True))
-        return fresh
-    told = (found.report, found.faults, found.seconds)
-    return Outcome(binary, turn.round, *told, turn.lane.side, found.remarks)
+@dataclass
+class _Run:
+    """What measures the turns of a program in one round, in lock-step where that is possible."""
+
+    plan: Plan
+    observer: Observer
+    journal: Journal | None
+
+    def group(
+        self, turns: Sequence[Turn], asked: Sequence[Names], attempt: int = 1
+    ) -> list[Outcome]:
+        """The outcome of each turn with these names. Raises UserError where it cannot be kept."""
+        together: Names = ()
+        if len(turns) > 1 and all(turn.binary.lock_steps for turn in turns):
+            of_all = set(asked[0]).intersection(*asked) - self.plan.apart
+            together = tuple(name for name in asked[0] if name in of_all)
+        if not together:
+            one_by_one = ([one] for one in zip(turns, asked, strict=True))
+            return [outcome for one in one_by_one for outcome in self._kept(one, (), attempt)]
+        outcomes = self._kept([*zip(turns, asked, strict=True)], together, attempt)
+        measured = (outcome.pair_ratios.keys() for outcome in outcomes)
+        self.plan.apart.update(set(together).difference(*measured))
+        return outcomes
+
+    def _kept(
+        self, asked: Sequence[tuple[Turn, Names]], together: Names, attempt: int
+    ) -> list[Outcome]:
+        """Out of the journal, if it has all of them, or else into it."""
+        if attempt == 1:
+            self.observer.begins(*(turn for turn, _ in asked))
+        keys = [self._key(turn, names, attempt) for turn, names in asked]
+        outcomes = self._found(asked, keys)
+        if not outcomes:
+            outcomes = self._delivered(asked, together)
+            for key, outcome in zip(keys, outcomes, strict=True):
+                if self.journal is not None:
+                    self.journal.keep(key, msgspec.convert(outcome, Kept, from_attributes=True))
+        for outcome in outcomes:
+            (self.observer.ended if attempt == 1 else self.observer.repeated)(outcome)
+        return outcomes
+
+    def _key(self, turn: Turn, names: Names, attempt: int) -> list[str]:
+        """What finds an outcome in the journal."""
+        called = command(self.plan, turn.lane, replace(turn.binary, names=names))
+        return [str(turn.round), str(attempt), turn.lane.side, *called, *names]
+
+    def _found(
+        self, asked: Sequence[tuple[Turn, Names]], keys: Sequence[Sequence[str]]
+    ) -> list[Outcome]:
+        """What the journal holds, if that is all; what was disturbed may go undisturbed now."""
+        found = [self.journal.find(key, Kept) if self.journal else None for key in keys]
+        whole = [kept for kept in found if kept is not None]
+        if len(whole) < len(asked) or disturbed(kept.report for kept in whole):
+            return []
+        return [
+            Outcome(
+                replace(turn.binary, names=names),
+                turn.round,
+                kept.report,
+                kept.faults,
+                kept.seconds,
+                turn.lane.side,
+                kept.remarks,
+                kept.pair_ratios,
+            )
+            for (turn, names), kept in zip(asked, whole, strict=True)
+        ]
+
+    def _delivered(self, asked: Sequence[tuple[Turn, Names]], together: Names) -> list[Outcome]:
+        """`together` in lock-step, and of each turn by itself what that leaves."""
+        plan, runs = self.plan, self.observer.runs
+        if not together:
+            return [turn_result.deliver(plan, turn, names, runs) for turn, names in asked]
+        whole = []
+        found = lock_step.deliver(plan, [turn for turn, _ in asked], together, runs)
+        for (turn, names), one in zip(asked, found, strict=True):
+            outcome = replace(one, binary=replace(turn.binary, names=names))
+            if left := outcome.missing:
+                outcome = with_repeated(outcome, turn_result.deliver(plan, turn, left, runs))
+            whole.append(outcome)
+        return whole
 
 
 # So many tries in a row that are disturbed again, and the GPU is taken to stay as it is.
@@ -156,9 +200,19 @@ def disturbed(reports: Iterable[Report]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(row["name"] for row in found))
 
 
-def with_repeated(report: Report, again: Report, names: Collection[str]) -> Report:
-    """`report` with the rows of `names` that were measured again."""
-    new = [row for row in again.get("benchmarks", []) if row["name"] in names]
+def with_repeated(outcome: Outcome, again: Outcome) -> Outcome:
+    """`outcome` with what was measured again of it."""
+    names = again.binary.names
+    new = [row for row in again.report.get("benchmarks", []) if row["name"] in names]
     measured = {row["name"] for row in new}
-    kept = [row for row in report.get("benchmarks", []) if row["name"] not in measured]
-    return {**report, "benchmarks": [*kept, *new]}
+    rows = outcome.report.get("benchmarks", [])
+    kept = [row for row in rows if row["name"] not in measured]
+    ratios = {n: ratio for n, ratio in outcome.pair_ratios.items() if n not in measured}
+    return replace(
+        outcome,
+        report={**again.report, **outcome.report, "benchmarks": [*kept, *new]},
+        faults={**outcome.faults, **again.faults},
+        seconds=outcome.seconds + again.seconds,
+        remarks=(*outcome.remarks, *again.remarks),
+        pair_ratios={**ratios, **again.pair_ratios},
+    )

@@ -152,6 +152,23 @@ def rounds_of(row: Object, processes: int, place: Place) -> tuple[int, ...]:
     return tuple(rounds)
 
 
+def pair_ratios_of(row: Object, rounds: int, place: Place) -> tuple[float | None, ...]:
+    """The ratio of each of the row's rounds, None for one without; () where it tells none."""
+    if "pair_ratios" not in row:
+        return ()
+    remedy = "measure again, or remove 'pair_ratios'"
+    told = row["pair_ratios"]
+    if not isinstance(told, list):
+        raise place.error(f"'pair_ratios' is {kind(told)}, not a list", remedy)
+    if len(told) != rounds:
+        fault = f"'pair_ratios' has {len(told)} entries for {rounds} process_rounds"
+        raise place.error(fault, remedy)
+    for one in told:
+        if one is not None and not (type(one) in _NUMBERS and 0 < one <= _LARGEST):
+            raise place.error("'pair_ratios' holds what is no number above zero", remedy)
+    return tuple([None if one is None else float(one) for one in told])
+
+
 def context_strings(top: Object, place: Place, key: str = "context") -> dict[str, str]:
     """The context as strings; lists and objects (caches, load averages) are left out."""
     if key not in top:

@@ -28,6 +28,7 @@ from warpgauge.records.fields import (
     label_of,
     name_of,
     number_or_zero,
+    pair_ratios_of,
     rounds_of,
     seconds,
     timed_by_host,
@@ -49,9 +50,10 @@ _ROUNDING = 1e-3
 SELF_CHECK = "self-check-"
 
 _BySession = Mapping[str, tuple[float, ...]]
-# A row's times by session and the rounds they were taken in, given the row, the seconds in its
-# unit, and its place.
-_Medians = Callable[[Object, float, Place], tuple[_BySession, tuple[int, ...]]]
+# A row's times by session, the rounds they were taken in and the ratios of these, given the row,
+# the seconds in its unit, and its place.
+_Times = tuple[_BySession, tuple[int, ...], tuple[float | None, ...]]
+_Medians = Callable[[Object, float, Place], _Times]
 
 
 def load(path: Path) -> Record:
@@ -149,9 +151,10 @@ def _run(document: Document) -> Record:
     session = Session(session_key(context, context.get("date", "")), context)
     sessions = {session.key: session}
 
-    def medians(row: Object, unit: float, place: Place) -> tuple[_BySession, tuple[int, ...]]:
+    def medians(row: Object, unit: float, place: Place) -> _Times:
         times = _times(row.get("process_medians"), unit, "process_medians", place)
-        return {session.key: times}, rounds_of(row, len(times), place)
+        rounds = rounds_of(row, len(times), place)
+        return {session.key: times}, rounds, pair_ratios_of(row, len(rounds), place)
 
     return Record(document.place.path, Source.RUN, sessions, _rows(document, medians))
 
@@ -168,17 +171,21 @@ def _baseline(document: Document) -> Record:
         context.setdefault("gpu_name", gpu_name)
         sessions[key] = Session(key, context)
 
-    def medians(row: Object, unit: float, place: Place) -> tuple[_BySession, tuple[int, ...]]:
+    def medians(row: Object, unit: float, place: Place) -> _Times:
         by_session = as_object(row.get("process_medians"), "process_medians", place)
         if not by_session:
             raise place.error("'process_medians' is empty", "record it again")
         for key in by_session:
             if key not in sessions:
                 raise place.error(f"names the session {quoted(key)}, which 'sessions' lacks")
-        return {
-            key: _times(times, unit, f"process_medians of {key}", place)
-            for key, times in by_session.items()
-        }, ()
+        return (
+            {
+                key: _times(times, unit, f"process_medians of {key}", place)
+                for key, times in by_session.items()
+            },
+            (),
+            (),
+        )
 
     return Record(document.place.path, Source.BASELINE, sessions, _rows(document, medians))
 
@@ -207,7 +214,7 @@ def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
             continue
         unit = unit_of(row, place)
         told = seconds(row.get("real_time"), unit, "real_time", place)
-        times, rounds = medians(row, unit, place)
+        times, rounds, pair_ratios = medians(row, unit, place)
         middle = median(map(median, times.values()))
         contradicted = not math.isclose(told, middle, rel_tol=_ROUNDING)
         rows[name] = Row(
@@ -217,6 +224,7 @@ def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
             counters,
             label,
             rounds=rounds,
+            pair_ratios=pair_ratios,
             contradicted=contradicted,
             iterations=int(number_or_zero(row.get("iterations"))),
             cpu_seconds=number_or_zero(row.get("cpu_time")) * unit,

@@ -89,15 +89,18 @@ def running(
     *,
     folder: Path | None = None,
     told: str = "",
+    by_hand: Sequence[Sequence[str]] = (),
 ) -> Iterator[Running]:
     """Around a command that is run: in the log before it begins, and with its end.
 
     `environment` is what a program gets beside ours, None for a tool that needs none of ours to be
-    repeated. `folder` is where it runs, unless that does not matter.
+    repeated. `folder` is where it runs, unless that does not matter. Commands `by_hand` repeat what
+    the command itself would not.
     """
     log, started, began = _current.get(), Running(), time.monotonic()
     if log is not None:
-        log.begins(repeatable(command, environment, folder), told)
+        lines = [repeatable(one, environment, folder) for one in by_hand or [command]]
+        log.begins("; ".join(lines), told)
     try:
         yield started
     finally:

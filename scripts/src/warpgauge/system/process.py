@@ -96,6 +96,7 @@ def run(
     watched: Path | None = None,
     grown: Callable[[], None] = lambda: None,
     told: str = "",
+    by_hand: Sequence[Sequence[str]] = (),
 ) -> Ending:
     """Run `command` in a session of its own; `environment` is added to ours.
 
@@ -103,14 +104,14 @@ def run(
     for so long, and `grown` is called at each change. Whatever it started is ended with it, also
     where this function is left by an exception (Ctrl-C), or this process is killed. Its output is
     in unnamed files of `folder` while it runs. In the log of the commands, `told` is what it is
-    for.
+    for, and those `by_hand` stand in its place.
     """
     mark, environment = secrets.token_hex(16), environment or {}
     # Without Google Benchmark's variables: a run is what its command line says.
     ours = {key: value for key, value in os.environ.items() if not key.startswith("BENCHMARK_")}
     process_tree.adopt()
     with (
-        command_log.running(command, environment, told=told) as logged,
+        command_log.running(command, environment, told=told, by_hand=by_hand) as logged,
         process_tree.ended_with_us(mark),
         tempfile.TemporaryFile(dir=folder) as out,
         tempfile.TemporaryFile(dir=folder) as err,

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processes of one program's sides in lock-step: all alive together, one works at a time."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from warpgauge.execution import lock_step_driver as driver
+from warpgauge.execution import selection
+from warpgauge.execution.crash_recovery import Names, Row, is_untried
+from warpgauge.execution.lock_step_driver import Finding
+from warpgauge.execution.plan import Plan, Turn, command, seed_of, sequence
+from warpgauge.execution.turn_result import Outcome, Running, require_room
+from warpgauge.files.document import Failure, failure_of
+from warpgauge.records import partial_report
+from warpgauge.system import process
+from warpgauge.system.process import Ending
+from warpgauge.system.text import plural, quoted
+
+_LAST_WORDS = 1 << 16  # bytes of standard error
+
+
+@dataclass
+class _Side:
+    """What one turn's processes delivered so far. Their files are in `folder`."""
+
+    plan: Plan
+    turn: Turn
+    folder: Path
+    rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    context: dict[str, object] = field(default_factory=dict)
+    faults: dict[str, str] = field(default_factory=dict)
+    ratios: dict[str, float] = field(default_factory=dict)
+
+    def command(self, names: Names) -> list[str]:
+        """Of its processes, but for their output and what the driver adds."""
+        lane = self.turn.lane
+        asked = None if names == sequence(self.plan, self.turn) else names
+        if len(selection.exactly(names).encode()) > selection.LONGEST_FILTER:
+            lane, asked = replace(lane, filters={}), None  # the driver has it skip the others
+        order = f"--shuffle={seed_of(self.plan, self.turn)}"
+        return [*command(self.plan, lane, self.turn.binary, asked), order]
+
+    def reports(self, run: int) -> str:
+        """How the files of the driver's run of this number begin."""
+        return f"{self.folder}/pair{run}-"
+
+    def read(self, run: int) -> None:
+        """Take what the reports of a run hold of what was tried."""
+        for path in sorted(self.folder.glob(f"pair{run}-*.json")):
+            report, _ = partial_report.read(path)
+            self.context = {**report.get("context", {}), **self.context}
+            for row in report.get("benchmarks", []):
+                if not is_untried(row):
+                    self.rows[row["name"]].append(row)
+
+    def ending(self, run: int, found: Finding) -> Ending:
+        """How the process ended that this tells of."""
+        said = b""
+        with suppress(OSError):
+            said = Path(f"{self.reports(run)}{found.start}.err").read_bytes()[-_LAST_WORDS:]
+        words, status = said.decode(errors="replace"), found.status or 0
+        program = (str(self.turn.binary.path),)
+        return Ending(program, status, "", words, 0.0, found.ended_for)
+
+    def failure(self, name: str) -> Failure | None:
+        """Why it has no time of a benchmark; None also where it did not try."""
+        return next(filter(None, map(failure_of, self.rows[name])), None)
+
+
+def deliver(plan: Plan, turns: Sequence[Turn], names: Names, running: Running) -> list[Outcome]:
+    """Run `names`, which the programs of all turns have, together.
+
+    One outcome for each turn, with a row and, but for the base's, a ratio for each benchmark that
+    all sides measured, and a fault for one that a side broke down in. All others are missing in it
+    (`Outcome.missing`), and have to run by themselves.
+    """
+    in_order = sorted(turns, key=lambda turn: plan.lanes.index(turn.lane))
+    sides = [_Side(plan, turn, _folder(plan, turn)) for turn in in_order]
+    order = [in_order.index(turn) for turn in turns]
+    left, run, seconds = names, 0, 0.0
+    reasons = defaultdict[str, list[str]](list)
+    remarks: list[str] = []
+    while left:
+        run += 1
+        found, ending = _driven(plan, sides, order, left, run, running)
+        seconds += ending.seconds
+        for side in sides:
+            side.read(run)
+        unknown = []
+        for name in left:
+            why = _settled(plan, sides, run, found[name]) if name in found else None
+            if why is None:
+                unknown.append(name)
+            elif why:
+                reasons[why].append(name)
+        if ending.runs_on or ending.left_behind:
+            program = turns[0].binary.path.name
+            end = "cannot be ended" if ending.runs_on else "was ended"
+            remarks.append(f"{program} left a process behind, which {end}")
+        lost = unknown if len(unknown) == len(left) else []
+        if unknown and (ending.status or ending.ended_for):
+            require_room(sides[0].folder)
+            if found or (ending.status < 0 and not ending.ended_for):
+                lost = [name for name in unknown if name not in found][:1]  # it ran
+            reasons[ending.described()] += lost
+        left = tuple(name for name in unknown if name not in lost)
+    for why, of in reasons.items():
+        who = quoted(of[0]) if len(of) == 1 else plural(len(of), "benchmark")
+        remarks.append(f"{why}: not in lock-step, but in alternating processes: {who}")
+    outcomes = [_outcome(side, names, seconds / len(sides)) for side in sides]
+    outcomes[-1] = replace(outcomes[-1], remarks=remarks)
+    return [outcomes[index] for index in order]
+
+
+def _folder(plan: Plan, turn: Turn) -> Path:
+    """Where a turn's processes write, without what another run left there."""
+    folder = plan.folder / f"round{turn.round}" / turn.lane.side / turn.binary.family
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.glob("pair*"):
+        path.unlink()
+    return folder
+
+
+def _driven(
+    plan: Plan,
+    sides: Sequence[_Side],
+    order: Sequence[int],
+    names: Names,
+    run: int,
+    running: Running,
+) -> tuple[Mapping[str, Finding], Ending]:
+    """What the driver finds by benchmark, and how it ends."""
+    first = sides[0].turn
+    family, folder = first.binary.family, sides[0].folder
+    planned, results = folder / f"pair{run}.plan", folder / f"pair{run}.results"
+    cores = sorted(os.sched_getaffinity(0))
+    core = random.Random(f"{plan.seed} {first.round} {family}").choice(cores)
+    told = driver.Plan(
+        commands=[side.command(names) for side in sides],
+        reports=[side.reports(run) for side in sides],
+        names=[*names],
+        results=str(results),
+        cpu=core if len(cores) > 1 else None,
+        order=[*order],
+        seed=seed_of(plan, first),
+        deadline_s=plan.deadline_s,
+    )
+    folder.mkdir(parents=True, exist_ok=True)  # a program may have removed it
+    planned.write_text(json.dumps(asdict(told)), encoding="utf-8")
+
+    def grown() -> None:
+        """The benchmark behind the last one that was found runs now."""
+        if (done := len(_found(results))) < len(names):
+            running(names[done])
+
+    running(names[0])
+    # The driver ends whoever is late; each side may be so as it starts, prepares, measures, ends.
+    patience = 4 * len(sides) * plan.deadline_s + 60.0
+    ending = process.run(
+        driver.command(planned),
+        patience,
+        folder,
+        plan.environment,
+        watched=results,
+        grown=grown,
+        told=f"round {first.round}, {' and '.join(side.turn.lane.side for side in sides)}",
+        by_hand=told.commands,
+    )
+    ending = replace(ending, command=("the driver of the pair", *ending.command[1:]))
+    if first.binary.needs_gpu and (ending.ended_for or ending.status or ending.left_behind):
+        plan.freed(ending)
+    return _found(results), ending
+
+
+def _found(results: Path) -> dict[str, Finding]:
+    found = {}
+    with suppress(OSError, ValueError):  # a driver that is killed leaves half a line
+        for line in results.read_text(encoding="utf-8").splitlines():
+            one = Finding(**json.loads(line))
+            found[one.name] = one
+    return found
+
+
+def _settled(plan: Plan, sides: Sequence[_Side], run: int, found: Finding) -> str | None:
+    """Give the sides what was found of a benchmark; why it has to run by itself, if it has to.
+
+    None where nobody could try: something before it broke a side's context.
+    """
+    name, program = found.name, sides[0].turn.binary
+    if found.of is not None:
+        side = sides[found.of]
+        ending = side.ending(run, found)
+        when = " after its last benchmark" if found.after_last else ""
+        how = ending.described(side.rows.keys() | side.context.keys(), when)
+        if not found.began:
+            return f"{side.turn.lane.side}: {how}"
+        side.faults[name] = how
+        if program.needs_gpu:
+            plan.freed(ending)
+    elif found.log_ratios:
+        missing = [side for side in sides if not side.rows[name]]
+        for side in missing:
+            side.faults[name] = f"{program.path.name} did not report it"
+    failures = {side.turn.lane.side: side.failure(name) for side in sides}
+    if all(failure and failure.skipped for failure in failures.values()):
+        return ""
+    failed = [f"{side}: {failure}" for side, failure in failures.items() if failure]
+    at_fault = any(name in side.faults for side in sides)
+    if failed or at_fault or not found.log_ratios:
+        for side in sides:
+            del side.rows[name]
+        return "" if at_fault else ", ".join(failed) or None
+    for side, log_ratio in zip(sides[1:], found.log_ratios[1:], strict=True):
+        side.ratios[name] = math.exp(log_ratio)
+    return ""
+
+
+def _outcome(side: _Side, names: Names, seconds: float) -> Outcome:
+    rows = [row for name in names for row in side.rows.get(name, [])]
+    report = {"context": side.context, "benchmarks": rows} if side.context or rows else {}
+    turn = side.turn
+    binary = replace(turn.binary, names=names)
+    lane = turn.lane.side
+    return Outcome(binary, turn.round, report, side.faults, seconds, lane, pair_ratios=side.ratios)

@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two builds in lock-step through the runner, with real processes that misbehave."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_runner import SIDES, Seen, errors, plan
+
+import fake_binary
+from clone import GitRepository
+from kills import left_running
+from warpgauge.execution import lock_step
+from warpgauge.execution.plan import Plan
+from warpgauge.execution.turn_result import Outcome
+from warpgauge.measurement import merge, runner
+from warpgauge.measurement.journal import Journal
+from warpgauge.system import process_tree
+from warpgauge.system.errors import ExitStatus
+
+TIMES = {"gemm/a": 1e4, "gemm/b": 2e4, "gemm/c": 3e4, "gemm/d": 4e4}
+ROUNDS = 3
+
+
+@dataclass
+class Run:
+    """What came of a few rounds: rows of each side, and what was delivered."""
+
+    plan: Plan
+    outcomes: list[Outcome]
+    seen: Seen
+
+    def rows(self, side: str) -> dict[str, merge.JsonRow]:
+        own = [one for one in self.outcomes if one.side == side]
+        (binaries,) = [lane.binaries for lane in self.plan.lanes if lane.side == side]
+        return {row["name"]: row for row in merge.rows(binaries, own, paired=True)}
+
+    def ratios(self, name: str, side: str = "candidate") -> list[float | None]:
+        found: list[float | None] = self.rows(side)[name].get("pair_ratios", [])
+        return found
+
+    @property
+    def remarks(self) -> list[str]:
+        return [remark for one in self.outcomes for remark in one.remarks]
+
+    def require_right(self, names: set[str]) -> None:
+        for side in SIDES:
+            for name in names:
+                assert self.rows(side)[name]["process_rounds"] == [1, 2, 3], (side, name)
+        for name in names:
+            assert self.ratios(name) == pytest.approx([1.1] * ROUNDS, rel=1e-3), name
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(process_tree, "GRACE_S", 0.2)
+    return tmp_path
+
+
+def make(
+    folder: Path,
+    ill: Mapping[str, Mapping[str, str]] | None = None,
+    sides: Mapping[str, float] | None = None,
+    **more: object,
+) -> None:
+    """Each side by its name, with the factor that it is slower by."""
+    for side, factor in (sides or {"base": 1.0, "candidate": 1.1}).items():
+        times = {name: factor * time for name, time in TIMES.items()}
+        own = (ill or {}).get(side)
+        fake_binary.make(folder / side, "gemm", times, ill=own, lock_steps=True, **more)  # type: ignore[arg-type]
+
+
+def measured(folder: Path, *, deadline_s: float = 20.0, journal: Journal | None = None) -> Run:
+    once = replace(plan(folder, processes=ROUNDS, sides=SIDES), deadline_s=deadline_s)
+    seen = Seen()
+    outcomes = runner.run(once, seen, journal)
+    assert left_running(str(folder)) == []
+    return Run(once, outcomes, seen)
+
+
+def test_each_round_gives_the_ratio_of_a_pair(folder: Path) -> None:
+    make(folder)
+    run = measured(folder)
+    run.require_right(set(TIMES))
+    assert all(errors(run.rows(side)) == {} for side in SIDES)
+    assert run.ratios("gemm/a", "base") == []
+    assert run.remarks == []
+    assert [one.side for one in run.seen.outcomes] == [*SIDES, *SIDES[::-1], *SIDES]
+
+
+@pytest.mark.parametrize("guilty", SIDES)
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("crash", "bench_gemm was killed by SIGSEGV: an illegal memory access"),
+        ("crash in a slice", "bench_gemm was killed by SIGSEGV: an illegal memory access"),
+        ("killed", "bench_gemm was killed by SIGKILL, as when memory runs out"),
+        ("early exit", "bench_gemm exited with status 1: an exception that nobody caught"),
+        ("lost row", "bench_gemm did not report it"),
+        ("garbage in a slice", "bench_gemm said '\\x01\ufffd what?' out of turn and was ended"),
+        ("two answers", "bench_gemm spoke out of turn and was ended"),
+        ("endless line", "bench_gemm spoke without end and was ended"),
+    ],
+)
+def test_a_side_that_misbehaves_is_named_and_costs_its_own_row(
+    folder: Path, fault: str, said: str, guilty: str
+) -> None:
+    make(folder, {guilty: {"gemm/b": fault}})
+    run = measured(folder)
+    (innocent,) = set(SIDES) - {guilty}
+    assert errors(run.rows(guilty)) == {"gemm/b": f"in round 1: {said}"}
+    assert errors(run.rows(innocent)) == {}
+    assert len(run.rows(innocent)["gemm/b"]["process_medians"]) == ROUNDS
+    run.require_right(TIMES.keys() - {"gemm/b"})
+    assert run.ratios("gemm/b", innocent) == []
+
+
+@pytest.mark.parametrize("guilty", SIDES)
+@pytest.mark.parametrize("fault", ["hang", "stopped"])
+def test_a_side_that_does_not_answer_is_ended_once(folder: Path, fault: str, guilty: str) -> None:
+    make(folder, {guilty: {"gemm/c": fault}})
+    run = measured(folder, deadline_s=0.8)
+    said = "in round 1: bench_gemm said nothing for 0.8 s and was ended"
+    assert errors(run.rows(guilty)) == {"gemm/c": said}
+    run.require_right(TIMES.keys() - {"gemm/c"})
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("crash at exit", "was killed by SIGSEGV after its last benchmark: an illegal memory acc"),
+        ("status 4", "exited with status 4 after its last benchmark"),
+    ],
+)
+def test_a_side_that_ends_badly_fails_all_that_it_measured(
+    folder: Path, fault: str, said: str
+) -> None:
+    make(folder)
+    fake_binary.make(folder / "base", "gemm", TIMES, faults={"2": fault}, lock_steps=True)
+    run = measured(folder)
+    found = errors(run.rows("base"))
+    assert found.keys() == TIMES.keys()
+    assert all(said[:40] in message for message in found.values())
+    assert errors(run.rows("candidate")) == {}
+
+
+def test_a_child_that_stays_is_ended_and_costs_nothing(folder: Path) -> None:
+    make(folder, {"base": {"gemm/b": "child"}})
+    run = measured(folder)
+    run.require_right(set(TIMES))
+    assert run.remarks == ["bench_gemm left a process behind, which was ended"] * ROUNDS
+
+
+def test_what_finds_no_room_beside_the_other_side_runs_alone_and_this_is_told_once(
+    folder: Path,
+) -> None:
+    make(folder, {"candidate": {"gemm/b": "no room beside another"}})
+    run = measured(folder)
+    assert all(errors(run.rows(side)) == {} for side in SIDES)
+    run.require_right(TIMES.keys() - {"gemm/b"})
+    assert run.rows("candidate")["gemm/b"]["process_rounds"] == [1, 2, 3]
+    assert run.ratios("gemm/b") == []
+    [remark] = run.remarks
+    assert remark == (
+        "candidate: out of device memory: not in lock-step, but in alternating processes: 'gemm/b'"
+    )
+
+
+def test_what_fails_alone_too_has_its_own_error_and_breaks_no_other(folder: Path) -> None:
+    make(folder, {"candidate": {"gemm/b": "broken context", "gemm/c": "wrong"}})
+    run = measured(folder)
+    assert errors(run.rows("candidate")) == {
+        "gemm/b": "in round 1: cudaErrorIllegalAddress",
+        "gemm/c": "in round 1: wrong \x01 result",
+    }
+    assert errors(run.rows("base")) == {}
+    run.require_right({"gemm/a", "gemm/d"})
+
+
+def test_what_both_sides_skip_is_skipped(folder: Path) -> None:
+    make(folder, {side: {"gemm/b": "skipped"} for side in SIDES})
+    run = measured(folder)
+    assert all(run.rows(side)["gemm/b"]["skipped"] for side in SIDES)
+    run.require_right(TIMES.keys() - {"gemm/b"})
+    assert run.remarks == []
+
+
+@pytest.mark.parametrize("speaks", [True, False])
+def test_sides_that_cannot_be_alive_together_alternate(folder: Path, speaks: bool) -> None:
+    """As on a GPU in exclusive mode, or with a base of before the protocol."""
+    make(folder)
+    told = folder / "base" / "bench_gemm.told"
+    text = told.read_text()
+    if speaks:  # it says so when it is listed, and then refuses
+        once = plan(folder, processes=ROUNDS, sides=SIDES)
+        told.write_text(text.replace("lock_steps\tTrue\n", ""))
+    else:
+        told.write_text(text.replace("lock_steps\tTrue\n", ""))
+        once = plan(folder, processes=ROUNDS, sides=SIDES)
+    run = Run(once, runner.run(once, Seen()), Seen())
+    for side in SIDES:
+        assert [row["process_rounds"] for row in run.rows(side).values()] == [[1, 2, 3]] * 4
+        assert not any(run.ratios(name, side) for name in TIMES)
+    assert len(run.remarks) == speaks
+    assert all("alternating processes: 4 benchmarks" in remark for remark in run.remarks)
+    assert not speaks or run.remarks[0].startswith("base: bench_gemm exited with status 2: ")
+
+
+def test_a_benchmark_that_one_side_has_runs_alone(folder: Path) -> None:
+    make(folder)
+    more = {**TIMES, "gemm/new": 5e4}
+    fake_binary.make(folder / "candidate", "gemm", more, lock_steps=True)
+    run = measured(folder)
+    assert run.rows("candidate")["gemm/new"]["process_rounds"] == [1, 2, 3]
+    assert all(None not in run.ratios(name) for name in TIMES)
+    assert run.ratios("gemm/a") != []
+    assert run.remarks == []
+
+
+def test_a_driver_that_is_killed_costs_no_row(folder: Path) -> None:
+    make(folder, {"base": {"gemm/b": "murder"}})
+    run = measured(folder)
+    assert all(errors(run.rows(side)) == {} for side in SIDES)
+    run.require_right(TIMES.keys() - {"gemm/b"})
+    [remark] = run.remarks
+    assert remark.startswith("the driver of the pair was killed by SIGKILL")
+    assert run.rows("base")["gemm/b"]["process_rounds"] == [1, 2, 3]
+
+
+def test_all_sides_of_what_was_disturbed_are_run_again_together(folder: Path) -> None:
+    make(folder, counters={"1": {"throttled": 1.0}})
+    run = measured(folder)
+    run.require_right(set(TIMES))
+    assert [one.round for one in run.seen.repetitions] == [1, 1]
+    assert all("throttled" not in row for side in SIDES for row in run.rows(side).values())
+
+
+def test_a_round_that_is_left_out_takes_its_ratio_along(folder: Path) -> None:
+    make(folder, counters={number: {"throttled": 1.0} for number in "12"})
+    run = measured(folder)
+    for side in SIDES:
+        assert run.rows(side)["gemm/a"]["process_rounds"] == [2, 3]
+    assert run.ratios("gemm/a") == pytest.approx([1.1] * 2, rel=1e-3)
+
+
+@pytest.mark.parametrize("lost", [0, 1, 3])
+def test_a_run_that_goes_on_equals_one_that_was_not_interrupted(folder: Path, lost: int) -> None:
+    """Also where one side of a round was kept, and the other no more."""
+    ill = {"candidate": {"gemm/b": "no room beside another", "gemm/c": "crash"}}
+    make(folder, ill)
+    journal = Journal(folder / "x.journal")
+    whole = measured(folder, journal=journal)
+    kept = sorted(journal.folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+    assert len(kept) == ROUNDS * 2
+    for path in kept[len(kept) - lost :]:
+        path.unlink()
+    before = (folder / "base" / "bench_gemm.count").stat().st_size
+    again = measured(folder, journal=journal)
+    for side in SIDES:
+        assert again.rows(side).keys() == whole.rows(side).keys()
+        assert errors(again.rows(side)) == errors(whole.rows(side))
+    for name in TIMES:
+        assert again.ratios(name) == pytest.approx(whole.ratios(name), rel=1e-2)
+    assert bool(lost) == ((folder / "base" / "bench_gemm.count").stat().st_size > before)
+
+
+def test_a_run_that_is_interrupted_between_pairs_goes_on(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone.lock_steps = True
+    clone.commit({"sync": TIMES})
+    clone.commit({"sync": {name: 2.0 * time for name, time in TIMES.items()}})
+    deliver, left = lock_step.deliver, 2
+
+    def counted(*given: Any) -> list[Outcome]:  # noqa: ANN401
+        nonlocal left
+        if left == 0:
+            raise KeyboardInterrupt
+        left -= 1
+        return deliver(*given)
+
+    monkeypatch.setattr(lock_step, "deliver", counted)
+    with pytest.raises(KeyboardInterrupt):
+        clone.bench("--against", "HEAD~1", "--processes=5")
+    left = 3  # and no more
+    assert clone.resume() is ExitStatus.REGRESSION
+    _, candidate = (json.loads(path.read_text()) for path in clone.runs())
+    for row in candidate["benchmarks"]:
+        assert row["pair_ratios"] == pytest.approx([2.0] * 5, rel=1e-3)
+
+
+def test_all_sides_of_a_self_check_are_compared_with_the_first(folder: Path) -> None:
+    sides = {"base": 1.0, "one": 1.02, "other": 0.9}
+    make(folder, sides=sides)
+    once = plan(folder, processes=2, sides=[*sides])
+    run = Run(once, runner.run(once, Seen()), Seen())
+    for side, factor in sides.items():
+        expected = [] if side == "base" else [pytest.approx(factor, rel=1e-3)] * 2
+        assert run.ratios("gemm/a", side) == expected
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_kills_cost_no_more_than_the_row_that_ran(folder: Path, seed: int) -> None:
+    """Of sides and drivers, at any moment: what is left is right, and no process stays."""
+    make(folder)
+    once = plan(folder, processes=ROUNDS, sides=SIDES)
+    generator, ended, kills = random.Random(seed), threading.Event(), 0
+
+    def kill() -> None:
+        nonlocal kills
+        while kills < 4 and not ended.wait(generator.uniform(0.0, 0.15)):
+            if running := left_running(str(folder)):
+                with suppress(ProcessLookupError):
+                    os.kill(generator.choice(running), signal.SIGKILL)
+                    kills += 1
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        run = Run(once, runner.run(once, Seen()), Seen())
+    finally:
+        ended.set()
+        killer.join()
+    assert left_running(str(folder)) == []
+    found = {(side, name) for side in SIDES for name in errors(run.rows(side))}
+    said = [message for side in SIDES for message in errors(run.rows(side)).values()]
+    assert len(found) <= kills * len(TIMES)
+    assert all("bench_gemm was killed by SIGKILL" in message for message in said), said
+    for name in TIMES:
+        ratios = [one for one in run.ratios(name) if one is not None]
+        assert ratios == pytest.approx([1.1] * len(ratios), rel=1e-3)
+        for side in SIDES:
+            assert (side, name) in found or len(run.rows(side)[name]["process_rounds"]) == ROUNDS
