@@ -12,12 +12,12 @@ from pathlib import Path
 PROCESSES, QUICK_PROCESSES = 7, 3
 
 # Of pairs: the rounds before the first look, and before the last, after which open rows stay so.
-FIRST_LOOK, LAST_LOOK = 6, 84
+FIRST_LOOK, LAST_LOOK = 8, 84
 _GROWTH = 1.5
 
 
 def schedule(first: int = FIRST_LOOK) -> list[int]:
-    """The rounds after which to look at pairs: 6, 10, 16, 24, 36, 54, 84.
+    """The rounds after which to look at pairs: 8, 12, 18, 28, 42, 84.
 
     All are even: each side then begins equally often.
     """

@@ -169,7 +169,7 @@ def _resemblance(
     own = sums_by(group, pairs, count)
     share = own / (own + _OWN_PAIRS)
     # In hundredths, for each asks for a table of its own.
-    return np.round(share * fitting(group, count) + (1.0 - share) * of_all, 2)[group]
+    return np.asarray(np.round(share * fitting(group, count) + (1.0 - share) * of_all, 2)[group])
 
 
 def _by_student(student: Estimates, steps: Array, chance: Array) -> Found:
@@ -204,7 +204,8 @@ def _by_ranks(table: Array, design: Design, worse: Array, steps: Array, chance: 
 
     def rank(level: Array) -> Index:
         """How many of the outermost means may be left out at this chance; −1 for not even none."""
-        return np.searchsorted(chances, special.ndtr(special.ndtri(level) * worse), "right") - 1
+        within = special.ndtr(special.ndtri(level) * worse)
+        return np.asarray(np.searchsorted(chances, within, "right") - 1, dtype=np.intp)
 
     def end(level: Array, side: int) -> Array:
         at, row = rank(level), np.arange(len(means))
