@@ -169,8 +169,13 @@ def test_in_parallel_all_run_at_once_and_what_the_host_times_is_invalid(
     )
     assert min(second) < max(first)
     assert min(first) < max(second)
+    doubt = "at once: host times and copies will be INVALID"
+    assert found.err.index(doubt) < found.err.index(ONE[:12])
+    quiet = machine.run("--device=all", "--parallel", "--quick", "--quiet", "--filter=sync")
+    assert doubt in quiet.err
     allowed = machine.run("--device=all", "--parallel", "--quick", "--allow=parallel")
     assert allowed.status == OK, allowed.out
+    assert doubt not in allowed.err
 
 
 def test_each_gpu_is_recorded_as_a_session_of_its_own(machine: BenchProcess) -> None:
