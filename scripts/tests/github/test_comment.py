@@ -49,7 +49,7 @@ def test_of_one_gpu_the_verdict_comes_first_and_without_a_list() -> None:
         f"everything measured: [nvidia-h200]({RUN_URL}/artifacts/9)"
     ).replace("abababab", HEAD[:10])
     assert blank == ""
-    assert verdict_line.startswith("**1 regression, 0 improvements; 1 of 2 unchanged.**")
+    assert verdict_line.startswith("**1 regression, 0 improvements; 1 of 2 unchanged")
     assert "###" not in body
     assert rendered(body).count("<table>") >= 1
 

@@ -32,6 +32,7 @@ def verdict(
     clock: Clock = Clock.DEVICE,
     seconds: float = 1e-5,
     minimum_effect: float | None = 0.01,
+    bound: float | None = None,
     **counters: float,
 ) -> Verdict:
     """A verdict with the numbers that its outcome has."""
@@ -45,7 +46,8 @@ def verdict(
         change=Change(ratio, ratio - 0.001, ratio + 0.001) if timed else None,
         p=0.001 if timed else None,
         minimum_effect=minimum_effect if timed else None,
-        detectable=0.02 if timed else None,
+        bound=(ratio + 0.002 if bound is None else bound) if timed else None,
+        tolerance={Clock.DEVICE: 0.01, Clock.HOST: 0.03}[clock] if timed else None,
         evidence=evidence if timed else Evidence.NONE,
         processes=(7, 7) if timed else None,
         reason=reason,
@@ -106,7 +108,14 @@ def with_text(text: str) -> Comparison:
     """`text` in every place that takes foreign text."""
     kernel = ResourceChange("kernel", "kernel", text, text + "x", worse=True)
     outcomes = [
-        verdict(f"{text}/{outcome.value}/{text}", outcome, 0.5, reason=text, resources=[kernel])
+        verdict(
+            f"{text}/{outcome.value}/{text}",
+            outcome,
+            0.5,
+            reason=text,
+            resources=[kernel],
+            bound=0.001,
+        )
         for outcome in Outcome
     ]
     side = record(text.replace("\0", ""), gpu_name=text, date=text, commit=text)

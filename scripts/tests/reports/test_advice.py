@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from comparisons import comparison, record, verdict
 from warpgauge.records.model import Clock
 from warpgauge.reports import json_input, json_output
-from warpgauge.reports.advice import again
+from warpgauge.reports.advice import again, next_step
 from warpgauge.reports.annotations import render as annotated
 from warpgauge.reports.markdown import report as markdown
 from warpgauge.reports.markdown.rows import confidence, likely_causes
@@ -88,6 +89,8 @@ def test_how_sure_says_how_it_was_found_and_by_what_chance(p: float, words: str)
     assert confidence(replace(slower(), p=p)) == ["screened only", words]
     paired = replace(slower(Evidence.PAIRED), p=p, processes=(14, 14))
     assert confidence(paired) == ["confirmed in pairs", "14 rounds", words]
+    in_turns = replace(paired, evidence=Evidence.LOCK_STEP)
+    assert confidence(in_turns) == ["confirmed in lock-step", "14 pairs", words]
 
 
 def commands(found: Comparison) -> list[str]:
@@ -115,6 +118,34 @@ def test_each_changed_row_has_a_command_and_the_worst_an_entry_of_a_policy(tmp_p
     expected = policy.load(file).expected[0]
     assert expected.pattern.pattern == "^a/b0$"
     assert expected.fraction == pytest.approx(0.11)
+
+
+def left(count: int, evidence: Evidence) -> list[Verdict]:
+    made = [verdict(f"a/b{n}", Outcome.INCONCLUSIVE, evidence=evidence) for n in range(count)]
+    return [*made, verdict("a/unchanged")]
+
+
+def test_what_a_baseline_leaves_inconclusive_is_bounded_beside_its_commit() -> None:
+    base = record("baselines/x", Source.BASELINE, commit="a" * 40)
+    screened, paired = (left(2, kind) for kind in (Evidence.SCREENED, Evidence.LOCK_STEP))
+    (step,) = next_step(comparison(screened, base=base))
+    assert step.command == "scripts/bench --against aaaaaaaaaa --filter '^a/b0$|^a/b1$'"
+    told = re.sub("`<wbr>`", "", markdown.render(comparison(screened, base=base)))
+    assert f"To bound them: `{step.command}`." in told
+    # What pairs could not bound needs more of them; what was in none, pairs.
+    assert "more pairs" in str(next_step(comparison(paired, base=base))[0])
+    (both,) = next_step(comparison([*screened, replace(paired[0], name="a/c")], base=base))
+    assert both == step
+    (many,) = next_step(comparison(left(60, Evidence.SCREENED), base=base))
+    assert many.command == "scripts/bench --against aaaaaaaaaa"
+    elsewhere = record(build_dir="out", baselines="there")
+    (other,) = next_step(comparison(screened, base=base, cand=elsewhere))
+    assert other.command.startswith("scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER --filter")
+
+
+def test_a_pair_is_bounded_beside_its_own_base() -> None:
+    (step,) = next_step(pair_of(left(1, Evidence.LOCK_STEP)[0]))
+    assert step.command == "scripts/bench --against aaaaaaaaaa --filter '^a/b0$'"
 
 
 @pytest.mark.parametrize("name", ["a/$(rm -rf ~)", "a/b'; x", 'a/"', "a/b\n", "a b", "a/.*"])

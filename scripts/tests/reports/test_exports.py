@@ -163,6 +163,7 @@ def test_a_time_that_cannot_be_read_is_left_out_and_named(seconds: float) -> Non
 
 parse: Callable[[str], Iterable[Metric]] = text_string_to_metric_families
 SECONDS, VERDICT = "warpgauge_benchmark_seconds", "warpgauge_benchmark_verdict"
+BOUND = "warpgauge_benchmark_bound_fraction"
 
 
 def metrics(found: Comparison) -> dict[str, Metric]:
@@ -195,8 +196,9 @@ def test_rates_are_gauges_of_their_own_where_a_benchmark_has_them_as_numbers() -
         metric = found[f"warpgauge_benchmark_{name}"]
         assert metric.name.endswith(f"_{metric.unit}")
         assert values(metric) == {"a": value}
-    assert len(found) == len(rates) + 2
-    assert set(metrics(comparison([odd]))) == {SECONDS, VERDICT}
+    assert values(found[BOUND]) == {"a": 0.002, "b": 0.002}
+    assert len(found) == len(rates) + 3
+    assert set(metrics(comparison([odd]))) == {SECONDS, BOUND, VERDICT}
 
 
 def test_the_verdict_is_a_state_set_with_one_state_a_benchmark() -> None:

@@ -3,25 +3,63 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
-from comparisons import comparison, of_every_kind, verdict
-from warpgauge.records.model import Clock
-from warpgauge.reports.decision_text import minimum_effects
-from warpgauge.reports.headline import headline
+from comparisons import comparison, of_every_kind, record, verdict
+from warpgauge.records.model import Clock, Source
+from warpgauge.reports.decision_text import minimum_effects, rounded_up, sentences
+from warpgauge.reports.headline import headline, how_found
 from warpgauge.reports.ranking import rank
-from warpgauge.verdict.comparison import Outcome
+from warpgauge.verdict.comparison import Evidence, Outcome
 
 SLOWER = Outcome.REGRESSION
 
 
 def test_every_outcome_is_counted_and_the_worst_named() -> None:
     assert str(headline(of_every_kind())) == (
-        "2 regressions, 1 improvement; 2 of 10 unchanged, 1 accepted, 1 inconclusive, "
-        "1 not comparable, 1 failed, 1 missing, 1 new. Worst: gemm/naive/n:64 (+30.0 %)."
+        "2 regressions, 1 improvement; 2 of 10 unchanged (at most +0.30 %), 1 accepted, "
+        "1 inconclusive, 1 not comparable, 1 failed, 1 missing, 1 new. "
+        "Worst: gemm/naive/n:64 (+30.0 %)."
     )
     inert = str(headline(comparison([verdict("a\x1b[2J\n", SLOWER, 0.1)])))
     assert "a\\x1b[2J\\n (+10.0 %)" in inert
+
+
+def test_each_clock_has_its_largest_bound_but_not_in_a_plain_file() -> None:
+    rows = [
+        verdict("a/b", bound=0.002), verdict("a/c", bound=-0.1),
+        verdict("b/c", bound=0.02, clock=Clock.HOST), verdict("b/d", accepted="known", bound=0.3),
+    ]  # fmt: skip
+    text = str(headline(comparison(rows)))
+    assert "3 of 4 unchanged (at most +0.20 % device, +2.0 % host), 1 accepted" in text
+    plain = record(source=Source.GOOGLE_BENCHMARK)
+    assert "(at most +2.0 %)" in str(headline(comparison(rows, base=plain, cand=plain)))
+
+
+def test_a_bound_is_rounded_up_and_none_is_beyond_all_reason() -> None:
+    bounds = (0.01004, 0.0100, 0.00991, 0.0, -0.00999, 1.234, 20.0, math.inf)
+    assert [rounded_up(bound) for bound in bounds] == [
+        "+1.1 %", "+1.0 %", "+1.0 %", "0.00 %", "−0.90 %", "+124 %", *(["more than +999 %"] * 2),
+    ]  # fmt: skip
+
+
+def test_how_the_changes_were_found_names_each_kind_of_evidence() -> None:
+    kinds = {kind: verdict(kind.value, SLOWER, 0.1, evidence=kind) for kind in Evidence}
+    screened, paired, lock_step = (kinds[kind] for kind in [*Evidence][1:])
+    assert how_found(comparison([lock_step, verdict("a")])).startswith("Confirmed in lock-step: ")
+    assert how_found(comparison([paired])).startswith("Confirmed in alternating processes ")
+    assert "1 in lock-step, 1 in alternating processes" in how_found(
+        comparison([paired, lock_step])
+    )
+    assert "2 are confirmed in pairs" in how_found(comparison([screened, paired, lock_step]))
+
+
+def test_the_rule_tells_the_tolerance_of_each_clock() -> None:
+    host = verdict("b", clock=Clock.HOST)
+    told = sentences(comparison([verdict("a"), host]))
+    assert told.endswith("PASS: slower by at most 1 % of device time and 3 % of host time, "
+                         "with 99 % confidence.")  # fmt: skip
 
 
 def test_a_refusal_is_said_instead_but_hides_no_regression() -> None:

@@ -30,6 +30,8 @@ def test_families_are_suites_and_what_regressed_or_was_not_measured_is_no_pass()
     assert root.attrib == {
         "name": "warpgauge", "tests": "11", "failures": "2", "errors": "4", "skipped": "0",
     }  # fmt: skip
+    told = root.findtext(".//testcase[@name='launch/one']/system-out", "")
+    assert told.startswith("unchanged, at most +0.30 %; +0.10 % ")
     failure = case.find("failure")
     assert failure is not None
     assert failure.get("message") == (

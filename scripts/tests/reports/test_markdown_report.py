@@ -55,7 +55,7 @@ def test_the_verdict_is_the_first_line_and_a_mark_for_programs_the_last(text: st
 def test_what_is_slower_comes_first_then_what_was_not_measured_then_the_rest(text: str) -> None:
     rows = text.split("\n\n", 1)[1]
     words = (
-        "**Regressions**", "`gemm/naive", "`gemm/tiled", "```text", "**Undecided, or not",
+        "**Regressions**", "`gemm/naive", "`gemm/tiled", "```text", "**Inconclusive, or not",
         "`memcpy/h2d", "`memcpy/d2h", "`sync/idle", "`sync/gone", "**Improvements**",
         "`gemm/cublas", "`launch/empty", "`sync/new", "- The host was", "`launch/one",
         "`driver_version`", "Reported if p", "scripts/bench --filter '^gemm/naive/n:64$'",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from warpgauge.records import counters
 from warpgauge.records.model import FULL_SUITE, Clock, Source
 from warpgauge.records.sessions import are_paired, newest
+from warpgauge.reports.decision_text import IN_PAIRS
 from warpgauge.reports.headline import worst
 from warpgauge.reports.markdown.text import prose
 from warpgauge.reports.provenance import is_other_project
@@ -24,6 +25,9 @@ from warpgauge.verdict.policy_entry import LARGEST_PERCENT
 
 # A command each; whoever has more to see again runs the whole suite.
 _COMMANDS = 5
+
+# Whoever would have to name more measures everything.
+_LONGEST_PATTERN = 280
 
 # A name that fits on a line, too.
 _HARMLESS = re.compile(r"[A-Za-z0-9_/:,=-]{1,200}")
@@ -61,7 +65,7 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
         files = "A1.json A2.json A3.json -- B1.json B2.json B3.json"
         return (Step(words, f"compare.py --processes {files}"),)
     elif comparison.count(Outcome.INCONCLUSIVE):
-        words = "Measure the inconclusive ones again on a quieter machine or in more processes."
+        return (_bound(comparison),)
     elif comparison.count(Outcome.IMPROVED) and ours and not in_pairs:
         return (Step("To keep the gain as the baseline:", f"{_bench(comparison)} --record"),)
     else:
@@ -77,6 +81,24 @@ def _lacks_processes(comparison: Comparison) -> bool:
         for verdict in comparison.verdicts
         if verdict.outcome is Outcome.INCONCLUSIVE and verdict.processes is not None
     )
+
+
+def _bound(comparison: Comparison) -> Step:
+    """What bounds the rows that have no bound within the tolerance yet."""
+    left = [one for one in comparison.verdicts if one.outcome is Outcome.INCONCLUSIVE]
+    if comparison.candidate.source is not Source.RUN:
+        return Step("To bound what is inconclusive, measure more processes on a quieter machine.")
+    screened = [one for one in left if one.evidence not in IN_PAIRS]
+    words = "To bound them" + (":" if screened else ", in more pairs or on a quieter machine:")
+    commit = _base(comparison)
+    if commit is None:
+        commit = newest(comparison.baseline).context.get("commit", "")
+        commit = short(commit) if is_full(commit) else "COMMIT"
+    bench = f"scripts/bench --against {commit}" if commit else "scripts/bench"
+    if is_other_project(comparison) or BUILD_DIR in newest(comparison.candidate).context:
+        folders = _folders(comparison) or ["BASE_FOLDER", "CANDIDATE_FOLDER"]
+        bench = shlex.join(["scripts/warpgauge", "ab", *folders])
+    return Step(words, bench + _selected(comparison, [one.name for one in screened or left]))
 
 
 def _first_failed(comparison: Comparison) -> Verdict | None:
@@ -107,12 +129,18 @@ def command(comparison: Comparison, verdict: Verdict) -> str:
         bench += f" --against {base}"
     if folders := _folders(comparison):
         bench = shlex.join(["scripts/warpgauge", "ab", *folders])
-    if _is_of_full_suite(comparison, verdict.name):
-        bench += f" --suite {FULL_SUITE}"
-    if not is_harmless(verdict.name):
-        return bench
     controls = f"|^{CONTROLS}/" if verdict.clock is Clock.HOST and base is None else ""
-    return f"{bench} --filter '^{verdict.name}${controls}'"
+    return bench + _selected(comparison, [verdict.name], controls)
+
+
+def _selected(comparison: Comparison, names: Sequence[str], more: str = "") -> str:
+    """The options that select these benchmarks and `more`; none for many, or for an odd name."""
+    full = any(_is_of_full_suite(comparison, name) for name in names)
+    suite = f" --suite {FULL_SUITE}" if full else ""
+    pattern = "|".join(f"^{name}$" for name in names)
+    if len(pattern) > _LONGEST_PATTERN or not all(map(is_harmless, names)):
+        return suite
+    return f"{suite} --filter '{pattern}{more}'"
 
 
 def _bench(comparison: Comparison) -> str:

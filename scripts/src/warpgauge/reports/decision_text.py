@@ -1,50 +1,85 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a change counted in a comparison, and which would have been found, in words."""
+"""The rule that was in force, in words: when a change counted, what a pass means, and bounds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from warpgauge.records.model import Clock, Source
 from warpgauge.system.text import percent, percent_number
 from warpgauge.verdict.comparability import MINIMUM_EFFECT, SIBLING_LATENCY, Comparability
-from warpgauge.verdict.comparison import Comparison, Evidence, Verdict
+from warpgauge.verdict.comparison import Comparison, Evidence, Outcome, Verdict, is_accepted
+
+IN_PAIRS = (Evidence.PAIRED, Evidence.LOCK_STEP)
 
 _SIBLINGS = MINIMUM_EFFECT[Clock.DEVICE, Comparability.SIBLING]
 
+# A bound beyond this, as a fraction, says nothing that anybody wants to read.
+_NO_BOUND = 9.99
+
 
 def sentences(comparison: Comparison) -> str:
-    """The rule that was in force, and what it would have found; empty where nothing was judged."""
+    """When a change counted, and what a pass means; empty where nothing was judged."""
     least = minimum_effects(comparison)
     if not least:
         return ""
     evidence = {verdict.evidence for verdict in comparison.verdicts} - {Evidence.NONE}
-    how = " in alternating processes of both builds" if evidence == {Evidence.PAIRED} else ""
-    return (
-        f"Reported if p < {comparison.alpha:g}{how} (over the whole suite), above the noise floor, "
-        f"and at least {least}."
+    how = " in pairs of both builds" if evidence.issubset(IN_PAIRS) else ""
+    counts = (
+        f"Reported if p < {comparison.alpha:g}{how} (over the whole suite) and "
+        f"at least {least}."
     )
+    bounded = [verdict for verdict in comparison.verdicts if verdict.tolerance is not None]
+    most = _of_each_clock(comparison, bounded, lambda group: _range(v.tolerance for v in group))
+    return f"{counts} PASS: slower by at most {most}, with 99 % confidence." if most else counts
+
+
+def at_most(*fractions: float) -> str:
+    """The largest of some bounds, rounded up: ``at most +0.40 %``."""
+    return f"at most {rounded_up(max(fractions))}"
+
+
+def rounded_up(bound: float) -> str:
+    """As `percent`, but never less than it is."""
+    if bound > _NO_BOUND:
+        return f"more than {percent(_NO_BOUND)}"
+    size = 1.0 if abs(bound) >= 0.9995 else 10.0 if abs(bound) >= 0.00995 else 100.0
+    return percent(math.ceil(100.0 * bound * size - 1e-9) / size / 100.0)
+
+
+def bound_words(verdict: Verdict) -> str:
+    """``unchanged, at most +0.40 %``; ``at most +7.2 %, tolerance 3 %``; empty for other rows."""
+    if verdict.bound is None:
+        return ""
+    if verdict.outcome is Outcome.INCONCLUSIVE and verdict.tolerance is not None:
+        return f"{at_most(verdict.bound)}, tolerance {percent(verdict.tolerance, sign=False)}"
+    is_unchanged = verdict.outcome is Outcome.PASS and not is_accepted(verdict)
+    return f"unchanged, {at_most(verdict.bound)}" if is_unchanged else ""
 
 
 def minimum_effects(comparison: Comparison) -> str:
     """``1 % of device time and 20 % of host time``: those in force; nothing where none was."""
-    alone, in_turns = (_of_each_clock(comparison, paired) for paired in (False, True))
-    if alone and in_turns:
-        return f"{alone}; of what was measured in pairs {in_turns}"
-    return alone or in_turns
+    groups: tuple[list[Verdict], list[Verdict]] = [], []
+    for verdict in comparison.verdicts:
+        if verdict.minimum_effect is not None:
+            groups[verdict.evidence in IN_PAIRS].append(verdict)
+    alone, in_pairs = (_of_each_clock(comparison, group, _sizes) for group in groups)
+    if alone and in_pairs:
+        return f"{alone}; of what was measured in pairs {in_pairs}"
+    return alone or in_pairs
 
 
-def _of_each_clock(comparison: Comparison, paired: bool) -> str:
+def _of_each_clock(
+    comparison: Comparison, verdicts: Sequence[Verdict], size: Callable[[Sequence[Verdict]], str]
+) -> str:
     words = {Clock.DEVICE: "of device time", Clock.HOST: "of host time"}
     if Source.GOOGLE_BENCHMARK in (comparison.baseline.source, comparison.candidate.source):
         words = dict.fromkeys(Clock, "of the time")
     groups: dict[str, list[Verdict]] = {}
-    for verdict in comparison.verdicts:
-        is_paired = verdict.evidence is Evidence.PAIRED
-        if verdict.minimum_effect is not None and is_paired is paired:
-            groups.setdefault(words[verdict.clock], []).append(verdict)
-    return " and ".join(f"{_sizes(group)} {what}" for what, group in groups.items())
+    for verdict in verdicts:
+        groups.setdefault(words[verdict.clock], []).append(verdict)
+    return " and ".join(f"{size(group)} {what}" for what, group in groups.items())
 
 
 def _sizes(verdicts: Sequence[Verdict]) -> str:
@@ -55,7 +90,12 @@ def _sizes(verdicts: Sequence[Verdict]) -> str:
         if others <= {_SIBLINGS}:
             latency = f"{1e9 * SIBLING_LATENCY:.0f} ns"
             return f"{percent(_SIBLINGS, sign=False)} or {latency}, whichever is more,"
-    least, most = (percent_number(one, sign=False) for one in (min(effects), max(effects)))
+    return _range(effects)
+
+
+def _range(fractions: Iterable[float | None]) -> str:
+    sizes = [fraction or 0.0 for fraction in fractions]
+    least, most = (percent_number(one, sign=False) for one in (min(sizes), max(sizes)))
     return f"{least} %" if least == most else f"{least} to {most} %"
 
 

@@ -21,6 +21,7 @@ _GAUGES = {
     "bytes_per_second": ("bytes_per_second", "What an operation has to move, by its time."),
     "flops_per_second": ("flops_per_second", "What an operation has to compute, by its time."),
     "limit_fraction": ("fraction", "Share of what the device can do at most."),
+    "bound_fraction": ("fraction", "Slower by at most this, with 99 % confidence."),
 }
 # What may be said of a benchmark that has a time. A state that does not hold is told, too.
 _STATES = (Outcome.PASS, Outcome.REGRESSION, Outcome.IMPROVED, Outcome.INCONCLUSIVE, Outcome.NEW)
@@ -48,6 +49,8 @@ def _metrics(comparison: Comparison) -> Iterator[Metric]:
         metric = Metric(f"{_PREFIX}{gauge}", words, "gauge", unit)
         for labels, verdict in labelled:
             values = {"seconds": verdict.candidate_seconds or 0.0, **rates_of(verdict.counters)}
+            if verdict.bound is not None:
+                values["bound_fraction"] = verdict.bound
             if gauge in values:
                 metric.add_sample(metric.name, labels, values[gauge])
         if metric.samples:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from warpgauge.records.model import Source
-from warpgauge.reports.ranking import CHANGED
+from warpgauge.records.model import Clock, Source
+from warpgauge.reports.decision_text import IN_PAIRS, at_most, bound_words, rounded_up
+from warpgauge.reports.ranking import CHANGED, folds
 from warpgauge.system.text import (
     LONGEST_NAME,
     LONGEST_TEXT,
@@ -21,7 +23,6 @@ from warpgauge.system.text import (
 from warpgauge.verdict.comparison import (
     Change,
     Comparison,
-    Evidence,
     Outcome,
     Verdict,
     is_accepted,
@@ -62,18 +63,33 @@ def headline(comparison: Comparison) -> Headline:
         return Headline("Not compared.", comparison.refusal)
     accepted = sum(is_accepted(verdict) for verdict in comparison.verdicts)
     controls = sum(map(is_quiet, comparison.verdicts))
-    unchanged = comparison.count(Outcome.PASS) - accepted - controls
+    unchanged = [one for one in comparison.verdicts if folds(one) and not is_quiet(one)]
     regressions = comparison.count(Outcome.REGRESSION)
     improvements = comparison.count(Outcome.IMPROVED)
     expected = judged(comparison)
     parts = [
         f"{plural(regressions, 'regression')}, {plural(improvements, 'improvement')}; "
-        f"{unchanged} of {expected} unchanged"
+        f"{len(unchanged)} of {expected} unchanged{_bounds(comparison, unchanged)}"
     ]
     parts += [f"{accepted} accepted"] if accepted else []
     parts += [f"{plural(controls, 'control')} of the host"] if controls and not expected else []
     parts += [f"{n} {word}" for outcome, word in _REST.items() if (n := comparison.count(outcome))]
     return Headline(", ".join(parts), worst=worst(comparison))
+
+
+def _bounds(comparison: Comparison, unchanged: Sequence[Verdict]) -> str:
+    """The largest, `` (at most +0.30 %)``; of each clock where both were used."""
+    found: dict[Clock, list[float]] = {}
+    for verdict in unchanged:
+        if verdict.bound is not None:
+            found.setdefault(verdict.clock, []).append(verdict.bound)
+    if not found:
+        return ""
+    plain = Source.GOOGLE_BENCHMARK in (comparison.baseline.source, comparison.candidate.source)
+    if plain or len(found) == 1:
+        return f" ({at_most(*(bound for bounds in found.values() for bound in bounds))})"
+    sizes = ", ".join(f"{rounded_up(max(found[clock]))} {clock.value}" for clock in Clock)
+    return f" (at most {sizes})"
 
 
 def worst(comparison: Comparison) -> Verdict | None:
@@ -101,28 +117,35 @@ def interval(change: Change) -> str:
 def how_found(comparison: Comparison) -> str:
     """What the changed rows rest on, as a sentence; nothing where no row changed."""
     changed = [verdict for verdict in comparison.verdicts if verdict.outcome in CHANGED]
-    paired = sum(verdict.evidence is Evidence.PAIRED for verdict in changed)
+    alternating, in_turns = (sum(v.evidence is one for v in changed) for one in IN_PAIRS)
     if not changed:
         return ""
     where = "GPU" if any(s.gpu_name for s in comparison.candidate.sessions.values()) else "machine"
-    if paired == len(changed):
+    if in_turns == len(changed):
+        return f"Confirmed in lock-step: both builds took turns on one {where}, slice by slice."
+    if alternating == len(changed):
         return f"Confirmed in alternating processes of both builds on one {where}."
+    paired = alternating + in_turns
+    if paired == len(changed):
+        return (
+            f"Confirmed in pairs of both builds on one {where}: {in_turns} in lock-step, "
+            f"{alternating} in alternating processes."
+        )
     if not paired:
         if Source.GOOGLE_BENCHMARK in (comparison.baseline.source, comparison.candidate.source):
             several = all(min(one.processes or (1,)) > 1 for one in changed)
             what = "several processes of each side" if several else "one process with another"
             return f"Found by comparing {what}, not confirmed."
-        return "Found against the baseline, not confirmed in alternating processes."
+        return "Found against the baseline, not confirmed in pairs."
     return (
-        f"Of the changes {paired} {'is' if paired == 1 else 'are'} confirmed in alternating "
-        f"processes of both builds on one {where}, {len(changed) - paired} only found against the "
-        "baseline."
+        f"Of the changes {paired} {'is' if paired == 1 else 'are'} confirmed in pairs of both "
+        f"builds on one {where}, {len(changed) - paired} only found against the baseline."
     )
 
 
 def sentence(verdict: Verdict) -> str:
     """What was found and why, without the name, inert: ``+5.0 % (95 % interval …), 60 µs → …``."""
-    parts = [inert(verdict.reason)] if verdict.reason else []
+    parts = [*filter(None, (bound_words(verdict), inert(verdict.reason)))]
     before, after, change = verdict.baseline_seconds, verdict.candidate_seconds, verdict.change
     if before is not None and after is not None and change is not None:
         parts.append(f"{percent(change.ratio)} (95 % interval {interval(change)})")

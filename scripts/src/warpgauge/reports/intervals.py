@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A picture of the changes and their intervals: what changed, and what nobody can tell.
 
-Each row is a benchmark: a point with whiskers, against zero and a band as wide as the smallest
-change that counts. The same comparison gives the same bytes. matplotlib is imported when drawing.
+Each row is a benchmark: a point with whiskers, against zero and a band as wide as the tolerance.
+Of what is inconclusive one whisker goes to the bound. The same comparison gives the same bytes.
+matplotlib is imported when drawing.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from warpgauge.reports.decision_text import at_most
 from warpgauge.reports.headline import headline, interval
 from warpgauge.reports.provenance import gpu_name
 from warpgauge.reports.ranking import rank
 from warpgauge.system.text import cut, inert, left_to_right, percent
-from warpgauge.verdict.comparison import Change, Comparison, Outcome, is_accepted
+from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict, is_accepted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +64,7 @@ _KINDS = {
     Outcome.REGRESSION: _Kind("slower", "#D55E00", "o"),
     Outcome.IMPROVED: _Kind("faster", "#0072B2", "D"),
     Outcome.PASS: _Kind("accepted", "#8A5A83", "s"),
-    Outcome.INCONCLUSIVE: _Kind("undecided", "#5E5E5E", "o", filled=False),
+    Outcome.INCONCLUSIVE: _Kind("inconclusive", "#5E5E5E", "o", filled=False),
 }
 
 _SETTINGS = {
@@ -83,7 +85,8 @@ _METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 class _Row:
     name: str
     change: Change
-    effect: float
+    size: str
+    tolerance: float
     kind: _Kind
 
 
@@ -118,7 +121,7 @@ def _drawn(comparison: Comparison) -> Figure:
     found = _rows(comparison)
     rows = found[:_ROWS]
     names = _LETTER * max((len(row.name) for row in rows), default=30)
-    sizes = _LETTER * max((len(_size(row)) for row in rows), default=10)
+    sizes = _LETTER * max((len(row.size) for row in rows), default=10)
     line, gpu = headline(comparison), gpu_name(comparison.candidate)
     top = f"{line.verdict.rstrip('.')}. {_plain(gpu)}".rstrip()
     width = max(names + sizes + _PLOT + 4 * _MARGIN, _LETTER * len(top) + 2 * _MARGIN, 9.0)
@@ -138,7 +141,9 @@ def _drawn(comparison: Comparison) -> Figure:
     curved = _draw(axes, rows, box[2] * width / _LETTER)
     kinds = [kind for kind in _KINDS.values() if any(row.kind is kind for row in rows)]
     more = f" · {len(found) - len(rows)} more are not drawn" if len(found) > len(rows) else ""
-    below = "point: change; whiskers: its 95 % interval; band: too small to count"
+    below = "whiskers: 95 % interval"
+    below += ", or 99 % bound where inconclusive" if _KINDS[Outcome.INCONCLUSIVE] in kinds else ""
+    below += "; band: tolerance"
     below += f"{'; the scale is narrower farther out' if curved else ''}{more}"
     figure.text(_MARGIN / width, 0.15 / height, below, color="#444444", va="center")
     axes.legend(
@@ -149,16 +154,24 @@ def _drawn(comparison: Comparison) -> Figure:
 
 
 def _rows(comparison: Comparison) -> list[_Row]:
-    """What changed, then what is accepted, then what is undecided."""
+    """What changed, then what is accepted, then what is inconclusive."""
     rows = []
     for outcome, kind in _KINDS.items():
         chosen = [verdict for verdict in comparison.verdicts if verdict.outcome is outcome]
         for verdict in sorted(chosen, key=rank):
             drawn = outcome is not Outcome.PASS or is_accepted(verdict)
             if verdict.change is not None and drawn:
-                effect = min(verdict.minimum_effect or 0.0, _FARTHEST)
-                rows.append(_Row(_plain(verdict.name), _within(verdict.change), effect, kind))
+                change, size = _drawn_change(verdict, verdict.change)
+                tolerance = min(verdict.tolerance or 0.0, _FARTHEST)
+                rows.append(_Row(_plain(verdict.name), _within(change), size, tolerance, kind))
     return rows
+
+
+def _drawn_change(verdict: Verdict, change: Change) -> tuple[Change, str]:
+    """With the whiskers that are drawn, and in words."""
+    if verdict.outcome is Outcome.INCONCLUSIVE and verdict.bound is not None:
+        return Change(change.ratio, change.ratio, verdict.bound), at_most(verdict.bound)
+    return change, f"{percent(change.ratio)} ({interval(change)})"
 
 
 def _within(change: Change) -> Change:
@@ -179,7 +192,8 @@ def _plain(text: str) -> str:
 def _draw(axes: Axes, rows: Sequence[_Row], letters: float) -> bool:
     """Whether the scale is not linear. As many `letters` fit below the axis."""
     for at, row in enumerate(rows):
-        axes.barh(at, 2 * row.effect, left=-row.effect, height=0.8, color="#E4E7EB", zorder=1)
+        band = 2 * row.tolerance
+        axes.barh(at, band, left=-row.tolerance, height=0.8, color="#E4E7EB", zorder=1)
         arms = [[row.change.ratio - row.change.low], [row.change.high - row.change.ratio]]
         axes.errorbar(
             [row.change.ratio], [at], xerr=arms, fmt=row.kind.marker, color=row.kind.colour,
@@ -187,15 +201,15 @@ def _draw(axes: Axes, rows: Sequence[_Row], letters: float) -> bool:
             markersize=4.5, elinewidth=1.6, capsize=3.5, capthick=1.6, zorder=3,
         )  # fmt: skip
         axes.annotate(
-            _size(row), (1.0, at), xycoords=("axes fraction", "data"), xytext=(8, 0),
+            row.size, (1.0, at), xycoords=("axes fraction", "data"), xytext=(8, 0),
             textcoords="offset points", va="center", color=row.kind.colour, annotation_clip=False,
         )  # fmt: skip
     axes.axvline(0.0, color="#222222", linewidth=1.0, zorder=2)
     axes.set_yticks(range(len(rows)), [row.name for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
-    lows = [min(row.change.low, -row.effect) for row in rows]
-    highs = [max(row.change.high, row.effect) for row in rows]
+    lows = [min(row.change.low, -row.tolerance) for row in rows]
+    highs = [max(row.change.high, row.tolerance) for row in rows]
     curved = _scale_axis(axes, min(lows), max(highs), letters)
     axes.grid(visible=True, axis="x", color="#D0D4D9", linewidth=0.6, zorder=0)
     axes.set_axisbelow(True)
@@ -203,10 +217,6 @@ def _draw(axes: Axes, rows: Sequence[_Row], letters: float) -> bool:
         axes.spines[side].set_visible(False)
     axes.set_xlabel("faster  ←  change of time  →  slower", labelpad=1)
     return curved
-
-
-def _size(row: _Row) -> str:
-    return f"{percent(row.change.ratio)} ({interval(row.change)})"
 
 
 def _sign(kind: _Kind) -> Line2D:

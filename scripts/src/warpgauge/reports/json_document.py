@@ -78,12 +78,14 @@ class Verdict(msgspec.Struct, frozen=True):
     `outcome`: scripts/README.md, 'Verdicts', explains each. A control of the host that was measured
     is a PASS whatever it did. `by_time`: what the time alone says where resources made the outcome
     REGRESSION; else null. `clock`: what the time was taken with. `evidence`: what the verdict rests
-    on: nothing, the sessions of a baseline, or both builds in alternating processes on one GPU.
+    on: nothing, the sessions of a baseline, or pairs of both builds on one GPU, in alternating
+    processes or in lock-step: two processes that take turns, slice by slice.
 
     `change` is null where there are not two times. `p` is the chance of such a difference without a
     cause, adjusted for the number of benchmarks judged together. `minimum_effect` is the smallest
-    change that counts, `noise_floor` how far the benchmark moves without a cause, `detectable` the
-    change that would be found nine times in ten.
+    change that counts, `noise_floor` how far the benchmark moves without a cause. `bound`: the
+    candidate is slower by at most this, with 99 % confidence; below zero it is surely faster. A
+    PASS has a bound within the `tolerance`; a control of the host has none.
 
     `reason`: why the outcome is what it is, where that needs words; else empty. `accepted`: a
     policy's reason why a change does not count; else empty. `resources`: what an operation takes
@@ -104,7 +106,8 @@ class Verdict(msgspec.Struct, frozen=True):
     p: Chance | None
     minimum_effect: Fraction | None
     noise_floor: Fraction | None
-    detectable: Fraction | None
+    bound: Ratio | None
+    tolerance: Fraction | None
     processes: Processes | None
     reason: str
     accepted: str
@@ -114,7 +117,7 @@ class Verdict(msgspec.Struct, frozen=True):
     rows: Rows
 
 
-class Comparison(contract.Document, frozen=True, tag="comparison/1"):
+class Comparison(contract.Document, frozen=True, tag="comparison/2"):
     """What scripts/compare.py --format json and scripts/bench --format json write.
 
     Times are seconds an operation, ratios are fractions (0.05 is 5 %), and a number that is not
@@ -142,7 +145,7 @@ class Comparison(contract.Document, frozen=True, tag="comparison/1"):
     verdicts: tuple[Verdict, ...]
     differences: tuple[ContextDifference, ...]
     notes: tuple[str, ...]
-    method: str = ""
+    method: str
 
 
 def schema() -> dict[str, Any]:

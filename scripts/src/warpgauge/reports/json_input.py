@@ -49,12 +49,15 @@ def load(text: str, place: Place = _PLACE) -> Comparison:
 
 
 def contradicts_itself(verdict: Verdict, alpha: float) -> bool:
-    """Whether a pass is slower by the rule of `outcomes`, wherever in its interval the truth lies.
+    """Whether a pass exceeds its tolerance, or is slower wherever in its interval the truth lies.
 
     A control passes whatever it did, and what a policy accepts is shown as accepted.
     """
     if verdict.outcome not in (Outcome.PASS, Outcome.IMPROVED) or verdict.accepted:
         return False
+    bound, tolerance = verdict.bound, verdict.tolerance
+    if verdict.outcome is Outcome.PASS and bound is not None and bound > (tolerance or 0.0):
+        return True
     change, p, least = verdict.change, verdict.p, verdict.minimum_effect
     if change is None or p is None or least is None:
         return False

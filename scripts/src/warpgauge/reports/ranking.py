@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from warpgauge.reports.decision_text import at_most
 from warpgauge.system.text import plural, span
 from warpgauge.verdict.comparison import Outcome, Verdict, is_accepted
 from warpgauge.verdict.controls import is_control
@@ -13,9 +14,6 @@ from warpgauge.verdict.controls import is_control
 _ORDER = {outcome: rank for rank, outcome in enumerate(Outcome)}
 
 CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
-
-# A larger change is not called none, whatever noise or policy keeps it from counting.
-_STILL = 0.03
 
 
 def rank(verdict: Verdict) -> tuple[int, bool, float]:
@@ -44,23 +42,16 @@ class Fold:
         return self.family or f"{len(self.members)} families of one benchmark"
 
     @property
-    def counts(self) -> list[tuple[str, str]]:
-        """``("38 unchanged", "(−0.15 … +0.13 %)")``; the host's controls are not judged.
-
-        Nor is what moved called unchanged for moving by less than counts.
-        """
-        still: list[Verdict] = []
-        moved: list[Verdict] = []
-        controls: list[Verdict] = []
-        for verdict in self.members:
-            moves = verdict.change is not None and abs(verdict.change.ratio) > _STILL
-            (controls if is_control(verdict) else moved if moves else still).append(verdict)
-        told = {
-            f"{len(still)} unchanged": still,
-            f"{len(moved)} moved by less than counts": moved,
-            f"{plural(len(controls), 'control')}, not judged": controls,
-        }
-        return [(words, _width(members)) for words, members in told.items() if members]
+    def counts(self) -> list[str]:
+        """``38 unchanged, at most +0.40 %``; the host's controls are told apart: none is judged."""
+        controls = [*filter(is_control, self.members)]
+        bounds = [one.bound for one in self.members if one.bound is not None]
+        told = []
+        if count := len(self.members) - len(controls):
+            told.append(", ".join([f"{count} unchanged", *([at_most(*bounds)] if bounds else ())]))
+        if controls:
+            told.append(f"{plural(len(controls), 'control')}, not judged{_width(controls)}")
+        return told
 
 
 def folds(verdict: Verdict) -> bool:
@@ -80,4 +71,4 @@ def folded(families: Mapping[str, Sequence[Verdict]]) -> list[Fold]:
 
 def _width(verdicts: Sequence[Verdict]) -> str:
     ratios = [verdict.change.ratio for verdict in verdicts if verdict.change is not None]
-    return f"({span(min(ratios), max(ratios))})" if ratios else ""
+    return f" ({span(min(ratios), max(ratios))})" if ratios else ""

@@ -118,7 +118,7 @@ def _of_rows(comparison: Comparison, ranked: Sequence[Verdict]) -> list[Section]
     # What is small, and never cut.
     blocks = [block for block in (plot([*slower, *faster]), how) if block]
     beneath = [Section(Kind.BLOCK, "", 1, [block]) for block in blocks]
-    title = "Undecided, or not measured"
+    title = "Inconclusive, or not measured"
     return [
         _table(Kind.REGRESSION, slower, columns, "Regressions"),
         *(beneath if slower else ()),
@@ -142,7 +142,7 @@ def _table(
 
 
 def _folded(fold: Fold) -> Section:
-    counts = "".join(f" · {count} {width}".rstrip() for count, width in fold.counts)
+    counts = "".join(f" · {count}" for count in fold.counts)
     title = summary(fold.family, counts if fold.family else f"{fold.title}{counts}")
     return _fold(_table(Kind.UNCHANGED, fold.members, markdown_rows.UNCHANGED), title)
 
@@ -176,14 +176,13 @@ def _compared(comparison: Comparison) -> Section:
 
 
 def _next(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
-    """The one thing to do, and how to see again what changed, or else what is undecided."""
-    changed = [one for one in ranked if one.outcome in CHANGED]
-    rows = changed or [one for one in ranked if one.outcome is Outcome.INCONCLUSIVE]
+    """The one thing to do, and how to see again what changed."""
+    rows = [one for one in ranked if one.outcome in CHANGED]
     slower = worst(comparison) is not None
     ours = comparison.candidate.source is Source.RUN
     # Of what is slower the fold says what to do.
     advice = "" if ours and slower else " ".join(map(str, next_step(comparison)))
-    told = f"{prose(advice)}\n\n" if advice else ""
+    told = f"{prose(advice, longest=OUR_OWN)}\n\n" if advice else ""
     if not ours or not rows:
         return told
     title = "How to see it again on a machine with this GPU" + (", or accept it" if slower else "")

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from warpgauge.records.model import Clock
 from warpgauge.records.sessions import are_paired
+from warpgauge.reports.decision_text import IN_PAIRS, bound_words, rounded_up
 from warpgauge.reports.headline import interval
 from warpgauge.reports.markdown.text import IN_CELL, breakable, code, prose, unbroken
 from warpgauge.reports.provenance import told_values
 from warpgauge.reports.ranking import CHANGED
 from warpgauge.system.text import duration, of_limit, percent, plural
-from warpgauge.verdict.comparison import Comparison, ContextDifference, Evidence, Verdict
+from warpgauge.verdict.comparison import Comparison, ContextDifference, Evidence, Outcome, Verdict
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def _of_limit(verdict: Verdict) -> str:
         return ""
     sides = (verdict.baseline_counters, verdict.counters)
     before, after = (unbroken(of_limit(counters.get("limit_fraction"))) for counters in sides)
-    paired = verdict.evidence is Evidence.PAIRED
+    paired = verdict.evidence in IN_PAIRS
     return after if before == after or not paired else _arrow(before, after)
 
 
@@ -60,6 +61,15 @@ def _arrow(before: str, after: str) -> str:
 
 def _sentence(*parts: str) -> str:
     return prose("; ".join(filter(None, parts)), IN_CELL)
+
+
+def _why(verdict: Verdict) -> str:
+    bound = bound_words(verdict) if verdict.outcome is Outcome.INCONCLUSIVE else ""
+    return _sentence(bound, verdict.reason, *verdict.causes, verdict.accepted)
+
+
+def _bound(verdict: Verdict) -> str:
+    return unbroken(rounded_up(verdict.bound)) if verdict.bound is not None else ""
 
 
 def _certainty(verdict: Verdict) -> str:
@@ -75,7 +85,8 @@ _TIME = Column("time", lambda verdict: _time(verdict.candidate_seconds), is_numb
 _CHANGE = Column("change (95 % interval)", _change, is_number=True)
 _TIMES = Column("old → new", _times, is_number=True)
 _LIMIT = Column("of limit", _of_limit, is_number=True)
-_WHY = Column("why", lambda row: _sentence(row.reason, *row.causes, row.accepted))
+_WHY = Column("why", _why)
+_BOUND = Column("at most", _bound, is_number=True)
 _CERTAINTY = Column("how sure", _certainty)
 
 # What a reader of ten seconds asks comes first: of what, how much, how sure, why. Where a page is
@@ -83,7 +94,7 @@ _CERTAINTY = Column("how sure", _certainty)
 UNMEASURED = (_NAME, _VERDICT, _WHY, _CHANGE)
 ACCEPTED = (_NAME, _CHANGE, _WHY, _TIMES, _LIMIT)
 NEW = (_WHOLE_NAME, _TIME, _LIMIT)
-UNCHANGED = (_WHOLE_NAME, _CHANGE, _TIMES, _LIMIT)
+UNCHANGED = (_WHOLE_NAME, _BOUND, _CHANGE, _TIMES, _LIMIT)
 
 
 def changed(comparison: Comparison) -> tuple[Column, ...]:
@@ -106,19 +117,27 @@ def difference(one: ContextDifference) -> list[str]:
 
 
 def confidence(verdict: Verdict) -> list[str]:
-    """``confirmed in pairs``, ``7 rounds``, ``p < 0.001``; ``screened only``, ``p = 0.004``."""
+    """``confirmed in lock-step``, ``7 pairs``, ``p < 0.001``; ``screened only``, ``p = 0.004``."""
     if verdict.by_time is not None:
         return ["exact: resources carry no noise"]
     if verdict.evidence is Evidence.NONE:
         return [""]
-    paired = verdict.evidence is Evidence.PAIRED
-    how = ["confirmed in pairs" if paired else "screened only"]
-    if paired and verdict.processes is not None:
-        how.append(plural(verdict.processes[0], "round"))
+    how, pair = _HOW[verdict.evidence]
+    told = [how]
+    if pair and verdict.processes is not None:
+        told.append(plural(verdict.processes[0], pair))
     if verdict.p is not None:  # smaller ones say no more to anybody
-        how.append("p < 0.001" if verdict.p < 0.001 else f"p = {verdict.p:.2g}")
-    return how
+        told.append("p < 0.001" if verdict.p < 0.001 else f"p = {verdict.p:.2g}")
+    return told
 
+
+# And what there are several of, if anything.
+_HOW = {
+    Evidence.NONE: ("", ""),
+    Evidence.SCREENED: ("screened only", ""),
+    Evidence.PAIRED: ("confirmed in pairs", "round"),
+    Evidence.LOCK_STEP: ("confirmed in lock-step", "pair"),
+}
 
 # What a person asks first where nothing differs, each in a word.
 _SHORT = {"registers": "registers", "blocks_per_sm": "occupancy", "kernels": "kernels"}
@@ -162,7 +181,7 @@ def likely_causes(comparison: Comparison) -> Callable[[Verdict], str]:
 
     def cause(verdict: Verdict) -> str:
         # Of what was confirmed later, the base ran again on the candidate's own machine.
-        confirmed = verdict.evidence is Evidence.PAIRED and not paired
+        confirmed = verdict.evidence in IN_PAIRS and not paired
         return _cause(verdict, "" if confirmed else around[verdict.clock])
 
     return cause

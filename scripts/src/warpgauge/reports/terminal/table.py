@@ -12,6 +12,7 @@ from rich.text import Text
 from warpgauge.records.counters import speed
 from warpgauge.records.model import by_family
 from warpgauge.reports import ranking
+from warpgauge.reports.decision_text import bound_words
 from warpgauge.reports.headline import interval
 from warpgauge.reports.interval_bar import HEADING, interval_bar
 from warpgauge.reports.ranking import CHANGED, Fold, rank
@@ -62,8 +63,9 @@ def print_table(verdicts: Sequence[Verdict], console: Console, show_all: bool) -
             print_text(console, columns.line(cells[verdict.name], left))
             # That one is missing its outcome says.
             reason = "" if verdict.outcome is Outcome.MISSING else verdict.reason
+            bound = bound_words(verdict) if verdict.outcome is Outcome.INCONCLUSIVE else ""
             accepted = f"accepted: {verdict.accepted}" if verdict.accepted else ""
-            explanation = "; ".join(filter(None, (*verdict.causes, reason, accepted)))
+            explanation = "; ".join(filter(None, (*verdict.causes, bound, reason, accepted)))
             if explanation:
                 print_text(console, inert(explanation), indent=6, style="dim")
     for more in not_listed:
@@ -95,7 +97,9 @@ def _cells(verdict: Verdict, extras: Sequence[str]) -> Cells:
     values = {HEADING: _bar(verdict), _RATE: speed(verdict.counters), _LIMIT: limit}
     # Without its family, which the block's heading says.
     _, slash, rest = verdict.name.partition("/")
-    is_unjudged = is_control(verdict) and ranking.folds(verdict)
+    word = bound_words(verdict) if verdict.outcome is Outcome.PASS else ""
+    if is_control(verdict) and ranking.folds(verdict):
+        word = "control"
     return Cells(
         inert(f"  {rest or verdict.name}" if slash else verdict.name),
         (
@@ -104,7 +108,7 @@ def _cells(verdict: Verdict, extras: Sequence[str]) -> Cells:
             percent(change.ratio) if change is not None else "",
             interval(change) if change is not None else "",
             *(values[extra] for extra in extras),
-            "control" if is_unjudged else verdict.outcome.value,
+            word or verdict.outcome.value,
         ),
         _STYLES[verdict.outcome],
     )
@@ -176,7 +180,6 @@ def _title(name: str, group: Sequence[Verdict], fold: Fold | None = None) -> Tex
 
 def _heading(fold: Fold) -> Text:
     line = Text(cut(inert(fold.title), LONGEST_NAME), "bold")
-    for count, width in fold.counts:
+    for count in fold.counts:
         line.append(f" · {count}", "green not bold")
-        line.append(f" {width}" if width else "", "dim not bold")
     return line
