@@ -41,9 +41,6 @@ SECONDS = 1e-4  # long enough that the latency by which siblings differ is nothi
 # Standard deviation of the log between processes, and between sessions and GPUs where these differ.
 PROCESS_SD, SESSION_SD, GPU_SD = 0.002, 0.001, 0.004
 
-# By how much the machine slows down while a paired run goes on (log ratio).
-DRIFT = 0.02
-
 
 def drifting(source: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """A slope of its own in each session, over its processes."""
@@ -65,18 +62,16 @@ NOISES: dict[str, Noise] = {
 
 @dataclass(frozen=True)
 class Setting:
-    """What the two sides share: the boot, the GPU, its model; or the very minutes (`paired`)."""
+    """What the two sides share: the boot, the GPU, or its model."""
 
     sessions: int = 1
     same_gpu: bool = True
-    paired: bool = False
 
 
 SETTINGS = {
     "the boot": Setting(),
     "the GPU": Setting(sessions=4),
     "the GPU model": Setting(sessions=4, same_gpu=False),
-    "the minutes (pairs)": Setting(paired=True),
 }
 
 
@@ -89,8 +84,6 @@ def suite(
     session = source.normal(0.0, 0.0 if alone else SESSION_SD, shape)
     gpu = source.normal(0.0, 0.0 if setting.same_gpu else GPU_SD, shape)
     logs = noise(source, (count, setting.sessions + 1, PROCESSES)) + session + gpu
-    if setting.paired:  # the machine drifts by far more than the processes scatter
-        logs = logs + DRIFT * _alternating() / (2 * PROCESSES)
     logs[:, -1] += changes[:, None]
     times = SECONDS * np.exp(logs)
     keys = range(setting.sessions + 1)
@@ -101,18 +94,10 @@ def suite(
     )
 
 
-def _alternating() -> Array:
-    """When the processes of either side run: A B, B A, A B … One row a side."""
-    rounds = np.arange(PROCESSES)
-    base = 2 * rounds + rounds % 2
-    return np.array([base, 4 * rounds + 1 - base])
-
-
 def _context(index: int, setting: Setting) -> dict[str, str]:
     boot = f"B{index}" if setting.sessions > 1 else "B"
     gpu = "U" if setting.same_gpu else f"U{index}"
-    context = {"gpu_name": "G", "build_type": "Release", "gpu_uuid": gpu, "boot_id": boot}
-    return context | ({"pair_id": "P"} if setting.paired else {})
+    return {"gpu_name": "G", "build_type": "Release", "gpu_uuid": gpu, "boot_id": boot}
 
 
 def record(

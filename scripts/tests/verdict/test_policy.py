@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from warpgauge.records.model import Record, Source
+from warpgauge.records.model import Clock, Record, Source
 from warpgauge.system.errors import UserError
 from warpgauge.verdict import policy
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 
 ROOT = Path(__file__).parents[3]
 RUN = Record(Path("/x/run.json"), Source.RUN, {}, {})
@@ -23,6 +24,12 @@ EFFECT = """
 pattern = "memcpy/.*_pageable/"
 percent = 25
 reason = "pageable copies follow the host's memory"
+"""
+TOLERANCE = """
+[[tolerance]]
+pattern = "memcpy/.*_pageable/"
+percent = 7.5
+reason = "nobody waits for pageable copies"
 """
 REQUIRED = """
 [[required]]
@@ -57,9 +64,12 @@ def fault(folder: Path, text: str | bytes) -> str:
 
 def test_every_kind_of_entry_is_read(tmp_path: Path) -> None:
     expected = EXPECTED.replace('"the bounds check"', '"""\nthe bounds\n  check\n"""')
-    read = policy.load(written(tmp_path, EFFECT + REQUIRED + expected + "resources = true\n"))
-    (effect,), (required,), (accepted,) = read.minimum_effects, read.required, read.expected
+    text = EFFECT + TOLERANCE + REQUIRED + expected + "resources = true\n"
+    read = policy.load(written(tmp_path, text))
+    (effect,), (tolerance,) = read.minimum_effects, read.tolerances
+    (required,), (accepted,) = read.required, read.expected
     assert (effect.fraction, effect.reason) == (0.25, "pageable copies follow the host's memory")
+    assert (tolerance.fraction, tolerance.reason) == (0.075, "nobody waits for pageable copies")
     assert (required.pattern.pattern, required.reason) == ("^gemm/cublas/", "")
     assert (accepted.fraction, accepted.expires) == (0.05, date(2027, 1, 31))
     assert (accepted.reason, accepted.resources) == ("the bounds check", True)
@@ -69,7 +79,8 @@ def test_every_kind_of_entry_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "\ufeff", "# nothing\r\n", "expected = []\n"])
 def test_a_file_without_entries_asks_for_nothing(tmp_path: Path, text: str) -> None:
     read = policy.load(written(tmp_path, text))
-    assert (read.minimum_effects, read.required, read.expected) == ((), (), ())
+    assert (read.minimum_effects, read.tolerances) == ((), ())
+    assert (read.required, read.expected) == ((), ())
 
 
 def test_the_last_minimum_effect_that_matches_counts(tmp_path: Path) -> None:
@@ -81,13 +92,36 @@ def test_the_last_minimum_effect_that_matches_counts(tmp_path: Path) -> None:
     assert read.minimum_effect("gemm/naive/f32/n:256") is None
 
 
+def test_the_tolerance_is_the_last_that_matches_and_no_less_than_the_minimum_effect(
+    tmp_path: Path,
+) -> None:
+    later = TOLERANCE.replace("memcpy/.*_", "h2d_").replace("7.5", "12.5")
+    text = TOLERANCE + later + EFFECT.replace("memcpy/.*_", "memcpy/d2d_")
+    read = policy.load(written(tmp_path, text))
+    terms = ComparisonSettings(policy=read)
+    for name, host, device in (
+        ("memcpy/d2h_pageable/bytes:4096", 0.075, 0.075),
+        ("memcpy/h2d_pageable/bytes:4096", 0.125, 0.125),
+        ("memcpy/d2d_pageable/bytes:4096", 0.25, 0.25),  # a smaller change fails nobody
+        ("gemm/naive/f32/n:256", 0.03, 0.01),  # no policy
+    ):
+        assert terms.tolerance(name, Clock.HOST) == host
+        assert terms.tolerance(name, Clock.DEVICE) == device
+    asked = ComparisonSettings(policy=read, minimum_effect=0.1)
+    assert asked.tolerance("memcpy/d2h_pageable/bytes:4096", Clock.HOST) == 0.1
+    assert asked.tolerance("memcpy/h2d_pageable/bytes:4096", Clock.HOST) == 0.125
+    assert ComparisonSettings().tolerance("memcpy/d2h_pageable/bytes:4096", Clock.HOST) == 0.03
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         (EFFECT.replace("minimum_effect", "minimum_efect"),
          ": has the unknown table 'minimum_efect'; did you mean 'minimum_effect'?"),
-        ("pattern = 'a'\n",
-         ": has the unknown table 'pattern'; known are minimum_effect, required, expected"),
+        ("zzzz = 'a'\n",
+         ": has the unknown table 'zzzz'; known are minimum_effect, tolerance, required, expected"),
+        (TOLERANCE.replace("reason", "# reason"),
+         ", tolerance entry 1: has no 'reason'; add it"),
         (REQUIRED.replace("[[", "[").replace("]]", "]"),
          ": 'required' is a table where a list of tables belongs; write [[required]]"),
         ("required = ['^gemm/']\n",
@@ -139,10 +173,11 @@ def test_a_value_that_means_nothing_is_refused(tmp_path: Path, line: str, told: 
     "value", ["0", "-5", "1000", "inf", "nan", "1e400", "9" * 400, "0x" + "f" * 5000]
 )
 def test_a_percentage_out_of_range_is_refused(tmp_path: Path, value: str) -> None:
-    told = fault(tmp_path, EFFECT.replace("25", value))
-    assert told.startswith(", minimum_effect entry 1: 'percent' is ")
-    assert told.endswith("; give a percentage above 0 and below 1000")
-    assert len(told) < 150
+    for entry, old, kind in ((EFFECT, "25", "minimum_effect"), (TOLERANCE, "7.5", "tolerance")):
+        told = fault(tmp_path, entry.replace(old, value))
+        assert told.startswith(f", {kind} entry 1: 'percent' is ")
+        assert told.endswith("; give a percentage above 0 and below 1000")
+        assert len(told) < 150
 
 
 @pytest.mark.parametrize(
@@ -213,6 +248,7 @@ def test_the_projects_own_policy_requires_its_families_and_hides_nothing() -> No
     read = policy.load(ROOT / "baselines" / "policy.toml")
     assert not read.expected
     assert not read.minimum_effects
+    assert not read.tolerances
     families = {path.stem for path in (ROOT / "baselines" / "nvidia-h200").glob("*.json")}
     required = {
         name for name in families for one in read.required if one.pattern.search(f"{name}/")

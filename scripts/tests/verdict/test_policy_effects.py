@@ -19,13 +19,16 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.comparison import Change, Comparison, Outcome, ResourceChange, Verdict
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
-from warpgauge.verdict.policy import Expected, MinimumEffect, Policy, Required
+from warpgauge.verdict.policy import Expected, MinimumEffect, Policy, Required, Tolerance
 from warpgauge.verdict.policy_effects import PolicyOutcome, apply
 
 TODAY = date(2027, 1, 1)
 LATER = TODAY + timedelta(days=100)
 PATH = Path("/x/baselines/policy.toml")
 MORE_REGISTERS = ResourceChange("registers", "registers", "40", "72", worse=True)
+
+
+Entry = Expected | Required | MinimumEffect | Tolerance
 
 
 def expected(
@@ -39,16 +42,21 @@ def effect(pattern: str, fraction: float = 0.25, number: int = 1) -> MinimumEffe
     return MinimumEffect(number, re.compile(pattern), fraction, "noise")
 
 
+def tolerance(pattern: str, fraction: float = 0.25) -> Tolerance:
+    return Tolerance(1, re.compile(pattern), fraction, "nobody waits")
+
+
 def required(pattern: str, reason: str = "") -> Required:
     return Required(1, re.compile(pattern), reason)
 
 
-def policy(*entries: Expected | Required | MinimumEffect) -> Policy:
+def policy(*entries: Entry) -> Policy:
     return Policy(
         PATH,
         tuple(one for one in entries if isinstance(one, MinimumEffect)),
         tuple(one for one in entries if isinstance(one, Required)),
         tuple(one for one in entries if isinstance(one, Expected)),
+        tuple(one for one in entries if isinstance(one, Tolerance)),
     )
 
 
@@ -60,9 +68,9 @@ def verdict(
     return Verdict(name, outcome, Clock.DEVICE, change=change, resources=resources, reason=reason)
 
 
-@pytest.mark.parametrize("make", [effect, required, expected])
+@pytest.mark.parametrize("make", [effect, tolerance, required, expected])
 def test_a_pattern_that_would_take_years_is_refused(
-    make: Callable[[str], Expected | Required | MinimumEffect], loaded: Loader
+    make: Callable[[str], Entry], loaded: Loader
 ) -> None:
     entry, side = make("((a|a)+)+!"), loaded(run([row("a" * 40)]))
     fault = f"policy.toml, {entry.kind} entry 1: 'pattern' takes too long"
@@ -76,7 +84,7 @@ def test_a_policy_that_expects_changes_is_not_judged_without_the_day() -> None:
 
 
 def applied(
-    entry: Expected | Required | MinimumEffect,
+    entry: Entry,
     *verdicts: Verdict,
     today: date = TODAY,
     fail: bool = False,
@@ -137,6 +145,8 @@ UNKNOWN = "matches no benchmark: correct or remove it."
         (expected("gemm"), f"expected entry 1 ('gemm') {UNUSED}"),
         (expected("gmem"), f"expected entry 1 ('gmem') {UNKNOWN}"),
         (effect("gemm"), None),
+        (tolerance("gemm"), None),
+        (tolerance("gmem"), f"tolerance entry 1 ('gmem') {UNKNOWN}"),
         (effect("gone\x1b", number=2), f"minimum_effect entry 2 ('gone\\x1b') {UNKNOWN}"),
     ],
 )
@@ -250,6 +260,21 @@ def judged(
     base = run([row("a/slower", registers=40), row("a/same")])
     cand = run([row("a/slower", scaled(factor), registers=72), row("a/same")])
     return judge(loaded(base), loaded(cand), settings or under("a/"))
+
+
+def test_a_tolerance_passes_what_is_bounded_by_it_and_hides_no_regression(loaded: Loader) -> None:
+    base, noise, slower = (
+        loaded(run([row("a/b", noisy(seed, sd, factor))]))
+        for seed, sd, factor in ((1, 0.02, 1.0), (2, 0.02, 1.0), (3, 0.001, 1.2))
+    )
+    settings = ComparisonSettings(policy=policy(tolerance("a/")))
+    for cand, without, with_it in (
+        (noise, Outcome.INCONCLUSIVE, Outcome.PASS),
+        (slower, Outcome.REGRESSION, Outcome.REGRESSION),
+    ):
+        assert judge(base, cand).verdicts[0].outcome is without
+        found = judge(base, cand, settings).verdicts[0]
+        assert (found.outcome, found.tolerance, found.accepted) == (with_it, 0.25, "")
 
 
 @pytest.mark.parametrize("gated", [False, True])

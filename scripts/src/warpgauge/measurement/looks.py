@@ -43,7 +43,7 @@ def take(
     *,
     run: Run,
     judge: Callable[[Mapping[str, Side], Sequence[int]], Found],
-    open_rows: Callable[[Found], Sequence[str]],
+    open_rows: Callable[[Found], list[str]],
     say: Callable[[str], None],
     budget: Budget | None = None,
 ) -> Looks[Found]:
@@ -59,7 +59,7 @@ def take(
         budget.minimum_is_measured()
     looked, stop = [first], None
     found = judge(sides, looked)
-    names = left = list(dict.fromkeys(open_rows(found)))
+    names = left = open_rows(found)
 
     def whole_rounds(lanes: Sequence[Lane], rounds: range) -> Iterator[Delivered]:
         """As many of them as there is time for."""
@@ -84,8 +84,7 @@ def take(
             with interrupts.postponed():  # what is judged is what the run files hold
                 looked.append(measured)
                 found = judge(sides, looked)
-                still = set(open_rows(found))
-                left = [name for name in left if name in still]
+                left = open_rows(found)  # what others show may open again what was decided
         except KeyboardInterrupt as interrupt:
             counted = plural(looked[-1], "pair")
             say(f"Interrupted: the first {counted} count.")

@@ -119,7 +119,8 @@ def found(
         neighbours[rows] = np.sum(residuals[:, 1:] * residuals[:, :-1], axis=1)
     resemblance = _resemblance(squares, neighbours, designs, similar)
     columns = zip(designs, resemblance.tolist(), strict=True)
-    _, variance, expected, freedom = np.array([_expected(*one) for one in columns]).T.reshape(4, -1)
+    fitting = np.array([_expected(*one) for one in columns]).reshape(-1, 4)
+    _, variance, expected, freedom = fitting.T
     known = Variances.of_squares(squares * freedom / expected, freedom).moderated(similar)
     change = np.empty(len(ratios))
     for design, rows in groups.items():
@@ -149,7 +150,7 @@ def _resemblance(
     seen = np.divide(neighbours, squares, out=np.zeros_like(squares), where=squares > 0.0)
     table = np.array(
         [[_expected(design, float(one))[0] for one in _RESEMBLANCES] for design in designs]
-    ).reshape(len(designs), -1)
+    ).reshape(-1, len(_RESEMBLANCES))
     group = numbered(similar)
     count = int(group.max(initial=-1)) + 1
 

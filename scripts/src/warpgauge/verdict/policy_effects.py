@@ -11,7 +11,7 @@ from typing import NamedTuple
 from warpgauge.records.model import Clock
 from warpgauge.system.text import inert, listed, percent, plural, quoted
 from warpgauge.verdict.comparison import UNMEASURED, Outcome, Verdict
-from warpgauge.verdict.policy import Expected, MinimumEffect, Policy
+from warpgauge.verdict.policy import Expected, MinimumEffect, Policy, Tolerance
 
 # Time enough to mend what was expected to be slow, or to renew the entry.
 WARNING_TIME = timedelta(days=14)
@@ -26,8 +26,8 @@ def entry_notes(
 ) -> tuple[str, ...]:
     """A sentence an entry, at most. `needed` are the numbers of the expected ones that were."""
     notes = []
-    entries: list[Expected | MinimumEffect] = [*policy.expected, *policy.minimum_effects]
-    for entry in entries:
+    entries: list[Expected | MinimumEffect | Tolerance] = [*policy.expected]
+    for entry in [*entries, *policy.minimum_effects, *policy.tolerances]:
         was_needed = isinstance(entry, Expected) and entry.number in needed
         idle = not was_needed and asked(entry.pattern.pattern)
         words = ""
