@@ -51,8 +51,9 @@ def test_across_gpus_their_means_decide(loaded: Loader) -> None:
     cand = loaded(run([row("a/b", noisy(9, 0.0005))]))
     found = estimates(accepted(loaded, times, about), cand)
     means = [np.mean(np.log(values)) for values in times.values()]
-    assert found.error[0] ** 2 == pytest.approx(np.var(means, ddof=1) * 1.2, rel=0.01)
-    assert 4.0 <= found.freedom[0] < 8.0  # their own, and a part of what was assumed
+    pooled = (4.0 * np.var(means, ddof=1) + 5.0 * 0.005**2) / 9.0  # with what is assumed
+    assert found.error[0] ** 2 == pytest.approx(pooled * 1.2, rel=0.02)
+    assert found.freedom[0] == pytest.approx(9.0, rel=0.02)
 
 
 def test_a_gpu_with_many_sessions_counts_as_one(loaded: Loader) -> None:
