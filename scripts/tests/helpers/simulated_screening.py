@@ -98,6 +98,7 @@ class Kind:
     scatter: float = 1.0
     lasting: float = 0.0  # how far apart two states of a session are, in PROCESS
     step: float = 0.0  # of the clock that times the device, seconds
+    host: float = 0.0  # how far the candidate's host is from all that the baseline knows (log)
 
 
 KINDS = {
@@ -115,6 +116,7 @@ KINDS = {
     "correlation 0.6": Kind(correlated(0.6)),
     "states that last a session": Kind(lasting=4.0),
     "sessions scatter three times as far": Kind(scatter=3.0),
+    "a host unlike those of the baseline": Kind(host=0.15),
 }  # fmt: skip
 
 
@@ -145,6 +147,7 @@ def drawn(source: np.random.Generator, kind: Kind, baseline: Baseline) -> Array:
     means = kind.scatter * SESSION * source.normal(size=shape)
     means += kind.lasting * PROCESS * source.integers(0, 2, shape)
     means += GPU * source.normal(size=shape) * baseline.foreign
+    means[ROWS // 2 :, -1] += kind.host * (1.0 + source.normal(size=ROWS - ROWS // 2))
     if baseline.same_boot:
         means[:, -1] = means[:, -2]
     logs = means[:, :, None] + PROCESS[:, :, None] * kind.noise(source, (*shape, PROCESSES))

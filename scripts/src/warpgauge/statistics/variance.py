@@ -92,12 +92,13 @@ class Variances:
         """The mean of each one and of the assumed standard deviation `sd`, by their freedom.
 
         `worth` degrees of freedom say how far true variances lie from the assumed one: they are
-        its prior (Smyth 2004), under which both freedoms add up. So one more session or GPU always
-        adds to what is known; taken alone its single degree of freedom would know nothing.
+        its prior (Smyth 2004), and no data leave less. So a second session or GPU, which taken
+        alone knows nothing by its single degree of freedom, only adds to what is known.
         """
-        freedom = self.freedom + worth
-        value = (self.freedom * self.value + worth * sd**2) / freedom
-        return Variances.of(value, freedom)
+        pooled = self._with(Variances.of(sd**2, np.full_like(sd, worth)))
+        total = self.freedom + worth
+        value = (self.freedom * self.value + worth * sd**2) / total
+        return Variances.of(value, np.maximum(pooled.freedom, worth))
 
     def steadied_by(self, elsewhere: Variances) -> Variances:
         """Each one steadied by what the same benchmark showed in other sessions."""
