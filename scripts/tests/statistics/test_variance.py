@@ -182,7 +182,14 @@ def test_a_median_is_known_no_better_than_it_scatters(size: int, states: float) 
     assert 0.6 <= told / np.var(groups.medians) <= 1.5
 
 
+def test_gaps_are_within_groups_and_steps_between_values_that_differ() -> None:
+    groups = Groups.of_logs([[1.0, 2.0, 1.0], [3.0], [5.0, 5.0], [4.0, 2.0, 1.0]])
+    assert groups.gaps == pytest.approx([0.0, np.inf, 0.0, np.log(2.0)])
+    assert groups.steps == pytest.approx([np.log(2.0), np.inf, np.inf, np.log(2.0)])
+
+
 def test_no_groups_are_no_values() -> None:
     groups = Groups.of_logs([])
+    assert groups.gaps.size == groups.steps.size == 0
     assert [groups.means.size, groups.medians.size, groups.squares.size] == [0, 0, 0]
     assert groups.median_variances.size == 0

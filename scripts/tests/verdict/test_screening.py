@@ -121,6 +121,18 @@ def test_sessions_with_few_processes_weigh_on_their_mean(loaded: Loader) -> None
     assert found.error[0] > 0.008 / np.sqrt(4 / (1 / 3 + 1 / 20))
 
 
+def test_a_coarse_clock_hides_less_than_its_step(loaded: Loader) -> None:
+    def error(times: Sequence[float], *others: Sequence[float]) -> float:
+        rows = [row(f"a/{i}", of) for i, of in enumerate([times, *others])]
+        return float(estimates(loaded(run(rows)), loaded(run(rows))).error[0])
+
+    coarse = [1.024, 1.024, 1.056, 1.024, 1.024, 1.024, 1.056]
+    stuck, steps = [2.048] * 7, [4.096, 4.128] * 3 + [4.096]
+    assert error(stuck) < 0.001  # nothing tells how coarse the clock is
+    assert error(stuck, steps) == pytest.approx(0.032 / 2.048 / np.sqrt(6.0), rel=0.02)
+    assert error(coarse) > 0.03 / np.sqrt(6.0)
+
+
 def test_a_whole_family_that_moved_together_counts_as_one(loaded: Loader) -> None:
     def freedom(moves: Sequence[Sequence[float]]) -> float:
         medians = [
