@@ -113,15 +113,6 @@ def test_another_session_only_adds_to_what_is_assumed() -> None:
     assert np.all(np.diff(freedoms) > 0.99)
 
 
-def test_what_is_assumed_counts_less_where_similar_benchmarks_differ() -> None:
-    def freedom(truth: np.ndarray) -> float:
-        made = drawn(truth).moderated(["f"] * 200).with_assumed(np.full(200, 0.002), 10.0)
-        return float(np.max(made.pooled_freedom))
-
-    unlike = np.exp(np.random.default_rng(2).normal(-12.0, 3.0, 200))
-    assert freedom(unlike) < freedom(np.full(200, 4e-6)) - 5.0
-
-
 def test_one_process_is_assumed_to_scatter_no_less_than_its_own_past() -> None:
     nothing = Variances.of(np.zeros(1), np.zeros(1))
     past = nothing.steadied_by(Variances.of(np.array([0.2**2]), np.array([24.0])))
@@ -191,7 +182,14 @@ def test_a_median_is_known_no_better_than_it_scatters(size: int, states: float) 
     assert 0.6 <= told / np.var(groups.medians) <= 1.5
 
 
+def test_gaps_are_within_groups_and_steps_between_values_that_differ() -> None:
+    groups = Groups.of_logs([[1.0, 2.0, 1.0], [3.0], [5.0, 5.0], [4.0, 2.0, 1.0]])
+    assert groups.gaps == pytest.approx([0.0, np.inf, 0.0, np.log(2.0)])
+    assert groups.steps == pytest.approx([np.log(2.0), np.inf, np.inf, np.log(2.0)])
+
+
 def test_no_groups_are_no_values() -> None:
     groups = Groups.of_logs([])
+    assert groups.gaps.size == groups.steps.size == 0
     assert [groups.means.size, groups.medians.size, groups.squares.size] == [0, 0, 0]
     assert groups.median_variances.size == 0

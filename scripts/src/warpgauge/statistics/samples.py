@@ -54,6 +54,25 @@ class Groups:
         return self._sums(chances * (ordered - centres[self._owners]) ** 2)
 
     @property
+    def gaps(self) -> Array:
+        """The smallest between two values of each group: zero where two agree."""
+        return self._smallest(self._gaps)
+
+    @property
+    def steps(self) -> Array:
+        """The smallest gap between values that differ; infinite where all agree."""
+        return self._smallest(np.where(self._gaps > 0.0, self._gaps, np.inf))
+
+    @property
+    def _gaps(self) -> Array:
+        gaps = np.diff(self._ordered, append=np.inf)
+        gaps[self._starts + self.counts - 1] = np.inf  # from the last of a group to the next group
+        return gaps
+
+    def _smallest(self, values: Array) -> Array:
+        return np.asarray(np.minimum.reduceat(values, self._starts))
+
+    @property
     def _ordered(self) -> Array:
         """The values, ascending within each group."""
         return self.values[np.lexsort((self.values, self._owners))]

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far chance moves the benchmarks of a suite, by how far their own changes lie apart.
 
-Where neither side shows how far processes scatter, most benchmarks of a comparison still have not
-changed, or all by the same factor: what is left of their changes is noise.
+Most benchmarks of a comparison have not changed, or all by the same factor: what is left of their
+changes is noise. It tells where neither side shows how far processes scatter, and where that is no
+measure of how far two sides lie apart: processes that resemble each other, a drift, a boot that
+moves times by more than boots are assumed to.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ _FEWEST = 8
 # What lies beyond the half of the deviations may be real changes, without a trace in the scatter;
 # so many of the outermost are left out of how heavy the tails are.
 _HALF, _LEFT_OUT = 0.5, 0.03
+# A scale by their median is as well known as by the squares of so many of them (Hampel 1974).
+_MEDIAN_WORTH = 0.37
 
 # Tails as heavy as Student's t with so many degrees of freedom; the first unless the suite shows
 # lighter ones. Heavier tails would hide changes: with 3 the largest of 200 unchanged benchmarks may
@@ -45,6 +49,28 @@ def widened(estimates: Estimates, unknown: Array, similar: Sequence[Hashable]) -
         further = sd * _reach(tails, p) > error[at] * _reach(freedom[at], p)
         error[at] = np.where(further, sd, error[at])
         freedom[at] = np.where(further, tails, freedom[at])
+    return replace(estimates, error=error, freedom=freedom)
+
+
+def inflated(estimates: Estimates, similar: Sequence[Hashable]) -> Estimates:
+    """Errors that are too small for their like, by as much as these are on the average.
+
+    Half of Student's t lie within its quartiles. Where half of the changes, about their middle, lie
+    within c > 1 times as far, errors are c times as large: genomic control, Devlin and Roeder 1999,
+    "Genomic control for association studies". Changes of a minority hardly count in a median.
+    """
+    error, freedom = estimates.error.copy(), estimates.freedom.copy()
+    group = numbered(similar)
+    for number in range(int(group.max(initial=-1)) + 1):
+        at = np.flatnonzero(group == number)
+        if len(at) < _FEWEST:
+            continue
+        apart = np.abs(estimates.log_ratio[at] - np.median(estimates.log_ratio[at]))
+        quartile = _reach(freedom[at], 1.0 - _HALF)
+        scale = float(np.median(apart / (error[at] * quartile)))
+        if scale > 1.0:
+            error[at] *= scale
+            freedom[at] = 1.0 / (1.0 / freedom[at] + 1.0 / (_MEDIAN_WORTH * len(at)))
     return replace(estimates, error=error, freedom=freedom)
 
 

@@ -33,10 +33,6 @@ SESSIONS_ALIKE = 6.0
 _HARDLY_KNOWN = 4.0
 _ASSUMED_WORTH = 4.0
 
-# What an assumed standard deviation that always counts is worth at least, in degrees of freedom:
-# right to within a factor of 0.6 to 2.9 nineteen times in twenty. Less leaves few sessions blind.
-_ASSUMED_LEAST = 4.0
-
 # Fewer similar benchmarks do not show how far they agree.
 _FEWEST_SIMILAR = 4
 
@@ -46,18 +42,16 @@ class Variances:
     """Estimated variances of logs, one a benchmark, and the degrees of freedom behind them.
 
     `pooled_freedom` counts the degrees of freedom of all that was put together, `freedom` what they
-    are worth where they contradict each other; without any the value means nothing. `agreement` is
-    how alike similar benchmarks are (d0, in degrees of freedom), infinite where unknown.
+    are worth where they contradict each other; without any the value means nothing.
     """
 
     value: Array
     freedom: Array
     pooled_freedom: Array
-    agreement: Array
 
     @staticmethod
     def of(value: Array, freedom: Array) -> Variances:
-        return Variances(value, freedom, freedom, np.full_like(value, np.inf))
+        return Variances(value, freedom, freedom)
 
     @staticmethod
     def of_squares(squares: Array, freedom: Array) -> Variances:
@@ -73,15 +67,14 @@ class Variances:
         """
         alike = np.full_like(self.value, np.inf) if alike is None else alike
         lent, worth = np.zeros_like(self.value), np.zeros_like(self.value)
-        agreement = np.full_like(self.value, np.inf)
         group = numbered(similar)
         for number in range(int(group.max(initial=-1)) + 1):
             at = np.flatnonzero(group == number)
             prior = _prior(self.value[at], self.freedom[at])
             if prior is not None:
-                lent[at], agreement[at] = prior
-                worth[at] = _worth(self.freedom[at], agreement[at], alike[at])
-        return replace(self._with(Variances.of(lent, worth)), agreement=agreement)
+                lent[at], agreement = prior
+                worth[at] = _worth(self.freedom[at], agreement, alike[at])
+        return self._with(Variances.of(lent, worth))
 
     def or_assumed(self, sd: Array) -> Variances:
         """The assumed standard deviation `sd` where nothing is known, a part of it where hardly.
@@ -95,14 +88,17 @@ class Variances:
         value, freedom = np.where(unknown, (least, np.full_like(sd, np.inf)), (value, freedom))
         return replace(self, value=value, freedom=freedom)
 
-    def with_assumed(self, sd: Array, most: float) -> Variances:
-        """Each one steadied by the assumed standard deviation `sd`, which is a typical one's.
+    def with_assumed(self, sd: Array, worth: float) -> Variances:
+        """The mean of each one and of the assumed standard deviation `sd`, by their freedom.
 
-        The more alike similar ones are the more it counts, up to `most` degrees of freedom: 10 are
-        right to within a factor of 0.7 to 1.75 nineteen times in twenty.
+        `worth` degrees of freedom say how far true variances lie from the assumed one: they are
+        its prior (Smyth 2004), and no data leave less. So a second session or GPU, which taken
+        alone knows nothing by its single degree of freedom, only adds to what is known.
         """
-        worth = np.clip(self.agreement + _ASSUMED_LEAST, None, most)
-        return self._with(Variances.of(sd**2, worth))
+        pooled = self._with(Variances.of(sd**2, np.full_like(sd, worth)))
+        total = self.freedom + worth
+        value = (self.freedom * self.value + worth * sd**2) / total
+        return Variances.of(value, np.maximum(pooled.freedom, worth))
 
     def steadied_by(self, elsewhere: Variances) -> Variances:
         """Each one steadied by what the same benchmark showed in other sessions."""
@@ -146,7 +142,7 @@ def _prior(value: Array, freedom: Array) -> tuple[float, float] | None:
     return float(np.exp(np.mean(logs) + offset)), 2.0 * float(d0_half)
 
 
-def _worth(freedom: Array, d0: Array, alike: Array) -> Array:
+def _worth(freedom: Array, d0: float, alike: Array) -> Array:
     """How many of the prior's d0 degrees of freedom count for each, by its own or a neighbour's."""
     known = freedom > 0.0
     typical = np.where(known, freedom, np.max(freedom))
