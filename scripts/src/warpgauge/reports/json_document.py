@@ -83,9 +83,9 @@ class Verdict(msgspec.Struct, frozen=True):
 
     `change` is null where there are not two times. `p` is the chance of such a difference without a
     cause, adjusted for the number of benchmarks judged together. `minimum_effect` is the smallest
-    change that counts, `noise_floor` how far the benchmark moves without a cause. `bound`: the
-    candidate is slower by at most this, with 99 % confidence; below zero it is surely faster. A
-    PASS has a bound within the `tolerance`; a control of the host has none.
+    change that counts. `bound`: the candidate is slower by at most this, with 99 % confidence;
+    below zero it is surely faster. A PASS has a bound within the `tolerance`; a control of the host
+    has none.
 
     `reason`: why the outcome is what it is, where that needs words; else empty. `accepted`: a
     policy's reason why a change does not count; else empty. `resources`: what an operation takes
@@ -105,7 +105,6 @@ class Verdict(msgspec.Struct, frozen=True):
     change: Change | None
     p: Chance | None
     minimum_effect: Fraction | None
-    noise_floor: Fraction | None
     bound: Ratio | None
     tolerance: Fraction | None
     processes: Processes | None
