@@ -93,8 +93,8 @@ class Enough:
 
 
 # A replayed operation repeats to a tenth of a percent, a call of the host to some percent.
-DEVICE = Enough(fewest=3, most=8, error=1e-3)
-HOST = Enough(fewest=8, most=24, error=3e-3)
+DEVICE = Enough(fewest=3, most=12, error=1e-3)
+HOST = Enough(fewest=10, most=40, error=2e-3)
 
 
 def median_error(values: Sequence[float]) -> float:

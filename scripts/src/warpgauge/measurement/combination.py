@@ -11,13 +11,19 @@ from warpgauge.measurement.looks import Looks
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.git import short
 from warpgauge.system.text import clause, inert, named, plural
-from warpgauge.verdict.comparison import UNMEASURED, Comparison, Outcome, Verdict, is_accepted
+from warpgauge.verdict.comparison import (
+    CHANGED,
+    UNMEASURED,
+    Comparison,
+    Outcome,
+    Verdict,
+    is_accepted,
+)
 from warpgauge.verdict.context import BUILD_DIR
 from warpgauge.verdict.controls import is_control, judged
 
 # What a baseline alone does not settle: another day and another boot may have made it.
-_FLAGS = (Outcome.REGRESSION, Outcome.IMPROVED, Outcome.INCONCLUSIVE)
-_CHANGED = _FLAGS[:2]
+_FLAGS = (*CHANGED, Outcome.INCONCLUSIVE)
 _ACCEPTED = "accepted"
 
 # What a pair may find, in the words of a note.
@@ -66,7 +72,7 @@ def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
     )
     passed = [one for one in found.values() if one.outcome is Outcome.PASS]
     acquitted = {one.name for one in passed if not is_accepted(one)}
-    moved = [one.name for one in flags if one.outcome in _CHANGED and one.name in acquitted]
+    moved = [one.name for one in flags if one.outcome in CHANGED and one.name in acquitted]
     return replace(
         screened,
         verdicts=tuple(found.get(one.name, one) for one in screened.verdicts),

@@ -11,13 +11,15 @@ from pathlib import Path
 # decide, and are enough for a quick run: fewer may all be odd ones (`screening`).
 PROCESSES, QUICK_PROCESSES = 7, 3
 
-# Of pairs: the rounds before the first look, and before the last, after which open rows stay so.
-FIRST_LOOK, LAST_LOOK = 8, 84
-_GROWTH = 1.5
+# Of pairs: the rounds before the first look; before a change is believed, where one side may have
+# met the same state of a benchmark by chance until then; and before the last look, after which open
+# rows stay so.
+FIRST_LOOK, FEWEST_OF_A_CHANGE, LAST_LOOK = 4, 8, 84
+_GROWTH = 1.7
 
 
 def schedule(first: int = FIRST_LOOK) -> list[int]:
-    """The rounds after which to look at pairs: 8, 12, 18, 28, 42, 84.
+    """The rounds after which to look at pairs: 4, 8, 14, 24, 42, 84.
 
     All are even: each side then begins equally often.
     """
@@ -55,7 +57,9 @@ class MeasurementOptions:
     @property
     def schedule(self) -> list[int]:
         """The rounds of pairs after which to look; each side begins equally often."""
-        return schedule(self.processes or FIRST_LOOK)[: None if self.second_look else 1]
+        looks = schedule(self.processes or FIRST_LOOK)
+        most = LAST_LOOK if self.second_look else max(looks[0], FEWEST_OF_A_CHANGE)
+        return [rounds for rounds in looks if rounds <= most]
 
     def screening(self, *, confirms: bool) -> int:
         """The processes of a run by itself; `confirms` tells whether pairs follow where needed."""

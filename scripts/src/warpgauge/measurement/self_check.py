@@ -100,9 +100,9 @@ def _is_of(context: Mapping[str, str], side: str) -> bool:
     return known == (side, _INJECTED[side]) and {"gpu_name", "processes"} <= context.keys()
 
 
-def _open_rows(found: SelfCheck) -> list[str]:
+def _open_rows(found: SelfCheck, pairs: int) -> list[str]:
     every = (found.same, *found.injected.values())
-    return [name for one in every for name in looks.open_rows(one)]
+    return [name for one in every for name in looks.open_rows(one, pairs)]
 
 
 def _found(records: Mapping[str, Record], judge: Judge) -> SelfCheck:

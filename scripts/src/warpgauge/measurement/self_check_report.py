@@ -17,7 +17,7 @@ from warpgauge.records.model import Clock
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import inert, percent, plural
-from warpgauge.verdict.comparison import UNMEASURED, Comparison, Outcome, Verdict
+from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison, Outcome, Verdict
 from warpgauge.verdict.controls import FAMILY as CONTROLS
 from warpgauge.verdict.controls import judged
 
@@ -28,8 +28,6 @@ _SHOWN = "gpu_name gpu_uuid driver_version runtime_version commit date processes
 
 # The share of a family's benchmarks in which a change counts as found by the gate.
 FOUND = 0.9
-
-_CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
 
 
 @dataclass(frozen=True)
@@ -174,7 +172,7 @@ def detections(same: Comparison, injected: Mapping[float, Comparison]) -> list[D
             family,
             clock,
             benchmarks=len(verdicts),
-            alarms=sum(one.outcome in _CHANGED for one in verdicts),
+            alarms=sum(one.outcome in CHANGED for one in verdicts),
             unknown=sum(one.outcome in UNMEASURED for one in verdicts),
             bounded=sum(map(_is_bounded, verdicts)),
             found={

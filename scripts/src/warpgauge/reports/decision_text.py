@@ -27,8 +27,7 @@ def sentences(comparison: Comparison) -> str:
     evidence = {verdict.evidence for verdict in comparison.verdicts} - {Evidence.NONE}
     how = " in pairs of both builds" if evidence.issubset(IN_PAIRS) else ""
     counts = (
-        f"Reported if p < {comparison.alpha:g}{how} (over the whole suite) and "
-        f"at least {least}."
+        f"Reported if p < {comparison.alpha:g}{how} (over the whole suite) and at least {least}."
     )
     bounded = [verdict for verdict in comparison.verdicts if verdict.tolerance is not None]
     most = _of_each_clock(comparison, bounded, lambda group: _range(v.tolerance for v in group))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from warpgauge.records.model import Clock, Source
 from warpgauge.reports.decision_text import IN_PAIRS, at_most, bound_words, rounded_up
-from warpgauge.reports.ranking import CHANGED, folds
+from warpgauge.reports.ranking import folds
 from warpgauge.system.text import (
     LONGEST_NAME,
     LONGEST_TEXT,
@@ -20,13 +20,7 @@ from warpgauge.system.text import (
     percent_number,
     plural,
 )
-from warpgauge.verdict.comparison import (
-    Change,
-    Comparison,
-    Outcome,
-    Verdict,
-    is_accepted,
-)
+from warpgauge.verdict.comparison import CHANGED, Change, Comparison, Outcome, Verdict, is_accepted
 from warpgauge.verdict.controls import is_quiet, judged
 
 # What the line adds about benchmarks that are neither changed nor unchanged.

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 
 from warpgauge.reports.decision_text import at_most
 from warpgauge.system.text import plural, span
-from warpgauge.verdict.comparison import Outcome, Verdict, is_accepted
+from warpgauge.verdict.comparison import CHANGED, Outcome, Verdict, is_accepted
 from warpgauge.verdict.controls import is_control
 
 _ORDER = {outcome: rank for rank, outcome in enumerate(Outcome)}
-
-CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
 
 
 def rank(verdict: Verdict) -> tuple[int, bool, float]:

@@ -34,6 +34,8 @@ class Evidence(Enum):
     LOCK_STEP = "lock_step"  # in pairs of processes that take turns, slice by slice
 
 
+CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
+
 # Outcomes that leave a benchmark unmeasured or not comparable: never a pass.
 UNMEASURED = (Outcome.INCONCLUSIVE, Outcome.INVALID, Outcome.ERROR, Outcome.MISSING)
 

@@ -26,9 +26,10 @@ from warpgauge.reports.markdown.text import (
     unbroken,
 )
 from warpgauge.reports.provenance import differences_beside, gpu_name, side
-from warpgauge.reports.ranking import CHANGED, Fold, rank
+from warpgauge.reports.ranking import Fold, rank
 from warpgauge.system.text import plural
 from warpgauge.verdict.comparison import (
+    CHANGED,
     UNMEASURED,
     Comparison,
     Outcome,

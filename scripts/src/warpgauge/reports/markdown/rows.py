@@ -12,9 +12,15 @@ from warpgauge.reports.decision_text import IN_PAIRS, bound_words, rounded_up
 from warpgauge.reports.headline import interval
 from warpgauge.reports.markdown.text import IN_CELL, breakable, code, prose, unbroken
 from warpgauge.reports.provenance import told_values
-from warpgauge.reports.ranking import CHANGED
 from warpgauge.system.text import duration, of_limit, percent, plural
-from warpgauge.verdict.comparison import Comparison, ContextDifference, Evidence, Outcome, Verdict
+from warpgauge.verdict.comparison import (
+    CHANGED,
+    Comparison,
+    ContextDifference,
+    Evidence,
+    Outcome,
+    Verdict,
+)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from warpgauge.reports import ranking
 from warpgauge.reports.decision_text import bound_words
 from warpgauge.reports.headline import interval
 from warpgauge.reports.interval_bar import HEADING, interval_bar
-from warpgauge.reports.ranking import CHANGED, Fold, rank
+from warpgauge.reports.ranking import Fold, rank
 from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import (
     LONGEST_NAME,
@@ -26,7 +26,7 @@ from warpgauge.system.text import (
     percent,
     plural,
 )
-from warpgauge.verdict.comparison import UNMEASURED, Outcome, Verdict, is_accepted
+from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Outcome, Verdict, is_accepted
 from warpgauge.verdict.controls import is_control
 
 _STYLES = dict.fromkeys(UNMEASURED, "yellow") | {
