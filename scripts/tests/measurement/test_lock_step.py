@@ -291,12 +291,12 @@ def test_a_run_that_is_interrupted_between_pairs_goes_on(
 
     monkeypatch.setattr(lock_step, "deliver", counted)
     with pytest.raises(KeyboardInterrupt):
-        clone.bench("--against", "HEAD~1", "--processes=5")
-    left = 3  # and no more
+        clone.bench("--against", "HEAD~1", "--processes=8")
+    left = 6  # and no more
     assert clone.resume() is ExitStatus.REGRESSION
     _, candidate = (json.loads(path.read_text()) for path in clone.runs())
     for row in candidate["benchmarks"]:
-        assert row["pair_ratios"] == pytest.approx([2.0] * 5, rel=1e-3)
+        assert row["pair_ratios"] == pytest.approx([2.0] * 8, rel=1e-3)
 
 
 def test_all_sides_of_a_self_check_are_compared_with_the_first(folder: Path) -> None:
