@@ -11,7 +11,6 @@ from warpgauge.execution.plan import Lane
 from warpgauge.execution.turn_result import Outcome
 from warpgauge.system.text import duration
 
-
 # Unless somebody says otherwise, what is undecided gets three times as long as the first look took,
 # or two minutes.
 _LONGER, _LONGER_S = 3.0, 120.0
