@@ -16,13 +16,11 @@ import pytest
 
 import fake_lock_step
 from warpgauge.execution.lock_step_driver import (
-    DEVICE,
-    Enough,
     Finding,
     Plan,
     findings,
+    is_enough,
     main,
-    median_error,
 )
 
 FAKE = [sys.executable, "-I", "-S", fake_lock_step.__file__]
@@ -56,7 +54,6 @@ def test_the_log_ratio_is_that_of_the_candidate_over_the_base(tmp_path: Path) ->
     assert one["a"].log_ratios == pytest.approx([0.0, math.log(1.05)])
     assert one["b"].log_ratios == pytest.approx([0.0, math.log(0.5)])
     assert one["a"].of is None
-    assert not one["a"].lowered
 
 
 def test_only_one_side_works_at_a_time(tmp_path: Path) -> None:
@@ -64,7 +61,7 @@ def test_only_one_side_works_at_a_time(tmp_path: Path) -> None:
     found(plan(tmp_path, cases, cases, cases))
     lines = (tmp_path / "log").read_text().splitlines()
     slices = sorted(tuple(map(float, line.split())) for line in lines)
-    assert len(slices) >= 3 * 3 * DEVICE.fewest
+    assert len(slices) >= 3 * 3 * 5
     assert all(one[1] <= other[0] for one, other in pairwise(slices))
 
 
@@ -74,7 +71,7 @@ def test_both_sides_time_as_many_calls_in_a_batch(tmp_path: Path) -> None:
     )
     one = found(plan(tmp_path, base, candidate))["a"]
     assert one.log_ratios == [0.0, 0.0]
-    assert one.host
+    assert one.slices == 9
 
 
 def test_what_only_one_side_has_is_skipped(tmp_path: Path) -> None:
@@ -100,7 +97,7 @@ def test_a_benchmark_that_fails_on_one_side_has_no_ratio_and_costs_no_other(tmp_
         ("hangs", "said nothing for 1 s"),
         ("garbage", "out of turn"),
         ("twice", "out of turn"),
-        ("timeless", "said 'slice 0 full', which measures nothing"),
+        ("timeless", "said 'slice 0', which measures nothing"),
         ("wordless", "said 'slice', which measures nothing"),
     ],
 )
@@ -158,10 +155,6 @@ def test_a_side_killed_between_two_benchmarks_costs_none(tmp_path: Path) -> None
     assert [finding.start for finding in one.values()] == [1, 2]
 
 
-def test_a_slice_at_a_lowered_clock_is_told(tmp_path: Path) -> None:
-    assert found(plan(tmp_path, {"a": 1e-6}, {"a": "lowered"}))["a"].lowered
-
-
 def test_the_program_writes_a_line_for_each_benchmark(tmp_path: Path) -> None:
     one = plan(tmp_path, {"a": 1, "b": "crashes"}, {"a": 1, "b": 1})
     (tmp_path / "plan").write_text(json.dumps(dataclasses.asdict(one)))
@@ -171,25 +164,11 @@ def test_the_program_writes_a_line_for_each_benchmark(tmp_path: Path) -> None:
     assert lines[1]["of"] == 0
 
 
-def test_measuring_ends_when_all_medians_are_known_or_it_has_been_long_enough() -> None:
-    rule = Enough(fewest=5, most=20, error=1e-3, seconds=0.5)
-    still = [0.0] * 20
-
-    def reached(ratios: list[float], seconds: float) -> bool:
-        return rule.reached([still[: len(ratios)], ratios], seconds)
-
-    assert not reached([0.0] * 4, 0.5)
-    assert reached([0.0] * 5, 0.5)
-    noisy = [0.1 * (-1) ** index for index in range(19)]
-    assert not reached(noisy, 0.5)
-    assert reached([*noisy, 0.1], 0.5)
-    assert reached(noisy, 1.0)
-    assert not reached([0.0], 1.0)
-    assert reached([0.0], 4.0)  # slow calls: something is better than nothing
-
-
-def test_the_error_of_a_median_needs_no_shape_of_the_noise() -> None:
-    values = [index / 100 for index in range(-50, 51)]
-    assert median_error(values) == pytest.approx(0.06)  # six of 101 ranks
-    assert median_error([1.0]) == math.inf
-    assert median_error([0.0, 1.0] * 10) == 0.5  # of two states
+def test_long_slices_end_a_benchmark_earlier() -> None:
+    assert not is_enough(4, "device", 0.1)
+    assert is_enough(5, "device", 0.1)
+    assert not is_enough(8, "host", 0.1)
+    assert is_enough(3, "host", 0.5)
+    assert not is_enough(2, "host", 1.9)
+    assert is_enough(1, "host", 2.0)  # something is better than nothing
+    assert not is_enough(0, "device", 60.0)

@@ -56,17 +56,15 @@ class Program:
         elif does == "garbage":
             self.say("\x00\xff what?")
         elif does == "twice":
-            self.say("slice 1e-6 full\nslice 1e-6 full")
+            self.say("slice 1e-6\nslice 1e-6")
         elif does == "timeless":
-            self.say("slice 0 full")
+            self.say("slice 0")
         elif does == "wordless":
             self.say("slice")
-        elif does == "lowered":
-            self.say("slice 1e-6 lowered")
         elif does == "calls":
-            self.say(f"slice {asked.split()[1]} full")
+            self.say(f"slice {asked.split()[1]}")
         else:
-            self.say(f"slice {does} full")
+            self.say(f"slice {does}")
 
 
 def main() -> None:

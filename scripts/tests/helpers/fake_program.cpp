@@ -53,7 +53,7 @@ void suffer_in_slice(const std::string& fault) {
   } else if (fault == "garbage in a slice") {
     say("\x01\xff what?");
   } else if (fault == "two answers") {
-    say("slice 1e-6 full");
+    say("slice 1e-6");
   } else if (fault == "endless line") {
     const std::string much(1 << 16, 'x');
     while (send(std::stoi(value_of("lock-step")), much.data(), much.size(), MSG_NOSIGNAL) > 0) {
@@ -71,7 +71,7 @@ bool in_slices(double seconds, const std::string& fault) {
   bool any = false;
   for (std::string line = hear(); line != "finish"; line = hear()) {
     suffer_in_slice(fault);
-    say("slice " + number(seconds) + " full");
+    say("slice " + number(seconds));
     any = true;
   }
   return any;

@@ -56,15 +56,14 @@ class Bench:
         self._record = loaded(builders.run([builders.row("gemm/a")]))
         self._found = list(found)
         self._clock = Clock()
-        self.budget = None if seconds is None else Budget(seconds, self._clock)
+        self.budget = Budget(seconds, self._clock)
         self.rounds: list[tuple[int, tuple[str, ...]]] = []
         self.looked: list[int] = []
         self.said: list[str] = []
         self.stop_in, self.stop_behind = 0, 1000  # in a round, or in the judgement of a later one
 
     def run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[Delivered]:
-        outcomes = self._run(lanes, rounds)
-        return self.budget.timed(outcomes) if self.budget else outcomes
+        return self.budget.timed(self._run(lanes, rounds))
 
     def _run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[Delivered]:
         for number in rounds:
@@ -213,9 +212,18 @@ def test_a_budget_ends_with_the_last_round_that_fits(
     said = bench.take().told
     assert said.startswith(f"10 pairs, {told} (budget ")
     assert bench.looked == looked
-    assert bench.budget is not None
     assert bench.budget.left == pytest.approx(left)
     assert bench.budget.too_short is (left < 0)
+
+
+def test_without_a_budget_what_is_open_gets_three_times_as_long_as_the_first_look(
+    loaded: Loader,
+) -> None:
+    bench = Bench(loaded, is_open("gemm/b", "sync/a"))
+    told = bench.take([10, 200]).told
+    assert bench.looked == [10, 70]  # 80 s, and 240 s of 4 s a round
+    assert told == "10 pairs, and up to 70 for 2 open benchmarks, of which 2 stayed open"
+    assert bench.budget.told == ""
 
 
 def delivered(clock: Clock, *took: float, told: float = 0.0) -> Iterator[Delivered]:

@@ -90,7 +90,7 @@ class Bench:
                 kept = plural(journal.size, "process is", "processes are")
                 measuring.note(f"Going on with {os.path.relpath(paths.run)}: {kept} there.")
             watch = GpuWatch(uuid, measuring.note) if uuid else None
-            budget = Budget(options.budget_s) if options.budget_s is not None else None
+            budget = Budget(options.budget_s)
             measuring = replace(measuring, journal=journal, watch=watch, budget=budget)
             measuring.wait_for_gpu()
             sides = AbRun(measuring, suite, built.source)
@@ -101,7 +101,7 @@ class Bench:
                     status = against.run(sides, commit, paths.pair, self.show, base)
                 else:
                     status = self._by_itself(sides, base, paths)
-            if budget is not None:
+            if budget.told:
                 (measuring.warn if budget.too_short else measuring.note)(budget.told)
             return status
 

@@ -31,8 +31,7 @@ class BaselineRun:
             outcomes.extend(measuring.run([one.lane()], range(1, self.processes + 1)))
         except PersistentThrottling as tired:
             why = tired
-        if measuring.budget is not None:
-            measuring.budget.minimum_is_measured()
+        measuring.budget.minimum_is_measured()
         return replace(one, outcomes=tuple(outcomes)), why
 
     def document(self, side: Side) -> tuple[Report, list[JsonRow]]:

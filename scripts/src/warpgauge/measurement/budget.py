@@ -11,17 +11,30 @@ from warpgauge.execution.plan import Lane
 from warpgauge.execution.turn_result import Outcome
 from warpgauge.system.text import duration
 
+# Unless somebody says otherwise, what is undecided gets three times as long as the first look took,
+# or two minutes.
+_LONGER, _LONGER_S = 3.0, 120.0
+
 
 @dataclass
 class Budget:
-    """Seconds of measuring: builds, and waiting for others, are no part of it."""
+    """Seconds of measuring: builds, and waiting for others, are no part of it.
 
-    seconds: float
+    `given` by the user; None for as long as is usual, once the minimum is measured.
+    """
+
+    given: float | None = None
     clock: Callable[[], float] = time.monotonic
     spent: float = 0.0
     _minimum: float = 0.0  # spent when the last minimum of rounds was measured
     # By family: what its last process took, and how many benchmarks it had.
     _took: dict[str, tuple[float, int]] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        usual = self._minimum + max(_LONGER * self._minimum, _LONGER_S)
+        return usual if self.given is None else self.given
 
     @property
     def left(self) -> float:
@@ -38,11 +51,13 @@ class Budget:
 
     @property
     def told(self) -> str:
-        """What became of it, in a sentence."""
-        given = f"the budget of {duration(self.seconds)}"
+        """What became of it, in a sentence; empty where none was given."""
+        if self.given is None:
+            return ""
+        given = f"the budget of {duration(self.given)}"
         if not self.too_short:
             return f"Measuring took {duration(self.spent)} of {given}."
-        took, over = duration(self._minimum), duration(self._minimum - self.seconds)
+        took, over = duration(self._minimum), duration(self._minimum - self.given)
         return f"Even the minimum of rounds took {took}: {over} longer than {given}."
 
     def timed(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:

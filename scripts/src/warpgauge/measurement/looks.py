@@ -47,7 +47,7 @@ def take(
     judge: Callable[[Mapping[str, Side], Sequence[int]], Found],
     open_rows: Callable[[Found, int], list[str]],
     say: Callable[[str], None],
-    budget: Budget | None = None,
+    budget: Budget,
 ) -> Looks[Found]:
     """What the sides show after the first of the looks, and after further ones at what is open.
 
@@ -57,8 +57,7 @@ def take(
     """
     first, *further = rounds_of_looks
     sides = measure(sides, None, range(1, first + 1), run)
-    if budget is not None:
-        budget.minimum_is_measured()
+    budget.minimum_is_measured()
     looked, stop = [first], None
     found = judge(sides, looked)
     names = left = open_rows(found, first)
@@ -68,14 +67,14 @@ def take(
         of_a_round = sum(one.fault is None for lane in lanes for one in lane.binaries)
         for count, outcome in enumerate(run(lanes, rounds), 1):
             yield outcome
-            if count % of_a_round == 0 and budget is not None and not budget.fits(lanes):
+            if count % of_a_round == 0 and not budget.fits(lanes):
                 return
 
     for until in further:
         lanes = [side.only(left).lane() for side in sides.values()]
-        if not left or (budget is not None and not budget.fits(lanes)):
+        if not left or not budget.fits(lanes):
             break
-        time_left = "" if budget is None else f" ({duration(budget.left)} left)"
+        time_left = "" if budget.given is None else f" ({duration(budget.left)} left)"
         last = looked[-1]
         say(f"Rounds {last + 1} to {until} of {plural(len(left), 'open benchmark')}{time_left}")
         try:
@@ -96,9 +95,7 @@ def take(
     return Looks(found, _told(looked, len(names), len(left), stop is not None, budget), stop)
 
 
-def _told(
-    looked: Sequence[int], names: int, left: int, stopped: bool, budget: Budget | None
-) -> str:
+def _told(looked: Sequence[int], names: int, left: int, stopped: bool, budget: Budget) -> str:
     """``6 pairs, and up to 24 for 3 open benchmarks, of which 1 stayed open``."""
     told = plural(looked[0], "pair")
     if len(looked) > 1:
@@ -107,7 +104,7 @@ def _told(
     elif left:
         told += f", and no more for {plural(left, 'open benchmark')}"
     told += ", interrupted" if stopped else ""
-    return told if budget is None else f"{told} (budget {duration(budget.seconds)})"
+    return told if budget.given is None else f"{told} (budget {duration(budget.given)})"
 
 
 def _rounds(sides: Mapping[str, Side]) -> int:

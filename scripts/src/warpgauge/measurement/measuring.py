@@ -61,7 +61,7 @@ class Measuring:
     scratch: Path  # gets what the processes write
     notes: Console
     faults: Console  # the same, unless only what changes a result is to be told
-    budget: Budget | None = None  # of time, where one was given
+    budget: Budget = field(default_factory=Budget)  # of time
     journal: Journal | None = None  # keeps what was delivered
     at_once: int = 1  # GPUs that are measured at the same time, this one included
     watch: GpuWatch | None = None  # over the GPU, once it is known
@@ -174,7 +174,7 @@ class Measuring:
                     self.warn(f"{side}{binary.path.name}: {binary.fault}")
         with progress.RunProgress(plan, self.notes, self.faults) as observer:
             outcomes = runner.one_by_one(plan, observer, self.journal)
-            yield from self.budget.timed(outcomes) if self.budget else outcomes
+            yield from self.budget.timed(outcomes)
 
     def _settle(self, names: Sequence[str]) -> None:
         """Give a disturbed GPU a chance to come to rest."""

@@ -74,6 +74,7 @@ def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
         judge=kept_and_judged,
         open_rows=_open_rows,
         say=measuring.note,
+        budget=measuring.budget,
     )
 
 
