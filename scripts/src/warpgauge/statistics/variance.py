@@ -76,6 +76,17 @@ class Variances:
                 worth[at] = _worth(self.freedom[at], agreement, alike[at])
         return self._with(Variances.of(lent, worth))
 
+    def as_typical(self, similar: Sequence[Hashable], worth: float) -> Array:
+        """Their values if `worth` more degrees of freedom had shown the median of their like.
+
+        A few values may be equal by chance, where a benchmark has two states.
+        """
+        typical, group = np.empty_like(self.value), numbered(similar)
+        for number in range(int(group.max(initial=-1)) + 1):
+            typical[group == number] = np.median(self.value[group == number])
+        total = self.freedom * self.value + worth * typical
+        return np.asarray(total / (self.freedom + worth))
+
     def or_assumed(self, sd: Array) -> Variances:
         """The assumed standard deviation `sd` where nothing is known, a part of it where hardly.
 
