@@ -77,13 +77,14 @@ class Variances:
         return self._with(Variances.of(lent, worth))
 
     def as_typical(self, similar: Sequence[Hashable], worth: float) -> Array:
-        """Their values if `worth` more degrees of freedom had shown the median of their like.
+        """Their values if `worth` more degrees of freedom had shown what the quiet ones do.
 
-        A few values may be equal by chance, where a benchmark has two states.
+        That is the lower quartile of their like, which does not follow those that were disturbed. A
+        few times may be equal by chance, where benchmarks have two states.
         """
         typical, group = np.empty_like(self.value), numbered(similar)
         for number in range(int(group.max(initial=-1)) + 1):
-            typical[group == number] = np.median(self.value[group == number])
+            typical[group == number] = np.quantile(self.value[group == number], 0.25)
         total = self.freedom * self.value + worth * typical
         return np.asarray(total / (self.freedom + worth))
 
