@@ -227,14 +227,26 @@ def test_a_benchmark_that_one_side_has_runs_alone(folder: Path) -> None:
     assert run.remarks == []
 
 
-def test_a_driver_that_is_killed_costs_no_row(folder: Path) -> None:
-    make(folder, {"base": {"gemm/b": "murder"}})
+@pytest.mark.parametrize(
+    "ill",
+    [{"base": {"gemm/b": "murder"}}, {"candidate": {"gemm/b": "late murder"}}],
+    ids=["in a slice", "when the base has its row"],
+)
+def test_a_driver_that_is_killed_costs_no_row(
+    folder: Path, ill: Mapping[str, Mapping[str, str]]
+) -> None:
+    make(folder, ill)
     run = measured(folder)
     assert all(errors(run.rows(side)) == {} for side in SIDES)
     run.require_right(TIMES.keys() - {"gemm/b"})
     [remark] = run.remarks
     assert remark.startswith("the driver of the pair was killed by SIGKILL")
-    assert run.rows("base")["gemm/b"]["process_rounds"] == [1, 2, 3]
+    for side in SIDES:
+        assert run.rows(side)["gemm/b"]["process_rounds"] == [1, 2, 3]
+        # In the first round by itself: the row that it had in lock-step does not count.
+        first = next(one for one in run.outcomes if one.side == side and one.round == 1)
+        [row] = [row for row in first.report["benchmarks"] if row["name"] == "gemm/b"]
+        assert row["samples"] > 1  # number of the process
 
 
 def test_all_sides_of_what_was_disturbed_are_run_again_together(folder: Path) -> None:
