@@ -25,8 +25,6 @@ from warpgauge.system import process
 from warpgauge.system.process import Ending
 from warpgauge.system.text import plural, quoted
 
-_LAST_WORDS = 1 << 16  # bytes of standard error
-
 
 @dataclass
 class _Side:
@@ -64,12 +62,10 @@ class _Side:
 
     def ending(self, run: int, found: Finding) -> Ending:
         """How the process ended that this tells of."""
-        said = b""
-        with suppress(OSError):
-            said = Path(f"{self.reports(run)}{found.start}.err").read_bytes()[-_LAST_WORDS:]
-        words, status = said.decode(errors="replace"), found.status or 0
-        program = (str(self.turn.binary.path),)
-        return Ending(program, status, "", words, 0.0, found.ended_for)
+        words, program = "", (str(self.turn.binary.path),)
+        with suppress(OSError), Path(f"{self.reports(run)}{found.start}.err").open("rb") as said:
+            words = process.tail(said)
+        return Ending(program, found.status or 0, "", words, 0.0, found.ended_for)
 
     def failure(self, name: str) -> Failure | None:
         """Why it has no time of a benchmark; None also where it did not try."""
