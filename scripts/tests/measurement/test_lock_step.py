@@ -6,12 +6,14 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,7 +28,7 @@ from warpgauge.execution.turn_result import Outcome
 from warpgauge.measurement import merge, runner
 from warpgauge.measurement.journal import Journal
 from warpgauge.system import process_tree
-from warpgauge.system.errors import ExitStatus
+from warpgauge.system.errors import ExitStatus, UserError
 
 TIMES = {"gemm/a": 1e4, "gemm/b": 2e4, "gemm/c": 3e4, "gemm/d": 4e4}
 ROUNDS = 3
@@ -123,6 +125,15 @@ def test_a_side_that_misbehaves_is_named_and_costs_its_own_row(
     assert len(run.rows(innocent)["gemm/b"]["process_medians"]) == ROUNDS
     run.require_right(TIMES.keys() - {"gemm/b"})
     assert run.ratios("gemm/b", innocent) == []
+
+
+def test_a_row_that_found_no_room_on_the_disk_is_no_fault_of_its_benchmark(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(folder, {"candidate": {"gemm/b": "lost row"}})
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
+    with pytest.raises(UserError, match="has no room"):
+        measured(folder)
 
 
 @pytest.mark.parametrize("guilty", SIDES)
