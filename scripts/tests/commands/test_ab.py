@@ -14,6 +14,7 @@ from two_folders import TIMES, TwoFolders
 from warpgauge.commands import ab, compare
 from warpgauge.execution import gpu_watch
 from warpgauge.measurement import run_file
+from warpgauge.measurement.options import FEWEST_OF_A_CHANGE
 from warpgauge.system import environment, locks
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -25,23 +26,26 @@ def test_a_slower_program_is_a_regression_confirmed_in_turns(folders: TwoFolders
     folders.make("candidate", "copy bench", SLOW)
     assert folders.beside() is ExitStatus.REGRESSION
     out, err = folders.output()
-    assert "1 regression, 0 improvements; 1 of 2 unchanged. Worst: BM_copy/64 (+20.0 %)" in out
+    assert "1 regression, 0 improvements; 1 of 2 unchanged (at most " in out
+    assert "Worst: BM_copy/64 (+20.0 %)" in out
     assert "Confirmed in alternating processes of both builds on one machine." in out
-    assert "Measured in pairs, the programs in base and those in candidate: 4 pairs." in out
+    assert "Measured in pairs, the programs in base and those in candidate: 4 pairs" in out
     assert "programs base → candidate" in out
     assert out.endswith("To reproduce: scripts/warpgauge ab base candidate --filter '^BM_copy/64$'")
     assert "Measuring 2 benchmarks in pairs" in err
     one, other = folders.documents()
     assert one["context"]["pair_id"] == other["context"]["pair_id"] != ""
-    assert [row["process_rounds"] for row in other["benchmarks"]] == [[1, 2, 3, 4]] * 2
+    rounds = {row["name"]: row["process_rounds"] for row in other["benchmarks"]}
+    assert rounds["BM_copy/8"] == [1, 2, 3, 4]
+    assert len(rounds["BM_copy/64"]) >= FEWEST_OF_A_CHANGE
     assert (one["context"]["programs"], other["context"]["programs"]) == ("base", "candidate")
 
 
 def test_times_of_no_known_clock_are_the_hosts(folders: TwoFolders) -> None:
     folders.make("base", "a")
-    folders.make("candidate", "a", {**TIMES, "BM_copy/64": 5090.0})
+    folders.make("candidate", "a", {**TIMES, "BM_copy/64": 5060.0})
     assert folders.beside("--verbose") is ExitStatus.OK
-    assert "at least 2.5 % of host time" in folders.output()[0]
+    assert "at least 1.5 % of host time" in folders.output()[0]
 
 
 def test_a_program_that_tells_the_sm_clock_timed_the_device(folders: TwoFolders) -> None:
@@ -84,7 +88,7 @@ def test_a_shared_name_can_be_asked_for_and_looked_at_again(folders: TwoFolders)
     folders.beside("--filter=^a/")
     out, err = folders.output()
     assert "of 2 " in out
-    assert "Rounds 5 to 6 of 2 open benchmarks" in err
+    assert f"Rounds 5 to {FEWEST_OF_A_CHANGE} of 2 open benchmarks" in err
     rows = folders.documents()[1]["benchmarks"]
     assert [row["name"] for row in rows] == ["a/BM_x", "a/BM_y"]
     assert all(len(row["process_rounds"]) > 3 for row in rows)

@@ -18,10 +18,11 @@ _SOURCE = r"""
 #include <benchmark/benchmark.h>
 #include <cstdio>
 #include <cstdlib>
+#include <unistd.h>
 #include <vector>
 static void manual(benchmark::State& state) {
-  int turn = 0;
-  for (auto _ : state) state.SetIterationTime(1e-3 * FACTOR * (1 + 1e-4 * (turn++ % 3)));
+  const double scatter = 1e-4 * (getpid() % 7);
+  for (auto _ : state) state.SetIterationTime(1e-3 * FACTOR * (1 + scatter));
 }
 BENCHMARK(manual)->UseManualTime()->Unit(benchmark::kMillisecond)->Iterations(9);
 BENCHMARK(manual)->Name("typical (of 3)")->UseManualTime()->Iterations(9)->Repetitions(3)

@@ -11,28 +11,29 @@ import pytest
 from warpgauge.commands import ab_options, arguments, bench_options
 from warpgauge.commands.arguments import Parser
 from warpgauge.commands.bench_options import parse
+from warpgauge.measurement.options import FEWEST_OF_A_CHANGE, FIRST_LOOK, LAST_LOOK
 from warpgauge.reports.exports import EXPORTS
 from warpgauge.reports.formats import FORMATS
 from warpgauge.system.errors import ExitStatus, UserError
 
 
 @pytest.mark.parametrize(
-    ("argv", "with_pairs", "alone", "looks"),
+    ("argv", "with_pairs", "alone", "first", "last"),
     [
-        ("", 3, 7, [6, 10, 16, 24, 36, 54, 84]),
-        ("--quick", 3, 3, [6]),
-        ("--budget=60s", 3, 3, [6, 10, 16, 24, 36, 54, 84]),
-        ("--processes=9", 9, 9, [10, 16, 24, 36, 54, 84]),
-        ("--processes=5 --quick", 5, 5, [6]),
+        ("", 3, 7, FIRST_LOOK, LAST_LOOK),
+        ("--quick", 3, 3, FIRST_LOOK, FEWEST_OF_A_CHANGE),
+        ("--budget=60s", 3, 3, FIRST_LOOK, LAST_LOOK),
+        ("--processes=9", 9, 9, 10, LAST_LOOK),
+        ("--processes=15 --quick", 15, 15, 16, 16),
     ],
 )
 def test_how_many_processes_a_run_is_of_and_when_pairs_are_looked_at(
-    argv: str, with_pairs: int, alone: int, looks: list[int]
+    argv: str, with_pairs: int, alone: int, first: int, last: int
 ) -> None:
     options = parse(argv.split())
     assert options.screening(confirms=True) == with_pairs
     assert options.screening(confirms=False) == alone
-    assert options.schedule == looks
+    assert (options.schedule[0], options.schedule[-1]) == (first, last)
 
 
 def test_each_run_has_an_order_of_its_own() -> None:

@@ -111,7 +111,7 @@ def with_text(text: str) -> Comparison:
         verdict(
             f"{text}/{outcome.value}/{text}",
             outcome,
-            0.5,
+            0.5 if outcome is Outcome.REGRESSION else -0.5,
             reason=text,
             resources=[kernel],
             bound=0.001,

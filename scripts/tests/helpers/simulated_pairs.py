@@ -18,6 +18,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
 from simulation import Array, markdown, size
+from warpgauge.measurement.looks import open_rows
+from warpgauge.measurement.options import schedule
 from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.verdict.comparability import TOLERANCE
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
@@ -28,7 +30,7 @@ from warpgauge.verdict.paired_tests import LOOKS
 SUITES, RUNS, FAMILIES, FAMILY = size(100), size(32), 6, 14
 BENCHMARKS = FAMILIES * FAMILY
 PAIRS = (8, 12, 28, 84)
-SCHEDULE = (8, 12, 18, 28, 42, 64, 84)
+SCHEDULE = schedule()
 
 SD = 0.01  # of a process, in the log
 TICK = 32e-9  # seconds, of the clock of a GPU's multiprocessors
@@ -198,10 +200,11 @@ def sequential(noise: str, change: float, settings: ComparisonSettings, suites: 
         for look in SCHEDULE:
             for row in left:
                 rounds[row] += range(last + 1, look + 1)
-            verdicts = judged(seconds, rounds, settings, **{LOOKS: looks}).verdicts
-            ever |= {(row, one.outcome) for row, one in enumerate(verdicts)}
-            still = {row for row, one in enumerate(verdicts) if one.outcome is Outcome.INCONCLUSIVE}
-            left, last = still, look  # with what was decided, until others said more of its noise
+            comparison = judged(seconds, rounds, settings, **{LOOKS: looks})
+            verdicts, still = comparison.verdicts, {*open_rows(comparison, look)}
+            # With what was decided, until others said more of its noise.
+            left, last = {row for row, one in enumerate(verdicts) if one.name in still}, look
+            ever |= {(row, one.outcome) for row, one in enumerate(verdicts) if row not in left}
             if not left:
                 break
         found = [one.outcome for one in verdicts]

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
@@ -191,9 +190,8 @@ def records(
 
 def bounds(base: Record, candidate: Record) -> tuple[Array, Array]:
     """Upper bounds (99 %) of the slowdowns as log ratios, and how far above the estimates."""
-    found = screen(base, candidate, pair(base, candidate, base.rows)[0]).estimates
-    width = found.error * special.stdtrit(np.minimum(found.freedom, 1e9), 0.99)
-    return found.log_ratio + width, width
+    found = screen(base, candidate, pair(base, candidate, base.rows)[0]).found
+    return found.bound, found.bound - found.log_ratio
 
 
 @dataclass(frozen=True)

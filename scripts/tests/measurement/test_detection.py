@@ -47,8 +47,8 @@ def test_a_family_and_clock_a_row_and_no_controls() -> None:
     slower = compared(b_1=Outcome.REGRESSION, a_1=Outcome.PASS, a_2=Outcome.IMPROVED)
     assert detections(same, {0.05: slower}) == [
         counted("a", 2, 1, 1, found={0.05: 0}, intervals=2),
-        counted("b", 1, found={0.05: 1}, intervals=1),
-        counted("all", 3, 1, 1, found={0.05: 1}, intervals=3),
+        counted("b", 1, found={0.05: 1}, bounded=1, intervals=1),
+        counted("all", 3, 1, 1, found={0.05: 1}, bounded=1, intervals=3),
     ]
 
 
@@ -70,8 +70,8 @@ def test_the_total_is_of_one_clock_and_what_is_missing_with_extra_work_is_not_fo
     same = compared(a_1=Outcome.PASS, b_1=Outcome.PASS, hx_1=Outcome.PASS)
     first, *_, device, host = detections(same, {0.05: compared(b_1=Outcome.REGRESSION)})
     assert first.found == {0.05: 0}
-    assert device == counted("all", 2, found={0.05: 1}, intervals=1)
-    assert host == counted("all", 1, found={0.05: 0}, clock=Clock.HOST)
+    assert device == counted("all", 2, found={0.05: 1}, bounded=2, intervals=1)
+    assert host == counted("all", 1, found={0.05: 0}, bounded=1, clock=Clock.HOST)
 
 
 def test_what_passes_is_bounded_where_its_bound_is_within_the_tolerance() -> None:

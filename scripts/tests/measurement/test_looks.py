@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,12 @@ from warpgauge.execution.turn_result import Outcome as Delivered
 from warpgauge.measurement import looks
 from warpgauge.measurement.budget import Budget
 from warpgauge.measurement.looks import Looks
-from warpgauge.measurement.options import schedule
+from warpgauge.measurement.options import (
+    FEWEST_OF_A_CHANGE,
+    FIRST_LOOK,
+    LAST_LOOK,
+    schedule,
+)
 from warpgauge.measurement.paired import Side
 from warpgauge.records.model import Clock as Timing
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
@@ -25,6 +31,7 @@ from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 GEMM = Binary(Path("bench_gemm"), ("gemm/a", "gemm/b", "gemm/c"))
 SYNC = Binary(Path("bench_sync"), ("sync/a",))
 SIDE = Side((GEMM, SYNC), {})
+ROUNDS = [10, 14, 20, 30]
 
 
 class Clock:
@@ -49,15 +56,14 @@ class Bench:
         self._record = loaded(builders.run([builders.row("gemm/a")]))
         self._found = list(found)
         self._clock = Clock()
-        self.budget = None if seconds is None else Budget(seconds, self._clock)
+        self.budget = Budget(seconds, self._clock)
         self.rounds: list[tuple[int, tuple[str, ...]]] = []
         self.looked: list[int] = []
         self.said: list[str] = []
         self.stop_in, self.stop_behind = 0, 1000  # in a round, or in the judgement of a later one
 
     def run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[Delivered]:
-        outcomes = self._run(lanes, rounds)
-        return self.budget.timed(outcomes) if self.budget else outcomes
+        return self.budget.timed(self._run(lanes, rounds))
 
     def _run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[Delivered]:
         for number in rounds:
@@ -79,10 +85,10 @@ class Bench:
         verdicts = self._found.pop(0) if len(self._found) > 1 else self._found[0]
         return Comparison(self._record, self._record, tuple(verdicts))
 
-    def take(self, rounds: Sequence[int] | None = None) -> Looks[Comparison]:
+    def take(self, rounds: Sequence[int] = ROUNDS) -> Looks[Comparison]:
         return looks.take(
             {"base": SIDE, "candidate": SIDE},
-            schedule() if rounds is None else rounds,
+            rounds,
             run=self.run,
             judge=self.judge,
             open_rows=looks.open_rows,
@@ -91,76 +97,80 @@ class Bench:
         )
 
 
-@pytest.mark.parametrize(
-    ("first", "rounds"),
-    [
-        (6, [6, 10, 16, 24, 36, 54, 84]),
-        (1, [2, 4, 6, 10, 16, 24, 36, 54, 84]),
-        (7, [8, 12, 18, 28, 42, 84]),
-        (60, [60]),
-        (101, [102]),
-    ],
-)
-def test_each_look_has_half_as_many_rounds_again_and_both_orders_equally_often(
-    first: int, rounds: list[int]
+@pytest.mark.parametrize("first", [1, FIRST_LOOK, 7, 60, LAST_LOOK, 101])
+def test_each_look_has_more_rounds_again_and_both_orders_equally_often(
+    first: int,
 ) -> None:
-    assert schedule(first) == rounds
+    looks = schedule(first)
+    assert looks[0] in (first, first + 1)
+    assert looks[-1] == LAST_LOOK or looks[-1] * 2 > LAST_LOOK
+    assert all(rounds % 2 == 0 for rounds in looks)
+    assert all(1.5 * one <= other <= 2.5 * one for one, other in pairwise(looks))
 
 
 def test_what_is_decided_at_once_needs_one_look(loaded: Loader) -> None:
     decided = [Verdict("gemm/a", Outcome.REGRESSION, Timing.DEVICE)]
     bench = Bench(loaded, [*decided, Verdict("gemm/b", Outcome.PASS, Timing.DEVICE)])
-    assert bench.take().told == "6 pairs"
+    assert bench.take().told == "10 pairs"
     everything = tuple(name for binary in SIDE.binaries for name in binary.names)
-    assert bench.rounds == [(number, everything) for number in range(1, 7)]
-    assert (bench.looked, bench.said) == ([6], [])
+    assert bench.rounds == [(number, everything) for number in range(1, 11)]
+    assert (bench.looked, bench.said) == ([10], [])
 
 
 def test_further_looks_measure_only_what_stays_open(loaded: Loader) -> None:
     bench = Bench(loaded, is_open("gemm/b", "sync/a"), is_open("gemm/b"), [])
-    assert bench.take().told == "6 pairs, and up to 16 for 2 open benchmarks"
-    assert bench.rounds[6:10] == [(number, ("gemm/b", "sync/a")) for number in range(7, 11)]
-    assert bench.rounds[10:] == [(number, ("gemm/b",)) for number in range(11, 17)]
-    assert bench.looked == [6, 10, 16]
+    assert bench.take().told == "10 pairs, and up to 20 for 2 open benchmarks"
+    assert bench.rounds[10:14] == [(number, ("gemm/b", "sync/a")) for number in range(11, 15)]
+    assert bench.rounds[14:] == [(number, ("gemm/b",)) for number in range(15, 21)]
+    assert bench.looked == [10, 14, 20]
     assert bench.said == [
-        "Rounds 7 to 10 of 2 open benchmarks",
-        "Rounds 11 to 16 of 1 open benchmark",
+        "Rounds 11 to 14 of 2 open benchmarks",
+        "Rounds 15 to 20 of 1 open benchmark",
     ]
 
 
-def test_what_was_decided_is_not_opened_again(loaded: Loader) -> None:
-    both = is_open("gemm/b", "gemm/a")
-    bench = Bench(loaded, is_open("gemm/b"), both, is_open("gemm/a"))
-    assert bench.take().told == "6 pairs, and up to 16 for 1 open benchmark"
-    assert {names for _, names in bench.rounds[6:]} == {("gemm/b",)}
+def test_what_others_show_may_open_again_what_was_decided(loaded: Loader) -> None:
+    bench = Bench(loaded, is_open("gemm/b"), is_open("gemm/b", "gemm/a"), [])
+    assert bench.take().told == "10 pairs, and up to 20 for 1 open benchmark"
+    assert {names for _, names in bench.rounds[10:14]} == {("gemm/b",)}
+    assert {names for _, names in bench.rounds[14:]} == {("gemm/a", "gemm/b")}
 
 
 def test_the_schedule_ends_and_what_is_open_stays_so(loaded: Loader) -> None:
     bench = Bench(loaded, is_open("gemm/b", "sync/a"), is_open("gemm/b"))
     told = bench.take().told
-    assert told == "6 pairs, and up to 84 for 2 open benchmarks, of which 1 stayed open"
-    assert bench.looked == schedule()
+    assert told == "10 pairs, and up to 30 for 2 open benchmarks, of which 1 stayed open"
+    assert bench.looked == ROUNDS
     quick = Bench(loaded, is_open("gemm/b"))
-    assert quick.take([6]).told == "6 pairs, and no more for 1 open benchmark"
+    assert quick.take(ROUNDS[:1]).told == "10 pairs, and no more for 1 open benchmark"
 
 
 def test_what_no_program_lists_ends_the_looks(loaded: Loader) -> None:
     bench = Bench(loaded, is_open("gemm/unlisted"))
-    assert bench.take().told == "6 pairs, and no more for 1 open benchmark"
+    assert bench.take().told == "10 pairs, and no more for 1 open benchmark"
 
 
 def test_the_hosts_controls_get_no_further_rounds(loaded: Loader) -> None:
     record = loaded(builders.run([builders.row("gemm/a")]))
     control = Verdict("host/copy", Outcome.INCONCLUSIVE, Timing.HOST, counters={"host_clock": 1.0})
     found = Comparison(record, record, (control, *is_open("memcpy/a", "host/own")))
-    assert looks.open_rows(found) == ["memcpy/a", "host/own"]
+    assert looks.open_rows(found, 20) == ["memcpy/a", "host/own"]
+
+
+def test_a_few_pairs_may_pass_a_benchmark_but_call_none_changed(loaded: Loader) -> None:
+    record = loaded(builders.run([builders.row("gemm/a")]))
+    outcomes = Outcome.PASS, Outcome.REGRESSION, Outcome.IMPROVED
+    verdicts = (Verdict(f"gemm/{one.name}", one, Timing.DEVICE) for one in outcomes)
+    found = Comparison(record, record, tuple(verdicts))
+    assert looks.open_rows(found, FEWEST_OF_A_CHANGE - 1) == ["gemm/REGRESSION", "gemm/IMPROVED"]
+    assert looks.open_rows(found, FEWEST_OF_A_CHANGE) == []
 
 
 @pytest.mark.parametrize(
     ("judging", "looked", "told"),
     [
-        (False, 10, "6 pairs, and up to 10 for 1 open benchmark, of which 1 stayed open"),
-        (True, 16, "6 pairs, and up to 16 for 1 open benchmark"),
+        (False, 14, "10 pairs, and up to 14 for 1 open benchmark, of which 1 stayed open"),
+        (True, 20, "10 pairs, and up to 20 for 1 open benchmark"),
     ],
 )
 def test_an_interrupt_leaves_what_the_look_before_found_or_this_one_if_it_is_judged(
@@ -168,7 +178,7 @@ def test_an_interrupt_leaves_what_the_look_before_found_or_this_one_if_it_is_jud
 ) -> None:
     """The run files hold its rounds by then."""
     bench = Bench(loaded, is_open("gemm/b"), is_open("gemm/b"), [])
-    bench.stop_in, bench.stop_behind = (0, 10) if judging else (12, 1000)
+    bench.stop_in, bench.stop_behind = (0, 14) if judging else (16, 1000)
     both = bench.take()
     assert both.stop is not None
     assert both.stop.args == (f"in a further look: the run files hold {looked} pairs",)
@@ -187,12 +197,12 @@ def test_an_interrupted_first_look_is_no_look(loaded: Loader) -> None:
 @pytest.mark.parametrize(
     ("seconds", "told", "looked", "left"),
     [
-        # The first look takes 48 s; a round of two benchmarks of two programs takes 4.
-        (71.0, "and up to 11 for 2 open benchmarks, of which 2 stayed open", [6, 10, 11], 3.0),
-        (63.0, "and up to 9 for 2 open benchmarks, of which 2 stayed open", [6, 9], 3.0),
-        (51.0, "and no more for 2 open benchmarks", [6], 3.0),
+        # The first look takes 80 s; a round of two benchmarks of two programs takes 4.
+        (103.0, "and up to 15 for 2 open benchmarks, of which 2 stayed open", [10, 14, 15], 3.0),
+        (95.0, "and up to 13 for 2 open benchmarks, of which 2 stayed open", [10, 13], 3.0),
+        (83.0, "and no more for 2 open benchmarks", [10], 3.0),
         # It is measured whatever it takes, and nothing behind it.
-        (5.0, "and no more for 2 open benchmarks", [6], -43.0),
+        (5.0, "and no more for 2 open benchmarks", [10], -75.0),
     ],
 )
 def test_a_budget_ends_with_the_last_round_that_fits(
@@ -200,11 +210,20 @@ def test_a_budget_ends_with_the_last_round_that_fits(
 ) -> None:
     bench = Bench(loaded, is_open("gemm/b", "sync/a"), seconds=seconds)
     said = bench.take().told
-    assert said.startswith(f"6 pairs, {told} (budget ")
+    assert said.startswith(f"10 pairs, {told} (budget ")
     assert bench.looked == looked
-    assert bench.budget is not None
     assert bench.budget.left == pytest.approx(left)
     assert bench.budget.too_short is (left < 0)
+
+
+def test_without_a_budget_what_is_open_gets_three_times_as_long_as_the_first_look(
+    loaded: Loader,
+) -> None:
+    bench = Bench(loaded, is_open("gemm/b", "sync/a"))
+    told = bench.take([10, 200]).told
+    assert bench.looked == [10, 70]  # 80 s, and 240 s of 4 s a round
+    assert told == "10 pairs, and up to 70 for 2 open benchmarks, of which 2 stayed open"
+    assert bench.budget.told == ""
 
 
 def delivered(clock: Clock, *took: float, told: float = 0.0) -> Iterator[Delivered]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from comparisons import comparison, record, verdict
-from warpgauge.records.model import Clock
+from warpgauge.records.model import Clock, Source
 from warpgauge.reports import json_input, json_output
 from warpgauge.reports.advice import again, next_step
 from warpgauge.reports.annotations import render as annotated

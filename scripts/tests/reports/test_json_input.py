@@ -217,7 +217,6 @@ def test_whatever_the_schema_allows_can_be_shown(forged: list[tuple[Any, ...]]) 
             "baseline_seconds": one or None,
             "candidate_seconds": other or None,
             "minimum_effect": one,
-            "noise_floor": other,
             "bound": ratio,
             "tolerance": other,
             "change": {"ratio": ratio, "low": low, "high": ratio},
@@ -232,7 +231,7 @@ def test_whatever_the_schema_allows_can_be_shown(forged: list[tuple[Any, ...]]) 
 
 
 def test_a_pass_that_is_slower_by_its_numbers_is_refused() -> None:
-    slower = replace(verdict("a/b"), change=Change(0.5, 0.4, 0.6), p=1e-9, noise_floor=0.01)
+    slower = replace(verdict("a/b"), change=Change(0.5, 0.4, 0.6), p=1e-9)
     for one in (slower, verdict("a/b", bound=0.0101)):  # beyond its tolerance
         assert comparison([one]).exit_status == 0
         with pytest.raises(UserError, match="'a/b' is PASS, and slower by its numbers"):

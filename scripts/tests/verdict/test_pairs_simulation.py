@@ -27,7 +27,7 @@ DEFAULT = ComparisonSettings()
 FOUND = {
     "normal": (0.8, 0.99, 0.99, 0.99),
     "heavy tails": (0.0, 0.4, 0.85, 0.98),
-    "5 % disturbed": (0.0, 0.2, 0.4, 0.98),
+    "5 % disturbed": (0.0, 0.1, 0.4, 0.98),
     "10 % disturbed": (0.0, 0.0, 0.1, 0.9),
     "20 % disturbed": (0.0, 0.0, 0.0, 0.4),
     "two states": (0.0, 0.1, 0.65, 0.98),

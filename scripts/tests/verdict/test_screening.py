@@ -17,14 +17,14 @@ from warpgauge.verdict.comparability import MINIMUM_EFFECT, Comparability, kin, 
 from warpgauge.verdict.context import WIDENING_KEYS
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import pair
-from warpgauge.verdict.screening import ASSUMED_PROCESS_SD, screen
+from warpgauge.verdict.screening import ASSUMED_PROCESS_SD, estimated
 
 Times = Mapping[str, Sequence[float]]
 
 
 def estimates(base: Record, cand: Record) -> Estimates:
     pairings, _, _ = pair(base, cand, base.rows)
-    return screen(base, cand, pairings).estimates
+    return estimated(base, cand, pairings)[0]
 
 
 def accepted(loaded: Loader, times: Times, about: Mapping[str, dict[str, str]]) -> Record:
@@ -230,7 +230,7 @@ def spread(loaded: Loader, allow: Collection[Override] = (), **keys: str) -> flo
     told = {"driver_version": "580", **keys}
     base, cand = loaded(run([row("a/b")], driver_version="580")), loaded(run([row("a/b")], **told))
     pairings, _, _ = pair(base, cand, ["a/b"], allow)
-    return float(screen(base, cand, pairings).estimates.error[0])
+    return float(estimated(base, cand, pairings)[0].error[0])
 
 
 def test_another_system_scatters_as_another_boot_and_another_model_as_a_sibling(

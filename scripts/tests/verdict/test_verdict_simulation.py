@@ -45,7 +45,6 @@ def test_of_unchanged_suites_no_more_alarm_than_promised_and_changes_are_found(
     print(f"\n{setting}, {noise}: {cell}")
     one, two, five = cell.found
     assert cell.alarmed <= ALPHA
-    # Three in ten have changed, which against a baseline hides changes (suite_scatter.inflated).
     # GPUs of a model differ by more than 2 % without a cause.
     assert five >= (0.80 if setting == "the GPU model" else 0.99)
     assert two >= 0.98 or setting == "the GPU model"

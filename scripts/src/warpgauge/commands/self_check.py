@@ -18,6 +18,7 @@ from warpgauge.records.model import Record
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.text import named
 from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.paired_tests import looks_of
 
 
 def run(
@@ -29,7 +30,9 @@ def run(
     """
     both = self_check.measure(beside, folder, show.judged)
     beside.measuring.note(f"run files: {os.path.relpath(folder)}")
-    lacks = "" if beside.measuring.options.second_look else "it had one look alone (--quick)"
+    lacks = (
+        "" if beside.measuring.options.second_look else "it had fewer looks than the gate (--quick)"
+    )
     lacks = "it was interrupted" if both.stop else lacks
     status = concluded(both.found, base, show, baselines, beside.measuring.warn, lacks)
     if both.stop is not None:
@@ -92,6 +95,6 @@ def _why_not_kept(context: Mapping[str, str], filter: str | None, failed: Sequen
         return "only a part was measured (--filter)"
     if context.get("dirty") != "false":
         return "the working tree had uncommitted changes"
-    if int(context["processes"]) < FIRST_LOOK:
+    if min(looks_of(context), default=0) < FIRST_LOOK:
         return f"the gate was not the usual one, of {FIRST_LOOK} pairs or more"
     return ""

@@ -125,7 +125,7 @@ def require_ours(path: Path) -> None:
     """Raise UserError where `path` is anything but a log that may be replaced."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            ours = file.read(len(_HEAD)) == _HEAD
+            ours = file.read(len(_HEAD)) in ("", _HEAD)  # empty: killed before its first line
     except FileNotFoundError:
         return
     except OSError:

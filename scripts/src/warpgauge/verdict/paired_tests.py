@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -95,9 +95,14 @@ def _log_ratios(
 
 def _look(pairing: Pairing, rounds: Sequence[int]) -> int:
     """At which look, from 1 on, the last of these rounds was judged first."""
-    words = pairing.session.context.get(LOOKS, "").split()
-    looks = sorted(int(word) for word in words if word.isascii() and word.isdecimal())
+    looks = looks_of(pairing.session.context)
     return 1 + min(bisect_left(looks, rounds[-1]), max(len(looks) - 1, 0))
+
+
+def looks_of(context: Mapping[str, str]) -> list[int]:
+    """The rounds after which the pairs were looked at, as the context of a run file tells."""
+    words = context.get(LOOKS, "").split()
+    return sorted(int(word) for word in words if word.isascii() and word.isdecimal())
 
 
 def _step(logs: Sequence[float]) -> float:

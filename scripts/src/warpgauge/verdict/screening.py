@@ -24,7 +24,7 @@ from warpgauge.statistics.variance import SESSIONS_ALIKE, Variances
 from warpgauge.verdict.comparability import Comparability
 from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES, PROCESS_SCATTER
 from warpgauge.verdict.pairing import Pairing
-from warpgauge.verdict.variance_components import Sessions, side_of
+from warpgauge.verdict.variance_components import Sessions, Side, side_of
 
 # Standard deviations of the log that are assumed where data cannot tell. One process from the next
 # (event-timed kernels move 2 to 3 %), where there are hardly two; more where the whole suite tells
@@ -56,6 +56,18 @@ def screen(
     process_scatter: float = PROCESS_SCATTER,
 ) -> Tests:
     """The tests of all pairings, in their order; `process_scatter` as in `ComparisonSettings`."""
+    estimates, sessions, ours, unknown = estimated(baseline, candidate, pairings, process_scatter)
+    location, processes = sessions.location(), (sessions.processes(), ours.processes)
+    return Tests(estimates.found, location, ours.log_seconds, *processes, unknown)
+
+
+def estimated(
+    baseline: Record,
+    candidate: Record,
+    pairings: Sequence[Pairing],
+    process_scatter: float = PROCESS_SCATTER,
+) -> tuple[Estimates, Sessions, Side, Array]:
+    """Each pairing's log ratio, what it rests on on either side, and 1 where that is assumed."""
     plain = [record.source is Source.GOOGLE_BENCHMARK for record in (baseline, candidate)]
     assumed = [
         process_scatter / math.sqrt(2.0) if is_plain else ASSUMED_PROCESS_SD for is_plain in plain
@@ -107,8 +119,7 @@ def screen(
     estimates = Estimates(ours.log_seconds - location, np.sqrt(variance), freedom)
     widened = suite_scatter.inflated(estimates, clocks)
     widened = suite_scatter.widened(widened, unknown, clocks)
-    processes_of = sessions.processes(), ours.processes
-    return Tests(widened.found, location, ours.log_seconds, *processes_of, unknown * any(plain))
+    return widened, sessions, ours, unknown * any(plain)
 
 
 def _within(

@@ -84,8 +84,8 @@ def _certainty(verdict: Verdict) -> str:
 
 
 _NAME = Column("benchmark", lambda verdict: breakable(verdict.name))
-# Where few columns stand beside it.
-_WHOLE_NAME = Column("benchmark", lambda verdict: code(verdict.name))
+# Where only numbers stand beside it: so many characters of a name fit in a line.
+_LONG_NAME = Column("benchmark", lambda verdict: breakable(verdict.name, 40))
 _VERDICT = Column("verdict", lambda verdict: verdict.outcome.value)
 _TIME = Column("time", lambda verdict: _time(verdict.candidate_seconds), is_number=True)
 _CHANGE = Column("change (95 % interval)", _change, is_number=True)
@@ -99,8 +99,8 @@ _CERTAINTY = Column("how sure", _certainty)
 # narrow, the columns behind those are scrolled to.
 UNMEASURED = (_NAME, _VERDICT, _WHY, _CHANGE)
 ACCEPTED = (_NAME, _CHANGE, _WHY, _TIMES, _LIMIT)
-NEW = (_WHOLE_NAME, _TIME, _LIMIT)
-UNCHANGED = (_WHOLE_NAME, _BOUND, _CHANGE, _TIMES, _LIMIT)
+NEW = (_LONG_NAME, _TIME, _LIMIT)
+UNCHANGED = (_LONG_NAME, _BOUND, _CHANGE, _TIMES, _LIMIT)
 
 
 def changed(comparison: Comparison) -> tuple[Column, ...]:
