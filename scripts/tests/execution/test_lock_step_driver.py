@@ -92,6 +92,7 @@ def test_a_benchmark_that_fails_on_one_side_has_no_ratio_and_costs_no_other(tmp_
     [
         ("crashes", ""),
         ("exits", ""),
+        ("dies deaf", ""),
         ("leaves a child", ""),
         ("stops", "said nothing for 1 s"),
         ("hangs", "said nothing for 1 s"),
@@ -112,7 +113,8 @@ def test_a_side_that_misbehaves_costs_its_own_benchmark(
     assert why in one["bad"].ended_for
     assert bool(why) == bool(one["bad"].ended_for)
     assert one["bad"].log_ratios == []
-    assert one["bad"].status == {"crashes": -11, "exits": 7, "leaves a child": 7}.get(does, -9)
+    by_itself = {"crashes": -11, "exits": 7, "dies deaf": 7, "leaves a child": 7}
+    assert one["bad"].status == by_itself.get(does, -9)
     assert one["a"].log_ratios == one["c"].log_ratios == [0.0, 0.0]
 
 

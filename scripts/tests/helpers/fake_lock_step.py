@@ -44,6 +44,10 @@ class Program:
             os.kill(os.getpid(), signal.SIGSEGV)
         elif does == "exits":
             sys.exit(7)
+        elif does == "dies deaf":  # with something that it was told and did not read
+            self.say("slice 1e-6")
+            time.sleep(0.2)
+            os._exit(7)
         elif does == "stops":
             os.kill(os.getpid(), signal.SIGSTOP)
         elif does == "leaves a child":  # which keeps the socket open

@@ -43,6 +43,14 @@ std::string hear() {
   leave(1, "nobody drives this process");
 }
 
+// Kills the driver, once.
+void murder() {
+  if (!exists(me + ".murdered")) {
+    write_file(me + ".murdered", "");
+    kill(getppid(), SIGKILL);
+  }
+}
+
 // What happens in a slice, before it tells its time.
 void suffer_in_slice(const std::string& fault) {
   if (fault == "crash in a slice") {
@@ -59,9 +67,8 @@ void suffer_in_slice(const std::string& fault) {
     while (send(std::stoi(value_of("lock-step")), much.data(), much.size(), MSG_NOSIGNAL) > 0) {
     }
     leave(1);
-  } else if (fault == "murder" && !exists(me + ".murdered")) {
-    write_file(me + ".murdered", "");
-    kill(getppid(), SIGKILL);  // the driver
+  } else if (fault == "murder") {
+    murder();
   }
 }
 
@@ -74,6 +81,8 @@ bool in_slices(double seconds, const std::string& fault) {
     say("slice " + number(seconds));
     any = true;
   }
+  if (fault == "late murder")
+    murder();
   return any;
 }
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,7 +28,7 @@ from warpgauge.execution.turn_result import Outcome
 from warpgauge.measurement import merge, runner
 from warpgauge.measurement.journal import Journal
 from warpgauge.system import process_tree
-from warpgauge.system.errors import ExitStatus
+from warpgauge.system.errors import ExitStatus, UserError
 
 TIMES = {"gemm/a": 1e4, "gemm/b": 2e4, "gemm/c": 3e4, "gemm/d": 4e4}
 ROUNDS = 3
@@ -123,6 +125,15 @@ def test_a_side_that_misbehaves_is_named_and_costs_its_own_row(
     assert len(run.rows(innocent)["gemm/b"]["process_medians"]) == ROUNDS
     run.require_right(TIMES.keys() - {"gemm/b"})
     assert run.ratios("gemm/b", innocent) == []
+
+
+def test_a_row_that_found_no_room_on_the_disk_is_no_fault_of_its_benchmark(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(folder, {"candidate": {"gemm/b": "lost row"}})
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
+    with pytest.raises(UserError, match="has no room"):
+        measured(folder)
 
 
 @pytest.mark.parametrize("guilty", SIDES)
@@ -227,14 +238,26 @@ def test_a_benchmark_that_one_side_has_runs_alone(folder: Path) -> None:
     assert run.remarks == []
 
 
-def test_a_driver_that_is_killed_costs_no_row(folder: Path) -> None:
-    make(folder, {"base": {"gemm/b": "murder"}})
+@pytest.mark.parametrize(
+    "ill",
+    [{"base": {"gemm/b": "murder"}}, {"candidate": {"gemm/b": "late murder"}}],
+    ids=["in a slice", "when the base has its row"],
+)
+def test_a_driver_that_is_killed_costs_no_row(
+    folder: Path, ill: Mapping[str, Mapping[str, str]]
+) -> None:
+    make(folder, ill)
     run = measured(folder)
     assert all(errors(run.rows(side)) == {} for side in SIDES)
     run.require_right(TIMES.keys() - {"gemm/b"})
     [remark] = run.remarks
     assert remark.startswith("the driver of the pair was killed by SIGKILL")
-    assert run.rows("base")["gemm/b"]["process_rounds"] == [1, 2, 3]
+    for side in SIDES:
+        assert run.rows(side)["gemm/b"]["process_rounds"] == [1, 2, 3]
+        # In the first round by itself: the row that it had in lock-step does not count.
+        first = next(one for one in run.outcomes if one.side == side and one.round == 1)
+        [row] = [row for row in first.report["benchmarks"] if row["name"] == "gemm/b"]
+        assert row["samples"] > 1  # number of the process
 
 
 def test_all_sides_of_what_was_disturbed_are_run_again_together(folder: Path) -> None:

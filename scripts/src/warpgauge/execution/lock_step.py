@@ -8,7 +8,7 @@ import math
 import os
 import random
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -24,8 +24,6 @@ from warpgauge.records import partial_report
 from warpgauge.system import process
 from warpgauge.system.process import Ending
 from warpgauge.system.text import plural, quoted
-
-_LAST_WORDS = 1 << 16  # bytes of standard error
 
 
 @dataclass
@@ -53,23 +51,21 @@ class _Side:
         """How the files of the driver's run of this number begin."""
         return f"{self.folder}/pair{run}-"
 
-    def read(self, run: int) -> None:
-        """Take what the reports of a run hold of what was tried."""
+    def read(self, run: int, found: Collection[str]) -> None:
+        """Take what the reports of a run hold of these, where it was tried."""
         for path in sorted(self.folder.glob(f"pair{run}-*.json")):
             report, _ = partial_report.read(path)
             self.context = {**report.get("context", {}), **self.context}
             for row in report.get("benchmarks", []):
-                if not is_untried(row):
+                if row["name"] in found and not is_untried(row):
                     self.rows[row["name"]].append(row)
 
     def ending(self, run: int, found: Finding) -> Ending:
         """How the process ended that this tells of."""
-        said = b""
-        with suppress(OSError):
-            said = Path(f"{self.reports(run)}{found.start}.err").read_bytes()[-_LAST_WORDS:]
-        words, status = said.decode(errors="replace"), found.status or 0
-        program = (str(self.turn.binary.path),)
-        return Ending(program, status, "", words, 0.0, found.ended_for)
+        words, program = "", (str(self.turn.binary.path),)
+        with suppress(OSError), Path(f"{self.reports(run)}{found.start}.err").open("rb") as said:
+            words = process.tail(said)
+        return Ending(program, found.status or 0, "", words, 0.0, found.ended_for)
 
     def failure(self, name: str) -> Failure | None:
         """Why it has no time of a benchmark; None also where it did not try."""
@@ -94,7 +90,7 @@ def deliver(plan: Plan, turns: Sequence[Turn], names: Names, running: Running) -
         found, ending = _driven(plan, sides, order, left, run, running)
         seconds += ending.seconds
         for side in sides:
-            side.read(run)
+            side.read(run, found.keys())
         unknown = []
         for name in left:
             why = _settled(plan, sides, run, found[name]) if name in found else None
@@ -143,7 +139,8 @@ def _driven(
     family, folder = first.binary.family, sides[0].folder
     planned, results = folder / f"pair{run}.plan", folder / f"pair{run}.results"
     cores = sorted(os.sched_getaffinity(0))
-    core = random.Random(f"{plan.seed} {first.round} {family}").choice(cores)
+    # By the GPU too: several that are measured at once shall not meet on one core.
+    core = random.Random(f"{plan.seed} {first.round} {family} {plan.environment}").choice(cores)
     told = driver.Plan(
         commands=[side.command(names) for side in sides],
         reports=[side.reports(run) for side in sides],
@@ -207,9 +204,10 @@ def _settled(plan: Plan, sides: Sequence[_Side], run: int, found: Finding) -> st
         if program.needs_gpu:
             plan.freed(ending)
     elif found.log_ratios:
-        missing = [side for side in sides if not side.rows[name]]
-        for side in missing:
-            side.faults[name] = f"{program.path.name} did not report it"
+        for side in sides:
+            if not side.rows[name]:
+                require_room(side.folder)
+                side.faults[name] = f"{program.path.name} did not report it"
     failures = {side.turn.lane.side: side.failure(name) for side in sides}
     if all(failure and failure.skipped for failure in failures.values()):
         return ""

@@ -15,7 +15,6 @@ import json
 import math
 import os
 import random
-import signal
 import statistics
 import sys
 import time
@@ -223,8 +222,6 @@ def command(plan: Path) -> list[str]:
 
 
 def main(path: str) -> int:
-    # Whoever hangs up on us is told by the socket, and not by a signal.
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     plan = Plan(**json.loads(Path(path).read_text(encoding="utf-8")))
     with Path(plan.results).open("a", encoding="utf-8") as results:
         for found in findings(plan):

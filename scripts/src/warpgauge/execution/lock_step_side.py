@@ -61,7 +61,7 @@ class Side:
 
     def say(self, line: str) -> None:
         """Tell it something while it waits. Raises SideFault where it does not."""
-        if self._unread or (self._heard(0) and self._socket.recv(1, socket.MSG_PEEK)):
+        if self._unread or (self._heard(0) and self._received(1, socket.MSG_PEEK)):
             raise SideFault(self.index, "spoke out of turn")
         try:
             self._socket.sendall(line.encode() + b"\n")
@@ -78,10 +78,7 @@ class Side:
                 if os.fstat(self._said).st_size > _MOST_OUTPUT:
                     raise SideFault(self.index, f"wrote more than {_MOST_OUTPUT >> 20} MiB")
                 continue
-            part = self._socket.recv(4096)
-            if not part:
-                raise SideFault(self.index)
-            self._unread += part
+            self._unread += self._received(4096)
             if len(self._unread) > _LONGEST_LINE:
                 raise SideFault(self.index, "spoke without end")
         line, _, self._unread = self._unread.partition(b"\n")
@@ -97,6 +94,13 @@ class Side:
         if found == {self._ended}:
             raise SideFault(self.index)
         return self._socket in found
+
+    def _received(self, most: int, flags: int = 0) -> bytes:
+        """Bytes that are there. Raises SideFault where it hung up."""
+        with contextlib.suppress(ConnectionResetError):  # it did not read what it was told last
+            if part := self._socket.recv(most, flags):
+                return part
+        raise SideFault(self.index)
 
     def ended(self) -> int:
         """Its exit status: it ends by itself. Raises SideFault where it does not."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import fmean
 
@@ -79,8 +79,7 @@ class RunProgress:
 
     def __init__(self, plan: Plan, console: Console, faults: Console) -> None:
         sides = [lane.side for lane in plan.lanes if lane.side]
-        named = " and ".join(sides) if len(sides) <= 2 else f"{len(sides)} sides"
-        self._of_sides = f", {named}" if named else ""
+        self._of_sides = f", {_named(sides)}" if sides else ""
         self._last, self._round = plan.rounds[-1], 0
         self._console, self._faults = console, faults
         self._turn = ""
@@ -108,7 +107,7 @@ class RunProgress:
             _line(self._console, f"measured in {clock(time.monotonic() - self._began)}")
 
     def begins(self, *turns: Turn) -> None:
-        turn, sides = turns[0], " and ".join(turn.lane.side for turn in turns[:2])
+        turn, sides = turns[0], _named([turn.lane.side for turn in turns])
         where = f"round {turn.round} of {self._last}"
         if turn.round != self._round:
             self._round = turn.round
@@ -148,6 +147,10 @@ class RunProgress:
     def _left_text(self) -> str:
         seconds = self._left.seconds()
         return "" if seconds is None else f"about {clock(seconds)} left"
+
+
+def _named(sides: Sequence[str]) -> str:
+    return " and ".join(sides) if len(sides) <= 2 else f"{len(sides)} sides"
 
 
 def _line(console: Console, text: str) -> None:

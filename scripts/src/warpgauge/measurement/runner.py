@@ -106,10 +106,9 @@ class _Run:
         if len(turns) > 1 and all(turn.binary.lock_steps for turn in turns):
             of_all = set(asked[0]).intersection(*asked) - self.plan.apart
             together = tuple(name for name in asked[0] if name in of_all)
-        if not together:
-            one_by_one = ([one] for one in zip(turns, asked, strict=True))
-            return [outcome for one in one_by_one for outcome in self._kept(one, (), attempt)]
-        outcomes = self._kept([*zip(turns, asked, strict=True)], together, attempt)
+        all_of_them = [*zip(turns, asked, strict=True)]
+        parts = [all_of_them] if together else [[one] for one in all_of_them]
+        outcomes = [one for part in parts for one in self._kept(part, together, attempt)]
         measured = (outcome.pair_ratios.keys() for outcome in outcomes)
         self.plan.apart.update(set(together).difference(*measured))
         return outcomes
@@ -148,12 +147,8 @@ class _Run:
             Outcome(
                 replace(turn.binary, names=names),
                 turn.round,
-                kept.report,
-                kept.faults,
-                kept.seconds,
-                turn.lane.side,
-                kept.remarks,
-                kept.pair_ratios,
+                side=turn.lane.side,
+                **msgspec.structs.asdict(kept),
             )
             for (turn, names), kept in zip(asked, whole, strict=True)
         ]

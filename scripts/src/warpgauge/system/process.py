@@ -143,7 +143,7 @@ def run(
         at_the_end.close()
         status = -signal.SIGKILL if process.returncode is None else process.returncode
         logged.ended(status, ended_for)
-        said, seconds = (_tail(out), _tail(err)), time.monotonic() - began
+        said, seconds = (tail(out), tail(err)), time.monotonic() - began
         runs_on = bool(family.running())
         return Ending(tuple(command), status, *said, seconds, ended_for, left_behind, runs_on)
 
@@ -179,7 +179,8 @@ def _size(path: Path | None) -> int:
         return 0
 
 
-def _tail(file: IO[bytes]) -> str:
+def tail(file: IO[bytes]) -> str:
+    """The last of what a process wrote: enough to tell how it ended."""
     size = os.fstat(file.fileno()).st_size
     file.seek(max(0, size - _KEPT_OUTPUT))
     return file.read(_KEPT_OUTPUT).decode(errors="replace")
