@@ -174,8 +174,8 @@ def command_line() -> Parser:
 
     how_long = group(parser, "how long", "%(prog)s --budget 5m")
     add = how_long.add_argument
-    add("--quick", dest="second_look", action="store_false", help=f"{QUICK_PROCESSES} processes, "
-        "and one look at pairs, whatever that leaves open")
+    add("--quick", action="store_true", help=f"{QUICK_PROCESSES} processes, and no more pairs than "
+        "prove a change, whatever that leaves open")
     add("--processes", metavar="N", type=positive, help=f"of each program; default "
         f"{QUICK_PROCESSES}, or {PROCESSES} where no pairs can follow. Of pairs before the first "
         f"look: rounded up to even, default {FIRST_LOOK}")

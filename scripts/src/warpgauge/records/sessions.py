@@ -15,6 +15,10 @@ PAIR_KEY = "pair_id"
 # Fewer rounds tell nothing of how far the next would lie.
 FEWEST_ROUNDS = 2
 
+# Fewer pairs show no change: of a benchmark with two states, one side may meet the same one in all
+# of them by chance.
+FEWEST_OF_A_CHANGE = 7
+
 _UNDATED = datetime.min.replace(tzinfo=timezone.utc)
 
 
