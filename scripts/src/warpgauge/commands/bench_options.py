@@ -155,9 +155,9 @@ def command_line() -> Parser:
         description="Builds and runs the benchmarks in fresh processes, writes a run file, and "
         "compares it with the baseline of this GPU model. What that does not pass is measured in "
         "pairs with the baseline's own commit.",
-        epilog="Exit status: 0 nothing regressed and everything was measured; 1 a regression; "
-        "2 bad usage or unreadable input; 3 nothing regressed, but something was not measured "
-        "or not comparable.",
+        epilog="Exit status: 0 nothing regressed and every benchmark is bounded; 1 a regression; "
+        "2 bad usage or unreadable input; 3 nothing regressed, but something is inconclusive, not "
+        "measured or not comparable.",
     )
     # fmt: off
     what = group(parser, "what is measured", "%(prog)s --filter '^gemm/' --device 1")

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 
 from warpgauge.records.model import Record, Session
 
-# What two run files that were measured in alternation have in common.
+# What two run files that were measured in pairs have in common.
 PAIR_KEY = "pair_id"
 
 # Fewer rounds tell nothing of how far the next would lie.
@@ -58,7 +58,7 @@ def only_session(record: Record) -> Session:
 
 
 def are_paired(baseline: Record, candidate: Record) -> bool:
-    """Whether the two were measured in alternating processes of one run."""
+    """Whether the two were measured in pairs, in one run."""
     ids = {_pair_id(session) for one in (baseline, candidate) for session in one.sessions.values()}
     return len(ids) == 1 and ids != {""}
 
