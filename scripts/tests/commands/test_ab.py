@@ -14,7 +14,7 @@ from two_folders import TIMES, TwoFolders
 from warpgauge.commands import ab, compare
 from warpgauge.execution import gpu_watch
 from warpgauge.measurement import run_file
-from warpgauge.measurement.options import FEWEST_OF_A_CHANGE
+from warpgauge.measurement.options import schedule
 from warpgauge.system import environment, locks
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -37,7 +37,7 @@ def test_a_slower_program_is_a_regression_confirmed_in_turns(folders: TwoFolders
     assert one["context"]["pair_id"] == other["context"]["pair_id"] != ""
     rounds = {row["name"]: row["process_rounds"] for row in other["benchmarks"]}
     assert rounds["BM_copy/8"] == [1, 2, 3, 4]
-    assert len(rounds["BM_copy/64"]) >= FEWEST_OF_A_CHANGE
+    assert len(rounds["BM_copy/64"]) >= schedule()[1]
     assert (one["context"]["programs"], other["context"]["programs"]) == ("base", "candidate")
 
 
@@ -88,7 +88,7 @@ def test_a_shared_name_can_be_asked_for_and_looked_at_again(folders: TwoFolders)
     folders.beside("--filter=^a/")
     out, err = folders.output()
     assert "of 2 " in out
-    assert f"Rounds 5 to {FEWEST_OF_A_CHANGE} of 2 open benchmarks" in err
+    assert f"Rounds 5 to {schedule()[1]} of 2 open benchmarks" in err
     rows = folders.documents()[1]["benchmarks"]
     assert [row["name"] for row in rows] == ["a/BM_x", "a/BM_y"]
     assert all(len(row["process_rounds"]) > 3 for row in rows)

@@ -11,7 +11,7 @@ import pytest
 from warpgauge.commands import ab_options, arguments, bench_options
 from warpgauge.commands.arguments import Parser
 from warpgauge.commands.bench_options import parse
-from warpgauge.measurement.options import FEWEST_OF_A_CHANGE, FIRST_LOOK, LAST_LOOK
+from warpgauge.measurement.options import FIRST_LOOK, LAST_LOOK, schedule
 from warpgauge.reports.exports import EXPORTS
 from warpgauge.reports.formats import FORMATS
 from warpgauge.system.errors import ExitStatus, UserError
@@ -21,7 +21,7 @@ from warpgauge.system.errors import ExitStatus, UserError
     ("argv", "with_pairs", "alone", "first", "last"),
     [
         ("", 3, 7, FIRST_LOOK, LAST_LOOK),
-        ("--quick", 3, 3, FIRST_LOOK, FEWEST_OF_A_CHANGE),
+        ("--quick", 3, 3, FIRST_LOOK, schedule()[1]),
         ("--budget=60s", 3, 3, FIRST_LOOK, LAST_LOOK),
         ("--processes=9", 9, 9, 10, LAST_LOOK),
         ("--processes=15 --quick", 15, 15, 16, 16),

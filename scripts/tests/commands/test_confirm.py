@@ -15,7 +15,7 @@ from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded
 from warpgauge.commands.run_paths import RunPaths
 from warpgauge.execution import build
 from warpgauge.measurement import confirm
-from warpgauge.measurement.options import FEWEST_OF_A_CHANGE, FIRST_LOOK
+from warpgauge.measurement.options import FIRST_LOOK, schedule
 from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -45,7 +45,7 @@ def test_a_change_of_the_code_is_confirmed_by_a_pair_of_what_was_flagged(
         document = json.loads(path.read_text())
         assert [row["name"] for row in document["benchmarks"]] == ["sync/busy"]
         assert document["context"]["filter"] == "^(sync/busy)$"
-        assert document["context"]["looks"] == f"{FIRST_LOOK} {FEWEST_OF_A_CHANGE}"
+        assert document["context"]["looks"] == f"{FIRST_LOOK} {schedule()[1]}"
     assert len(clone.runs()) == 3
 
 

@@ -63,9 +63,9 @@ def test_everything_that_is_left_lies_in_one_folder(fake: FakeGate) -> None:
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (0, "gate: No regression was found, and everything was measured."),
+        (0, "gate: No regression was found, and every benchmark is bounded."),
         (1, "::error title=Regression::Something got slower"),
-        (3, "::error title=Not everything was measured::No regression was found, but something"),
+        (3, "::error title=Not everything is bounded::No regression was found, but something"),
     ],
 )
 def test_the_status_is_the_comparisons_and_is_told_apart(

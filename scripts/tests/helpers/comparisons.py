@@ -37,6 +37,7 @@ def verdict(
 ) -> Verdict:
     """A verdict with the numbers that its outcome has."""
     timed = outcome in TIMED
+    tolerance = 1.0 if accepted else {Clock.DEVICE: 0.01, Clock.HOST: 0.03}[clock]
     return Verdict(
         name,
         outcome,
@@ -47,7 +48,7 @@ def verdict(
         p=0.001 if timed else None,
         minimum_effect=minimum_effect if timed else None,
         bound=(ratio + 0.002 if bound is None else bound) if timed else None,
-        tolerance={Clock.DEVICE: 0.01, Clock.HOST: 0.03}[clock] if timed else None,
+        tolerance=tolerance if timed else None,
         evidence=evidence if timed else Evidence.NONE,
         processes=(7, 7) if timed else None,
         reason=reason,

@@ -201,7 +201,7 @@ def sequential(noise: str, change: float, settings: ComparisonSettings, suites: 
             for row in left:
                 rounds[row] += range(last + 1, look + 1)
             comparison = judged(seconds, rounds, settings, **{LOOKS: looks})
-            verdicts, still = comparison.verdicts, {*open_rows(comparison, look)}
+            verdicts, still = comparison.verdicts, {*open_rows(comparison)}
             # With what was decided, until others said more of its noise.
             left, last = {row for row, one in enumerate(verdicts) if one.name in still}, look
             ever |= {(row, one.outcome) for row, one in enumerate(verdicts) if row not in left}

@@ -230,7 +230,9 @@ def test_of_thousands_of_regressions_the_worst_are_listed_and_the_rest_is_counte
     assert "… and 4950 more REGRESSION (--format json=FILE lists all)" in lines
     worst = [f"{percent(0.01 * number)} " for number in range(len(rows) - 99, len(rows), 2)]
     assert all(any(size in line for line in lines) for size in worst)
-    left_out = "… and 4900 families more, 4900 unchanged (--format json=FILE lists all)"
+    left_out = (
+        "… and 4900 families more · 4900 unchanged, at most +0.20 % (--format json=FILE lists all)"
+    )
     assert (left_out in lines) == (families == 5000)
     # A cap of one outcome hides no other.
     assert line_of(lines, "  faster ") < line_of(lines, "  gone ")

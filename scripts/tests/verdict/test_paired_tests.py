@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +15,11 @@ from scipy import stats as scipy_stats
 
 from builders import failed, noisy, row, run
 from warpgauge.records.model import Record
-from warpgauge.records.sessions import are_paired
+from warpgauge.records.sessions import FEWEST_OF_A_CHANGE, are_paired
 from warpgauge.verdict.comparison import Evidence, Outcome, Verdict
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
+from warpgauge.verdict.policy import Policy, Tolerance
 
 # A machine that slows down by a fifth while the pair is measured.
 DRIFT = (1.0, 1.03, 1.07, 1.1, 1.14, 1.17, 1.2)
@@ -70,6 +74,29 @@ def test_a_change_of_half_a_percent_counts_in_pairs(loaded: Loader) -> None:
     for factor, expected in ((1.006, Outcome.REGRESSION), (1.004, Outcome.PASS)):
         found = only(side(loaded, noisy(1, 1e-4)), side(loaded, noisy(2, 1e-4, factor)))
         assert found.outcome is expected
+
+
+def test_a_few_pairs_may_pass_a_benchmark_but_call_none_changed(loaded: Loader) -> None:
+    """However the measurement ended: a benchmark of two states may meet one of them so often."""
+    for factor, pairs, expected in (
+        (1.0, FEWEST_OF_A_CHANGE - 1, Outcome.PASS),
+        (1.2, FEWEST_OF_A_CHANGE - 1, Outcome.INCONCLUSIVE),
+        (0.8, FEWEST_OF_A_CHANGE - 1, Outcome.INCONCLUSIVE),
+        (1.2, FEWEST_OF_A_CHANGE, Outcome.REGRESSION),
+    ):
+        base, cand = noisy(1, 1e-4, processes=pairs), noisy(2, 1e-4, factor, pairs)
+        assert only(side(loaded, base), side(loaded, cand)).outcome is expected
+
+
+def test_a_smaller_tolerance_has_a_smaller_minimum_effect(loaded: Loader) -> None:
+    """What lies between the two would stay inconclusive for ever."""
+    entry = Tolerance(1, re.compile("a/b"), 0.002, "many wait for it")
+    settings = ComparisonSettings(policy=Policy(Path("policy.toml"), tolerances=(entry,)))
+    base = side(loaded, noisy(1, 1e-5))
+    for factor, expected in ((1.003, Outcome.REGRESSION), (1.0005, Outcome.PASS)):
+        cand = side(loaded, noisy(2, 1e-5, factor))
+        (verdict,) = judge(base, cand, settings).verdicts
+        assert (verdict.outcome, verdict.minimum_effect) == (expected, 0.001)
 
 
 def test_what_pairs_cannot_bound_within_the_tolerance_is_inconclusive(loaded: Loader) -> None:

@@ -65,7 +65,9 @@ def verdict(
     reason: str = "",
 ) -> Verdict:  # fmt: skip
     change = None if ratio is None else Change(ratio, ratio - 0.001, ratio + 0.001)
-    return Verdict(name, outcome, Clock.DEVICE, change=change, resources=resources, reason=reason)
+    return Verdict(
+        name, outcome, Clock.DEVICE, change=change, bound=ratio, resources=resources, reason=reason
+    )
 
 
 @pytest.mark.parametrize("make", [effect, tolerance, required, expected])
@@ -115,6 +117,20 @@ def test_a_change_as_expected_passes_and_says_why_and_how_long_and_beyond_that_r
     else:
         assert one.outcome is Outcome.REGRESSION
         assert one.reason == "confirmed; expected at most 3 % (the bounds check)"
+
+
+def test_what_is_expected_passes_only_if_it_is_bounded_by_what_is_expected() -> None:
+    (one,), _ = applied(expected("gemm"), replace(SLOWER, bound=0.05, tolerance=0.01))
+    assert (one.outcome, one.bound, one.tolerance) == (Outcome.PASS, 0.05, 0.05)
+    for bound in (0.06, None, float("nan")):
+        (one,), notes = applied(expected("gemm"), replace(SLOWER, bound=bound, tolerance=0.01))
+        assert (one.outcome, one.accepted, one.tolerance) == (Outcome.INCONCLUSIVE, "", 0.05)
+        assert one.reason == "expected at most 5 % (the bounds check)"
+        assert notes == ()
+
+
+def test_an_entry_that_an_undecided_benchmark_may_need_is_not_unused() -> None:
+    assert applied(expected("gemm"), verdict("gemm/a", Outcome.INCONCLUSIVE, 0.04)).notes == ()
 
 
 def test_only_regressions_that_an_entry_is_about_are_accepted() -> None:

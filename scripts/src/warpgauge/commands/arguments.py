@@ -36,10 +36,10 @@ EXPORTS = ("github-action-benchmark", "bencher", "openmetrics")
 
 EXIT_STATUS = """\
 exit status:
-  0  nothing regressed, and everything was measured
+  0  nothing regressed, and every benchmark is bounded
   1  at least one benchmark regressed
   2  bad usage, or input that cannot be read
-  3  nothing regressed, but something was not measured or not comparable"""
+  3  nothing regressed, but something is inconclusive, not measured or not comparable"""
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 

@@ -155,9 +155,9 @@ def command_line() -> Parser:
         description="Builds and runs the benchmarks in fresh processes, writes a run file, and "
         "compares it with the baseline of this GPU model. What that does not pass is measured in "
         "pairs with the baseline's own commit.",
-        epilog="Exit status: 0 nothing regressed and everything was measured; 1 a regression; "
-        "2 bad usage or unreadable input; 3 nothing regressed, but something was not measured "
-        "or not comparable.",
+        epilog="Exit status: 0 nothing regressed and every benchmark is bounded; 1 a regression; "
+        "2 bad usage or unreadable input; 3 nothing regressed, but something is inconclusive, not "
+        "measured or not comparable.",
     )
     # fmt: off
     what = group(parser, "what is measured", "%(prog)s --filter '^gemm/' --device 1")
@@ -174,8 +174,8 @@ def command_line() -> Parser:
 
     how_long = group(parser, "how long", "%(prog)s --budget 5m")
     add = how_long.add_argument
-    add("--quick", dest="second_look", action="store_false", help=f"{QUICK_PROCESSES} processes, "
-        "and one look at pairs, whatever that leaves open")
+    add("--quick", action="store_true", help=f"{QUICK_PROCESSES} processes, and no more pairs than "
+        "prove a change, whatever that leaves open")
     add("--processes", metavar="N", type=positive, help=f"of each program; default "
         f"{QUICK_PROCESSES}, or {PROCESSES} where no pairs can follow. Of pairs before the first "
         f"look: rounded up to even, default {FIRST_LOOK}")

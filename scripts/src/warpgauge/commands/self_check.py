@@ -30,9 +30,8 @@ def run(
     """
     both = self_check.measure(beside, folder, show.judged)
     beside.measuring.note(f"run files: {os.path.relpath(folder)}")
-    lacks = (
-        "" if beside.measuring.options.second_look else "it had fewer looks than the gate (--quick)"
-    )
+    quick = beside.measuring.options.quick
+    lacks = "it had fewer looks than the gate (--quick)" if quick else ""
     lacks = "it was interrupted" if both.stop else lacks
     status = concluded(both.found, base, show, baselines, beside.measuring.warn, lacks)
     if both.stop is not None:

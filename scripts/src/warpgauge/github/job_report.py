@@ -29,9 +29,9 @@ _ERRORS = {
         "summary and report.md name it (exit status 1).",
     ),
     ExitStatus.NOT_MEASURED: (
-        "Not everything was measured",
-        "No regression was found, but something was not measured or cannot be compared, and that "
-        "is no pass: the job's summary and report.md name it (exit status 3).",
+        "Not everything is bounded",
+        "No regression was found, but something is inconclusive, was not measured or cannot be "
+        "compared, and that is no pass: the job's summary and report.md name it (exit status 3).",
     ),
 }
 
@@ -52,7 +52,7 @@ class Job:
             streams.write(_text(self.annotations))
             _summarise(_text(self.report) + self._artifact)
             if status == ExitStatus.OK:
-                streams.write("gate: No regression was found, and everything was measured.\n")
+                streams.write("gate: No regression was found, and every benchmark is bounded.\n")
                 return ExitStatus.OK
             if status in _ERRORS:
                 _say("error", *_ERRORS[ExitStatus(status)], self.gpu)

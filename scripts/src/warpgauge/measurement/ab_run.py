@@ -20,6 +20,7 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.locks import alone
 from warpgauge.verdict.comparison import Comparison
+from warpgauge.verdict.paired_tests import LOOKS
 
 
 @dataclass(frozen=True)
@@ -90,10 +91,12 @@ class AbRun:
         filter: str,
         files: tuple[Path, Path],
         judge: Callable[[Record, Record], Comparison],
+        before: Sequence[int] = (),
     ) -> Looks[Comparison]:
         """The looks at the two sides, which are left in `files`, base first. Raises UserError.
 
-        `filter` is what the sides' benchmarks are left of.
+        `filter` is what the sides' benchmarks are left of; `before` the looks that there were, each
+        by the rounds that it came after.
         """
         if not base.binaries:
             why = "has none of these benchmarks: there is nothing to compare with"
@@ -103,7 +106,7 @@ class AbRun:
         facts = {"order_seed": str(measuring.options.seed), "filter": filter}
 
         def keep_and_judge(sides: Mapping[str, Side], looked: Sequence[int]) -> Comparison:
-            of_both = {**facts, "looks": " ".join(map(str, looked))}
+            of_both = {**facts, LOOKS: " ".join(map(str, [*before, *looked]))}
             records = paired.kept(sides, paths, of_both, self.suite.known)
             return judge(records[BASE], records[CANDIDATE])
 

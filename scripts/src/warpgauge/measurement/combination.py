@@ -43,7 +43,7 @@ def flagged(screened: Comparison) -> tuple[Verdict, ...]:
     return tuple(one for one in flags if not is_control(one))
 
 
-def measured_in_turns(both: Looks[Comparison], commit: str) -> Comparison:
+def measured_in_pairs(both: Looks[Comparison], commit: str) -> Comparison:
     """A pair's comparison, and how it was measured."""
     method = f"Measured in pairs with commit {inert(short(commit))}: {both.told}."
     return replace(both.found, method=method)

@@ -43,7 +43,8 @@ def confirmed(
         if base.binaries and all(one.fault for one in base.binaries):
             program = base.binaries[0]
             raise UserError(f"{program.path.name} of commit {short(commit)} {program.fault}")
-        both = beside.compared(base, candidate, exactly(names), files, judge)
+        # The screening was a look, too.
+        both = beside.compared(base, candidate, exactly(names), files, judge, before=(0,))
     except (UserError, OSError) as fault:
         why = str(of_system(fault) if isinstance(fault, OSError) else fault)
         return unconfirmed(screened, why)

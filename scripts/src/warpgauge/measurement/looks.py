@@ -4,8 +4,7 @@
 Whoever stops as soon as chance looks like a change will sooner or later call everything changed.
 The schedule is therefore fixed before the first round, and the rule pays for each look: the run
 files name the rounds after which somebody looked (alpha spending: Lan and DeMets 1983, "Discrete
-sequential boundaries for clinical trials"). A few pairs can bound a quiet benchmark, but prove no
-change: where a benchmark has two states, one side may meet the same one several times by chance.
+sequential boundaries for clinical trials").
 """
 
 from __future__ import annotations
@@ -17,11 +16,10 @@ from typing import Generic, TypeVar
 from warpgauge.execution.plan import Lane
 from warpgauge.execution.turn_result import Outcome as Delivered
 from warpgauge.measurement.budget import Budget
-from warpgauge.measurement.options import FEWEST_OF_A_CHANGE
 from warpgauge.measurement.paired import Run, Side, measure
 from warpgauge.system import interrupts
 from warpgauge.system.text import duration, plural
-from warpgauge.verdict.comparison import CHANGED, Comparison, Outcome
+from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.controls import is_control
 
 Found = TypeVar("Found")
@@ -45,7 +43,7 @@ def take(
     *,
     run: Run,
     judge: Callable[[Mapping[str, Side], Sequence[int]], Found],
-    open_rows: Callable[[Found, int], list[str]],
+    open_rows: Callable[[Found], list[str]],
     say: Callable[[str], None],
     budget: Budget,
 ) -> Looks[Found]:
@@ -60,7 +58,7 @@ def take(
     budget.minimum_is_measured()
     looked, stop = [first], None
     found = judge(sides, looked)
-    names = left = open_rows(found, first)
+    names = left = open_rows(found)
 
     def whole_rounds(lanes: Sequence[Lane], rounds: range) -> Iterator[Delivered]:
         """As many of them as there is time for."""
@@ -86,7 +84,7 @@ def take(
                 looked.append(measured)
                 found = judge(sides, looked)
                 # What others show may open again what was decided.
-                left = open_rows(found, measured)
+                left = open_rows(found)
         except KeyboardInterrupt as interrupt:
             counted = plural(looked[-1], "pair")
             say(f"Interrupted: the first {counted} count.")
@@ -112,7 +110,7 @@ def _rounds(sides: Mapping[str, Side]) -> int:
     return max(numbers, default=0)
 
 
-def open_rows(found: Comparison, pairs: int) -> list[str]:
+def open_rows(found: Comparison) -> list[str]:
     """What further rounds are for. The host's controls judge nobody, and get none."""
-    undecided = (Outcome.INCONCLUSIVE, *(CHANGED if pairs < FEWEST_OF_A_CHANGE else ()))
-    return [v.name for v in found.verdicts if v.outcome in undecided and not is_control(v)]
+    undecided = (one for one in found.verdicts if one.outcome is Outcome.INCONCLUSIVE)
+    return [one.name for one in undecided if not is_control(one)]

@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from pathlib import Path
+
+from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 
 # Seven process medians a side let a t test see 0.3 % of device time. Three tell what pairs have to
 # decide, and are enough for a quick run: fewer may all be odd ones (`screening`).
 PROCESSES, QUICK_PROCESSES = 7, 3
 
-# Of pairs: the rounds before the first look; before a change is believed, where one side may have
-# met the same state of a benchmark by chance until then; and before the last look, after which open
-# rows stay so.
-FIRST_LOOK, FEWEST_OF_A_CHANGE, LAST_LOOK = 4, 8, 84
+# Of pairs: the rounds before the first look, and before the last, after which open rows stay so.
+FIRST_LOOK, LAST_LOOK = 4, 84
 _GROWTH = 1.7
 
 
@@ -45,7 +46,7 @@ class MeasurementOptions:
     device: int | str | None
     against: str
     confirm: bool
-    second_look: bool
+    quick: bool  # no more pairs than a change needs
     record: bool
     inject: str
     budget_s: float | None
@@ -58,12 +59,11 @@ class MeasurementOptions:
     def schedule(self) -> list[int]:
         """The rounds of pairs after which to look; each side begins equally often."""
         looks = schedule(self.processes or FIRST_LOOK)
-        most = LAST_LOOK if self.second_look else max(looks[0], FEWEST_OF_A_CHANGE)
-        return [rounds for rounds in looks if rounds <= most]
+        return looks[: 1 + bisect_left(looks, FEWEST_OF_A_CHANGE)] if self.quick else looks
 
     def screening(self, *, confirms: bool) -> int:
         """The processes of a run by itself; `confirms` tells whether pairs follow where needed."""
-        few = confirms or self.budget_s is not None or not self.second_look
+        few = confirms or self.budget_s is not None or self.quick
         return self.processes or (QUICK_PROCESSES if few else PROCESSES)
 
     @property

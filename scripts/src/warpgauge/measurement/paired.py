@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base and candidate measured in alternating processes: two sides that meet round by round."""
+"""Base and candidate measured in pairs of processes: two sides that meet round by round."""
 
 from __future__ import annotations
 

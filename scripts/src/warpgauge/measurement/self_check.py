@@ -8,7 +8,7 @@ extra work of known size. What is then called changed is a false alarm, or found
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.measurement import looks, paired
@@ -20,13 +20,10 @@ from warpgauge.records.model import Record
 from warpgauge.records.sessions import are_paired
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.comparison import Comparison
+from warpgauge.verdict.paired_tests import LOOKS
 
 # The extra work, as fractions.
 CHANGES = (0.01, 0.02, 0.03, 0.05, 0.10)
-
-# Fewer looks than the gate itself may take, for seven sides run in each round. What is found here,
-# the gate finds too.
-_MOST_LOOKS = 2
 
 # The sides that do extra work, by their names.
 _SLOWER = {f"slower-by-{100 * change:g}-percent": change for change in CHANGES}
@@ -60,7 +57,7 @@ def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
     facts = {"order_seed": str(options.seed), "filter": options.filter}
 
     def kept_and_judged(sides: Mapping[str, Side], looked: Sequence[int]) -> SelfCheck:
-        of_all = {**facts, "looks": " ".join(map(str, looked))}
+        of_all = {**facts, LOOKS: " ".join(map(str, looked))}
         return _found(paired.kept(sides, files, of_all, beside.suite.known), judge)
 
     measuring.note(
@@ -69,7 +66,9 @@ def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
     )
     return looks.take(
         {name: beside.built_here(inject) for name, inject in _INJECTED.items()},
-        options.schedule[:_MOST_LOOKS],
+        # Fewer looks than the gate takes, for seven sides run in each round. What these find, the
+        # gate finds, too.
+        replace(options, quick=True).schedule,
         run=measuring.run,
         judge=kept_and_judged,
         open_rows=_open_rows,
@@ -101,9 +100,9 @@ def _is_of(context: Mapping[str, str], side: str) -> bool:
     return known == (side, _INJECTED[side]) and {"gpu_name", "processes"} <= context.keys()
 
 
-def _open_rows(found: SelfCheck, pairs: int) -> list[str]:
+def _open_rows(found: SelfCheck) -> list[str]:
     every = (found.same, *found.injected.values())
-    return [name for one in every for name in looks.open_rows(one, pairs)]
+    return [name for one in every for name in looks.open_rows(one)]
 
 
 def _found(records: Mapping[str, Record], judge: Judge) -> SelfCheck:

@@ -9,11 +9,15 @@ from datetime import datetime, timezone
 
 from warpgauge.records.model import Record, Session
 
-# What two run files that were measured in alternation have in common.
+# What two run files that were measured in pairs have in common.
 PAIR_KEY = "pair_id"
 
 # Fewer rounds tell nothing of how far the next would lie.
 FEWEST_ROUNDS = 2
+
+# Fewer pairs show no change: of a benchmark with two states, one side may meet the same one in all
+# of them by chance.
+FEWEST_OF_A_CHANGE = 5
 
 _UNDATED = datetime.min.replace(tzinfo=timezone.utc)
 
@@ -54,7 +58,7 @@ def only_session(record: Record) -> Session:
 
 
 def are_paired(baseline: Record, candidate: Record) -> bool:
-    """Whether the two were measured in alternating processes of one run."""
+    """Whether the two were measured in pairs, in one run."""
     ids = {_pair_id(session) for one in (baseline, candidate) for session in one.sessions.values()}
     return len(ids) == 1 and ids != {""}
 

@@ -207,7 +207,8 @@ def again(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
 
 def _entry(worst: Verdict, where: str) -> str:
     """What a policy, `where` it lies, says of a change that is known, to be filled in."""
-    high = 100.0 * worst.change.high if worst.change is not None else 0.0
+    # What an entry accepts must be bounded by it.
+    high = 100.0 * max(worst.bound or 0.0, worst.change.high) if worst.change is not None else 0.0
     if not is_harmless(worst.name) or not 0.0 < high < LARGEST_PERCENT - 1:
         return ""
     gated = "resources = true\n" if worst.by_time is not None else ""

@@ -125,13 +125,14 @@ class Comparison(contract.Document, frozen=True, tag="comparison/2"):
     meaning.
 
     `headline`: the verdict in one line; the host's controls are not counted. `exit_status`: 0
-    nothing regressed and everything was measured; 1 at least one regression; 3 nothing regressed,
-    but something was not measured or not comparable. `refusal`: why nothing could be compared, as a
-    sentence; null when something was. `alpha`: the chance that unchanged code shows any change at
-    all, of all benchmarks together. `counts`: how many verdicts have each outcome. `differences`:
-    what the contexts of the two sides say differently; told, not judged. `notes`: what a reader of
-    the verdicts has to know, the weightiest first. `method`: the note on how it was measured, in
-    pairs or against a baseline and again; empty where there is none.
+    nothing regressed and every benchmark is bounded; 1 at least one regression; 3 nothing
+    regressed, but something is inconclusive, was not measured or not comparable. `refusal`: why
+    nothing could be compared, as a sentence; null when something was. `alpha`: the chance that
+    unchanged code shows any change at all, of all benchmarks together. `counts`: how many verdicts
+    have each outcome. `differences`: what the contexts of the two sides say differently; told, not
+    judged. `notes`: what a reader of the verdicts has to know, the weightiest first. `method`: the
+    note on how it was measured, in pairs or against a baseline and again; empty where there is
+    none.
     """
 
     headline: Annotated[str, Meta(min_length=1)]

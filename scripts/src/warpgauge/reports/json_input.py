@@ -53,16 +53,15 @@ def contradicts_itself(verdict: Verdict, alpha: float) -> bool:
 
     A control passes whatever it did, and what a policy accepts is shown as accepted.
     """
-    if verdict.outcome not in (Outcome.PASS, Outcome.IMPROVED) or verdict.accepted:
+    if verdict.outcome not in (Outcome.PASS, Outcome.IMPROVED) or is_control(verdict):
         return False
     bound, tolerance = verdict.bound, verdict.tolerance
     if verdict.outcome is Outcome.PASS and bound is not None and bound > (tolerance or 0.0):
         return True
     change, p, least = verdict.change, verdict.p, verdict.minimum_effect
-    if change is None or p is None or least is None:
+    if verdict.accepted or change is None or p is None or least is None:
         return False
-    slower = min(change.ratio, change.low) > least
-    return slower and p < alpha and not is_control(verdict)
+    return min(change.ratio, change.low) > least and p < alpha
 
 
 def read(document: json_document.Comparison, place: Place = _PLACE) -> Comparison:

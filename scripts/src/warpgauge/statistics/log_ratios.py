@@ -44,7 +44,8 @@ class Estimates:
     def found(self) -> Found:
         """What they say of each benchmark by itself."""
         half = self.reach((1.0 - CONFIDENCE) / 2)
-        bound = self.log_ratio + self.reach(1.0 - BOUND_CONFIDENCE)
+        # Pairs may follow where this bounds too little: they have the other half of the chance.
+        bound = self.log_ratio + self.reach((1.0 - BOUND_CONFIDENCE) / 2)
         return Found(self.log_ratio, self.log_ratio - half, self.log_ratio + half, bound, self.p)
 
     @property

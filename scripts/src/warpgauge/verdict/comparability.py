@@ -58,9 +58,6 @@ MINIMUM_EFFECT = {
 # A PASS is slower by no more than this, unless a policy says otherwise.
 TOLERANCE = {Clock.DEVICE: 0.01, Clock.HOST: 0.03}
 
-# The minimum effect for base and candidate in pairs: what is as large as the tolerance is found.
-PAIRED_EFFECT = {clock: tolerance / 2 for clock, tolerance in TOLERANCE.items()}
-
 # Siblings also differ by a fixed latency: which multiprocessors and memory channels a GPU has left
 # decides how far a launch or a small copy travels. H200s differ by 31 ns in an empty kernel and by
 # up to 175 ns in small copies, which are 6 % and 5 % of them. Seconds of device time.

@@ -6,12 +6,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from warpgauge.records.model import Clock
+from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.statistics.log_ratios import Tested, Tests
 from warpgauge.system.text import inert, percent, plural
 from warpgauge.verdict import comparability
-from warpgauge.verdict.comparability import Comparability
+from warpgauge.verdict.comparability import TOLERANCE, Comparability
 from warpgauge.verdict.comparison import Change, Evidence, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.controls import NO_CONTROLS, Controls, Movement, is_control
@@ -28,6 +30,7 @@ class Screening:
 
     settings: ComparisonSettings
     moved: Controls = NO_CONTROLS
+    fewest_of_a_change: ClassVar = 0
 
     def evidence(self, pairing: Pairing) -> Evidence:
         """What the verdict on it rests on."""
@@ -59,13 +62,18 @@ class Screening:
 class Confirming(Screening):
     """In pairs: what moved the machine moved both sides, and no control is asked."""
 
+    fewest_of_a_change: ClassVar = FEWEST_OF_A_CHANGE
+
     def evidence(self, pairing: Pairing) -> Evidence:
         ratios = pairing.candidate.pair_ratios
         in_lock_step = bool(ratios) and None not in ratios
         return Evidence.LOCK_STEP if in_lock_step else Evidence.PAIRED
 
     def usual_effect(self, pairing: Pairing, seconds: float) -> float:
-        return comparability.PAIRED_EFFECT[pairing.candidate.clock]
+        # What is as large as the tolerance is found.
+        row = pairing.candidate
+        usual = min(self.settings.tolerance(row.name, row.clock), TOLERANCE[row.clock])
+        return usual / 2
 
 
 def judged(pairings: Sequence[Pairing], tests: Tests, rule: Screening) -> list[Verdict]:
@@ -85,7 +93,10 @@ def _verdict(pairing: Pairing, tested: Tested, rule: Screening) -> Verdict:
     changed = outcome in (Outcome.REGRESSION, Outcome.IMPROVED)
     control = rule.explained(pairing, tested.log_ratio) if changed else None
     reason = ""
-    if control is not None:
+    if changed and tested.candidate_processes < rule.fewest_of_a_change:
+        outcome = Outcome.INCONCLUSIVE
+        reason = f"a change needs {rule.fewest_of_a_change} pairs or more"
+    elif control is not None:
         outcome = Outcome.INCONCLUSIVE
         moved = percent(_fraction(control.log_ratio), sign=False)
         reason = f"the host itself may have moved by {moved} ({inert(control.name)})"

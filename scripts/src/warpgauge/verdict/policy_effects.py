@@ -64,6 +64,9 @@ def _of_expected(entry: Expected, idle: bool, today: date) -> str:
     return ""
 
 
+# What needs an expected entry, or may need it once it is decided.
+_MAY_NEED = (Outcome.REGRESSION, Outcome.INCONCLUSIVE)
+
 # Outcomes of benchmarks that have no time of the candidate that counts.
 _NOT_MEASURED = (Outcome.MISSING, Outcome.ERROR, Outcome.INVALID)
 
@@ -93,10 +96,11 @@ def apply(
     needed: set[int] = set()
     judged: dict[str, Verdict] = {}
     for verdict in verdicts:
-        entry = _covering(policy, verdict, today)
-        if entry is not None:
+        entry = _covering(policy, verdict.name, today)
+        if entry is not None and verdict.outcome in _MAY_NEED:
             needed.add(entry.number)
-            verdict = _expected(verdict, entry, resources_fail)
+            if verdict.outcome is Outcome.REGRESSION:
+                verdict = _expected(verdict, entry, resources_fail)
         judged[verdict.name] = verdict
     notes = held_back(policy, [verdict.name for verdict in verdicts if verdict.accepted])
     notes += entry_notes(policy, list(judged), needed, asked, today)
@@ -105,11 +109,9 @@ def apply(
     return PolicyOutcome(tuple(judged.values()), notes)
 
 
-def _covering(policy: Policy, verdict: Verdict, today: date) -> Expected | None:
-    if verdict.outcome is not Outcome.REGRESSION:
-        return None
+def _covering(policy: Policy, name: str, today: date) -> Expected | None:
     unexpired = (one for one in reversed(policy.expected) if today <= one.expires)
-    return next((one for one in unexpired if one.pattern.search(verdict.name)), None)
+    return next((one for one in unexpired if one.pattern.search(name)), None)
 
 
 def _expected(verdict: Verdict, entry: Expected, resources_fail: bool) -> Verdict:
@@ -123,11 +125,17 @@ def _expected(verdict: Verdict, entry: Expected, resources_fail: bool) -> Verdic
     if verdict.by_time in UNMEASURED:  # what it takes is accepted; its time is no less unknown
         reason = f"what it takes is expected ({why}), its time says nothing"
         return replace(verdict, outcome=verdict.by_time, reason=reason)
+    tolerance = max(verdict.tolerance or 0.0, entry.fraction)
+    if verdict.bound is None or not verdict.bound <= tolerance:
+        open_ = replace(verdict, outcome=Outcome.INCONCLUSIVE, by_time=None, tolerance=tolerance)
+        return _adding(open_, f"expected at most {most} ({why})")
     until = f"{why}, until {entry.expires.isoformat()}"
     accepted = "; ".join(filter(None, (verdict.accepted, until)))
     # A pass does not fail on its resources: those are among its causes.
     reason = verdict.reason if verdict.by_time is None else ""
-    return replace(verdict, outcome=Outcome.PASS, accepted=accepted, reason=reason)
+    return replace(
+        verdict, outcome=Outcome.PASS, accepted=accepted, reason=reason, tolerance=tolerance
+    )
 
 
 def _adding(verdict: Verdict, words: str) -> Verdict:

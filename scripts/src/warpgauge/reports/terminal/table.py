@@ -148,7 +148,8 @@ def _chosen(verdicts: Sequence[Verdict], show_all: bool) -> tuple[list[_Block], 
         blocks.append((_heading(folds[""]), ()))
     if left_out := bare[_MOST_HEADINGS:]:
         count = plural(len(left_out), "family", "families")
-        more.append(f"{count} more, {sum(len(fold.members) for fold in left_out)} unchanged")
+        rest = Fold("", tuple(member for fold in left_out for member in fold.members))
+        more.append(" · ".join((f"{count} more", *rest.counts)))
     return blocks, more
 
 
