@@ -23,7 +23,6 @@ from warpgauge.statistics import pairs
 from warpgauge.statistics.error_rates import BOUND_CONFIDENCE
 from warpgauge.statistics.log_ratios import Array, Tests
 from warpgauge.statistics.pairs import Design
-from warpgauge.statistics.samples import Groups
 from warpgauge.verdict.comparison import Outcome, Verdict
 from warpgauge.verdict.pairing import Pairing
 
@@ -60,7 +59,7 @@ def compare(pairings: Sequence[Pairing]) -> Tests:
         [_log_ratios(*one) for one in zip(pairings, rounds, sides, strict=True)],
         [Design(tuple(number % 2 == 1 for number in numbers)) for numbers in rounds],
         [(pairing.candidate.family, pairing.candidate.clock) for pairing in pairings],
-        np.maximum(*(_steps([side[which] for side in sides]) for which in (0, 1))),
+        np.array([_step(*both) for both in sides]),
         (1.0 - BOUND_CONFIDENCE) * share,
     )
     found = replace(found, p=np.minimum(found.p / share, 1.0))
@@ -106,11 +105,11 @@ def looks_of(context: Mapping[str, str]) -> list[int]:
     return sorted(int(word) for word in words if word.isascii() and word.isdecimal())
 
 
-def _steps(sides: Sequence[Array]) -> Array:
-    """Between two ticks of the clock of each benchmark, in the log, by one side's times in it.
+def _step(base: Array, cand: Array) -> float:
+    """Between two ticks of the clock, in the log; 0 for times of which no two are the same.
 
-    Zero where no two are the same, or all: then nothing shows where the next tick is.
+    And where each side shows a single time: nobody knows whether that is the next tick.
     """
-    groups = Groups(np.concatenate([*sides, []]), np.array([len(side) for side in sides], np.intp))
-    ticking = (groups.gaps == 0.0) & np.isfinite(groups.steps)
-    return np.where(ticking, groups.steps, 0.0)
+    distinct = np.unique([*base, *cand])
+    ticks = 1 < len(distinct) < len(base) + len(cand) and (np.ptp(base) > 0 or np.ptp(cand) > 0)
+    return float(np.min(np.diff(distinct))) if ticks else 0.0
