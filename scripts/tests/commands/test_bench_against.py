@@ -15,7 +15,6 @@ import fake_binary
 from clone import HOST_TIMES, TIMES, GitRepository, recorded
 from warpgauge.commands import compare
 from warpgauge.measurement import run_file
-from warpgauge.measurement.options import schedule
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -37,7 +36,7 @@ def test_a_slower_candidate_is_a_regression(clone: GitRepository) -> None:
     assert "1 regression, 0 improvements; 2 of 3 unchanged" in out
     assert f"Base: commit {base[:10]}, in" in err
     assert f"Measuring 3 benchmarks in pairs with commit {base[:10]}" in err
-    assert f"Measured in pairs with commit {base[:10]}: 6 pairs, and up to " in out
+    assert f"Measured in pairs with commit {base[:10]}: 6 pairs." in out
     again = f"scripts/bench --against {base[:10]} --filter '^sync/busy$'"
     assert out.endswith(f"To reproduce: {again}")  # and no word of a baseline
     assert "round 2 of 6, base and candidate: " in err
@@ -46,7 +45,6 @@ def test_a_slower_candidate_is_a_regression(clone: GitRepository) -> None:
     assert (other["context"]["commit"], other["context"]["dirty"]) == (head, "false")
     assert one["context"]["pair_id"] == other["context"]["pair_id"] != ""
     rounds = {row["name"]: len(row["process_rounds"]) for row in other["benchmarks"]}
-    assert rounds.pop("sync/busy") >= schedule()[1]
     assert set(rounds.values()) == {6}
 
 

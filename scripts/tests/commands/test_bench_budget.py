@@ -18,6 +18,7 @@ from warpgauge.commands.bench_options import parse
 from warpgauge.commands.run_paths import RunPaths
 from warpgauge.measurement.budget import Budget
 from warpgauge.measurement.options import schedule
+from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.system.errors import ExitStatus, UserError
 
 # A process takes a nanosecond more than the one before, which is much of this one: where both sides
@@ -85,7 +86,7 @@ def test_a_minimum_that_does_not_fit_is_measured_and_told(
     out, err = clone.output()
     assert re.match(r"Even the minimum of rounds took \d+\.0 s: \d+\.0 s longer than the", err)
     assert "4 pairs" in out
-    assert "a change needs 7 pairs or more" in out
+    assert f"a change needs {FEWEST_OF_A_CHANGE} pairs" in out
 
 
 def test_without_a_baseline_nothing_is_open(repository: Repository) -> None:

@@ -45,7 +45,7 @@ def test_a_change_of_the_code_is_confirmed_by_a_pair_of_what_was_flagged(
         document = json.loads(path.read_text())
         assert [row["name"] for row in document["benchmarks"]] == ["sync/busy"]
         assert document["context"]["filter"] == "^(sync/busy)$"
-        assert document["context"]["looks"] == f"{FIRST_LOOK} {schedule()[1]}"
+        assert document["context"]["looks"] == f"0 {FIRST_LOOK} {schedule()[1]}"
     assert len(clone.runs()) == 3
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from warpgauge.statistics.error_rates import BOUND_CONFIDENCE, CONFIDENCE
+from warpgauge.statistics.error_rates import CONFIDENCE
 
 _NORMAL_FREEDOM = 1e9  # of scipy's t, which is then the normal distribution to eight digits
 
@@ -40,12 +40,10 @@ class Estimates:
         """How far above the estimate the true log ratio lies with this chance."""
         return np.asarray(self.error * special.stdtrit(self._freedom, 1.0 - np.asarray(chance)))
 
-    @property
-    def found(self) -> Found:
-        """What they say of each benchmark by itself."""
+    def found(self, chance: float) -> Found:
+        """What they say of each benchmark by itself; `chance` is that to exceed its bound."""
         half = self.reach((1.0 - CONFIDENCE) / 2)
-        # Pairs may follow where this bounds too little: they have the other half of the chance.
-        bound = self.log_ratio + self.reach((1.0 - BOUND_CONFIDENCE) / 2)
+        bound = self.log_ratio + self.reach(chance)
         return Found(self.log_ratio, self.log_ratio - half, self.log_ratio + half, bound, self.p)
 
     @property
