@@ -77,7 +77,7 @@ def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
         screened,
         verdicts=tuple(found.get(one.name, one) for one in screened.verdicts),
         method=method,
-        notes=(*_moved(moved), *screened.notes),
+        notes=tuple(dict.fromkeys((*_moved(moved), *paired.notes, *screened.notes))),
     )
 
 
