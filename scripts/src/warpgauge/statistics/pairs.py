@@ -19,7 +19,7 @@ from scipy import special
 
 from warpgauge.statistics.error_rates import CONFIDENCE
 from warpgauge.statistics.log_ratios import Array, Estimates, Found
-from warpgauge.statistics.samples import Index, numbered, sums_by
+from warpgauge.statistics.samples import Index, Mask, numbered, sums_by
 from warpgauge.statistics.variance import Variances
 
 # With fewer pairs an effect of the order stays in how far they scatter: of two states one often
@@ -30,13 +30,14 @@ _FEWEST_ORDERED = 16
 _FEWEST_NEIGHBOURS = 4
 # Resemblances of neighbouring pairs that are told apart.
 _RESEMBLANCES = np.arange(0.0, 0.96, 0.05)
+_DRAWS = 1000
 # So many pairs of similar benchmarks know their resemblance as well as all benchmarks together do;
 # so many in all know as well as nobody that there is one.
 _OWN_PAIRS, _ANY_PAIRS = 60.0, 20.0
 
 # A benchmark's freedom is at most so many times that of its own pairs: how far similar ones scatter
 # does not tell that its own noise has no heavier tails.
-_MOST_FREEDOM = 1.5
+_MOST_FREEDOM = 2.5
 
 
 # However little similar benchmarks agree, none is quieter than if it had so many pairs more, of the
@@ -84,21 +85,45 @@ class Design:
         return matrix
 
 
-@cache
-def _expected(design: Design, resemblance: float) -> tuple[float, float, float, float]:
-    """What pairs show whose neighbours correlate so, each further one by that factor less.
-
-    The correlation of neighbouring residuals; the variance of the change; the residuals' sum of
-    squares, and its degrees of freedom (Satterthwaite 1946). All for a variance of 1.
-    """
+def _covariance(design: Design, resemblance: float) -> Array:
+    """Of pairs of which neighbours correlate so, each further one by that factor less."""
     place = np.arange(design.pairs)
-    covariance = resemblance ** np.abs(place[:, None] - place[None, :])
+    return np.asarray(resemblance ** np.abs(place[:, None] - place[None, :]))
+
+
+@cache
+def _expected(design: Design, resemblance: float) -> tuple[float, float, float]:
+    """The variance of the change, where that of a pair is 1; and what the residuals show of it.
+
+    That is their sum of squares, and its degrees of freedom (Satterthwaite 1946).
+    """
+    covariance = _covariance(design, resemblance)
     residual = design.residuals @ covariance @ design.residuals
     squares = float(np.trace(residual))
-    neighbours = float(np.sum(np.diagonal(residual, 1)))
-    freedom = squares**2 / float(np.sum(residual**2))
     variance = float(design.weights @ covariance @ design.weights)
-    return neighbours / squares, variance, squares, freedom
+    return variance, squares, squares**2 / float(np.sum(residual**2))
+
+
+@cache
+def _neighbours(design: Design) -> Array:
+    """The mean correlation of neighbouring residuals for each of the resemblances.
+
+    Simulated: that of a ratio is not the ratio of the means, and far from it for a few pairs.
+    """
+    draws = np.random.default_rng(0).standard_normal((_DRAWS, design.pairs))
+    means = []
+    for resemblance in _RESEMBLANCES.tolist():
+        root = np.linalg.cholesky(_covariance(design, resemblance))
+        means.append(np.mean(_correlation(draws @ root.T @ design.residuals)))
+    return np.array(means)
+
+
+def _correlation(residuals: Array) -> Array:
+    """Of neighbours, in each row; 0 where all are."""
+    squares = np.sum(residuals**2, axis=1)
+    neighbours = np.sum(residuals[:, 1:] * residuals[:, :-1], axis=1)
+    shares = np.divide(neighbours, squares, out=np.zeros_like(squares), where=squares > 0.0)
+    return np.asarray(shares)
 
 
 def found(
@@ -113,7 +138,7 @@ def found(
     Those with the same key in `similar` scatter alike, and steady each other's variances. `steps`
     are of their clocks, in the log: nobody knows where between two ticks a time lies.
     """
-    squares, neighbours = (np.empty(len(ratios)) for _ in range(2))
+    squares, neighbours, change = (np.empty(len(ratios)) for _ in range(3))
     groups: dict[Design, list[int]] = {}
     for row, design in enumerate(designs):
         groups.setdefault(design, []).append(row)
@@ -121,17 +146,15 @@ def found(
     for design, rows in groups.items():
         residuals = tables[design] @ design.residuals
         squares[rows] = np.sum(residuals**2, axis=1)
-        neighbours[rows] = np.sum(residuals[:, 1:] * residuals[:, :-1], axis=1)
-    resemblance = _resemblance(squares, neighbours, designs, similar)
+        neighbours[rows] = _correlation(residuals)
+        change[rows] = tables[design] @ design.weights
+    resemblance = _resemblance(neighbours, squares > 0.0, designs, similar)
     columns = zip(designs, resemblance.tolist(), strict=True)
-    fitting = np.array([_expected(*one) for one in columns]).reshape(-1, 4)
-    _, variance, expected, freedom = fitting.T
+    fitting = np.array([_expected(*one) for one in columns]).reshape(-1, 3)
+    variance, expected, freedom = fitting.T
     own = Variances.of_squares(squares * freedom / expected, freedom)
     known = own.moderated(similar)
     value = np.maximum(known.value, own.as_typical(similar, _TYPICAL_WORTH))
-    change = np.empty(len(ratios))
-    for design, rows in groups.items():
-        change[rows] = tables[design] @ design.weights
     freedom = np.minimum(known.freedom, _MOST_FREEDOM * freedom)
     student = Estimates(change, np.sqrt(value * variance), freedom)
     by_t = _by_student(student, steps, chance / 2)
@@ -149,15 +172,17 @@ def found(
 
 
 def _resemblance(
-    squares: Array, neighbours: Array, designs: Sequence[Design], similar: Sequence[Hashable]
+    seen: Array, known: Mask, designs: Sequence[Design], similar: Sequence[Hashable]
 ) -> Array:
-    """The correlation of neighbouring pairs, of each benchmark: what fits its like, and all."""
+    """What the correlations that were `seen` of neighbours tell, of each benchmark's like and all.
+
+    But for those of which nothing is `known`, for they do not scatter.
+    """
     pairs = np.array([design.pairs for design in designs], dtype=float)
-    pairs[(squares == 0.0) | (pairs < _FEWEST_NEIGHBOURS)] = 0.0
-    seen = np.divide(neighbours, squares, out=np.zeros_like(squares), where=squares > 0.0)
-    table = np.array(
-        [[_expected(design, float(one))[0] for one in _RESEMBLANCES] for design in designs]
-    ).reshape(-1, len(_RESEMBLANCES))
+    pairs[~known | (pairs < _FEWEST_NEIGHBOURS)] = 0.0
+    if not pairs.any():
+        return pairs
+    table = np.array([_neighbours(design) for design in designs])
     group = numbered(similar)
     count = int(group.max(initial=-1)) + 1
 
@@ -169,10 +194,8 @@ def _resemblance(
             [sums_by(owner, pairs * column, size) / weights for column in table.T], axis=1
         )
         fits = [np.interp(*one, _RESEMBLANCES) for one in zip(have, expected, strict=True)]
-        return np.where(expected[:, -1] > expected[:, 0], fits, 0.0)
+        return np.asarray(fits)
 
-    if not pairs.any():
-        return pairs
     of_all = fitting(np.zeros_like(group), 1)[0] * pairs.sum() / (pairs.sum() + _ANY_PAIRS)
     own = sums_by(group, pairs, count)
     share = own / (own + _OWN_PAIRS)

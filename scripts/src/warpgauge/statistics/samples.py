@@ -14,6 +14,7 @@ from scipy import special
 from warpgauge.statistics.log_ratios import Array
 
 Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
