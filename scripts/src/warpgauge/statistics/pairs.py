@@ -39,7 +39,6 @@ _OWN_PAIRS, _ANY_PAIRS = 60.0, 20.0
 # does not tell that its own noise has no heavier tails.
 _MOST_FREEDOM = 2.5
 
-
 # However little similar benchmarks agree, none is quieter than if it had so many pairs more, of the
 # typical scatter of its like. By simulation: fewer let two states that meet by chance look quiet.
 _TYPICAL_WORTH = 3.0
