@@ -98,7 +98,8 @@ def deliver(plan: Plan, turns: Sequence[Turn], names: Names, running: Running) -
                 unknown.append(name)
             elif why:
                 reasons[why].append(name)
-        if ending.runs_on or ending.left_behind:
+        # The sides of a driver that was killed may well be alive still.
+        if ending.runs_on or (ending.left_behind and ending.status >= 0):
             program = turns[0].binary.path.name
             end = "cannot be ended" if ending.runs_on else "was ended"
             remarks.append(f"{program} left a process behind, which {end}")
