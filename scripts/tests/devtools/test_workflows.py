@@ -17,7 +17,8 @@ import pytest
 
 import workflows
 from warpgauge.commands.ci import propose
-from warpgauge.github import gpus, history_branch, pull_request, recorded_files
+from warpgauge.github import gpus, history_branch, recorded_files
+from warpgauge.github.gpu_jobs import job_name
 from warpgauge.github.recorded_files import MOST_ARTIFACTS
 from warpgauge.system.environment import ROOT
 from workflows import Call, Job, Step, calls, files, jobs, run_steps
@@ -118,7 +119,7 @@ def test_a_gpu_job_is_called_as_the_comment_looks_for_it_and_ended_by_no_other(
 ) -> None:
     (gpu, *_) = gpus.read(gpus.file_of(ROOT))
     name = measure.told["name"].replace("${{ matrix.name }}", gpu.name)
-    assert name == pull_request.job_name(gpu)
+    assert name == job_name(gpu)
     # Neither another GPU nor an edited title ends a measurement.
     assert "inputs.gpu" in measure.workflow["concurrency"]["group"]
     assert measure.workflow["on"]["pull_request"] is None  # opened, synchronize, reopened

@@ -33,17 +33,17 @@ def render(comparison: Comparison) -> str:
 def document(comparison: Comparison) -> json_document.Comparison:
     """What `render` writes, but for numbers that are not finite."""
     return json_document.Comparison(
-        str(headline(comparison)),
-        comparison.exit_status,
-        comparison.refusal,
-        comparison.alpha,
-        {outcome: comparison.count(outcome) for outcome in Outcome},
-        _side(comparison.baseline),
-        _side(comparison.candidate),
-        tuple(_verdict(comparison, verdict) for verdict in comparison.verdicts),
-        comparison.differences,
-        comparison.every_note,
-        comparison.method,
+        headline=str(headline(comparison)),
+        exit_status=comparison.exit_status,
+        refusal=comparison.refusal,
+        alpha=comparison.alpha,
+        counts={outcome: comparison.count(outcome) for outcome in Outcome},
+        baseline=_side(comparison.baseline),
+        candidate=_side(comparison.candidate),
+        verdicts=tuple(_verdict(comparison, verdict) for verdict in comparison.verdicts),
+        differences=comparison.differences,
+        notes=comparison.every_note,
+        method=comparison.method,
     )
 
 
