@@ -7,6 +7,7 @@ Docstrings are the schema's descriptions.
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 from enum import Enum
 from typing import Annotated, Any
@@ -150,7 +151,7 @@ class Comparison(contract.Document, frozen=True, kw_only=True, tag="comparison/2
 
 def schema() -> dict[str, Any]:
     """The JSON schema: comparison.schema.json, beside this file."""
-    made = msgspec.to_builtins(msgspec.json.schema(Comparison))  # defaults are tuples
+    made = json.loads(json.dumps(msgspec.json.schema(Comparison)))  # its defaults are tuples
     for one in made["$defs"].values():
         if "description" in one:  # indented as in the source, but for newer Pythons
             one["description"] = inspect.cleandoc(one["description"])
