@@ -8,7 +8,7 @@ otherwise, only comparison.json is read, and what is not as warpgauge writes it 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -24,15 +24,13 @@ from warpgauge.github.gpus import Gpu
 from warpgauge.github.terms import Terms
 from warpgauge.records.benchmark_filter import normal
 from warpgauge.records.fields import CONTEXT_LIMIT, is_name
-from warpgauge.records.model import Clock, Source
+from warpgauge.records.model import Source
 from warpgauge.reports import json_document, json_input
 from warpgauge.reports.provenance import gpu_name
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import quoted
 from warpgauge.verdict.comparison import Comparison
-from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.context import PROGRAMS
-from warpgauge.verdict.recomputed import recomputed as rejudged
 
 MEMBER = "comparison.json"
 
@@ -78,7 +76,7 @@ class Refused(UserError):
         self.told = told
 
 
-_DAMAGED = "its result was refused: it is damaged, or contradicts itself"
+DAMAGED = "its result was refused: it is damaged, or contradicts itself"
 _FOREIGN = "its result was refused: it is of another commit, GPU or suite"
 _OTHER_BASE = "it was measured from another base"
 
@@ -119,23 +117,13 @@ def read(artifact: Artifact, terms: Terms, gpu: Gpu, ours: bool) -> Comparison |
     except (Refused, Unanswered):
         raise
     except UserError as fault:
-        raise Refused(_DAMAGED, fault) from None
+        raise Refused(DAMAGED, fault) from None
     try:
         _require_own(found, terms, gpu, place, ours)
     except UserError as fault:
         raise Refused(_FOREIGN, fault) from None
     _require_base(found, terms, place)
     return found
-
-
-def recomputed(
-    told: Comparison, settings: ComparisonSettings, expected: Mapping[str, Clock]
-) -> Comparison:
-    """By our rule, with what is missing of those `expected`. Raises Refused."""
-    try:
-        return rejudged(told, settings, expected)
-    except UserError as fault:
-        raise Refused(_DAMAGED, fault) from None
 
 
 def _artifact(answer: Json) -> Artifact:

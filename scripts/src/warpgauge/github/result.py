@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from warpgauge.github import artifact, gpu_jobs, gpus, pull_request
@@ -14,10 +14,13 @@ from warpgauge.github.gpu_jobs import Job
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Pull
 from warpgauge.github.terms import Terms
+from warpgauge.records.model import Clock
 from warpgauge.reports.provenance import place
 from warpgauge.reports.ranking import folds
 from warpgauge.system.errors import UserError
 from warpgauge.verdict.comparison import Comparison
+from warpgauge.verdict.comparison_settings import ComparisonSettings
+from warpgauge.verdict.recomputed import recomputed
 
 UNTOUCHED = "nothing that is measured changed"
 _HISTORY = "history"
@@ -93,15 +96,18 @@ class Result:
             settings = self.terms.settings()
         except UserError as fault:
             raise Refused("the policy of its commit cannot be read", fault) from None
-        found = artifact.recomputed(told, settings, {})
+        known = self.terms.known(gpu)
+        clocks = {name: row.clock for name, row in known.items()}
+        found = _recomputed(told, settings, clocks)
         if not job.fits(found.exit_status):
             misfit = UserError(
                 f"the job of {gpu.name} ended with {job.conclusion}, and what it left is of exit "
                 f"status {found.exit_status.value}"
             )
             raise Refused("its result was refused: it does not fit how its job ended", misfit)
-        names = {verdict.name for verdict in told.verdicts}
-        return artifact.recomputed(told, settings, self.terms.expected(gpu, names))
+        there = {verdict.name for verdict in told.verdicts}
+        absent = (row for name, row in known.items() if name not in there)
+        return _recomputed(told, settings, clocks, self.terms.expected(gpu, absent))
 
     def _sources(self, found: Comparison) -> Mapping[str, str]:
         """Where each benchmark that is shown by itself is written."""
@@ -119,3 +125,15 @@ class Result:
         if not self.ours or Repository(self.terms.api, run.repository).head(_HISTORY) is None:
             return ""
         return f"{run.url.partition('/actions/')[0]}/tree/{_HISTORY}/{gpu.slug}"
+
+
+def _recomputed(
+    told: Comparison,
+    settings: ComparisonSettings,
+    clocks: Mapping[str, Clock],
+    expected: Collection[str] = (),
+) -> Comparison:
+    try:
+        return recomputed(told, settings, clocks, expected)
+    except UserError as fault:
+        raise Refused(artifact.DAMAGED, fault) from None

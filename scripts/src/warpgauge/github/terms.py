@@ -6,7 +6,7 @@ Both are read as data, from GitHub and from the default branch's checkout.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -20,7 +20,7 @@ from warpgauge.github.pull_request import Base, Run
 from warpgauge.records.benchmark_filter import matches
 from warpgauge.records.counters import FULL_SUITE
 from warpgauge.records.load import load
-from warpgauge.records.model import Clock, Row
+from warpgauge.records.model import Row
 from warpgauge.system.errors import UserError
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison_settings import ComparisonSettings
@@ -53,24 +53,27 @@ class Terms:
                     rules = rules.without(rules.used_up(before))
         return ComparisonSettings(filter=self.filter or None, policy=rules, today=self.today)
 
-    def expected(self, gpu: Gpu, there: Collection[str]) -> dict[str, Clock]:
-        """The default suite of our baseline without what is `there`, or the head has given up.
+    def known(self, gpu: Gpu) -> Mapping[str, Row]:
+        """Our baseline's benchmarks for this GPU, by name; none where there is no baseline."""
+        folder = self._folder(gpu)
+        return load(folder).rows if folder.is_dir() else {}
 
-        Empty where there is no baseline for this GPU.
-        """
-        folder = self.root / "baselines" / gpu.slug
-        known = load(folder).rows.values() if folder.is_dir() else ()
-        absent = [row for row in known if row.name not in there and self._is_asked_for(row)]
-        kept = {family: self._of_head(folder, family) for family in {r.family for r in absent}}
-        return {row.name: row.clock for row in absent if row.name in kept[row.family]}
+    def expected(self, gpu: Gpu, absent: Iterable[Row]) -> list[str]:
+        """Those of some `known` benchmarks that the default suite has, and the head's baseline."""
+        rows = [*filter(self._is_asked_for, absent)]
+        kept = {family: self._of_head(gpu, family) for family in {row.family for row in rows}}
+        return [row.name for row in rows if row.name in kept[row.family]]
+
+    def _folder(self, gpu: Gpu) -> Path:
+        return self.root / "baselines" / gpu.slug
 
     def _is_asked_for(self, row: Row) -> bool:
         in_suite = not row.counters.get(FULL_SUITE) and row.error is None
         return in_suite and matches(self.filter, row.name)
 
-    def _of_head(self, folder: Path, family: str) -> Collection[str]:
+    def _of_head(self, gpu: Gpu, family: str) -> Collection[str]:
         """The benchmarks that the head's baseline has of a family."""
-        path = (folder / f"{family}.json").relative_to(self.root).as_posix()
+        path = (self._folder(gpu) / f"{family}.json").relative_to(self.root).as_posix()
         found = self._read(path, self.run.head, _BASELINE_LIMIT_BYTES, load)
         return found.rows.keys() if found is not None else ()
 

@@ -7,7 +7,7 @@ bound and the counters. Its outcome, tolerance, minimum effect and likely causes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -15,7 +15,7 @@ from warpgauge.records.model import Clock, Row
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import quoted
-from warpgauge.verdict import policy_effects, rule
+from warpgauge.verdict import disturbance, policy_effects, rule
 from warpgauge.verdict.comparison import (
     Change,
     Comparison,
@@ -35,20 +35,25 @@ _ROUNDING = 1e-9
 
 
 def recomputed(
-    told: Comparison, settings: ComparisonSettings, expected: Mapping[str, Clock]
+    told: Comparison,
+    settings: ComparisonSettings,
+    clocks: Mapping[str, Clock],
+    expected: Collection[str] = (),
 ) -> Comparison:
-    """`expected` are the benchmarks that must be there; an absent one is MISSING.
+    """`clocks` are those of the benchmarks that we know; what is `expected` of them and absent is
+    MISSING.
 
     Raises UserError, a clause that names the row, for one that contradicts itself.
     """
     if told.refusal is not None:
         invalid = (replace(one, outcome=Outcome.INVALID, by_time=None) for one in told.verdicts)
         return replace(told, verdicts=tuple(invalid), alpha=settings.alpha)
-    verdicts = [_judged(told, verdict, settings) for verdict in told.verdicts]
+    known = (replace(one, clock=clocks.get(one.name, one.clock)) for one in told.verdicts)
+    verdicts = [_judged(told, verdict, settings) for verdict in known]
     names = {one.name for one in verdicts}
     verdicts += [
-        Verdict(name, Outcome.MISSING, clock, reason=_REMOVED)
-        for name, clock in expected.items()
+        Verdict(name, Outcome.MISSING, clocks[name], reason=_REMOVED)
+        for name in expected
         if name not in names
     ]
     if settings.policy is not None:
@@ -70,6 +75,9 @@ def _judged(told: Comparison, verdict: Verdict, settings: ComparisonSettings) ->
         return _one_sided(verdict, base, cand)
     if verdict.outcome is Outcome.INVALID:
         return _untimed(verdict, Outcome.INVALID)
+    for side, row in ((told.baseline, base), (told.candidate, cand)):
+        if disturbed := disturbance.of(row, side.sessions):
+            return replace(_untimed(verdict, Outcome.INVALID), reason=disturbed.fault)
     change, p, bound = verdict.change, verdict.p, verdict.bound
     if is_control(verdict):
         quiet = replace(verdict, outcome=Outcome.PASS, by_time=None, reason="", accepted="")

@@ -43,10 +43,15 @@ def main(
         if not run.complete:
             _outdated(api, run, pull, comment.to_be_measured(run))
             continue
-        base = pull_request.base_of(api, run, pull)
-        day = today or datetime.now(timezone.utc).date()
-        terms = Terms(api, run, base, given.root or root, day, given.policy)
-        status = max(status, _posted(Result(terms, pull, ours=given.root is None)))
+        try:
+            base = pull_request.base_of(api, run, pull)
+            day = today or datetime.now(timezone.utc).date()
+            terms = Terms(api, run, base, given.root or root, day, given.policy)
+            status = max(status, _posted(Result(terms, pull, ours=given.root is None)))
+        except UserError as fault:
+            if fault.status is not ExitStatus.OK:
+                _outdated(api, run, pull, comment.not_readable(run))
+            raise
     return status
 
 
@@ -61,14 +66,9 @@ def _posted(result: Result) -> ExitStatus:
     """Everything is read before anything is written. Raises UserError."""
     terms, pull = result.terms, result.pull
     api, run = terms.api, terms.run
-    try:
-        parts = result.parts(gpus.read(gpus.file_of(terms.root)))
-        # Reading takes a while, in which somebody may have pushed.
-        current = pull in _pulls(api, run, pull.number)
-    except UserError as fault:
-        if fault.status is not ExitStatus.OK:
-            _outdated(api, run, pull, comment.not_readable(run))
-        raise
+    parts = result.parts(gpus.read(gpus.file_of(terms.root)))
+    # Reading takes a while, in which somebody may have pushed.
+    current = pull in _pulls(api, run, pull.number)
     if not current:
         raise pull_request.nothing_to_do(run, f"the base of #{pull.number} has changed")
     if not parts or all(part.found == UNTOUCHED for part in parts):
