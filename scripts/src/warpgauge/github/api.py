@@ -52,6 +52,10 @@ _REMEDIES = {
 }
 
 
+class NotFound(UserError):
+    """GitHub has nothing of that name, or does not show it to this token."""
+
+
 class GitHub:
     """One host's API, and the token for it. `path` begins with a slash, as in /repos/o/n/pulls."""
 
@@ -224,7 +228,8 @@ def _refuse(what: str, error: HTTPError) -> NoReturn:
         raise UserError(f"{what}: the rate limit is reached ({why}); run this again in an hour")
     if error.code in _REDIRECTS:
         raise UserError(f"{what} is redirected ({why}); check whether it was renamed")
-    raise UserError(f"{what}: {why}; {_REMEDIES.get(error.code, 'run this again')}")
+    kind = NotFound if error.code == 404 else UserError
+    raise kind(f"{what}: {why}; {_REMEDIES.get(error.code, 'run this again')}")
 
 
 def _parsed(what: str, body: bytes) -> object:
