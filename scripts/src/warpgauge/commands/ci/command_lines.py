@@ -77,6 +77,28 @@ def comment() -> Parser:
     return parser
 
 
+def on_demand() -> Parser:
+    parser = Parser(
+        prog="warpgauge ci on-demand",
+        description="Answers /warpgauge run FILTER [on GPU] on a pull request: begins a run of "
+        ".github/workflows/gpu.yml, and waits for its end.",
+        epilog="GH_TOKEN is the token, GITHUB_API_URL where its API is. Exit status: 0 done, or "
+        "nothing to do; 2 refused, and whoever asked is told why.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    asked = commands.add_parser("begin", help="begin what a comment asks for", description="Says "
+        "on the pull request that the measurement has begun, and prints its run as a line for "
+        "$GITHUB_OUTPUT: run=1234. Nothing, where whoever asked may not push.")  # fmt: skip
+    comment = group(asked, "which comment", "%(prog)s --repository owner/name --comment 1234")
+    arguments.add_repository(comment, "where it is")
+    comment.add_argument("--comment", metavar="N", type=positive, required=True, help="its id")
+    waited = commands.add_parser("wait", help="wait for the end of a run", description="Returns "
+        "when the run has ended; after five and a half hours its comment says that it has "
+        "not.")  # fmt: skip
+    arguments.add_run(group(waited, "which run", f"%(prog)s {_RUN}"), "gpu.yml")
+    return parser
+
+
 def propose() -> Parser:
     parser = Parser(
         prog="warpgauge ci propose",
