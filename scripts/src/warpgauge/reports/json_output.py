@@ -19,6 +19,7 @@ from warpgauge.reports.headline import headline
 from warpgauge.reports.json_document import Processes, Rows, Side, State
 from warpgauge.reports.provenance import nearby
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.verdict.note import Note
 
 
 def render(comparison: Comparison) -> str:
@@ -42,9 +43,13 @@ def document(comparison: Comparison) -> json_document.Comparison:
         _side(comparison.candidate),
         tuple(_verdict(comparison, verdict) for verdict in comparison.verdicts),
         comparison.differences,
-        comparison.every_note,
-        comparison.method,
+        tuple(map(_note, comparison.notes)),
+        None if comparison.method is None else _note(comparison.method),
     )
+
+
+def _note(note: Note) -> json_document.Note:
+    return json_document.Note(note.kind.word, dict(note.values), str(note))
 
 
 def _side(record: Record) -> Side:
