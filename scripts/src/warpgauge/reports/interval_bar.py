@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from warpgauge.system.text import cut, inert, left_to_right, percent
+from warpgauge.system.text import cut, inert, percent
 from warpgauge.verdict.comparison import Change, Verdict
 
 # More rows would push what follows off the screen; the table above has them all.
@@ -53,7 +53,7 @@ def plot(verdicts: Sequence[Verdict]) -> str:
     body = [f"{'':{width}}  {HEADING.strip().center(2 * _PLOT_MIDDLE + 1)}".rstrip()]
     body += [
         # The name is behind the bar, where no letter of it can move anything.
-        f"{size:>{width}}  {bar}  {cut(left_to_right(inert(name)), _NAME)}"
+        f"{size:>{width}}  {bar}  {cut(inert(name), _NAME)}"
         for size, bar, (name, _, _) in zip(sizes, bars, shown, strict=True)
     ]
     body += [f"… and {len(drawn) - _ROWS} more"] if len(drawn) > _ROWS else []
