@@ -12,10 +12,10 @@ from warpgauge.verdict.comparison import Change, Verdict
 
 # More rows would push what follows off the screen; the table above has them all.
 _ROWS = 12
-_NAME = 60  # characters
+_NAME = 40  # characters: a comment has room for some eighty in a line
 
 # Cells of a bar on either side of zero: in the plot, and in the terminal's table.
-_PLOT_MIDDLE, _MIDDLE = 20, 12
+_PLOT_MIDDLE, _MIDDLE = 14, 12
 WIDTH = 2 * _MIDDLE + 1
 HEADING = "faster ┊ 0 ┊ slower".center(WIDTH)
 

@@ -29,7 +29,7 @@ def main(
     # Everything is read before anything is written.
     parts = _parts(api, run, models) if run.complete else []
     if parts:
-        body = comment.body(run, parts)
+        body = comment.body(run, None, parts)
         # Reading takes a while, in which somebody may have pushed.
         number = _pull_request(api, run)
         print(f"posted: {comment.put(api, run.repository, number, body)}")
@@ -69,5 +69,5 @@ def _part(api: GitHub, run: Run, gpu: Gpu, job: Job, left: Artifact | None) -> P
     # What an earlier attempt left is not what this job found, which left nothing.
     recent = left is not None and left.created >= job.begin
     if left and recent and (found := artifact.read(api, run, left, gpu)) is not None:
-        return Part(gpu, found, f"{run.url}/artifacts/{left.id}")
+        return Part(gpu, found, job.url, f"{run.url}/artifacts/{left.id}")
     return Part(gpu, job.ended, job.url)
