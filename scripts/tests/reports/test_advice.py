@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from comparisons import comparison, record, verdict
+from hostile_text import RENDERER
 from warpgauge.records.model import Clock, Source
 from warpgauge.reports import json_input, json_output
 from warpgauge.reports.advice import again, next_step
@@ -53,7 +55,7 @@ def cause(row: Verdict, *differences: ContextDifference) -> str:
 
 
 def plain(markdown: str) -> str:
-    return re.sub(r"`|<wbr>", "", markdown)
+    return html.unescape(re.sub(r"<[^>]*>", "", RENDERER.renderInline(markdown)))
 
 
 def test_a_resource_that_differs_is_the_likely_cause_whatever_else_does() -> None:
@@ -75,12 +77,15 @@ def test_another_environment_may_be_the_cause_of_what_a_baseline_alone_shows() -
     assert cause(slower(), COMMIT, DRIVER, CPU) == "perhaps driver 575.1 → 580.2"
     host = cause(slower(clock=Clock.HOST), DRIVER, CPU)
     assert host == "perhaps driver 575.1 → 580.2; perhaps CPU one → other"
-    flags = ContextDifference("flags", "-O2 " * 10, "-O3 " * 10)
+    flags = ContextDifference("flags", "-O2" * 10, "-O3" * 10)
     one = cause(slower(kernels=1.0), flags, DRIVER, ContextDifference("ecc", "0", "1"))
     assert one == (
-        "perhaps compiler flags changed; perhaps driver 575.1 → 580.2; perhaps ECC 0 → 1; "
-        "same kernels"
+        f"perhaps compiler flags {flags.baseline} → {flags.candidate}; "
+        "perhaps driver 575.1 → 580.2; perhaps ECC 0 → 1; same kernels"
     )
+    row = slower(kernels=1.0)
+    reasons = reasons_of(comparison([row], differences=[flags, DRIVER]))
+    assert in_cell(row, reasons) == "perhaps compiler flags changed; and 2 more"
 
 
 def test_the_environment_is_a_cause_only_where_it_differed_between_both_builds() -> None:

@@ -107,9 +107,6 @@ _OF_HOST_TIME = {
     "cpu_scaling_enabled": "CPU scaling",
 }
 
-# What is longer is not read in a cell.
-_LONGEST_VALUE = 24
-
 # Which resource says most of a change of time: a spill more than the registers that it saved.
 _TELLING = (
     "local_bytes", KERNEL, "kernels", "registers", "blocks_per_sm", "shared_bytes",
@@ -164,20 +161,20 @@ def _resource(one: ResourceChange) -> Reason:
     words = {**RESOURCES, KERNEL: KERNEL}.get(one.key)
     if words is None:
         return Reason("", str(one))
-    values = f"{one.before} → {one.after}"
     if all(map(_AMOUNT.fullmatch, (one.before, one.after))):
-        return Reason(f"{words} {prose(values)}", brief=words)
-    return Reason(words, values, brief=f"{words} changed")
+        return Reason(f"{words} {prose(f'{one.before} → {one.after}')}", brief=words)
+    return _pair(words, one.before, one.after)
 
 
 def _environment(differences: Sequence[ContextDifference], clock: Clock) -> list[Reason]:
     """What else differs between two times of this clock."""
     words = {**_OF_EVERY_TIME, **(_OF_HOST_TIME if clock is Clock.HOST else {})}
-    told = []
-    for one in differences:
-        if one.key in words:
-            long = max(len(one.baseline), len(one.candidate)) > _LONGEST_VALUE
-            name = f"perhaps {words[one.key]}"
-            values = "" if long else f"{one.baseline} → {one.candidate}"
-            told.append(Reason(f"{name} changed" if long else name, values))
-    return told
+    return [
+        _pair(f"perhaps {words[one.key]}", one.baseline, one.candidate)
+        for one in differences
+        if one.key in words
+    ]
+
+
+def _pair(words: str, before: str, after: str) -> Reason:
+    return Reason(words, f"{before} → {after}", brief=f"{words} changed")

@@ -129,9 +129,8 @@ def tables(comparison: Comparison, limit: int, sources: Mapping[str, str] = _NO_
     verdicts = ranked(comparison)
     closing = _next(comparison, verdicts)
     folds = map(_folded, ranking.folded(by_family(verdicts)))
-    rows = _of_rows(comparison, verdicts, sources)
-    sections = [*rows, _notes(comparison), *folds, _compared(comparison)]
-    texts, left_out = _fitted(sections, limit - _RESERVE - len(closing))
+    sections = [*_of_rows(comparison, verdicts, sources), _notes(comparison), *folds]
+    texts, left_out = _fitted([*sections, _compared(comparison)], limit - _RESERVE - len(closing))
     return "".join([*texts, _left_out(left_out), closing])
 
 
