@@ -3,27 +3,36 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from comparisons import comparison, of_every_kind, verdict, with_text
 from hosted_run import BRANCH, FORK, HEAD, HOME, RUN, RUN_URL, slower
-from hostile_text import RENDERER
+from hostile_text import ALIVE, RENDERER, outside_code
 from warpgauge.github import comment
 from warpgauge.github import proposal as proposal_text
 from warpgauge.github.comment import LENGTH_LIMIT, Part, outdated
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.proposal import Added, Proposal
-from warpgauge.github.pull_request import Run
+from warpgauge.github.pull_request import Base, Run
 from warpgauge.github.recorded_files import MOST_ARTIFACTS, WorkflowRun
 from warpgauge.records.model import Session
 from warpgauge.reports.markdown.report import MARK
 from warpgauge.verdict.comparison import Comparison, Outcome
 
+BASE = Base("release/2", "cd" * 20)
 THE_RUN = Run(HOME, RUN, 3, 1, True, HEAD, BRANCH, FORK, RUN_URL)
 
 
 def part(found: Comparison | str, slug: str = "nvidia-h200", name: str = "NVIDIA H200") -> Part:
-    return Part(Gpu(slug, name, ("self-hosted", slug), 60), found, f"{RUN_URL}/artifacts/9")
+    gpu = Gpu(slug, name, ("self-hosted", slug), 60)
+    return Part(gpu, found, f"{RUN_URL}/job/5", f"{RUN_URL}/artifacts/9")
+
+
+def passing() -> Comparison:
+    return comparison([verdict("a/b"), verdict("a/c")])
 
 
 def large() -> Comparison:
@@ -40,32 +49,71 @@ def rendered(body: str) -> str:
     return html
 
 
-def test_of_one_gpu_the_verdict_comes_first_and_without_a_list() -> None:
-    body = comment.body(THE_RUN, [part(slower())])
-    mark, origin, blank, verdict_line, *_ = body.split("\n")
-    assert f"{mark}\n" == MARK
-    assert origin == (
-        f"warpgauge on `abababab` · [run]({RUN_URL}) · "
-        f"everything measured: [nvidia-h200]({RUN_URL}/artifacts/9)"
-    ).replace("abababab", HEAD[:10])
-    assert blank == ""
-    assert verdict_line.startswith("**1 regression, 0 improvements; 1 of 2 unchanged")
+def links(body: str) -> list[tuple[str, str]]:
+    """Where each link leads, and its text."""
+    return [
+        (url, re.sub("<[^>]*>", "", shown))
+        for url, shown in re.findall(r'<a href="([^"]*)">(.*?)</a>', rendered(body))
+    ]
+
+
+def test_of_one_gpu_the_verdict_and_the_worst_row_come_first_then_the_base_and_the_links() -> None:
+    source = "https://github.com/warp/gauge/blob/main/benchmarks/gemm.cu#L31"
+    history = "https://github.com/warp/gauge/blob/history/nvidia-h200.jsonl"
+    one = replace(part(slower()), history_url=history, sources={"gemm/tiled": source})
+    body = comment.body(THE_RUN, BASE, [one], f"{RUN_URL}/previous")
+    assert body.startswith(f"{MARK}**FAIL** · worst: [`gemm/tiled`]({source})")
+    assert body.index("**1 regression, 0 improvements; 1 of 2 unchanged") < body.index("**Regr")
+    assert (
+        f"Commit `{HEAD[:10]}` on **NVIDIA H200** against `cdcdcdcdcd`, its merge base with "
+        "`release/2`. "
+    ) in body
+    assert links(body) == [
+        (source, "gemm/tiled"), (RUN_URL, "run"), (f"{RUN_URL}/job/5", "job"),
+        (f"{RUN_URL}/artifacts/9", "report"), (history, "history"),
+        (f"{RUN_URL}/previous", "previous result"), (source, "gemm/tiled"),
+    ]  # fmt: skip
     assert "###" not in body
-    assert rendered(body).count("<table>") >= 1
 
 
-def test_of_several_gpus_all_verdicts_come_first() -> None:
+def test_an_address_that_is_none_is_no_link_and_a_branch_is_quoted() -> None:
+    one = Part(part("").gpu, slower(), "javascript:x", "", "https://a b", {"gemm/tiled": "x"})
+    hostile = replace(BASE, branch="@all](https://evil.example) \u202e`")
+    body = comment.body(THE_RUN, hostile, [one], "http://evil.example")
+    assert links(body) == [(RUN_URL, "run")]
+    assert not ALIVE.search(outside_code(rendered(body.removeprefix(MARK)).replace(RUN_URL, "")))
+
+
+def test_a_gpu_without_a_result_is_not_decided_and_the_others_are_shown() -> None:
+    sentence = "Its job was cancelled; nothing is known."
+    alone = comment.body(THE_RUN, None, [part(sentence)])
+    assert alone.startswith(f"{MARK}**NOT DECIDED** · {sentence}\n")
+    assert (f"{RUN_URL}/job/5", "job") in links(alone)
+    b200 = part(sentence, "nvidia-b200", "NVIDIA B200")
+    beside = comment.body(THE_RUN, None, [part(passing()), b200])
+    assert beside.startswith(f"{MARK}**NOT DECIDED** · **NVIDIA B200**: {sentence}\n")
+    assert f"- **NVIDIA B200: NOT DECIDED** · {sentence} [job]({RUN_URL}/job/5)" in beside
+    assert "- **NVIDIA H200: PASS** · **0 regressions" in beside
+    worse = comment.body(THE_RUN, None, [b200, part(slower())])
+    assert worse.startswith(f"{MARK}**FAIL** · **NVIDIA H200**: worst: `gemm/tiled`")
+    assert comment.body(THE_RUN, None, []).startswith(f"{MARK}**NOT DECIDED**")
+
+
+def test_of_several_gpus_the_worst_comes_first_then_each_verdict_then_a_column_for_each() -> None:
     a100 = part(of_every_kind(), "nvidia-a100", "NVIDIA A100")
-    b200 = part("its job was cancelled", "nvidia-b200", "NVIDIA B200")
-    body = comment.body(THE_RUN, [part(slower()), a100, b200])
+    body = comment.body(THE_RUN, BASE, [part(slower()), a100])
     html = rendered(body)
-    assert html.count("<li>") >= 3
-    assert body.index("**NVIDIA A100**: **2 regressions") < body.index("### NVIDIA H200")
-    assert body.index("**NVIDIA B200**: **not measured**, its job was cancelled") < body.index(
-        "### NVIDIA H200"
-    )
-    assert body.index("### NVIDIA H200") < body.index("### NVIDIA A100")
-    assert "### NVIDIA B200" not in body
+    assert body.startswith(f"{MARK}**FAIL** · **NVIDIA A100**: worst: `gemm/naive/n:64`")
+    assert html.count("<li>") >= 2
+    order = ("- **NVIDIA H200: FAIL** · **1 regr", "- **NVIDIA A100: FAIL** · **2 regr",
+             "| benchmark | NVIDIA H200 | NVIDIA A100 |", "<summary>NVIDIA H200",
+             "<summary>NVIDIA A100")  # fmt: skip
+    assert [*order] == sorted(order, key=body.index)
+    table = body[body.index("| benchmark |") : body.index("<summary>")]
+    assert "| `gemm/naive/n:64` |  | **REGRESSION** (+30.0\xa0%) |" in table
+    assert "| `gemm/tiled` | **REGRESSION** (+5.0\xa0%) |  |" in table
+    assert "| INCONCLUSIVE, at\xa0most\xa0+10.2\xa0% |" in table
+    assert "sync/new" not in table  # neither changed nor undecided
     assert body.count(MARK) == 1
 
 
@@ -73,20 +121,20 @@ def test_of_several_gpus_all_verdicts_come_first() -> None:
 @pytest.mark.parametrize("found", [large(), with_text("`|<b>@x ](y)" * 300)])
 def test_what_does_not_fit_is_named_and_linked(count: int, found: Comparison) -> None:
     parts = [part(found, f"gpu-{n}", f"GPU {n}") for n in range(count)]
-    body = comment.body(THE_RUN, parts)
+    body = comment.body(THE_RUN, BASE, parts)
     rendered(body)
     assert len(body) <= LENGTH_LIMIT - 500
     for n in range(count):
-        shown = f"### GPU {n}\n" in body or f"tables of **GPU {n}** do not fit" in body
+        shown = f"<summary>GPU {n}: " in body or f"tables of **GPU {n}** do not fit" in body
         assert shown or count == 1
-    assert "### GPU 0\n" in body or count != 2
+    assert "<summary>GPU 0: " in body or count != 2
     marked = outdated(body, comment.to_be_measured(THE_RUN))
     assert body.removeprefix(MARK) in marked
     assert len(marked) <= LENGTH_LIMIT
 
 
 def test_the_note_on_an_outdated_comment_stands_once_whatever_line_ends_it_has() -> None:
-    body = comment.body(THE_RUN, [part(slower())])
+    body = comment.body(THE_RUN, BASE, [part(slower())])
     once = outdated(body, "one")
     assert outdated(once.replace("\n", "\r\n"), "two") == once.replace("one", "two", 1)
     assert RENDERER.render(once).count("<blockquote>") == 1

@@ -62,7 +62,7 @@ def test_the_verdict_goes_to_the_pull_request_of_the_head(
     assert "gemm/tiled" in hosted.body
     assert "abababab" in hosted.body
     assert f"[run]({RUN_URL})" in hosted.body
-    assert f"{RUN_URL}/artifacts/909" in hosted.body
+    assert f"[report]({RUN_URL}/artifacts/909)" in hosted.body
     assert "@everyone" not in hosted.body
     assert capsys.readouterr().out.startswith("posted: https://github.com/")
 
@@ -159,7 +159,7 @@ def test_a_gpu_whose_job_failed_is_told_and_the_others_are_shown(hosted: HostedR
     hosted.jobs.append(hosted.job("gate (NVIDIA A100)"))
     hosted.comment()
     assert "its job failed before anything was compared" in hosted.body
-    assert f"([job]({RUN_URL}/job/5151))" in hosted.body
+    assert f"[job]({RUN_URL}/job/5151)" in hosted.body
     assert "**1 regression" in hosted.body
 
 

@@ -262,7 +262,7 @@ def test_foreign_text_is_read_and_does_nothing(hosted: HostedRun, text: str) -> 
     rendered = RENDERER.render(hosted.body)
     assert "<script" not in rendered
     assert "<img" not in rendered
-    assert rendered.count("<a ") == 2  # the run, and what it left
+    assert rendered.count("<a ") == 3  # the run, its job, and what that left
     ours = hosted.body.partition("\n\n")[2]
     assert not ALIVE.search(outside_code(RENDERER.render(ours)))
     assert all(one.isprintable() or one == "\n" for one in hosted.body.replace("\xa0", " "))

@@ -17,7 +17,8 @@ import cmarkgfm
 from cmarkgfm.cmark import Options
 
 CHROMIUM = shutil.which("chromium")
-WIDTH, HEIGHT = 1280, 900
+# A window that many have, less what the browser and GitHub's own head take of its height.
+WIDTH, HEIGHT = 1000, 800
 
 # Of the elements that GitHub lets through, those that Markdown and our own folds may make; the
 # others would be a stranger's.
@@ -33,7 +34,7 @@ _STYLE = """
 body { margin: 0; background: #fff; color: #1f2328; font: 14px/1.5 -apple-system,
   BlinkMacSystemFont, "Segoe UI", "Noto Sans", Helvetica, Arial, sans-serif; }
 main { margin: 24px; padding: 16px; border: 1px solid #d1d9e0; border-radius: 6px;
-  max-width: min(792px, 100vw - 340px); box-sizing: content-box; overflow-wrap: break-word; }
+  width: min(792px, 100vw - 374px); box-sizing: content-box; overflow-wrap: break-word; }
 p, ul, table, pre, details { margin: 0 0 16px; }
 ul { padding-left: 2em; }
 code, pre { font-family: ui-monospace, SFMono-Regular, "SF Mono", Menlo, Consolas,
@@ -49,30 +50,45 @@ tr:nth-child(2n) { background: #f6f8fa; }
 summary { cursor: pointer; }
 """
 
-# Says of the comment what it consists of and where it stands. Ours, and outside of it.
+# Says of each comment what it consists of and where that stands in it. Ours, and outside of it.
 _MEASURE = """
-const box = one => { const r = one.getBoundingClientRect();
-  return {text: one.textContent, left: r.left, top: r.top, right: r.right, bottom: r.bottom,
-          seen: one.checkVisibility() && r.width > 0 && r.height > 0}; };
-const comment = document.querySelector('main');
-const all = [...comment.querySelectorAll('*')];
-const words = document.createTreeWalker(comment, NodeFilter.SHOW_TEXT);
-const loose = [];
-while (words.nextNode())
-  if (!words.currentNode.parentElement.closest('code')) loose.push(words.currentNode.data);
-document.querySelector('#measured').textContent = JSON.stringify({
-  window: [innerWidth, innerHeight],
-  elements: [...new Set(all.map(one => one.localName))],
-  attributes: [...new Set(all.flatMap(one => one.getAttributeNames()))],
-  tables: [...comment.querySelectorAll('table')].map(
-    table => [...table.rows].map(row => row.cells.length)),
-  rows: [...comment.querySelectorAll('tbody tr')].map(box),
-  bottom: comment.getBoundingClientRect().bottom,
-  wide: [document.documentElement, ...comment.querySelectorAll('table, pre')]
-    .filter(one => one.scrollWidth > one.clientWidth && one.clientWidth).map(one => one.localName),
-  loose: loose.join(' '),
-  folds: comment.querySelectorAll('details').length,
-});
+const measure = comment => {
+  const edge = comment.getBoundingClientRect();
+  const box = one => { const r = one.getBoundingClientRect();
+    return {text: one.innerText || one.textContent, left: r.left - edge.left, top: r.top - edge.top,
+            right: r.right - edge.left, bottom: r.bottom - edge.top, lines: lines(one),
+            seen: one.checkVisibility() && r.width > 0 && r.height > 0}; };
+  const texts = one => { const found = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
+    const all = []; while (found.nextNode()) all.push(found.currentNode); return all; };
+  // Letters of two sizes on one line do not begin at quite the same height.
+  const lines = one => { const range = document.createRange(); let count = 0, last = -99;
+    for (const text of texts(one)) { range.selectNode(text);
+      for (const r of range.getClientRects()) if (r.top > last + 8) { count++; last = r.top; } }
+    return count; };
+  const all = [...comment.querySelectorAll('*')];
+  const wide = kind => [document.documentElement, comment, ...comment.querySelectorAll(kind)]
+    .filter(one => one.scrollWidth > one.clientWidth && one.clientWidth).map(one => one.localName);
+  const found = {
+    elements: [...new Set(all.map(one => one.localName))],
+    attributes: [...new Set(all.flatMap(one => one.getAttributeNames()))],
+    tables: [...comment.querySelectorAll('table')].map(
+      table => [...table.rows].map(row => row.cells.length)),
+    first: box(comment.querySelector('p')),
+    rows: [...comment.querySelectorAll('tbody tr')].map(
+      row => ({...box(row), cells: [...row.cells].map(box)})),
+    wide: wide('table, pre'),
+    links: [...comment.querySelectorAll('a')].map(one => one.getAttribute('href')),
+    loose: texts(comment).filter(one => !one.parentElement.closest('code'))
+      .map(one => one.data).join(' '),
+    folds: comment.querySelectorAll('details').length,
+  };
+  comment.querySelectorAll('details').forEach(one => one.open = true);
+  found.wide_unfolded = wide('table');
+  return found;
+};
+document.querySelector('#measured').textContent = JSON.stringify(
+  {window: [innerWidth, innerHeight],
+   comments: [...document.querySelectorAll('main')].map(measure)});
 """
 
 
@@ -105,33 +121,44 @@ class _Sanitised(HTMLParser):
         self.kept += [] if self._inside else [html.escape(data, quote=False)]
 
 
-def page(markdown: str) -> str:
-    """A page of nothing but the comment, and what measures it."""
+def _shown(markdown: str) -> str:
+    # GitHub ends a line where a comment's text does.
+    options = Options.CMARK_OPT_UNSAFE | Options.CMARK_OPT_HARDBREAKS
     parser = _Sanitised()
-    parser.feed(cmarkgfm.github_flavored_markdown_to_html(markdown, Options.CMARK_OPT_UNSAFE))
+    parser.feed(cmarkgfm.github_flavored_markdown_to_html(markdown, options))
     parser.close()
+    return f"<main>{''.join(parser.kept)}</main>"
+
+
+def page(*comments: str) -> str:
+    """A page of nothing but these comments, and what measures them."""
     return (
         f'<!doctype html><meta charset="utf-8"><style>{_STYLE}</style>'
-        f'<main>{"".join(parser.kept)}</main><pre id="measured"></pre>'
-        f"<script>{_MEASURE}</script>"
+        f'{"".join(map(_shown, comments))}<pre id="measured"></pre><script>{_MEASURE}</script>'
     )
 
 
 @cache
-def measured(markdown: str) -> Any:  # noqa: ANN401
-    """What `_MEASURE` says of a comment in a window of 1280 x 900."""
+def measured(*comments: str) -> Any:  # noqa: ANN401
+    """What `_MEASURE` says of each comment, all seen in one window of `WIDTH` pixels."""
+    text = str(browsed(page(*comments), "--dump-dom"))
+    found = json.loads(
+        html.unescape(text.rpartition('<pre id="measured">')[2].partition("</pre>")[0])
+    )
+    assert found["window"][0] == WIDTH
+    return found["comments"]
+
+
+def browsed(content: str, *options: str) -> str:
+    """What Chromium prints of a page."""
     assert CHROMIUM is not None
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"]
-    options += [
-        "--disable-dev-shm-usage",
-        "--disable-extensions",
-        f"--window-size={WIDTH},{HEIGHT}",
-    ]
-    options += ["--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    common = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"]
+    common += ["--disable-dev-shm-usage", "--disable-extensions"]
+    common += [f"--window-size={WIDTH},{HEIGHT}"]
+    common += ["--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND"]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         file = Path(folder, "page.html")
-        file.write_text(page(markdown), encoding="utf-8")
-        options += [f"--user-data-dir={folder}/profile", "--dump-dom", file.as_uri()]
-        done = subprocess.run([CHROMIUM, *options], capture_output=True, timeout=60.0, check=True)
-    text = done.stdout.decode().rpartition('<pre id="measured">')[2].partition("</pre>")[0]
-    return json.loads(html.unescape(text))
+        file.write_text(content, encoding="utf-8")
+        common += [f"--user-data-dir={folder}/profile", *options, file.as_uri()]
+        done = subprocess.run([CHROMIUM, *common], capture_output=True, timeout=60.0, check=True)
+    return done.stdout.decode()

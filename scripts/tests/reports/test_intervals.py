@@ -117,7 +117,7 @@ def test_a_picture_goes_into_a_file_by_its_end_and_nowhere_else(
     asked = [f"--format=intervals={svg}", f"--format=intervals={png}", "--format=markdown"]
     for _ in range(2):  # the second time it replaces its own
         assert compared(tmp_path, *asked) == 1
-        assert capsys.readouterr().out.startswith("**1 regression")
+        assert capsys.readouterr().out.startswith("**FAIL** · worst: `a/b`")
     assert "a/b" in svg.read_text()
     assert size(png.read_bytes()) > (500, 100)
     for file in ("", "=x.pdf", "=x", "=/dev/stdout", "=x.PNG.txt"):

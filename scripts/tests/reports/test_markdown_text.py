@@ -64,6 +64,15 @@ def test_a_name_of_a_usual_length_is_one_piece_and_a_longer_one_is_not() -> None
     assert breakable("gemm/cublas/f32/n:1024") == "`gemm/cublas/`<wbr>`f32/n:1024`"
 
 
+@given(HOSTILE)
+@example("x" * 50)
+@example("\u202e" * 9)
+@example("a" * 15 + " " + "b" * 17)
+def test_no_word_of_a_name_is_longer_than_a_column(text: str) -> None:
+    pieces = re.findall(r"<code>(.*?)</code>", RENDERER.renderInline(f"a {breakable(text)} b"))
+    assert all(len(word) <= 16 for piece in pieces for word in html.unescape(piece).split(" "))
+
+
 @given(st.lists(HOSTILE, min_size=3, max_size=3))
 @example(["a|b", "\\|", "`|"])
 def test_a_row_has_its_cells_whatever_is_in_them(texts: list[str]) -> None:

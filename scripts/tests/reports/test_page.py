@@ -12,11 +12,14 @@ from typing import Any
 
 import pytest
 
+import example_comments
 from comparisons import comparison, of_every_kind, verdict, with_text
 from github_page import CHROMIUM, HEIGHT, WIDTH, measured
 from hostile_text import ALIVE
+from warpgauge.records.counters import RESOURCES
 from warpgauge.reports import intervals, json_input, json_output
 from warpgauge.reports.markdown.report import render
+from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import (
     Comparison,
     ContextDifference,
@@ -38,27 +41,27 @@ USUAL = sorted(
 )
 
 # What our Markdown makes; anything else would be somebody else's.
-OURS = set("p strong code pre table thead tbody tr th td details summary ul li wbr".split())
+OURS = set("p strong code pre table thead tbody tr th td details summary ul li wbr br a".split())
 
 needs_browser = pytest.mark.skipif(
     CHROMIUM is None, reason="Chromium is not installed (Debian's package chromium)"
 )
 
 
-def looked_at(found: Comparison) -> Any:  # noqa: ANN401
-    """The page of a comparison that came as JSON, as a comment's does; what is always so holds."""
-    markdown = render(json_input.load(json_output.render(found)))
-    seen = measured(markdown)
-    assert seen["window"][0] == WIDTH
-    assert set(seen["elements"]) <= OURS
-    assert set(seen["attributes"]) <= {"align"}
-    for rows in seen["tables"]:
-        assert len(set(rows)) == 1
-    assert seen["folds"] == markdown.count("<details>")
-    assert not ALIVE.search(
-        seen["loose"].replace("p\N{NO-BREAK SPACE}<\N{NO-BREAK SPACE}0.001", "")
-    )
-    return seen
+def looked_at(*found: Comparison) -> list[Any]:
+    """Comparisons that came as JSON, as a comment's does, rendered; what is always so holds."""
+    texts = [render(json_input.load(json_output.render(one))) for one in found]
+    for text, seen in zip(texts, measured(*texts), strict=True):
+        assert set(seen["elements"]) <= OURS
+        assert set(seen["attributes"]) <= {"align"}
+        for rows in seen["tables"]:
+            assert len(set(rows)) == 1
+        assert seen["folds"] == text.count("<details>")
+        assert not ALIVE.search(
+            seen["loose"].replace("p\N{NO-BREAK SPACE}<\N{NO-BREAK SPACE}0.001", "")
+        )
+        assert seen["wide"] == seen["wide_unfolded"] == []
+    return list(measured(*texts))
 
 
 def row_of(seen: Any, name: str) -> Any:  # noqa: ANN401
@@ -74,7 +77,6 @@ def assert_at_a_glance(seen: Any, name: str, *words: str) -> None:  # noqa: ANN4
     assert 0 <= found["top"] < found["bottom"] <= HEIGHT
     told = " ".join(found["text"].split())
     assert [one for one in words if one not in told] == []
-    assert seen["wide"] == []
 
 
 def confirmed(name: str, ratio: float, **more: Any) -> Any:  # noqa: ANN401
@@ -93,14 +95,12 @@ def test_a_regression_says_at_a_glance_what_how_much_how_sure_and_why() -> None:
     spills = ResourceChange("local_bytes", "local bytes (spills)", "0", "96", worse=True)
     slower = [confirmed("gemm/own/f32/n:1024", 0.05),
               confirmed("gemm/own/f32/n:512", 0.3, resources=[spills])]  # fmt: skip
-    seen = looked_at(comparison([*slower, *unchanged(USUAL)]))
+    (seen,) = looked_at(comparison([*slower, *unchanged(USUAL)]))
     assert_at_a_glance(
-        seen, "gemm/own/f32/n:512", "+30.0 % (+29.9 … +30.1)", "confirmed in pairs, 7 rounds",
+        seen, "gemm/own/f32/n:512", "+30.0 % (+29.9 … +30.1)", "in pairs, 7 rounds",
         "p < 0.001", "local bytes (spills) 0 → 96", "10.00 µs → 13.00 µs", "60 % → 50 %",
     )  # fmt: skip
-    assert_at_a_glance(
-        seen, "gemm/own/f32/n:1024", "none seen: registers, occupancy, kernels unchanged"
-    )
+    assert_at_a_glance(seen, "gemm/own/f32/n:1024", "none seen (same resources)")
     assert not row_of(seen, "launch/")["seen"]  # what has not changed is folded
 
 
@@ -109,15 +109,47 @@ def test_the_longest_name_fits_beside_the_environment_that_may_be_the_cause() ->
     driver = ContextDifference("driver_version", "575.57.08", "580.65.06")
     name = max(USUAL, key=len)
     slower = verdict(name, Outcome.REGRESSION, 0.2, kernels=1.0)
-    seen = looked_at(comparison([slower], differences=[driver]))
+    (seen,) = looked_at(comparison([slower], differences=[driver]))
     assert_at_a_glance(seen, name, "screened only", "perhaps driver 575.57.08 → 580.65.06")
+
+
+@needs_browser
+def test_no_cause_takes_more_than_three_lines() -> None:
+    name = max(USUAL, key=len)
+    changes = [
+        ResourceChange(key, words, before, after, worse)
+        for worse in (True, False)
+        for key, words in RESOURCES.items()
+        for before, after in (("9", "12"), ("1048576", "1073741824 bytes"))
+    ]
+    changes += [
+        ResourceChange("kernel", "kernel", "a_kernel" * n, "b" * 5 * n, True) for n in (1, 9)
+    ]
+    causes = [[one, *changes[at + 1 : at + 5 : 2]] for at, one in enumerate(changes)]
+    sentences = [
+        "wrong result at element 7",
+        "x" * 300,
+        "a b " * 99,
+        "fails: 1/3 of /usr/lib/x.so " * 9,
+    ]
+    rows = [confirmed(f"{name}{n}", 0.3, resources=one) for n, one in enumerate(causes)]
+    rows += [confirmed(f"{name}/r{n}", 0.2, reason=one) for n, one in enumerate(sentences)]
+    rows += [verdict(f"{name}/o{n}", Outcome.INCONCLUSIVE, 0.1, reason=one)
+             for n, one in enumerate(sentences)]  # fmt: skip
+    rows += [verdict(f"{name}/a{n}", accepted=one) for n, one in enumerate(sentences)]
+    (seen,) = looked_at(comparison(rows))
+    why = [
+        (one["cells"][1 if "INCONCLUSIVE" in one["text"] else 2])
+        for one in seen["rows"][: len(rows)]
+    ]
+    assert [(one["lines"], one["text"]) for one in why if not 1 <= one["lines"] <= 3] == []
 
 
 @needs_browser
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        (confirmed("sync/a", -0.2), ["−20.0 %", "confirmed in pairs"]),
+        (confirmed("sync/a", -0.2), ["−20.0 %", "in pairs"]),
         (verdict("sync/a", Outcome.INCONCLUSIVE, 0.1, reason="too noisy"),
          ["INCONCLUSIVE", "too noisy", "+10.0 %"]),
         (verdict("sync/a", Outcome.ERROR, reason="wrong result"), ["ERROR", "wrong result"]),
@@ -127,64 +159,86 @@ def test_the_longest_name_fits_beside_the_environment_that_may_be_the_cause() ->
     ids=["improvement", "inconclusive", "errored", "accepted"],
 )  # fmt: skip
 def test_whatever_is_not_a_pass_is_on_the_first_screen(row: Verdict, words: list[str]) -> None:
-    assert_at_a_glance(looked_at(comparison([row, *unchanged(USUAL)])), "sync/a", *words)
+    (seen,) = looked_at(comparison([row, *unchanged(USUAL)]))
+    assert_at_a_glance(seen, "sync/a", *words)
 
 
 @needs_browser
 def test_every_kind_of_row_at_once_fits_in_the_width() -> None:
-    seen = looked_at(of_every_kind())
+    (seen,) = looked_at(of_every_kind())
     assert_at_a_glance(seen, "gemm/naive/n:64", "registers 40 → 72")
-    assert_at_a_glance(seen, "sync/gone", "MISSING")
+    assert_at_a_glance(seen, "memcpy/h2d/bytes:4096", "INCONCLUSIVE")
+
+
+HOSTILE = {
+    "markdown": "[a](http://b.org) ![c](http://d.org/e.png) **f** ~~g~~ _h_ # i",
+    "html": "<script>alert(1)</script><img src=x onerror=alert(1)><style>*{display:none}</style>",
+    "closing": "</code></td></table></details><h1 onclick=alert(1)>x</h1><!-- ",
+    "mentions": "@maintainer @org/team #123 GH-1 deadbeef1234567 www.example.org :tada:",
+    "tables": "a|b|c\n\n| d | e |\n|---|---|\n```\n~~~",
+    "direction": "\u202egnp.exe\u2066 \u05d0\u05d1\u05d2 \u0628\u0629",
+    "code": "`` ` ``` $x$ $$y$$ \\(z\\) <wbr> &lt;b&gt; &#60;i&#62;",
+    "addresses": "javascript:alert(1) data:text/html,<b>x</b>",
+    "unbroken": "x" * 700,
+}
 
 
 @needs_browser
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[a](http://b.org) ![c](http://d.org/e.png) **f** ~~g~~ _h_ # i",
-        "<script>alert(1)</script><img src=x onerror=alert(1)><style>*{display:none}</style>",
-        "</code></td></table></details><h1 onclick=alert(1)>x</h1><!-- ",
-        "@maintainer @org/team #123 GH-1 deadbeef1234567 www.example.org :tada:",
-        "a|b|c\n\n| d | e |\n|---|---|\n```\n~~~",
-        "\u202egnp.exe\u2066 \u05d0\u05d1\u05d2 \u0628\u0629",
-        "`` ` ``` $x$ $$y$$ \\(z\\) <wbr> &lt;b&gt; &#60;i&#62;",
-        "javascript:alert(1) data:text/html,<b>x</b>",
-    ],
-    ids=["markdown", "html", "closing", "mentions", "tables", "direction", "code", "addresses"],
-)
-def test_a_hostile_name_is_read_and_does_nothing(text: str) -> None:
+def test_a_hostile_name_is_read_and_does_nothing() -> None:
     """`looked_at` holds the rest."""
-    seen = looked_at(with_text(text))
-    plain = measured(render(with_text("x y")))
-    assert seen["tables"] == plain["tables"]
-    assert seen["folds"] == plain["folds"]
+    seen = looked_at(*map(with_text, HOSTILE.values()))
+    plain = looked_at(*(with_text(re.sub(r"\S", "x", inert(text))) for text in HOSTILE.values()))
+    for name, one, other in zip(HOSTILE, seen, plain, strict=True):
+        assert (name, one["tables"], one["folds"]) == (name, other["tables"], other["folds"])
+        assert one["links"] == []
 
 
 @needs_browser
 def test_the_worst_of_five_hundred_changed_rows_is_the_first_and_all_tables_are_whole() -> None:
     rows = [verdict(f"family{n % 9}/a/n:{n}", Outcome.REGRESSION, 0.002 * n) for n in range(1, 501)]
-    seen = looked_at(comparison([*rows, *unchanged(USUAL)]))
+    (seen,) = looked_at(comparison([*rows, *unchanged(USUAL)]))
     assert_at_a_glance(seen, "family5/a/n:500", "+100 %")
     assert "family5/a/n:500" in seen["rows"][0]["text"]
 
 
 EXAMPLES = ROOT / ".github" / "examples"
-NAMES = ("improvement", "inconclusive", "regression")
+COMPARED = ("improvement", "inconclusive", "regression")
 
 
-def test_the_three_examples_are_made_from_their_comparisons() -> None:
-    texts = {file.name: file.read_text(encoding="utf-8") for file in EXAMPLES.iterdir()}
-    assert {*texts} == {f"{name}.{end}" for name in NAMES for end in ("json", "md", "svg")}
-    for name in NAMES:
+def test_the_examples_are_made_from_their_comparisons() -> None:
+    texts = {file.name: file.read_text(encoding="utf-8") for file in EXAMPLES.iterdir()
+             if file.is_file()}  # fmt: skip
+    comments = example_comments.made(EXAMPLES)
+    made = {f"{name}.{end}" for name in COMPARED for end in ("json", "md", "svg")}
+    assert texts.keys() == made | comments.keys()
+    for name in COMPARED:
         found = json_input.load(texts[f"{name}.json"])
         assert texts[f"{name}.md"] == render(found), name
         assert texts[f"{name}.svg"] == intervals.svg(found), name
+    for name, text in comments.items():
+        assert texts[name] == text, name
 
 
 @needs_browser
-@pytest.mark.parametrize("name", NAMES)
-def test_an_example_reads_at_a_glance(name: str) -> None:
-    seen = measured((EXAMPLES / f"{name}.md").read_text(encoding="utf-8"))
-    assert seen["rows"][0]["seen"]
-    assert seen["rows"][0]["bottom"] <= HEIGHT
-    assert seen["wide"] == []
+def test_the_examples_read_at_a_glance() -> None:
+    """The verdict, the row that decides and its cause: on the first screen, whole, in few lines."""
+    first = {
+        "failed-job": ["NOT DECIDED", "NVIDIA B200", "Its job was cancelled"],
+        "improvement": ["PASS", "reduce/transpose_tiled/f32/n:8192", "−49.9 %", "kernel changed"],
+        "inconclusive": ["NOT DECIDED", "sync/stream_wait_event_device", "at most +5.9 %"],
+        "regression": ["FAIL", "gemm/register_2d/f32/n:2048", "+383 %", "(spills) 0 → 192"],
+        "two-gpus": ["FAIL", "gemm/register_2d/f32/n:2048", "+383 %", "(spills) 0 → 192"],
+    }
+    texts = [(EXAMPLES / f"{name}.md").read_text(encoding="utf-8") for name in first]
+    for (word, *words), seen in zip(first.values(), measured(*texts), strict=True):
+        told = " ".join(seen["first"]["text"].split())
+        assert told.startswith(word)
+        assert [one for one in words if one not in told] == []
+        assert seen["first"]["lines"] <= 3
+        assert 0 <= seen["first"]["top"] < seen["first"]["bottom"] <= HEIGHT / 4
+        assert seen["wide"] == seen["wide_unfolded"] == []
+        shown = [one for one in seen["rows"] if one["seen"]]
+        for row in shown:
+            assert row["bottom"] <= HEIGHT
+            assert all(cell["lines"] <= 4 for cell in row["cells"])
+        assert shown

@@ -58,6 +58,25 @@ def test_no_control_character_survives_and_a_long_string_is_cut(hostile: str) ->
         assert len(shown("x" * 1000)) < 70
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\u05d0\u0628\u0660", r"\u05d0\u0628\u0660"),  # Hebrew, Arabic and its digits
+        ("a\u202eb\u2066c\u200f\u061c", r"a\u202eb\u2066c\u200f\u061c"),
+        ("e\u0301\u20dd\u0903", r"e\u0301\u20dd\u0903"),  # Mn, Me, Mc
+        ("\u200b\u2060\u00ad\ufeff\ufe0f", r"\u200b\u2060\xad\ufeff\ufe0f"),
+        ("\u3164\u2800\u2028\u00a0\ue000", r"\u3164\u2800\u2028\xa0\ue000"),
+        ("\U000e0041\U0001d159", r"\U000e0041\U0001d159"),
+        ("Größe 中文 かな 한글 µ→∞ 😀", "Größe 中文 かな 한글 µ→∞ 😀"),
+    ],
+    ids=["right to left", "direction", "marks", "no width", "blank", "tag", "readable"],
+)
+def test_what_is_not_seen_or_moves_its_neighbours_is_an_escape(text: str, shown: str) -> None:
+    assert inert(text) == shown
+    assert quoted(text) == f"'{shown}'"
+    assert typed(text) == f"'{shown}'"
+
+
 def test_ordinary_names_and_what_was_typed_are_left_as_they_are() -> None:
     assert inert("gemm/cublas/bf16/n:4096 µ [b]") == "gemm/cublas/bf16/n:4096 µ [b]"
     assert typed(r"n:\d+'s") == r"'n:\d+'s'"

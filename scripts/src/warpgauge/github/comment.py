@@ -16,20 +16,41 @@ from warpgauge.github.api import GitHub, Json
 from warpgauge.github.fields import address, at, number
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Base, Run
+from warpgauge.reports.decision_text import at_most
+from warpgauge.reports.headline import check_word, size, worst
 from warpgauge.reports.markdown import report
 from warpgauge.reports.markdown.report import MARK
-from warpgauge.reports.markdown.text import code, prose
+from warpgauge.reports.markdown.text import (
+    breakable,
+    code,
+    link,
+    name,
+    prose,
+    summary,
+    table_head,
+    table_row,
+    unbroken,
+)
+from warpgauge.reports.ranking import rank
+from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
-from warpgauge.verdict.comparison import Comparison
+from warpgauge.system.text import clause, plural
+from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison, Verdict
 
 LENGTH_LIMIT = 65_536  # GitHub's
-# With room for the note that the comment is outdated; and for the lines on top, and the headings.
-_LIMIT, _TOP = LENGTH_LIMIT - 536, 4000
+_LIMIT = LENGTH_LIMIT - 536  # with room for the note that the comment is outdated
+
+# Of the table that has a column for each GPU: columns that fit beside each other, and rows
+# of all such tables together.
+_COLUMNS, _ROWS = 3, 24
 
 
 @dataclass(frozen=True)
 class Part:
-    """One GPU: what was found on it, or why there is nothing; where more is, if anywhere."""
+    """One GPU: what was found on it, or a sentence of ours on why there is nothing; and links.
+
+    `sources` are links to the lines of the source that register benchmarks, by their names.
+    """
 
     gpu: Gpu
     found: Comparison | str
@@ -39,27 +60,119 @@ class Part:
     sources: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def url(self) -> str:
-        return self.artifact_url or self.job_url
+    def status(self) -> ExitStatus:
+        nothing = ExitStatus.NOT_MEASURED
+        return nothing if isinstance(self.found, str) else self.found.exit_status
+
+    @property
+    def top(self) -> list[str]:
+        """The row that decides, if there is one; what was found, or that nothing was."""
+        if isinstance(self.found, str):
+            return [f"{prose(clause(self.found))}."]
+        return report.top(self.found, self.sources)
+
+    @property
+    def links(self) -> list[str]:
+        """The job, what it left and the GPU's history, as far as their addresses are known."""
+        links = {"job": self.job_url, "report": self.artifact_url, "history": self.history_url}
+        return [*filter(None, (link(shown, url) for shown, url in links.items()))]
 
 
 def body(run: Run, base: Base | None, parts: Sequence[Part], previous_url: str = "") -> str:
     """The whole comment, within what GitHub takes: what does not fit is named and linked."""
     several = len(parts) > 1
-    share = (_LIMIT - _TOP) // max(1, sum(isinstance(part.found, Comparison) for part in parts))
-    shown = [_shown(part, several, min(share, report.LIMIT)) for part in parts]
-    verdicts = [f"- {verdict}" if several else verdict for verdict, _ in shown]
-    top = "\n".join([f"{MARK}{_origin(run, parts)}\n", *verdicts, ""])
+    first = _gravest(parts)
+    status = first.status if first else ExitStatus.NOT_MEASURED
+    row, *numbers = first.top if first else ["nothing was measured"]
+    where = f"{_name(first)}: " if first and several else ""
+    links = [] if several else [one for part in parts for one in part.links]
+    head = [
+        f"{MARK}**{check_word(status)}** · {where}{row}",
+        *([] if several else numbers),
+        _origin(run, base, parts, [*links, link("previous result", previous_url)]),
+    ]
+    if several:
+        head += ["\n".join(map(_line, parts)), *_beside_each_other(parts)]
+    text = "\n\n".join([*head, ""])
+    compared = [part for part in parts if isinstance(part.found, Comparison)]
     # What is said in place of a section is not longer than its link.
-    room = _LIMIT - len(top) - sum(len(_elsewhere(part)) for part in parts)
-    sections: list[str] = []
-    for part, (_, rest) in zip(parts, shown, strict=True):
-        section = f"\n### {prose(part.gpu.name)}\n\n{rest}" if several and rest else f"\n{rest}"
-        if len(section) > room:
-            section = _elsewhere(part)
-        room -= len(section)
-        sections.append(section)
-    return f"{top}{''.join(sections)}".rstrip() + "\n"
+    room = _LIMIT - len(text) - sum(len(_elsewhere(run, part)) for part in compared)
+    share = min(room // max(len(compared), 1), report.LIMIT)
+    for part in compared:
+        section = _section(part, several, share)
+        text += section if len(section) <= share else _elsewhere(run, part)
+    return text.rstrip() + "\n"
+
+
+def _gravest(parts: Sequence[Part]) -> Part | None:
+    """The one that decides: a FAIL, the largest first, before what is not decided."""
+
+    def gravity(part: Part) -> tuple[int, float]:
+        row = None if isinstance(part.found, str) else worst(part.found)
+        change = row.change.ratio if row and row.change else 0.0
+        return _GRAVITY.get(part.status, len(_GRAVITY)), change
+
+    return max(parts, key=gravity, default=None)
+
+
+_GRAVITY = {ExitStatus.OK: 0, ExitStatus.NOT_MEASURED: 1, ExitStatus.REGRESSION: 2}
+
+
+def _line(part: Part) -> str:
+    """The verdict of one of several GPUs."""
+    verdict = f"**{prose(part.gpu.name)}: {check_word(part.status)}**"
+    return f"- {verdict} · {part.top[-1]} {' · '.join(part.links)}".rstrip()
+
+
+def _section(part: Part, folded: bool, limit: int) -> str:
+    if isinstance(part.found, str):
+        return ""
+    title = summary("", f"{part.gpu.name}: all that was found")
+    head, foot = (f"<details>{title}\n\n", "\n</details>\n\n") if folded else ("", "")
+    inner = report.tables(part.found, limit - len(head) - len(foot), part.sources)
+    return f"{head}{inner}{foot}"
+
+
+def _beside_each_other(parts: Sequence[Part]) -> list[str]:
+    """Tables with a column for each GPU, of the rows that any of them found changed or undecided.
+
+    So many GPUs stand in one table as fit in a comment's width.
+    """
+    found = {
+        part.gpu.name: {one.name: one for one in report.ranked(part.found)}
+        for part in parts
+        if isinstance(part.found, Comparison)
+    }
+    shown = [one for rows in found.values() for one in rows.values() if one.outcome in _SHOWN]
+    names = [*dict.fromkeys(one.name for one in sorted(shown, key=rank))]
+    sources = {benchmark: url for part in parts for benchmark, url in part.sources.items()}
+    groups = [[*found][start : start + _COLUMNS] for start in range(0, len(found), _COLUMNS)]
+    most = _ROWS // max(len(groups), 1)
+    tables = [
+        table_head(["benchmark", *map(prose, gpus)], range(1, 1 + len(gpus)))
+        + "\n".join(
+            table_row(
+                [name(one, sources.get(one, "")), *(_cell(found[gpu].get(one)) for gpu in gpus)]
+            )
+            for one in names[:most]
+        )
+        for gpus in groups
+    ]
+    more = [f"and {plural(len(names) - most, 'row')} more"] if len(names) > most else []
+    return [*tables, *more] if names else []
+
+
+_SHOWN = (*CHANGED, *UNMEASURED)
+
+
+def _cell(verdict: Verdict | None) -> str:
+    """The change, or the verdict and its bound; nothing where this GPU has no such row."""
+    if verdict is None:
+        return ""
+    if verdict.outcome in CHANGED:
+        return f"**{verdict.outcome.value}** {unbroken(size(verdict).strip())}"
+    bound = f", {unbroken(at_most(verdict.bound))}" if verdict.bound is not None else ""
+    return f"{verdict.outcome.value}{bound}"
 
 
 def to_be_measured(run: Run) -> str:
@@ -80,27 +193,20 @@ def not_readable(run: Run) -> str:
     )
 
 
-def _shown(part: Part, named: bool, limit: int) -> tuple[str, str]:
-    """The verdict in a line, with its GPU if `named` or if nothing else names it; and the rest."""
-    if isinstance(part.found, str):
-        see = f" ([job]({part.url}))" if part.url else ""
-        return f"{_name(part)}: **not measured**, {prose(part.found)}{see}.", ""
-    verdict, rest = report.parts(part.found, limit)
-    return f"{_name(part)}: {verdict}" if named else verdict, rest
-
-
-def _origin(run: Run, parts: Sequence[Part]) -> str:
-    """Of which commit this is, and where all of it lies."""
+def _origin(run: Run, base: Base | None, parts: Sequence[Part], links: Sequence[str]) -> str:
+    """What was measured against what, and where more is."""
     attempt = f", attempt {run.attempt}" if run.attempt > 1 else ""
-    compared = [part for part in parts if part.url and isinstance(part.found, Comparison)]
-    made = [f"[{part.gpu.slug}]({part.url})" for part in compared]
-    everything = [f"everything measured: {', '.join(made)}"] if made else []
-    commit = f"warpgauge on {code(short(run.head))}"
-    return " · ".join([commit, f"[run]({run.url}){attempt}", *everything])
+    on = f" on {_name(parts[0])}" if len(parts) == 1 else ""
+    told = f"Commit {code(short(run.head))}{on}"
+    if base is not None:
+        told += f" against {code(short(base.commit))}, its merge base with {breakable(base.branch)}"
+    places = [f"{link('run', run.url)}{attempt}", *filter(None, links)]
+    return f"{told}. {' · '.join(places)}"
 
 
-def _elsewhere(part: Part) -> str:
-    return f"\nThe tables of {_name(part)} do not fit here; [they are in the run]({part.url}).\n"
+def _elsewhere(run: Run, part: Part) -> str:
+    where = link("they are in its report", part.artifact_url) or link("see the run", run.url)
+    return f"\nThe tables of {_name(part)} do not fit here: {where}.\n"
 
 
 def _name(part: Part) -> str:

@@ -142,4 +142,4 @@ def _compared(one: Added, room: int) -> str:
     head = f"{session} beside the baseline as it was\n\n"
     limit = min(room - len(head), report.LIMIT)
     # Without the mark: no program is to take this for the gate's comment, and put another there.
-    return head + _BETWEEN.join(report.parts(one.comparison, limit))
+    return head + report.unmarked(one.comparison, limit)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from warpgauge.records.model import Clock, Source
 from warpgauge.reports.decision_text import IN_PAIRS, at_most, bound_words, rounded_up
 from warpgauge.reports.ranking import folds
+from warpgauge.system.errors import ExitStatus
 from warpgauge.system.text import (
     LONGEST_NAME,
     LONGEST_TEXT,
@@ -20,7 +21,15 @@ from warpgauge.system.text import (
     percent_number,
     plural,
 )
-from warpgauge.verdict.comparison import CHANGED, Change, Comparison, Outcome, Verdict, is_accepted
+from warpgauge.verdict.comparison import (
+    CHANGED,
+    UNMEASURED,
+    Change,
+    Comparison,
+    Outcome,
+    Verdict,
+    is_accepted,
+)
 from warpgauge.verdict.controls import is_quiet, judged
 
 # What the line adds about benchmarks that are neither changed nor unchanged.
@@ -31,6 +40,14 @@ _REST = {
     Outcome.MISSING: "missing",
     Outcome.NEW: "new",
 }
+
+
+# As a check on GitHub shows it: whatever is neither is no pass.
+_CHECKS = {ExitStatus.OK: "PASS", ExitStatus.REGRESSION: "FAIL"}
+UNDECIDED = "NOT DECIDED"
+
+# The gravest of what was not measured, first.
+_GRAVEST = (Outcome.ERROR, Outcome.MISSING, Outcome.INVALID, Outcome.INCONCLUSIVE)
 
 
 @dataclass(frozen=True)
@@ -94,6 +111,29 @@ def worst(comparison: Comparison) -> Verdict | None:
 
     slower = (v for v in comparison.verdicts if v.outcome is Outcome.REGRESSION)
     return max(slower, key=severity, default=None)
+
+
+def decisive(comparison: Comparison) -> Verdict | None:
+    """The row to see first: the worst, else the gravest that is not decided, else the best."""
+    undecided = [v for v in comparison.verdicts if v.outcome in UNMEASURED]
+    faster = [v for v in comparison.verdicts if v.outcome is Outcome.IMPROVED]
+
+    def gravity(verdict: Verdict) -> tuple[int, float]:
+        return _GRAVEST.index(verdict.outcome), -(verdict.bound or 0.0)
+
+    def gain(verdict: Verdict) -> float:
+        return verdict.change.ratio if verdict.change else 0.0
+
+    return (
+        worst(comparison)
+        or min(undecided, key=gravity, default=None)
+        or min(faster, key=gain, default=None)
+    )
+
+
+def check_word(status: ExitStatus) -> str:
+    """PASS, FAIL or NOT DECIDED."""
+    return _CHECKS.get(status, UNDECIDED)
 
 
 def size(verdict: Verdict) -> str:

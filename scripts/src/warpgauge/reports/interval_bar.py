@@ -7,15 +7,15 @@ import math
 import re
 from collections.abc import Sequence
 
-from warpgauge.system.text import cut, inert, left_to_right, percent
+from warpgauge.system.text import cut, inert, percent
 from warpgauge.verdict.comparison import Change, Verdict
 
 # More rows would push what follows off the screen; the table above has them all.
 _ROWS = 12
-_NAME = 60  # characters
+_NAME = 40  # characters: a comment has room for some eighty in a line
 
 # Cells of a bar on either side of zero: in the plot, and in the terminal's table.
-_PLOT_MIDDLE, _MIDDLE = 20, 12
+_PLOT_MIDDLE, _MIDDLE = 14, 12
 WIDTH = 2 * _MIDDLE + 1
 HEADING = "faster ┊ 0 ┊ slower".center(WIDTH)
 
@@ -53,7 +53,7 @@ def plot(verdicts: Sequence[Verdict]) -> str:
     body = [f"{'':{width}}  {HEADING.strip().center(2 * _PLOT_MIDDLE + 1)}".rstrip()]
     body += [
         # The name is behind the bar, where no letter of it can move anything.
-        f"{size:>{width}}  {bar}  {cut(left_to_right(inert(name)), _NAME)}"
+        f"{size:>{width}}  {bar}  {cut(inert(name), _NAME)}"
         for size, bar, (name, _, _) in zip(sizes, bars, shown, strict=True)
     ]
     body += [f"… and {len(drawn) - _ROWS} more"] if len(drawn) > _ROWS else []

@@ -19,7 +19,7 @@ from warpgauge.reports.decision_text import at_most
 from warpgauge.reports.headline import headline, interval
 from warpgauge.reports.provenance import gpu_name
 from warpgauge.reports.ranking import rank
-from warpgauge.system.text import cut, inert, left_to_right, percent
+from warpgauge.system.text import cut, inert, percent
 from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict, is_accepted
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def _within(change: Change) -> Change:
 
 def _plain(text: str) -> str:
     """Letters that every font has, and that no neighbour can move."""
-    shown = cut(left_to_right(inert(text)), _NAME)
+    shown = cut(inert(text), _NAME)
     return "".join(
         char if char <= _LAST_LETTER or char == "…" else ascii(char)[1:-1] for char in shown
     )

@@ -138,7 +138,7 @@ def require_ours(path: Path) -> None:
 
 def _quoted(argument: str) -> str:
     """As a shell reads it, in one line whatever it holds."""
-    if argument.isprintable():
+    if inert(argument) == argument:
         return shlex.quote(argument)
     escaped = "".join(f"\\x{byte:02x}" for byte in os.fsencode(argument))
     return f"$'{escaped}'"

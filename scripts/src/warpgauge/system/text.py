@@ -6,13 +6,17 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _LARGEST_QUANTITY, _LARGEST_PERCENT = 1e18, 9999
 # What a build server reads out of a log, anywhere in a line: ##[group], ##vso[…], ##teamcity[…].
 _LOG_COMMAND = re.compile(r"##(?=\w*\[)")
+_NOT_PLAIN = re.compile(r"[^ -~]")
+# Fillers of Hangul, the empty cell of Braille and a note without a head: letters, for Unicode.
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0\U0001d159")
 
 # Characters of a name that somebody chose, and of a sentence that is meant to be read.
 LONGEST_NAME, LONGEST_TEXT = 400, 4000
@@ -23,24 +27,24 @@ _MINUS = "\N{MINUS SIGN}"
 
 
 def inert(text: str) -> str:
-    """`text` with control characters, ANSI sequences and direction marks written as escapes.
+    """`text` with whatever is not seen, or moves or covers its neighbours, written as escapes.
 
-    So are ``##[`` and ``##vso[``, which build servers take for a command anywhere in a line.
+    That is control characters and ANSI sequences; marks that combine, letters that are written from
+    right to left, and what no font shows. So are ``##[`` and ``##vso[``, which build servers take
+    for a command anywhere in a line.
     """
     if "##" in text:
         text = _LOG_COMMAND.sub(r"#\\x23", text)
-    return text if text.isprintable() else _escaped(text, lambda char: not char.isprintable())
+    plain = text.isascii() and text.isprintable()
+    return text if plain else _NOT_PLAIN.sub(lambda found: _visible(found[0]), text)
 
 
-def left_to_right(text: str) -> str:
-    """`text` with letters that would move what stands beside them on a line written as escapes."""
-    return _escaped(text, lambda char: unicodedata.bidirectional(char) in ("R", "AL", "AN"))
-
-
-def _escaped(text: str, harmful: Callable[[str], bool]) -> str:
-    return "".join(
-        char.encode("unicode_escape").decode("ascii") if harmful(char) else char for char in text
-    )
+@lru_cache(maxsize=4096)
+def _visible(char: str) -> str:
+    is_seen = char.isprintable() and char not in _BLANK and unicodedata.category(char)[0] != "M"
+    if is_seen and unicodedata.bidirectional(char) not in ("R", "AL", "AN"):
+        return char
+    return char.encode("unicode_escape").decode("ascii")
 
 
 def cut(text: str, length: int) -> str:
@@ -55,7 +59,7 @@ def clause(sentence: str) -> str:
 
 def quoted(value: str, limit: int = 60) -> str:
     """A string out of a file, safe and short enough for the sentence of an error."""
-    return cut(f"{value!r}", limit)
+    return cut(inert(f"{value!r}"), limit)
 
 
 def typed(value: str, limit: int = 60) -> str:

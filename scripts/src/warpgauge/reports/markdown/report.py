@@ -12,14 +12,25 @@ from warpgauge.records.model import Source, by_family
 from warpgauge.reports import ranking
 from warpgauge.reports.advice import again, next_step
 from warpgauge.reports.decision_text import sentences
-from warpgauge.reports.headline import headline, how_found, size, worst
+from warpgauge.reports.headline import (
+    check_word,
+    decisive,
+    headline,
+    how_found,
+    size,
+    worst,
+)
 from warpgauge.reports.interval_bar import plot
-from warpgauge.reports.markdown import rows as markdown_rows
+from warpgauge.reports.markdown import rows
+from warpgauge.reports.markdown.reasons import Reasons, brief, in_cell, in_full, reasons_of
 from warpgauge.reports.markdown.rows import Column
 from warpgauge.reports.markdown.text import (
+    IN_PARAGRAPH,
     OUR_OWN,
+    breakable,
     code,
     in_sentence,
+    name,
     prose,
     summary,
     table_head,
@@ -28,7 +39,7 @@ from warpgauge.reports.markdown.text import (
 )
 from warpgauge.reports.provenance import differences_beside, gpu_name, side
 from warpgauge.reports.ranking import Fold, rank
-from warpgauge.system.text import plural
+from warpgauge.system.text import LONGEST_TEXT, cut, inert, plural
 from warpgauge.verdict.comparison import (
     CHANGED,
     UNMEASURED,
@@ -47,7 +58,10 @@ _NOTES_SHOWN = 3  # more are folded
 MARK = "<!-- warpgauge comparison -->\n"
 
 _OPEN, _CLOSE = "<details>", "\n</details>\n\n"
-_BETWEEN = "\n\n"  # the verdict and the rest
+_BETWEEN = "\n\n"
+_AT_THE_TOP = 90  # characters of a cause
+
+_NO_LINKS: Mapping[str, str] = {}
 
 
 class Kind(Enum):
@@ -60,6 +74,7 @@ class Kind(Enum):
     DIFFERENCE = ("difference of the environment", "differences of the environment")
     IMPROVEMENT = ("improvement", "improvements")
     ACCEPTED = ("accepted change", "accepted changes")
+    CAUSE = ("explanation in full", "explanations in full")
     NEW = ("new benchmark", "new benchmarks")
     UNCHANGED = ("unchanged benchmark", "unchanged benchmarks")
 
@@ -80,73 +95,116 @@ class Section:
 
 def render(comparison: Comparison, limit: int = LIMIT) -> str:
     """At most `limit` characters; foreign text in it is inert, every table has all its cells."""
-    verdict, rest = parts(comparison, limit)
-    return f"{verdict}{_BETWEEN}{rest}{MARK}"
+    return f"{unmarked(comparison, limit - len(MARK))}{MARK}"
 
 
-def parts(comparison: Comparison, limit: int) -> tuple[str, str]:
-    """The verdict in one line and all that follows, without the mark."""
-    verdict = _headline(comparison)
-    refused = all(verdict.reason == comparison.refusal for verdict in comparison.verdicts)
-    # Refused as a whole, every row would only repeat the first line.
-    verdicts = () if refused else sorted(comparison.verdicts, key=rank)
-    closing = _next(comparison, verdicts)
-    room = limit - _RESERVE - sum(map(len, (verdict, _BETWEEN, closing, MARK)))
-    folds = map(_folded, ranking.folded(by_family(verdicts)))
-    sections = [*_of_rows(comparison, verdicts), _notes(comparison), *folds, _compared(comparison)]
-    texts, left_out = _fitted(sections, room)
-    return verdict, "".join([*texts, _left_out(left_out, limit), closing])
-
-
-def _headline(comparison: Comparison) -> str:
-    line = headline(comparison)
-    if line.refusal is not None:
-        return f"**{line.verdict}** {prose(line.refusal)}"
-    named = [f"Worst: {code(line.worst.name)}{unbroken(size(line.worst))}."] if line.worst else []
+def unmarked(comparison: Comparison, limit: int) -> str:
+    """Without the mark."""
     gpu = gpu_name(comparison.candidate)
-    on = [f"On {prose(gpu)}."] if gpu else []
-    return " ".join(filter(None, (f"**{line.verdict}.**", *named, how_found(comparison), *on)))
+    told = _BETWEEN.join(top(comparison)) + (f" On {code(gpu)}." if gpu else "")
+    verdict = f"**{check_word(comparison.exit_status)}** · {told}{_BETWEEN}"
+    return f"{verdict}{tables(comparison, limit - len(verdict))}"
 
 
-def _of_rows(comparison: Comparison, ranked: Sequence[Verdict]) -> list[Section]:
+def top(comparison: Comparison, sources: Mapping[str, str] = _NO_LINKS) -> list[str]:
+    """The row that decides, if there is one, and its cause; then the verdict in numbers."""
+    line, row = headline(comparison), decisive(comparison)
+    if line.refusal is not None:
+        refusal = breakable(cut(inert(line.refusal), LONGEST_TEXT), IN_PARAGRAPH)
+        return [f"**{line.verdict}** {refusal}"]
+    numbers = " ".join(filter(None, (f"**{line.verdict}.**", how_found(comparison))))
+    if row is None:
+        return [numbers]
+    why = brief(reasons_of(comparison)(row), _AT_THE_TOP)
+    what = name(row.name, sources.get(row.name, ""), IN_PARAGRAPH)
+    if row.outcome in CHANGED:
+        kind = "worst" if row.outcome is Outcome.REGRESSION else "best"
+        cause = f", likely cause: {why}" if why else ""
+        return [f"{kind}: {what}{unbroken(size(row))}{cause}", numbers]
+    why = f": {why}" if why else ""
+    return [f"undecided: {what}, {row.outcome.value}{why}", numbers]
+
+
+def tables(comparison: Comparison, limit: int, sources: Mapping[str, str] = _NO_LINKS) -> str:
+    """All that follows, in at most `limit` characters; names of changed rows lead to `sources`."""
+    verdicts = ranked(comparison)
+    closing = _next(comparison, verdicts)
+    folds = map(_folded, ranking.folded(by_family(verdicts)))
+    sections = [*_of_rows(comparison, verdicts, sources), _notes(comparison), *folds]
+    texts, left_out = _fitted([*sections, _compared(comparison)], limit - _RESERVE - len(closing))
+    return "".join([*texts, _left_out(left_out), closing])
+
+
+def ranked(comparison: Comparison) -> list[Verdict]:
+    """What is to be said of single rows: where all was refused, nothing that the top does not."""
+    refused = all(verdict.reason == comparison.refusal for verdict in comparison.verdicts)
+    return [] if refused else sorted(comparison.verdicts, key=rank)
+
+
+def _of_rows(
+    comparison: Comparison, verdicts: Sequence[Verdict], sources: Mapping[str, str]
+) -> list[Section]:
     def of(*outcomes: Outcome) -> list[Verdict]:
-        return [verdict for verdict in ranked if verdict.outcome in outcomes]
+        return [verdict for verdict in verdicts if verdict.outcome in outcomes]
 
+    def table(
+        kind: Kind, verdicts: Sequence[Verdict], columns: Sequence[Column], title: str
+    ) -> Section:
+        return _table(kind, verdicts, columns, f"**{title}**{_BETWEEN}", sources)
+
+    reasons = reasons_of(comparison)
     slower, faster = of(Outcome.REGRESSION), of(Outcome.IMPROVED)
-    accepted = [verdict for verdict in ranked if is_accepted(verdict)]
-    columns = markdown_rows.changed(comparison)
+    accepted = [verdict for verdict in verdicts if is_accepted(verdict)]
+    columns = rows.changed(reasons)
     method = comparison.method
     how = f"**How it was measured:** {method.words(in_sentence)}" if method else ""
     # What is small, and never cut.
     blocks = [block for block in (plot([*slower, *faster]), how) if block]
     beneath = [Section(Kind.BLOCK, "", 1, [block]) for block in blocks]
-    title = "Inconclusive, or not measured"
+    unmeasured, title = of(*UNMEASURED), "Inconclusive, or not measured"
     return [
-        _table(Kind.REGRESSION, slower, columns, "Regressions"),
+        table(Kind.REGRESSION, slower, columns, "Regressions"),
         *(beneath if slower else ()),
-        _table(Kind.NOT_MEASURED, of(*UNMEASURED), markdown_rows.UNMEASURED, title),
-        _table(Kind.IMPROVEMENT, faster, columns, "Improvements"),
+        table(Kind.NOT_MEASURED, unmeasured, rows.unmeasured(reasons), title),
+        table(Kind.IMPROVEMENT, faster, columns, "Improvements"),
         *(() if slower else beneath),
-        _table(Kind.ACCEPTED, accepted, markdown_rows.ACCEPTED, "Accepted"),
-        _table(Kind.NEW, of(Outcome.NEW), markdown_rows.NEW, "New"),
+        table(Kind.ACCEPTED, accepted, rows.accepted(reasons), "Accepted"),
+        _in_full([*slower, *unmeasured, *faster, *accepted], reasons),
+        table(Kind.NEW, of(Outcome.NEW), rows.NEW, "New"),
     ]
 
 
 def _table(
-    kind: Kind, verdicts: Sequence[Verdict], columns: Sequence[Column], title: str = ""
+    kind: Kind,
+    verdicts: Sequence[Verdict],
+    columns: Sequence[Column],
+    title: str = "",
+    sources: Mapping[str, str] = _NO_LINKS,
 ) -> Section:
-    columns = markdown_rows.worth_showing(columns, verdicts)
+    columns = rows.worth_showing(columns, verdicts)
     numbers = [index for index, column in enumerate(columns) if column.is_number]
     head = table_head([column.heading for column in columns], numbers)
-    lines = (table_row(column.cell(verdict) for column in columns) for verdict in verdicts)
-    title = f"**{title}**\n\n" if title else ""
-    return Section(kind, title + head, len(verdicts), lines)
+
+    def line(verdict: Verdict) -> str:
+        cells = (column.cell(verdict) for column in columns[1:])
+        return table_row([name(verdict.name, sources.get(verdict.name, "")), *cells])
+
+    return Section(kind, title + head, len(verdicts), map(line, verdicts))
+
+
+def _in_full(verdicts: Sequence[Verdict], reasons: Reasons) -> Section:
+    """What the cells of these rows had no room for."""
+    told = [(one, in_full(one, reasons)) for one in verdicts]
+    cut_off = [(one.name, why) for one, why in told if why != in_cell(one, reasons)]
+    lines = (f"- {name(what)}: {why}" for what, why in cut_off)
+    inner = Section(Kind.CAUSE, "", len(cut_off), lines)
+    return _fold(inner, summary("", f"{plural(len(cut_off), 'explanation')} in full"))
 
 
 def _folded(fold: Fold) -> Section:
     counts = "".join(f" · {count}" for count in fold.counts)
     title = summary(fold.family, counts if fold.family else f"{fold.title}{counts}")
-    return _fold(_table(Kind.UNCHANGED, fold.members, markdown_rows.UNCHANGED), title)
+    return _fold(_table(Kind.UNCHANGED, fold.members, rows.UNCHANGED), title)
 
 
 def _fold(inner: Section, title: str, below: str = "") -> Section:
@@ -166,8 +224,8 @@ def _compared(comparison: Comparison) -> Section:
     """Both sides, what else differs between them, and the rule that was in force."""
     differences = differences_beside(comparison)
     sides = (comparison.baseline, comparison.candidate)
-    cells = [["compared", *(prose(side(record)) for record in sides)]]
-    cells += map(markdown_rows.difference, differences)
+    cells = [["compared", *(breakable(side(record)) for record in sides)]]
+    cells += map(rows.difference, differences)
     head = table_head(("", "baseline", "candidate"))
     inner = Section(Kind.DIFFERENCE, head, len(cells), map(table_row, cells))
     rule = sentences(comparison)
@@ -177,26 +235,26 @@ def _compared(comparison: Comparison) -> Section:
     return _fold(inner, summary("", title), f"\n{prose(rule, longest=OUR_OWN)}\n" if rule else "")
 
 
-def _next(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
+def _next(comparison: Comparison, verdicts: Sequence[Verdict]) -> str:
     """The one thing to do, and how to see again what changed."""
-    rows = [one for one in ranked if one.outcome in CHANGED]
+    changed = [one for one in verdicts if one.outcome in CHANGED]
     slower = worst(comparison) is not None
     ours = comparison.candidate.source is Source.RUN
     # Of what is slower the fold says what to do.
     advice = "" if ours and slower else " ".join(map(str, next_step(comparison)))
     told = f"{prose(advice, longest=OUR_OWN)}\n\n" if advice else ""
-    if not ours or not rows:
+    if not ours or not changed:
         return told
     title = "How to see it again on a machine with this GPU" + (", or accept it" if slower else "")
-    return f"{told}{_OPEN}{summary('', title)}\n\n{again(comparison, rows)}{_CLOSE}"
+    return f"{told}{_OPEN}{summary('', title)}\n\n{again(comparison, changed)}{_CLOSE}"
 
 
-def _left_out(counts: Mapping[Kind, int], limit: int) -> str:
+def _left_out(counts: Mapping[Kind, int]) -> str:
     if not counts:
         return ""
     them = ", ".join(f"{count:,} {kind.value[count != 1]}" for kind, count in counts.items())
     return (
-        f"**Left out, to stay within {limit:,} characters: {them}.** "
+        f"**Left out, for there is no room for it here: {them}.** "
         "`scripts/compare.py BASELINE CANDIDATE --all` lists everything, "
         "and so does `--format json=FILE`.\n\n"
     )
@@ -222,11 +280,11 @@ def _fitted(sections: Sequence[Section], room: int) -> tuple[list[str], Mapping[
 def _filled(section: Section, room: int) -> tuple[str, int]:
     """The section's text within `room`, and how many rows it holds; without rows no text."""
     room -= len(section.head) + len(section.foot)
-    rows: list[str] = []
+    lines: list[str] = []
     for line in section.lines:
         room -= len(line) + 1
         if room < 0:
             break
-        rows.append(line)
-    text = "\n".join([*rows, section.foot])
-    return (f"{section.head}{text}", len(rows)) if rows else ("", 0)
+        lines.append(line)
+    text = "\n".join([*lines, section.foot])
+    return (f"{section.head}{text}", len(lines)) if lines else ("", 0)

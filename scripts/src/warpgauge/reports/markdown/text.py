@@ -21,10 +21,10 @@ _LONGEST_PROSE = 600
 # What we say ourselves is longer where names of others stand in it.
 OUR_OWN = LONGEST_TEXT
 
-# Names of so many characters stay whole in a table of six columns, and in a paragraph, whose lines
+# Names of so many characters stay whole in a narrow table, and in a paragraph, whose lines
 # break before them; where longer ones may break.
-IN_CELL = 20
-_IN_PARAGRAPH = 40
+IN_CELL = 16
+IN_PARAGRAPH = 40
 _BREAKS = ("/", ":_<,(")
 
 # What a person would take for a word or a number: no other token is left outside of a code span.
@@ -36,6 +36,8 @@ _WORD = re.compile(
 _LINKED = re.compile(
     r"www\.|(?<![a-z0-9])(?:[0-9a-f]{7,40}(?![a-z0-9])|[a-z0-9]*[a-z][a-z0-9]*-\d)", re.IGNORECASE
 )
+# An address that Markdown takes as it is: nothing in it ends the link, or begins something else.
+_ADDRESS = re.compile(r"https://[A-Za-z0-9./:_~#-]+")
 # What would begin a numbered list, or underline the line above.
 _BEGINS_BLOCK = re.compile(r"\d+[.)]|=+")
 
@@ -56,26 +58,37 @@ def code(text: str) -> str:
 
 
 def breakable(text: str, whole: int = IN_CELL) -> str:
-    """`text` as `code` that a narrow column may break, behind slashes first: near the middle.
+    """`text` as `code` that a narrow column may break: at spaces, and within what is longer.
 
-    What has `whole` characters or fewer stays so: a table would not fit on a page if no name broke.
-    Copied or searched for, the text is whole.
+    That is broken behind slashes first, near the middle. What has `whole` characters or fewer stays
+    so: a table would not fit on a page if no name broke. Copied or searched for, the text is whole.
     """
-    for signs in _BREAKS if len(text) > whole else ():
-        ends = [at + 1 for at, char in enumerate(text[:-1]) if char in signs]
-        if ends:
-            middle = min(ends, key=lambda at: abs(2 * at - len(text)))
-            head, tail = breakable(text[:middle], whole), breakable(text[middle:], whole)
-            return f"{head}<wbr>{tail}"
-    return code(text)
+    text = inert(text)
+    if max(map(len, text.split(" "))) <= whole:
+        return code(text)
+    places = ([at + 1 for at, char in enumerate(text[:-1]) if char in signs] for signs in _BREAKS)
+    ends = next(filter(None, places), range(1, len(text)))
+    middle = min(ends, key=lambda at: abs(2 * at - len(text)))
+    return f"{breakable(text[:middle], whole)}<wbr>{breakable(text[middle:], whole)}"
 
 
 def in_sentence(text: str) -> str:
     """`text` within our own words: a code span that a line of a paragraph may break."""
-    return breakable(inert(text), _IN_PARAGRAPH)
+    return breakable(text, IN_PARAGRAPH)
 
 
-def prose(text: str, whole: int = _IN_PARAGRAPH, longest: int = _LONGEST_PROSE) -> str:
+def link(shown: str, url: str) -> str:
+    """`shown`, which is Markdown, as a link; nothing where that is no plain address."""
+    return f"[{shown}]({url})" if _ADDRESS.fullmatch(url) else ""
+
+
+def name(text: str, url: str = "", whole: int = IN_CELL) -> str:
+    """A benchmark's, which leads to `url` where that is an address."""
+    shown = breakable(cut(inert(text), _LONGEST_CODE), whole)
+    return link(shown, url) or shown
+
+
+def prose(text: str, whole: int = IN_PARAGRAPH, longest: int = _LONGEST_PROSE) -> str:
     """A sentence: its words as they are, whatever else is in it as code spans (`breakable`)."""
     words = cut(inert(" ".join(text.split())), longest).split()
     tokens = [cut(word, _LONGEST_CODE) for word in words]

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The comments among the examples that no comparison alone makes: several GPUs, and a failed job.
+
+Made from the comparisons beside them:
+``PYTHONPATH=scripts/src .venv/bin/python scripts/tests/helpers/example_comments.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from warpgauge.github import comment
+from warpgauge.github.comment import Part
+from warpgauge.github.gpus import Gpu
+from warpgauge.github.pull_request import Base, Run
+from warpgauge.reports import json_input
+
+_HOME = "https://github.com/OWNER/NAME"
+_RUN = f"{_HOME}/actions/runs/1002"
+_WORST = "gemm/register_2d/f32/n:2048"
+
+
+def made(folder: Path) -> Mapping[str, str]:
+    """The comments' texts by the names of their files, from the comparisons in `folder`."""
+    head, base = "e5" * 20, Base("main", "b4" * 20)
+    run = Run("OWNER/NAME", 1002, 7, 1, True, head, "faster-gemm", "OWNER/NAME", _RUN)
+    source = {_WORST: f"{_HOME}/blob/{head}/benchmarks/gemm.cu#L80"}
+
+    def part(name: str, example: str, job: int) -> Part:
+        found = json_input.load((folder / f"{example}.json").read_text(encoding="utf-8"))
+        history = f"{_HOME}/blob/history/{_gpu(name).slug}.jsonl"
+        urls = (f"{_RUN}/job/{job}", f"{_RUN}/artifacts/{job}", history)
+        return Part(_gpu(name), found, *urls, source)
+
+    b200 = Part(_gpu("NVIDIA B200"), "Its job was cancelled; nothing is known.", f"{_RUN}/job/13")
+    slower, undecided = (
+        part("NVIDIA H200", "regression", 11),
+        part("NVIDIA A100", "inconclusive", 12),
+    )
+    faster = part("NVIDIA H200", "improvement", 11)
+    previous = f"{_HOME}/actions/runs/1001"
+    return {
+        "two-gpus.md": comment.body(run, base, [slower, undecided], previous),
+        "failed-job.md": comment.body(run, base, [faster, b200], previous),
+    }
+
+
+def _gpu(name: str) -> Gpu:
+    slug = name.lower().replace(" ", "-")
+    return Gpu(slug, name, ("self-hosted", slug), 60)
+
+
+if __name__ == "__main__":
+    examples = Path(__file__).parents[3] / ".github" / "examples"
+    for file, text in made(examples).items():
+        (examples / file).write_text(text, encoding="utf-8")
