@@ -113,6 +113,21 @@ def run_steps() -> list[Step]:
     return found
 
 
+def outputs(path: Path) -> dict[str, str]:
+    """What a step wrote to $GITHUB_OUTPUT, as the runner reads it (FileCommandManager.cs)."""
+    lines, found = path.read_text(encoding="utf-8").split("\n"), {}
+    while lines:
+        name, several, end = lines.pop(0).partition("<<")
+        if several and "=" not in name:
+            at = lines.index(end)
+            found[name], lines = "\n".join(lines[:at]), lines[at + 1 :]
+        elif name:
+            key, equals, value = f"{name}{several}{end}".partition("=")
+            assert equals, f"no output: {name}"
+            found[key] = value
+    return found
+
+
 def calls() -> list[Call]:
     """Every command of ours that a step runs; what stands behind ``--`` is another's."""
     return [call for step in run_steps() for call in _calls(step)]

@@ -24,6 +24,7 @@ from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.execution.plain_program import PlainProgram
 from warpgauge.execution.program_folder import Programs
 from warpgauge.measurement.ab_run import AbRun
+from warpgauge.measurement.budget import Budget
 from warpgauge.measurement.looks import Looks
 from warpgauge.measurement.measuring import Measuring, Suite
 from warpgauge.measurement.paired import Side
@@ -48,6 +49,7 @@ class _Invocation:
     """Base and candidate, what was asked for, where the runs are kept, where output goes."""
 
     folders: tuple[Path, Path]
+    commits: tuple[str, str]  # what they were built from, "" unless told
     options: Options
     root: Path
     results: Console
@@ -69,6 +71,7 @@ class _Invocation:
                 Path(scratch),
                 self.notes,
                 self.notes,
+                Budget(options.budget_s),
             )
             log = CommandLog(paths.log, self.argv, goes_on=False, command=COMMAND)
             held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
@@ -86,6 +89,7 @@ class _Invocation:
             beside = AbRun(measuring, suite, {})
             both = beside.compared(base, candidate, options.filter, paths.pair, show.judged)
             status = show.compared(self._noted(both))
+            measuring.tell_budget()
             if both.stop is not None:
                 raise both.stop
             return status
@@ -106,6 +110,7 @@ class _Invocation:
                 ("base", _shown(self.folders[0])),
                 ("candidate", _shown(self.folders[1])),
                 *preview.sizes(sides[1].binaries, options.schedule[0], 2),
+                *preview.budget(options),
                 ("files", ", ".join(map(_shown, files))),
             ]
         )
@@ -135,8 +140,8 @@ class _Invocation:
                     ExitStatus.NOT_MEASURED,
                 )
         base, candidate = (
-            Side(tuple(left), {PROGRAMS: _shown(programs.folder)}, filters=_filters(programs, left))
-            for programs, left in zip(found, asked, strict=True)
+            Side(tuple(left), _facts(programs.folder, commit), filters=_filters(programs, left))
+            for programs, left, commit in zip(found, asked, self.commits, strict=True)
         )
         return base, candidate
 
@@ -150,6 +155,11 @@ def _shown(folder: Path) -> str:
     return inert(str(provenance.nearby(folder)))
 
 
+def _facts(folder: Path, commit: str) -> dict[str, str]:
+    """What a side's context says of it alone."""
+    return {PROGRAMS: _shown(folder), **({"commit": commit} if commit else {})}
+
+
 def _filters(programs: Programs, asked: Sequence[PlainProgram]) -> Mapping[str, str]:
     """By program, for what is not asked for all that it has."""
     whole = {one.family: one.names for one in programs.everything}
@@ -159,10 +169,10 @@ def _filters(programs: Programs, asked: Sequence[PlainProgram]) -> Mapping[str, 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     """Raises UserError for what the user can mend."""
-    folders, options = ab_options.parse(argv)
+    folders, commits, options = ab_options.parse(argv)
     # What a program reads from standard output stands there alone.
     results, notes = Output(stderr=options.formats.shown is not TERMINAL), Output(stderr=True)
-    invocation = _Invocation(folders, options, root, results, notes, argv)
+    invocation = _Invocation(folders, commits, options, root, results, notes, argv)
     if options.list or options.dry_run:
         return invocation.preview()
     # A build of this tree is nothing to it: only who measures is waited for.

@@ -132,7 +132,7 @@ class Comparison(contract.Document, frozen=True, tag="comparison/2"):
     have each outcome. `differences`: what the contexts of the two sides say differently; told, not
     judged. `notes`: what a reader of the verdicts has to know, the weightiest first. `method`: the
     note on how it was measured, in pairs or against a baseline and again; empty where there is
-    none.
+    none. `worst`: the name of the worst regression; null where there is none.
     """
 
     headline: Annotated[str, Meta(min_length=1)]
@@ -146,6 +146,7 @@ class Comparison(contract.Document, frozen=True, tag="comparison/2"):
     differences: tuple[ContextDifference, ...]
     notes: tuple[str, ...]
     method: str
+    worst: str | None = None
 
 
 def schema() -> dict[str, Any]:

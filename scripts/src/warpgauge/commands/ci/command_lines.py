@@ -45,6 +45,8 @@ def gate() -> Parser:
         "program of these two folders, in pairs")  # fmt: skip
     add("--gpu", metavar="SLUG", default="", help="of .github/gpus.json: refuse (exit 3) where the "
         "runner has another; empty: take what is there")  # fmt: skip
+    add("--root", metavar="FOLDER", type=Path, help="with --programs and --gpu: the project's "
+        "checkout, whose .github/gpus.json is read")  # fmt: skip
     example = "%(prog)s --programs old/build new/build --out-dir verdict"
     add = group(parser, "output", example).add_argument
     add("--out-dir", metavar="FOLDER", type=Path, help="for what is left; new, or empty")
@@ -107,6 +109,8 @@ def gpus() -> Parser:
     )
     add = group(parser, "which models", "%(prog)s --gpu nvidia-h200").add_argument
     add("--gpu", metavar="SLUG", default="", help="of .github/gpus.json; empty: all of them")
+    add("--root", metavar="FOLDER", type=Path, help="another project's checkout, whose "
+        ".github/gpus.json is read")  # fmt: skip
     return parser
 
 
