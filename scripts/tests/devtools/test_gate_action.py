@@ -51,8 +51,9 @@ def test_every_input_is_handed_on_as_it_is_and_the_gate_understands_it(
     tmp_path: Path, value: str, name: str
 ) -> None:
     further = OPTIONAL.get(name, [])
-    given = {name: one.partition("=")[2] for one in further}
-    found = arguments(tmp_path, FILTER=value, **given)
+    found = arguments(
+        tmp_path, FILTER=value, **({name: further[0].partition("=")[2]} if name else {})
+    )
     assert found == [*HANDED_ON, f"--filter={value}", *further]
     options = gate.parse(found[2:])
     assert options.programs == [Path("a b"), Path("$(touch x)")]
