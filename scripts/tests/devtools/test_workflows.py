@@ -17,7 +17,8 @@ import pytest
 
 import workflows
 from warpgauge.commands.ci import propose
-from warpgauge.github import gpus, history_branch, pull_request, recorded_files
+from warpgauge.github import gpus, history_branch, recorded_files
+from warpgauge.github.gpu_jobs import job_name
 from warpgauge.github.recorded_files import MOST_ARTIFACTS
 from warpgauge.system.environment import ROOT
 from workflows import Call, Job, Step, calls, files, jobs, run_steps
@@ -25,6 +26,7 @@ from workflows import Call, Job, Step, calls, files, jobs, run_steps
 PINNED = re.compile(r"uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
 # What one may be started by. Not by pull_request_target, which gives a stranger's code our rights.
 TRIGGERS = {"push", "pull_request", "workflow_dispatch", "workflow_run", "schedule"}
+TRIGGERS |= {"issue_comment"}
 RIGHTS = {"actions", "checks", "contents", "pull-requests", "security-events", "statuses"}
 SECRET = re.compile(r"secrets\.|github\.token|GITHUB_TOKEN|GH_TOKEN")
 
@@ -118,7 +120,7 @@ def test_a_gpu_job_is_called_as_the_comment_looks_for_it_and_ended_by_no_other(
 ) -> None:
     (gpu, *_) = gpus.read(gpus.file_of(ROOT))
     name = measure.told["name"].replace("${{ matrix.name }}", gpu.name)
-    assert name == pull_request.job_name(gpu)
+    assert name == job_name(gpu)
     # Neither another GPU nor an edited title ends a measurement.
     assert "inputs.gpu" in measure.workflow["concurrency"]["group"]
     assert measure.workflow["on"]["pull_request"] is None  # opened, synchronize, reopened
@@ -129,6 +131,31 @@ def test_a_run_is_told_of_when_it_begins_goes_on_after_an_approval_and_ends() ->
     assert job.workflow["on"]["workflow_run"]["types"] == ["requested", "in_progress", "completed"]
     # Of those that wait only the newest is kept: it must be of the same run.
     assert "workflow_run.id" in job.workflow["concurrency"]["group"]
+
+
+def test_a_comment_runs_the_default_branch_s_code_and_only_where_a_command_stands() -> None:
+    started = [job for job in jobs() if "issue_comment" in job.workflow["on"]]
+    assert {str(job) for job in started} == {"on-demand.yml/begin", "on-demand.yml/answer"}
+    for job in started:
+        assert not job.on_gpu
+        assert job.told["permissions"]["contents"] == "read"
+        # Without a ref it is the default branch's commit that GitHub says.
+        for given in actions(job, "actions/checkout"):
+            assert given.keys() == {"persist-credentials"}
+        # Nothing that a stranger wrote is as much as handed to a command.
+        assert "comment.body" not in str(job.steps)
+        assert "pull_request" not in str(job.steps)
+    begin, answer = started
+    assert begin.writes == ["actions", "pull-requests"]
+    assert answer.writes == ["pull-requests"]
+    assert begin.workflow["on"]["issue_comment"] == {"types": ["created"]}
+    assert begin.told["if"].split(" && ") == [
+        "github.event.issue.pull_request",
+        "startsWith(github.event.comment.body, '/warpgauge run')",
+        'contains(fromJSON(\'["OWNER", "MEMBER", "COLLABORATOR", "CONTRIBUTOR"]\'),'
+        " github.event.comment.author_association)",
+    ]
+    assert (answer.told["needs"], answer.told["if"]) == ("begin", "needs.begin.outputs.run")
 
 
 def test_results_are_kept_of_what_failed_above_all(measure: Job) -> None:

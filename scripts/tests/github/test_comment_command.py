@@ -62,7 +62,7 @@ def test_the_verdict_goes_to_the_pull_request_of_the_head(
     assert "gemm/tiled" in hosted.body
     assert "abababab" in hosted.body
     assert f"[run]({RUN_URL})" in hosted.body
-    assert f"[nvidia-h200]({RUN_URL}/artifacts/909)" in hosted.body
+    assert f"{RUN_URL}/artifacts/909" in hosted.body
     assert "@everyone" not in hosted.body
     assert capsys.readouterr().out.startswith("posted: https://github.com/")
 
@@ -113,22 +113,43 @@ def test_a_run_that_begins_marks_the_comment_and_leaves_the_rest(hosted: HostedR
     assert "Outdated" not in hosted.body
 
 
-def test_no_pull_request_is_no_comment_and_of_two_none_is_chosen(hosted: HostedRun) -> None:
-    hosted.pulls.append(hosted.pull(18))
-    assert "(#17, #18)" in silence(hosted, ExitStatus.BAD_USAGE)
-    hosted.pulls = [hosted.pull(head=OTHER)]
-    assert "has moved on to another commit" in silence(hosted)
-    repositories: list[Json] = [{"repository": name} for name in ("other/gauge", "Stranger/copy")]
-    for changes in ({"state": "closed"}, {"branch": "another"}, *repositories):
-        hosted.pulls = [hosted.pull(**changes)]
-        assert "has no open pull request" in silence(hosted)
+def test_no_pull_request_of_the_head_is_no_comment(hosted: HostedRun) -> None:
+    changes: list[Json] = [{"head": OTHER}, {"state": "closed"}]
+    changes += [{"repository": name} for name in ("other/gauge", "Stranger/copy")]
+    for change in changes:
+        hosted.pulls = [hosted.pull(**change)]
+        assert "no open pull request has it as its head" in silence(hosted)
     hosted.run["head_repository"] = None
     assert "is gone" in silence(hosted)
 
 
+def test_a_branch_that_was_renamed_is_found_by_its_head(hosted: HostedRun) -> None:
+    hosted.pulls = [hosted.pull(3, head=OTHER, branch="x"), hosted.pull(branch="another")]
+    hosted.comment()
+    assert [one.path for one in hosted.api.writes] == [COMMENTS]
+
+
+def test_two_pull_requests_of_one_head_are_each_held_against_their_own_base(
+    hosted: HostedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = hosted.pull(18)
+    other["base"]["ref"] = "release/1"
+    hosted.pulls.append(other)
+    hosted.add_comments(18)
+    answer = Answer({"merge_base_commit": {"sha": OTHER}})
+    hosted.api.on("GET", f"/repos/{HOME}/compare/release%2F1...{HEAD}", answer)
+    assert hosted.comment() is ExitStatus.BAD_USAGE
+    assert [asked.path for asked in hosted.api.writes] == [COMMENTS, COMMENTS.replace("17", "18")]
+    assert "gemm/tiled" in hosted.comments[0]["body"]
+    assert "gemm/tiled" not in hosted.comments[1]["body"]
+    assert "measured from another base" in hosted.comments[1]["body"]
+    assert "measured from" in capsys.readouterr().err
+
+
 def test_a_pull_request_from_the_repository_itself_is_found(hosted: HostedRun) -> None:
     hosted.run["head_repository"] = hosted.run["repository"]
-    hosted.pulls = [hosted.pull(3), hosted.pull(repository=HOME)]
+    hosted.run["pull_requests"] = [{"number": PULL}]
+    hosted.pulls = [hosted.pull(3, repository=HOME), hosted.pull(repository=HOME)]
     hosted.comment()
     assert hosted.api.writes[0].path == COMMENTS
 
@@ -166,9 +187,9 @@ def test_a_run_without_any_job_marks_the_comment_as_one_that_begins_does(
     hosted.comments.clear()
     hosted.said(f"{MARK}**0 regressions** of an older commit")
     assert hosted.comment() is ExitStatus.OK
-    assert f"> **Outdated.** Commit `{HEAD[:10]}` is yet to be measured" in hosted.body
+    assert f"> **Outdated.** Commit `{HEAD[:10]}` was not measured" in hosted.body
+    assert "`action_required`" in hosted.body
     assert "**0 regressions**" in hosted.body
-    assert "ended without a job for any GPU\nmarked as outdated" in capsys.readouterr().out
 
 
 def test_a_job_whose_name_only_holds_the_gpu_s_is_of_another(hosted: HostedRun) -> None:
@@ -181,7 +202,7 @@ def test_a_job_whose_name_only_holds_the_gpu_s_is_of_another(hosted: HostedRun) 
 
 def test_what_an_earlier_attempt_left_is_not_this_one_s(hosted: HostedRun) -> None:
     hosted.run["run_attempt"] = 2
-    hosted.jobs[0]["started_at"] = "2026-11-20T11:00:00Z"
+    hosted.jobs[0]["started_at"] = "2026-11-20T11:00:00Z"  # and ends at noon
     hosted.comment()
     assert "its job failed before anything was compared" in hosted.body
     assert ", attempt 2" in hosted.body
@@ -206,6 +227,8 @@ def test_artifacts_of_other_names_are_not_fetched_and_an_empty_one_is(hosted: Ho
     [
         ([], "required"),
         (["--run-id", "1"], "required"),
+        (["--repository", HOME], "name one of"),
+        (["--repository", HOME, "--run-id", "1", "--pull-request", "2"], "name one of"),
         (["--run-id", "x", "--repository", HOME], "whole number"),
         (["--run-id", "0", "--repository", HOME], "at least 1"),
         *(
@@ -255,4 +278,4 @@ def test_a_push_while_the_artifacts_are_read_keeps_the_old_result_away(hosted: H
         return Answer(archive_of(text_of(slower())))
 
     hosted.storage.on("GET", "/blob/909", pushed)
-    assert "has moved on to another commit" in silence(hosted)
+    assert "no open pull request has it as its head" in silence(hosted)

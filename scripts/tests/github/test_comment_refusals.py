@@ -17,6 +17,7 @@ import archives
 from fake_github import TOKEN, Answer, FakeGitHub
 from hosted_run import (
     ARTIFACT,
+    BASE,
     HEAD,
     HOME,
     OTHER,
@@ -61,9 +62,25 @@ def refusal(hosted: HostedRun) -> str:
     return sentence
 
 
+def refused(hosted: HostedRun, capsys: pytest.CaptureFixture[str]) -> str:
+    """The one sentence in the log on a result that the comment names as refused, and no more."""
+    begin = time.process_time()
+    assert hosted.comment() is ExitStatus.BAD_USAGE
+    assert time.process_time() - begin < 5
+    assert "its result" in hosted.body or "it was measured from another base" in hosted.body
+    assert "gemm/tiled" not in hosted.body
+    assert "yet to be measured" not in hosted.body
+    assert hosted.body.partition("\n")[2].isascii() or len(hosted.body) < 1000
+    sentence = capsys.readouterr().err.removeprefix("warpgauge ci comment: ").rstrip("\n")
+    assert sentence.isprintable()
+    assert len(sentence) < 700
+    assert TOKEN not in sentence
+    return sentence
+
+
 DIFFERENCE = {"key": "x", "baseline": "y", "candidate": "z"}
 RESOURCE = {"key": "x", "words": "x", "before": "1", "after": "2", "worse": True}
-SURELY = {"ratio": 0.06, "low": 0.05, "high": 0.07}
+FASTER = {"ratio": -0.06, "low": 0.05, "high": 0.07}
 
 
 def of_side(side: str, source: str | None = None, **context: str) -> bytes:
@@ -132,12 +149,14 @@ def test_a_number_in_the_artifact_or_in_the_comparison_is_passed_over(hosted: Ho
         (archives.archive((NAME, b" " * 2**24)), "as a bomb is"),
     ],
 )
-def test_a_forged_archive_is_refused(hosted: HostedRun, archive: bytes, words: str) -> None:
+def test_a_forged_archive_is_refused(
+    hosted: HostedRun, archive: bytes, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     hosted.artifacts.clear()
     hosted.upload(archive)
     tracemalloc.start()
     try:
-        sentence = refusal(hosted)
+        sentence = refused(hosted, capsys)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -159,7 +178,7 @@ def test_a_forged_archive_is_refused(hosted: HostedRun, archive: bytes, words: s
         (b"[]", "names no format"),
         (b"{}", "names no format"),
         (b"1" * 5000, "a number"),
-        (GOOD.replace(b"comparison/2", b"comparison/1"), "has the format 'comparison/1'"),
+        (GOOD.replace(b"comparison/2", b"comparisons/2"), "has the format 'comparisons/2'"),
         (GOOD.replace(b'"alpha": 0.01', b'"alpha": NaN'), "$.alpha"),
         (GOOD.replace(b'"alpha": 0.01', b'"alpha": 1e999'), "$.alpha"),
         (GOOD.replace(b'"alpha": 0.01', b'"alpha": 0.01, "alpha": 0.01'), "twice"),
@@ -172,9 +191,6 @@ def test_a_forged_archive_is_refused(hosted: HostedRun, archive: bytes, words: s
         (verdicts(name="x" * 10_000_000), "a text of more than 131,072 characters"),
         (verdicts(reason="a\0b"), "with a NUL"),
         (changed(slower(), {"x" * 200_000: 1}), "a text of more than"),
-        (verdicts(outcome="PASS"), "contradicts its verdicts"),
-        (changed(slower(), {"exit_status": 0}), "'exit_status' contradicts its verdicts"),
-        (changed(slower(), {"headline": "All is well."}), "'headline' contradicts its verdicts"),
         (text_of(slower(commit=OTHER)), f"is of commit '{OTHER}', not of {HEAD}"),
         (text_of(slower(commit=f"{HEAD[:39]}")), "is of commit"),
         (text_of(slower(gpu="NVIDIA A100")), "is of the GPU 'NVIDIA A100'"),
@@ -187,21 +203,34 @@ def test_a_forged_archive_is_refused(hosted: HostedRun, archive: bytes, words: s
         (repeated(20_001, "name", "verdicts", counters={}, resources=[]),
          "has more than 20,000 verdicts"),
         (repeated(1001, "key", "baseline", "sessions"), "has more than 1,000 sessions of a side"),
-        (verdicts(1, change=SURELY, noise_floor=0.01), "'sync/idle' is PASS, and slower by"),
+        (verdicts(1, change=FASTER), "'sync/idle' has a change, interval and bound"),
+        (verdicts(1, bound=-0.5), "'sync/idle' has a change, interval and bound"),
+        (verdicts(1, bound=None), "'sync/idle' is PASS without its numbers"),
+        (verdicts(1, p=None), "'sync/idle' is PASS without its numbers"),
+        (verdicts(1, evidence="screened"), "'sync/idle' was not measured in pairs"),
+        (verdicts(1, evidence="none", processes=None), "'sync/idle' was not measured in pairs"),
+        (text_of(slower(base=OTHER)), f"is measured from '{OTHER}', not from {BASE}"),
+        (of_side("candidate", filter="gemm"), "was measured with another filter"),
     ],
 )  # fmt: skip
-def test_a_forged_comparison_is_refused(hosted: HostedRun, content: bytes, words: str) -> None:
+def test_a_forged_comparison_is_refused(
+    hosted: HostedRun, content: bytes, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     hosted.artifacts.clear()
     hosted.upload(archives.archive((NAME, content), method=0))
-    told = refusal(hosted)
-    assert words in told
-    assert told.startswith(f"warpgauge-nvidia-h200/{NAME}: ")
+    assert words in refused(hosted, capsys)
 
 
-def test_one_forged_artifact_keeps_all_others_from_being_posted(hosted: HostedRun) -> None:
+def test_one_forged_artifact_is_named_and_all_others_are_posted(
+    hosted: HostedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
     hosted.gpus({"slug": "nvidia-h200", "name": "NVIDIA H200"}, {"slug": "b", "name": "B"})
+    hosted.jobs.append(hosted.job("gate (B)"))
     hosted.upload(archive_of(b"{}"), 910, "b")
-    assert "warpgauge-b/comparison.json" in refusal(hosted)
+    assert hosted.comment() is ExitStatus.BAD_USAGE
+    assert "its result was refused" in hosted.body
+    assert "gemm/tiled" in hosted.body
+    assert "warpgauge-b/comparison.json" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -239,21 +268,21 @@ def test_foreign_text_is_read_and_does_nothing(hosted: HostedRun, text: str) -> 
 
 
 def test_an_artifact_that_says_it_is_too_large_or_expired_is_not_fetched(
-    hosted: HostedRun,
+    hosted: HostedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hosted.artifacts[0]["size_in_bytes"] = artifact.ARCHIVE_LIMIT_BYTES + 1
-    assert "is larger than 32 MiB" in refusal(hosted)
+    assert "is larger than 32 MiB" in refused(hosted, capsys)
     hosted.artifacts[0]["expired"] = True
-    assert "has expired" in refusal(hosted)
+    assert "has expired" in refused(hosted, capsys)
     assert not hosted.storage.asked
 
 
 def test_a_download_larger_than_it_was_said_to_be_is_aborted(
-    hosted: HostedRun, monkeypatch: pytest.MonkeyPatch
+    hosted: HostedRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(artifact, "ARCHIVE_LIMIT_BYTES", 10_000)
     hosted.storage.on("GET", BLOB, Answer(bytes(1_000_000), headers={"Content-Length": ""}))
-    assert "larger than 10000 bytes" in refusal(hosted)
+    assert "larger than 10000 bytes" in refused(hosted, capsys)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def verdict(
         baseline_seconds=seconds if timed else None,
         candidate_seconds=seconds * (1 + ratio) if timed or outcome is Outcome.NEW else None,
         change=Change(ratio, ratio - 0.001, ratio + 0.001) if timed else None,
-        p=0.001 if timed else None,
+        p=(0.001 if abs(ratio) > 0.005 else 0.5) if timed else None,
         minimum_effect=minimum_effect if timed else None,
         bound=(ratio + 0.002 if bound is None else bound) if timed else None,
         tolerance=tolerance if timed else None,

@@ -6,7 +6,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,13 @@ from comparisons import comparison, record, verdict
 from fake_github import TOKEN, Answer, Asked, FakeGitHub
 from warpgauge.commands.ci import comment as comment_command
 from warpgauge.github.gpus import file_of
+from warpgauge.records.model import Row
 from warpgauge.reports import json_output
 from warpgauge.system.errors import ExitStatus
-from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.comparison import Comparison, Evidence, Outcome, Verdict
 
 HOME, FORK, BRANCH = "warp/gauge", "Stranger/gauge", "faster-sums"
-HEAD, OTHER = "ab" * 20, "cd" * 20
+HEAD, OTHER, BASE = "ab" * 20, "cd" * 20, "ba" * 20
 RUN, PULL, ARTIFACT, JOB = 4242, 17, 909, 5151
 RUN_URL = f"https://github.com/{HOME}/actions/runs/{RUN}"
 H200 = {"slug": "nvidia-h200", "name": "NVIDIA H200"}
@@ -29,11 +32,35 @@ A100 = {"slug": "nvidia-a100", "name": "NVIDIA A100"}
 Json = dict[str, Any]
 
 
-def slower(commit: str = HEAD, gpu: str = "NVIDIA H200", name: str = "gemm/tiled") -> Comparison:
+def slower(
+    commit: str = HEAD, gpu: str = "NVIDIA H200", name: str = "gemm/tiled", base: str = BASE
+) -> Comparison:
     """One benchmark of two got slower."""
-    candidate = record("run.json", commit=commit, gpu_name=gpu)
-    rows = [verdict(name, Outcome.REGRESSION, 0.05), verdict("sync/idle")]
-    return comparison(rows, cand=candidate)
+    return paired(
+        [verdict(name, Outcome.REGRESSION, 0.05), verdict("sync/idle")], commit, gpu, base
+    )
+
+
+def unchanged() -> Comparison:
+    """Two benchmarks, both bounded."""
+    return paired([verdict("gemm/tiled"), verdict("sync/idle")])
+
+
+def paired(
+    verdicts: Sequence[Verdict], commit: str = HEAD, gpu: str = "NVIDIA H200", base: str = BASE
+) -> Comparison:
+    """What the gate leaves: pairs of the base and the head."""
+    rows = [
+        replace(one, evidence=Evidence.LOCK_STEP) if one.change is not None else one
+        for one in verdicts
+    ]
+    sides = (
+        record("base.json", commit=base, gpu_name=gpu),
+        record("run.json", commit=commit, gpu_name=gpu),
+    )
+    known = {one.name: Row(one.name, {}, one.clock) for one in rows}
+    base_side, cand_side = (replace(side, rows=known) for side in sides)
+    return comparison(rows, base=base_side, cand=cand_side)
 
 
 def text_of(found: Comparison) -> bytes:
@@ -69,6 +96,7 @@ class HostedRun:
         self.jobs: list[Json] = [self.job("gate (NVIDIA H200)")]
         self.artifacts: list[Json] = []
         self.comments: list[Json] = []
+        self.files: dict[tuple[str, str], bytes] = {}  # by path and commit
         self.upload(archive_of(text_of(slower())))
         self.gpus(H200)
         run = f"/repos/{HOME}/actions/runs/{RUN}"
@@ -79,10 +107,23 @@ class HostedRun:
         api.on("GET", f"/repos/{HOME}/pulls", self._pulls)
         comments = f"/repos/{HOME}/issues/{PULL}/comments"
         api.get(comments, self.comments)
+        self.merge_base = BASE
+        api.on("GET", f"/repos/{HOME}/compare/main...{HEAD}", self._compared)
+        api.on("GET", f"/repos/{HOME}/compare/main...{OTHER}", self._compared)
+        api.on("GET", f"/repos/{HOME}/pulls/{PULL}", lambda asked: Answer(self.pulls[0]))
+        self.changed: list[Json] = [{"filename": "kernels/gemm.cu"}]
+        api.on("GET", f"/repos/{HOME}/pulls/{PULL}/files", lambda asked: Answer(self.changed))
+        api.get(f"/repos/{HOME}/git/matching-refs/heads/history", [])
         api.on("POST", comments, self._write)
         for number in range(1, 10):
             for method in ("PATCH", "DELETE"):
                 api.on(method, f"/repos/{HOME}/issues/comments/{number}", self._write)
+
+    def add_comments(self, number: int) -> None:
+        """Let another pull request be commented."""
+        comments = f"/repos/{HOME}/issues/{number}/comments"
+        self.api.get(comments, [])
+        self.api.on("POST", comments, self._write)
 
     def pull(self, number: int = PULL, **changes: object) -> Json:
         """An open pull request of the run's head."""
@@ -94,9 +135,15 @@ class HostedRun:
         return {"number": number, "state": state, "head": head, "base": base, "title": "@all"}
 
     def job(self, name: str, conclusion: str = "failure") -> Json:
-        begin, url = "2026-11-20T10:00:00Z", f"{RUN_URL}/job/{JOB}"
+        begin, end, url = "2026-11-20T10:00:00Z", "2026-11-20T12:00:00Z", f"{RUN_URL}/job/{JOB}"
         return {"id": JOB, "name": name, "status": "completed", "conclusion": conclusion,
-                "started_at": begin, "html_url": url}  # fmt: skip
+                "labels": ["self-hosted", "GPU"], "runner_group_name": "Default",
+                "started_at": begin, "completed_at": end, "html_url": url}  # fmt: skip
+
+    def file(self, path: str, text: str, commit: str = HEAD) -> None:
+        """Add a file to a commit."""
+        self.files[path, commit] = text.encode()
+        self.api.on("GET", f"/repos/{HOME}/contents/{path}", self._file)
 
     def upload(self, archive: bytes, number: int = ARTIFACT, slug: str = "nvidia-h200") -> Json:
         """Add an artifact, which lies on the storage host."""
@@ -129,11 +176,12 @@ class HostedRun:
         self.comments.append(one)
         return one
 
-    def comment(self) -> ExitStatus:
+    def comment(self, *arguments: str) -> ExitStatus:
         """Call the command."""
         environment = {"GH_TOKEN": TOKEN, "GITHUB_API_URL": self.api.url}
-        arguments = ["--run-id", str(RUN), "--repository", HOME]
-        return comment_command.main(arguments, self.root, environment)
+        which = arguments or ("--run-id", str(RUN))
+        words = [*which, "--repository", HOME]
+        return comment_command.main(words, self.root, environment, date(2026, 11, 20))
 
     @property
     def body(self) -> str:
@@ -150,14 +198,24 @@ class HostedRun:
     def _pulls(self, asked: Asked) -> Answer:
         """GitHub's filter, which is by the owner's name and the branch's."""
         assert asked.query["state"] == "open"
-        owner, _, branch = asked.query["head"].partition(":")
+        wanted = asked.query.get("head")
 
         def listed(pull: Json) -> bool:
-            head_owner, _, _ = pull["head"]["repo"]["full_name"].lower().partition("/")
-            head = head_owner, pull["head"]["ref"]
-            return pull["state"] == "open" and head == (owner.lower(), branch)
+            owner = pull["head"]["repo"]["full_name"].partition("/")[0]
+            of_head = f"{owner}:{pull['head']['ref']}".lower()
+            asked_for = wanted is None or of_head == wanted.lower()
+            return asked_for and pull["state"] == "open"
 
         return Answer(list(filter(listed, self.pulls)))
+
+    def _compared(self, asked: Asked) -> Answer:
+        return Answer({"merge_base_commit": {"sha": self.merge_base}})
+
+    def _file(self, asked: Asked) -> Answer:
+        path = asked.path.partition("/contents/")[2]
+        assert asked.headers["Accept"] == "application/vnd.github.raw+json"
+        found = self.files.get((path, asked.query["ref"]))
+        return Answer({"message": "Not Found"}, 404) if found is None else Answer(found)
 
     def _write(self, asked: Asked) -> Answer:
         """Add, change or delete a comment."""

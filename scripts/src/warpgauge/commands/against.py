@@ -32,9 +32,7 @@ def run(
     base, candidate = beside.base(commit), beside.candidate
     rules = show.settings.policy
     old = _used_up(measuring, commit, rules)
-    if rules is not None:
-        own = tuple(one for one in rules.expected if one not in old)
-        rules = replace(rules, expected=own)
+    rules = rules and rules.without(old)
     show = replace(show, settings=replace(show.settings, policy=rules))
     measuring.note(f"Measuring {beside.suite.size} in pairs with commit {short(commit)}")
     both = beside.compared(base, candidate, measuring.options.filter, files, show.judged)
@@ -57,10 +55,9 @@ def _used_up(measuring: Measuring, commit: str, rules: Policy | None) -> list[Ex
     copy = measuring.scratch / policy.FILE_NAME
     copy.write_text(said.stdout, encoding="utf-8")
     try:
-        there = [replace(one, number=0) for one in policy.load(copy).expected]
+        return rules.used_up(policy.load(copy))
     except UserError:  # of a warpgauge of that time
         return []
-    return [one for one in rules.expected if replace(one, number=0) in there]
 
 
 def _told(found: Comparison, old: list[Expected], commit: str) -> Comparison:

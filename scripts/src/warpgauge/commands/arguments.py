@@ -105,11 +105,17 @@ def _filter(text: str) -> str:
     return normal(text)
 
 
-def add_run(parser: argparse._ActionsContainer, workflow: str) -> None:
+def add_run(parser: argparse._ActionsContainer, workflow: str, *, required: bool = True) -> None:
     """Add --repository and --run-id, of a run of `workflow`."""
+    add_repository(parser, "where it ran")
     add = parser.add_argument
-    add("--repository", metavar="OWNER/NAME", type=_repository, required=True, help="where it ran")
-    add("--run-id", metavar="N", type=positive, required=True, help=f"a run of {workflow}")
+    add("--run-id", metavar="N", type=positive, required=required, help=f"a run of {workflow}")
+
+
+def add_repository(parser: argparse._ActionsContainer, help: str) -> None:
+    """Add --repository."""
+    add = parser.add_argument
+    add("--repository", metavar="OWNER/NAME", type=_repository, required=True, help=help)
 
 
 def _repository(text: str) -> str:

@@ -68,6 +68,7 @@ CI = {
         STATISTICS,
         "before anything was added",
     ),
+    "on-demand": Command("begin the measurement that a comment asks for, and wait for its end"),
     "gpus": Command("print the GPU models that pull requests are measured on"),
     # A step of its own installs packages, so that none has a token meanwhile.
     "prepare": Command(
@@ -94,7 +95,7 @@ def command_line(module: str) -> ArgumentParser:
     """The options of ``bench`` or ``ci.gate``, whose own modules are not imported."""
     where, _, name = module.rpartition(".")
     if where:
-        parser: ArgumentParser = getattr(_imported("ci.command_lines"), name)()
+        parser: ArgumentParser = getattr(_imported("ci.command_lines"), name.replace("-", "_"))()
     else:
         parser = _imported(name if name in _OWN_OPTIONS else f"{name}_options").command_line()
     return parser
@@ -110,7 +111,7 @@ def _run(command: Command, module: str, argv: Sequence[str]) -> int:
 
 
 def _imported(module: str) -> Any:  # noqa: ANN401 - a module
-    return importlib.import_module(f"warpgauge.commands.{module}")
+    return importlib.import_module(f"warpgauge.commands.{module.replace('-', '_')}")
 
 
 def _completion(words: Sequence[str]) -> int:

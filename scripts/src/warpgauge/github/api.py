@@ -15,7 +15,7 @@ from contextlib import suppress
 from email.message import Message
 from typing import IO, NoReturn
 from urllib.error import HTTPError
-from urllib.parse import SplitResult, urlencode, urljoin, urlsplit
+from urllib.parse import SplitResult, quote, urlencode, urljoin, urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from warpgauge.system.errors import UserError
@@ -25,8 +25,8 @@ Json = dict[str, object]
 
 TOKEN, API_URL = "GH_TOKEN", "GITHUB_API_URL"
 _PUBLIC_API = "https://api.github.com"
+_JSON, _RAW = "application/vnd.github+json", "application/vnd.github.raw+json"
 _HEADERS = {
-    "Accept": "application/vnd.github+json",
     "X-GitHub-Api-Version": "2022-11-28",
     "User-Agent": "warpgauge",
 }
@@ -50,6 +50,14 @@ _REMEDIES = {
     404: "check the name, and that the token may see it",
     410: "it is gone for good; run what made it again",
 }
+
+
+class Unanswered(UserError):
+    """GitHub could not be asked, or said no."""
+
+
+class NotFound(Unanswered):
+    """GitHub has nothing of that name, or does not show it to this token."""
 
 
 class GitHub:
@@ -110,6 +118,13 @@ class GitHub:
         """A file that GitHub may keep on another host; no byte more than `limit_bytes` is kept."""
         return self._read("GET", self._url(path), limit=limit_bytes, redirects=_MOST_REDIRECTS)[1]
 
+    def file(self, repository: str, path: str, commit: str, limit_bytes: int) -> bytes | None:
+        """A file of a commit, also of a fork's that has a pull request; None where it has none."""
+        url = self._url(f"/repos/{repository}/contents/{quote(path)}?ref={commit}")
+        with suppress(NotFound):
+            return self._read("GET", url, limit=limit_bytes, accept=_RAW)[1]
+        return None
+
     def _object(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Json:
         what, answer, _ = self._read(method, self._url(path), body)
         return _checked_object(what, _parsed(what, answer))
@@ -126,13 +141,18 @@ class GitHub:
         body: Mapping[str, object] | None = None,
         limit: int = _ANSWER_LIMIT_BYTES,
         redirects: int = 0,
+        accept: str = _JSON,
     ) -> tuple[str, bytes, Message]:
         """What was asked, in words, and the body and the headers of the answer."""
         what = f"{method} {cut(inert(url), 300)}"
         data = json.dumps(body).encode() if body is not None else None
         pauses = iter(_PAUSES_S if method == "GET" else ())
         while True:
-            headers = {**_HEADERS, **({"Content-Type": "application/json"} if data else {})}
+            headers = {
+                **_HEADERS,
+                "Accept": accept,
+                **({"Content-Type": "application/json"} if data else {}),
+            }
             if _origin(urlsplit(url)) == self._origin:
                 headers["Authorization"] = self._authorization
             request = Request(url, data, headers, method=method)
@@ -152,7 +172,7 @@ class GitHub:
                 pause = next(pauses, None)
                 if pause is None:
                     why = inert(cut(str(getattr(fault, "reason", fault)) or "no answer", 200))
-                    raise UserError(f"{what} failed ({why}); run this again") from None
+                    raise Unanswered(f"{what} failed ({why}); run this again") from None
             time.sleep(pause)
 
     def _leads_to(self, what: str, url: str, location: str) -> str:
@@ -206,9 +226,9 @@ def _limited(what: str, answer: http.client.HTTPResponse, limit: int) -> bytes:
         if len(body) > limit:
             raise UserError(f"{what} is larger than {limit} bytes; it is not read")
         if time.monotonic() > end:
-            raise UserError(f"{what} takes longer than {_ANSWER_LIMIT_S:g} s; run this again")
+            raise Unanswered(f"{what} takes longer than {_ANSWER_LIMIT_S:g} s; run this again")
     if length.isdigit() and len(body) != int(length):
-        raise UserError(f"{what} broke off after {len(body)} of {length} bytes; run this again")
+        raise Unanswered(f"{what} broke off after {len(body)} of {length} bytes; run this again")
     return bytes(body)
 
 
@@ -221,10 +241,11 @@ def _refuse(what: str, error: HTTPError) -> NoReturn:
     why = f"{error.code} {inert(cut(message, 200))}"
     limited = error.headers.get("X-RateLimit-Remaining") == "0" or "Retry-After" in error.headers
     if error.code == 429 or (error.code == 403 and limited):
-        raise UserError(f"{what}: the rate limit is reached ({why}); run this again in an hour")
+        raise Unanswered(f"{what}: the rate limit is reached ({why}); run this again in an hour")
     if error.code in _REDIRECTS:
-        raise UserError(f"{what} is redirected ({why}); check whether it was renamed")
-    raise UserError(f"{what}: {why}; {_REMEDIES.get(error.code, 'run this again')}")
+        raise Unanswered(f"{what} is redirected ({why}); check whether it was renamed")
+    kind = NotFound if error.code == 404 else Unanswered
+    raise kind(f"{what}: {why}; {_REMEDIES.get(error.code, 'run this again')}")
 
 
 def _parsed(what: str, body: bytes) -> object:

@@ -7,23 +7,25 @@ otherwise, only comparison.json is read, and what is not as warpgauge writes it 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 from warpgauge.files import zip_file
+from warpgauge.files.contract import format_of
 from warpgauge.files.json_file import VALUES_LIMIT, parsed
 from warpgauge.files.location import Place
 from warpgauge.files.zip_file import MissingEntry
-from warpgauge.github.api import GitHub, Json
+from warpgauge.github.api import GitHub, Json, Unanswered
 from warpgauge.github.fields import at, number, text
 from warpgauge.github.gpus import Gpu
-from warpgauge.github.pull_request import Run
+from warpgauge.github.terms import Terms
+from warpgauge.records.benchmark_filter import normal
 from warpgauge.records.fields import CONTEXT_LIMIT, is_name
 from warpgauge.records.model import Source
-from warpgauge.reports import json_input
-from warpgauge.reports.headline import headline
+from warpgauge.reports import json_document, json_input
 from warpgauge.reports.provenance import gpu_name
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import quoted
@@ -37,7 +39,8 @@ MEMBER = "comparison.json"
 ARCHIVE_LIMIT_BYTES, MEMBER_LIMIT_BYTES = 32 * 1024 * 1024, 16 * 1024 * 1024
 _DEPTH_LIMIT = 12
 _SESSIONS = (("baseline", "sessions"), ("candidate", "sessions"))
-_REMEDY = "it is refused, and nothing is posted"
+_VERSION = re.compile(r"comparison/[0-9]{1,4}")
+_REMEDY = "it is refused"
 
 
 @dataclass(frozen=True)
@@ -57,11 +60,25 @@ class Artifact:
         """
         what, most = f"the artifact {self.name}", limits[0] // 2**20
         if self.expired:
-            raise UserError(f"{what} has expired; run the workflow again")
+            fault = UserError(f"{what} has expired; run the workflow again")
+            raise Refused("its result has expired", fault)
         if self.size > limits[0]:
             raise UserError(f"{what} is larger than {most} MiB; it is refused")
         path = f"/repos/{repository}/actions/artifacts/{self.id}/zip"
         return zip_file.entry(api.download(path, limits[0]), name, limits[1], what)
+
+
+class Refused(UserError):
+    """`told` is what a comment says of it, a clause of ours; the sentence has what is amiss."""
+
+    def __init__(self, told: str, fault: UserError) -> None:
+        super().__init__(str(fault))
+        self.told = told
+
+
+DAMAGED = "its result was refused: it is damaged, or contradicts itself"
+_FOREIGN = "its result was refused: it is of another commit, GPU or suite"
+_OTHER_BASE = "it was measured from another base"
 
 
 def name_of(gpu: Gpu) -> str:
@@ -69,27 +86,44 @@ def name_of(gpu: Gpu) -> str:
     return f"warpgauge-{gpu.slug}"
 
 
+def of_run(
+    api: GitHub, repository: str, run_id: int, wanted: Callable[[str], object]
+) -> list[Artifact]:
+    """What a run's jobs have left under `wanted` names, the oldest first."""
+    answers = api.listed(f"/repos/{repository}/actions/runs/{run_id}/artifacts", key="artifacts")
+    found = [_artifact(answer) for answer in answers if wanted(text(answer, "name"))]
+    return sorted(found, key=lambda made: made.id)
+
+
 def newest(
     api: GitHub, repository: str, run_id: int, wanted: Callable[[str], object]
 ) -> dict[str, Artifact]:
-    """What a run's jobs have left under `wanted` names; of several attempts' the last one's."""
-    answers = api.listed(f"/repos/{repository}/actions/runs/{run_id}/artifacts", key="artifacts")
-    found = [_artifact(answer) for answer in answers if wanted(text(answer, "name"))]
-    return {artifact.name: artifact for artifact in sorted(found, key=lambda made: made.id)}
+    """Of several attempts' the last one's."""
+    return {artifact.name: artifact for artifact in of_run(api, repository, run_id, wanted)}
 
 
-def read(api: GitHub, run: Run, artifact: Artifact, gpu: Gpu) -> Comparison | None:
-    """The comparison in it; None where there is none, as when a build failed: then only the log is.
+def read(artifact: Artifact, terms: Terms, gpu: Gpu, ours: bool) -> Comparison | None:
+    """The comparison in it, as it was told; None where there is none, as when a build failed.
 
-    Raises UserError for what is not the run's, or not as it should be.
+    `ours`: of this suite, and not of another project's programs. Raises Refused.
     """
     limits = (ARCHIVE_LIMIT_BYTES, MEMBER_LIMIT_BYTES)
+    place = Place(Path(artifact.name, MEMBER))
     try:
-        content = artifact.entry(api, run.repository, MEMBER, limits)
+        content = artifact.entry(terms.api, terms.run.repository, MEMBER, limits)
+        found = _comparison(content, place)
     except MissingEntry:
         return None
-    place = Place(Path(artifact.name, MEMBER))
-    return _require_own(_comparison(content, place), run, gpu, place)
+    except (Refused, Unanswered):
+        raise
+    except UserError as fault:
+        raise Refused(DAMAGED, fault) from None
+    try:
+        _require_own(found, terms, gpu, place, ours)
+    except UserError as fault:
+        raise Refused(_FOREIGN, fault) from None
+    _require_base(found, terms, place)
+    return found
 
 
 def _artifact(answer: Json) -> Artifact:
@@ -114,9 +148,8 @@ def _comparison(content: bytes, place: Place) -> Comparison:
     unchecked = parsed(place, decoded, _REMEDY)[0]
     _require_modest(unchecked, place)
     _require_few(unchecked, place)
+    _require_version(unchecked, place)
     comparison = json_input.load(decoded, place)
-    if at(unchecked, "headline") != str(headline(comparison)):
-        raise place.error("its 'headline' contradicts its verdicts", _REMEDY)
     for verdict in comparison.verdicts:
         if not is_name(verdict.name):
             raise place.error(f"no benchmark can be called {quoted(verdict.name)}", _REMEDY)
@@ -152,18 +185,34 @@ def _require_few(document: object, place: Place) -> None:
             raise place.error(f"has more than {most:,} {what}", _REMEDY)
 
 
-def _require_own(comparison: Comparison, run: Run, gpu: Gpu, place: Place) -> Comparison:
-    """Refuse what says itself that it is of another commit, another GPU, or other programs."""
+def _require_version(document: object, place: Place) -> None:
+    told, ours = str(at(document, "warpgauge_format")), format_of(json_document.Comparison)
+    if _VERSION.fullmatch(told) and told != ours:
+        fault = f"has the format {told}, and the default branch reads {ours}"
+        raise Refused(f"its result {fault}", place.error(fault, _REMEDY))
+
+
+def _require_own(comparison: Comparison, terms: Terms, gpu: Gpu, place: Place, ours: bool) -> None:
+    """Refuse what says itself that it is of another commit, GPU or suite."""
     if (source := comparison.candidate.source) is not Source.RUN:
         raise place.error(f"is of a {source.value}, not of a {Source.RUN.value}", _REMEDY)
     both = (comparison.baseline, comparison.candidate)
     # Their folders would stand in a command that the comment tells a reader to paste.
-    if any(PROGRAMS in session.context for side in both for session in side.sessions.values()):
+    if ours and any(PROGRAMS in one.context for side in both for one in side.sessions.values()):
         raise place.error("is of another project's programs, not of this suite", _REMEDY)
     for session in comparison.candidate.sessions.values():
-        if session.context.get("commit") != run.head:
+        if session.context.get("commit") != terms.run.head:
             measured = quoted(session.context.get("commit", ""))
-            raise place.error(f"is of commit {measured}, not of {run.head}", _REMEDY)
+            raise place.error(f"is of commit {measured}, not of {terms.run.head}", _REMEDY)
+        if normal(session.context.get("filter", "")) != terms.filter:
+            raise place.error("was measured with another filter than was asked for", _REMEDY)
     if (name := gpu_name(comparison.candidate)) not in ("", gpu.name):
         raise place.error(f"is of the GPU {quoted(name)}, not of {quoted(gpu.name)}", _REMEDY)
-    return comparison
+
+
+def _require_base(comparison: Comparison, terms: Terms, place: Place) -> None:
+    """Refuse what was measured from another commit than the pull request's own base gives."""
+    for session in comparison.baseline.sessions.values():
+        if (commit := session.context.get("commit")) != terms.base.commit:
+            fault = f"is measured from {quoted(commit or '')}, not from {terms.base.commit}"
+            raise Refused(_OTHER_BASE, place.error(fault, "push, or run the workflow again"))

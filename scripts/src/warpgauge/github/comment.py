@@ -8,13 +8,14 @@ All of it is made here, from data: no Markdown that a run has left is ever poste
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from warpgauge.github.api import GitHub, Json
 from warpgauge.github.fields import address, at, number
 from warpgauge.github.gpus import Gpu
-from warpgauge.github.pull_request import Run
+from warpgauge.github.pull_request import Base, Run
 from warpgauge.reports.markdown import report
 from warpgauge.reports.markdown.report import MARK
 from warpgauge.reports.markdown.text import code, prose
@@ -32,10 +33,17 @@ class Part:
 
     gpu: Gpu
     found: Comparison | str
-    url: str = ""
+    job_url: str = ""
+    artifact_url: str = ""
+    history_url: str = ""
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        return self.artifact_url or self.job_url
 
 
-def body(run: Run, parts: Sequence[Part]) -> str:
+def body(run: Run, base: Base | None, parts: Sequence[Part], previous_url: str = "") -> str:
     """The whole comment, within what GitHub takes: what does not fit is named and linked."""
     several = len(parts) > 1
     share = (_LIMIT - _TOP) // max(1, sum(isinstance(part.found, Comparison) for part in parts))
@@ -57,6 +65,19 @@ def body(run: Run, parts: Sequence[Part]) -> str:
 def to_be_measured(run: Run) -> str:
     """What the note on an outdated comment says."""
     return f"Commit {code(short(run.head))} is yet to be measured ([run]({run.url}))."
+
+
+def not_measured(run: Run, why: str) -> str:
+    """Likewise of a run without a result; `why` is ours, or empty for how the run ended."""
+    ended = why or f"its run ended without a job for any GPU ({code(run.conclusion or 'unknown')})"
+    return f"Commit {code(short(run.head))} was not measured: {ended} ([run]({run.url}))."
+
+
+def not_readable(run: Run) -> str:
+    """Likewise where GitHub, or this repository's own files, did not let us read it."""
+    return (
+        f"What was measured of commit {code(short(run.head))} could not be read ([run]({run.url}))."
+    )
 
 
 def _shown(part: Part, named: bool, limit: int) -> tuple[str, str]:
@@ -90,19 +111,25 @@ def _name(part: Part) -> str:
 AUTHOR = "github-actions[bot]"
 
 _OUTDATED = "> **Outdated.**"
+# In our own comment.
+_RUN_LINK = re.compile(r"\[run\]\((https://[A-Za-z0-9./:_-]+/actions/runs/[0-9]+)\)")
 
 
-def put(api: GitHub, repository: str, pull: int, body: str) -> str:
-    """Make `body` the pull request's one comment; its address.
+def put(api: GitHub, run: Run, pull: int, base: Base, parts: Sequence[Part]) -> str:
+    """Make this the pull request's one comment; its address.
 
     The oldest comment of ours is changed, so that it stays where readers know it. Others, left by
     two jobs that met, go: each of them would look like a result.
     """
+    repository = run.repository
     ours = _ours(api, repository, pull)
+    before = _RUN_LINK.search(str(at(ours[0], "body"))) if ours else None
+    previous = before[1] if before and before[1] != run.url else ""
+    text = body(run, base, parts, previous)
     if not ours:
         path = f"/repos/{repository}/issues/{pull}/comments"
-        return address(api.post(path, {"body": body}), "html_url")
-    changed = _change(api, repository, ours[0], body)
+        return address(api.post(path, {"body": text}), "html_url")
+    changed = _change(api, repository, ours[0], text)
     for extra in ours[1:]:
         api.delete(_path(repository, extra))
     return changed

@@ -34,6 +34,21 @@ class Gpu:
     labels: tuple[str, ...]
     minutes: int  # that a job may take
 
+    @property
+    def group(self) -> str:
+        return ""
+
+
+def measured(path: Path) -> list[str]:
+    top = parsed(Place(path), text_of(Place(path)))[0]
+    return list(top.get("measured", ["*"])) if isinstance(top, dict) else ["*"]
+
+
+def touches(patterns: list[str], paths: list[str]) -> bool:
+    import fnmatch
+
+    return any(fnmatch.fnmatch(path, pattern) for path in paths for pattern in patterns)
+
 
 def file_of(root: Path) -> Path:
     """Where the models are listed."""
@@ -46,7 +61,7 @@ def read(path: Path) -> tuple[Gpu, ...]:
     top, repeated = parsed(place, text_of(place))
     if repeated is not None:
         raise place.error(f"holds the key {typed(repeated[1])} twice in one object", _REMEDY)
-    listed = top["gpus"] if isinstance(top, dict) and top.keys() == {"gpus"} else None
+    listed = top["gpus"] if isinstance(top, dict) and top.keys() <= {"gpus", "measured"} else None
     if not isinstance(listed, list) or not 1 <= len(listed) <= _MOST:
         raise place.error(f"is no object with 1 to {_MOST} 'gpus' and nothing else", _REMEDY)
     found = [_gpu(value, Place(path, f"GPU {number}")) for number, value in enumerate(listed, 1)]

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pull request a run of the GPU workflow belongs to: GitHub says, and nothing that it made.
+"""Which pull requests a run of the GPU workflow is of: GitHub says, and nothing that the run made.
 
-A run's own list of pull requests is empty for forks; so the open one of the same head is found.
+A run's own list of pull requests is empty for forks; so the open ones of the same head are found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePosixPath
+from urllib.parse import quote
 
-from warpgauge.github.api import GitHub
+from warpgauge.github.api import GitHub, Json
 from warpgauge.github.fields import address, at, number, run_of_workflow, same, text
-from warpgauge.github.gpus import Gpu
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.git import is_full, short
-from warpgauge.system.text import inert, quoted
+from warpgauge.system.git import FULL_COMMIT, is_full, short
+from warpgauge.system.text import quoted
 
 # The path and not the name: any workflow may be called "gpu".
 WORKFLOW = ".github/workflows/gpu.yml"
@@ -24,7 +24,7 @@ _EVENT = "pull_request"
 
 @dataclass(frozen=True)
 class Run:
-    """A run of WORKFLOW for a pull request, in its latest attempt."""
+    """A run of `workflow` for a pull request, in its latest attempt."""
 
     repository: str
     id: int
@@ -35,22 +35,40 @@ class Run:
     branch: str
     head_repository: str  # OWNER/NAME; empty when it is gone
     url: str
+    conclusion: str = ""  # GitHub's word; empty while it goes on
+    pulls: frozenset[int] = frozenset()  # empty for a fork's
+    workflow: str = WORKFLOW  # its file's path
 
     @property
     def measured(self) -> str:
         return f"commit {short(self.head)} of run {self.id}"
 
 
-def run_of(api: GitHub, repository: str, run_id: int) -> Run:
+@dataclass(frozen=True)
+class Pull:
+    """An open pull request, and the branch that it is to go into now."""
+
+    number: int
+    base_branch: str
+
+
+@dataclass(frozen=True)
+class Base:
+    """What a pull request is measured from: where its head left the branch it is to go into."""
+
+    branch: str
+    commit: str
+
+
+def run_of(api: GitHub, repository: str, run_id: int, workflow: str = WORKFLOW) -> Run:
     """What GitHub knows of the run. Raises UserError for one that is not to be commented."""
-    answer = run_of_workflow(api, repository, run_id, WORKFLOW)
+    answer = run_of_workflow(api, repository, run_id, workflow)
     what = f"run {run_id} of {repository}"
     if (event := text(answer, "event")) != _EVENT:
         raise UserError(f"{what} is of the event {quoted(event)}, not of a pull request's")
     home, head = text(answer, "repository", "full_name"), text(answer, "head_sha")
     if number(answer, "id") != run_id or not same(home, repository) or not is_full(head):
         raise UserError(f"{what} is not what GitHub answered with; run this again")
-    gone = at(answer, "head_repository") is None
     return Run(
         repository,
         run_id,
@@ -59,9 +77,26 @@ def run_of(api: GitHub, repository: str, run_id: int) -> Run:
         text(answer, "status") == "completed",
         head,
         text(answer, "head_branch"),
-        "" if gone else text(answer, "head_repository", "full_name"),
+        _head_repository(answer),
         address(answer, "html_url"),
+        str(at(answer, "conclusion") or ""),
+        _pulls_of(answer),
+        workflow,
     )
+
+
+def newest_run(api: GitHub, repository: str, pull: int, workflow: str) -> Run | None:
+    """The newest run for the head of a pull request; None where there is none."""
+    answer = api.get(f"/repos/{repository}/pulls/{pull}")
+    head = text(answer, "head", "sha", pattern=FULL_COMMIT)
+    home = str(at(answer, "head", "repo", "full_name") or "")
+    runs = [
+        run
+        for run in _runs(api, repository, workflow, head)
+        if same(_head_repository(run), home) and pull in (_pulls_of(run) or {pull})
+    ]
+    newest = max(runs, key=lambda run: number(run, "run_number"), default=None)
+    return run_of(api, repository, number(newest, "id"), workflow) if newest else None
 
 
 def require_newest(api: GitHub, run: Run) -> None:
@@ -69,99 +104,81 @@ def require_newest(api: GitHub, run: Run) -> None:
 
     Pull requests are closed and opened again, runs are run again, and each event comes late.
     """
-    path = f"/repos/{run.repository}/actions/workflows/{Path(WORKFLOW).name}/runs"
-    found = api.listed(path, "workflow_runs", event=_EVENT, head_sha=run.head)
-    # The same commit may be on another branch, and a branch of the same name in another fork.
     numbers = [
         number(other, "run_number")
-        for other in found
-        if at(other, "event") == _EVENT
-        and at(other, "head_sha") == run.head
-        and at(other, "head_branch") == run.branch
+        for other in _runs(api, run.repository, run.workflow, run.head)
+        # The same commit may be on another branch, and a branch of the same name in another fork.
+        if at(other, "head_branch") == run.branch
         and same(at(other, "head_repository", "full_name"), run.head_repository)
+        and _pulls_of(other) == run.pulls
     ]
     if max(numbers, default=0) > run.number:
-        raise _nothing_to_do(run, "a later run measures it")
+        raise nothing_to_do(run, "a later run measures it")
 
 
-def number_of(api: GitHub, run: Run) -> int:
-    """The number of the pull request whose head was measured.
+def pulls_of(api: GitHub, run: Run) -> list[Pull]:
+    """The open pull requests of the commit that was measured, each with a base of its own.
 
-    Raises UserError, of status 0 where there is none any more: it was closed, or has moved on.
+    Raises UserError, of status 0 where there is none any more: closed, or moved on.
     """
     if not run.head_repository:
-        raise _nothing_to_do(run, "its repository is gone")
-    owner = run.head_repository.partition("/")[0]
-    path = f"/repos/{run.repository}/pulls"
-    found = api.listed(path, state="open", head=f"{owner}:{run.branch}")
-    # GitHub ignores a filter that it does not understand, so all is looked at again.
-    of_branch = [
-        pull
-        for pull in found
-        if at(pull, "state") == "open"
-        and at(pull, "head", "ref") == run.branch
-        and same(at(pull, "head", "repo", "full_name"), run.head_repository)
-        and same(at(pull, "base", "repo", "full_name"), run.repository)
-    ]
-    if not of_branch:
-        home = inert(f"{run.head_repository} has no open pull request of {quoted(run.branch)}")
-        raise _nothing_to_do(run, home)
-    ours = [number(pull, "number") for pull in of_branch if at(pull, "head", "sha") == run.head]
-    if not ours:
-        raise _nothing_to_do(run, "its pull request has moved on to another commit")
-    if len(ours) > 1:
-        numbers = ", ".join(f"#{pull}" for pull in ours)
-        raise UserError(
-            f"{run.measured} is the head of several pull requests ({numbers}), and GitHub does not "
-            "say which one the run is of; close all but one, and run it again"
-        )
-    return ours[0]
+        raise nothing_to_do(run, "its repository is gone")
+    path, owner = f"/repos/{run.repository}/pulls", run.head_repository.partition("/")[0]
+    found = _of_head(run, api.listed(path, state="open", head=f"{owner}:{run.branch}"))
+    # A branch may have been renamed since.
+    found = found or _of_head(run, api.listed(path, state="open"))
+    if not found:
+        raise nothing_to_do(run, "no open pull request has it as its head")
+    return found
 
 
-def _nothing_to_do(run: Run, why: str) -> UserError:
+def base_of(api: GitHub, run: Run, pull: Pull) -> Base:
+    """Where the head left the pull request's base branch, by GitHub."""
+    between = f"{quote(pull.base_branch, safe='')}...{run.head}"
+    answer = api.get(f"/repos/{run.repository}/compare/{between}?per_page=1")
+    return Base(pull.base_branch, text(answer, "merge_base_commit", "sha", pattern=FULL_COMMIT))
+
+
+def changed_files(api: GitHub, run: Run, pull: Pull) -> list[str]:
+    """The paths that a pull request changes, old names of renamed files among them."""
+    files = api.listed(f"/repos/{run.repository}/pulls/{pull.number}/files")
+    names = [(at(one, "filename"), at(one, "previous_filename")) for one in files]
+    return [str(name) for both in names for name in both if name]
+
+
+def nothing_to_do(run: Run, why: str) -> UserError:
     """It is no fault, and ends the command with status 0."""
     return UserError(f"{run.measured}: {why}; nothing to do", ExitStatus.OK)
 
 
-# By GitHub's word for how a job ended.
-_ENDED = {
-    "success": "its job left no comparison",
-    "failure": "its job failed before anything was compared",
-    "cancelled": "its job was cancelled",
-    "skipped": "its job was skipped",
-    "timed_out": "its job ran out of time",
-    "action_required": "its job waits for a maintainer's approval",
-    "startup_failure": "its job could not begin",
-}
+def _of_head(run: Run, pulls: Iterable[Json]) -> list[Pull]:
+    # GitHub ignores a filter that it does not understand, so all is looked at again.
+    return [
+        Pull(number(pull, "number"), text(pull, "base", "ref"))
+        for pull in pulls
+        if at(pull, "state") == "open"
+        and at(pull, "head", "sha") == run.head
+        and same(at(pull, "head", "repo", "full_name"), run.head_repository)
+        and same(at(pull, "base", "repo", "full_name"), run.repository)
+        and (not run.pulls or number(pull, "number") in run.pulls)
+    ]
 
 
-@dataclass(frozen=True)
-class Job:
-    """`begin` is GitHub's time, of which later ones sort later; empty for what never began."""
-
-    ended: str
-    begin: str
-    url: str
+def _runs(api: GitHub, repository: str, workflow: str, head: str) -> list[Json]:
+    path = f"/repos/{repository}/actions/workflows/{PurePosixPath(workflow).name}/runs"
+    found = api.listed(path, "workflow_runs", event=_EVENT, head_sha=head)
+    return [run for run in found if at(run, "event") == _EVENT and at(run, "head_sha") == head]
 
 
-NO_JOB = Job("it had no job", "", "")
+def _head_repository(answer: Json) -> str:
+    gone = at(answer, "head_repository") is None
+    return "" if gone else text(answer, "head_repository", "full_name")
 
 
-def gpu_jobs(api: GitHub, run: Run, gpus: Sequence[Gpu]) -> dict[str, Job]:
-    """The job of each GPU that has one, by the GPU's slug.
-
-    A job that was not run again is that of an earlier attempt.
-    """
-    path = f"/repos/{run.repository}/actions/runs/{run.id}/jobs"
-    slugs, found = {job_name(gpu): gpu.slug for gpu in gpus}, {}
-    for answer in api.listed(path, "jobs", filter="latest"):
-        if (name := text(answer, "name")) in slugs:
-            ended = _ENDED.get(str(at(answer, "conclusion")), "its job did not end as jobs do")
-            begin = str(at(answer, "started_at") or "")
-            found[slugs[name]] = Job(ended, begin, address(answer, "html_url"))
-    return found
-
-
-def job_name(gpu: Gpu) -> str:
-    """What gpu.yml calls its job."""
-    return f"gate ({gpu.name})"
+def _pulls_of(answer: Json) -> frozenset[int]:
+    listed = at(answer, "pull_requests")
+    return (
+        frozenset(number(one, "number") for one in listed)
+        if isinstance(listed, list)
+        else frozenset()
+    )

@@ -7,6 +7,7 @@ Docstrings are the schema's descriptions.
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 from enum import Enum
 from typing import Annotated, Any
@@ -72,7 +73,7 @@ class Rows(msgspec.Struct, frozen=True):
     candidate: State
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark: `name` is the key of its baseline, `family` what its first slash ends.
 
     `outcome`: scripts/README.md, 'Verdicts', explains each. A control of the host that was measured
@@ -95,28 +96,28 @@ class Verdict(msgspec.Struct, frozen=True):
     """
 
     name: Annotated[str, Meta(min_length=1)]
-    family: str
+    family: str = ""
     outcome: Outcome
-    by_time: Outcome | None
+    by_time: Outcome | None = None
     clock: Clock
-    evidence: Evidence
-    baseline_seconds: Seconds | None
-    candidate_seconds: Seconds | None
-    change: Change | None
-    p: Chance | None
-    minimum_effect: Fraction | None
-    bound: Ratio | None
-    tolerance: Fraction | None
-    processes: Processes | None
-    reason: str
-    accepted: str
-    resources: tuple[ResourceChange, ...]
-    counters: dict[str, Number | None]
-    baseline_counters: dict[str, Number | None]
+    evidence: Evidence = Evidence.NONE
+    baseline_seconds: Seconds | None = None
+    candidate_seconds: Seconds | None = None
+    change: Change | None = None
+    p: Chance | None = None
+    minimum_effect: Fraction | None = None
+    bound: Ratio | None = None
+    tolerance: Fraction | None = None
+    processes: Processes | None = None
+    reason: str = ""
+    accepted: str = ""
+    resources: tuple[ResourceChange, ...] = ()
+    counters: dict[str, Number | None] = msgspec.field(default_factory=dict)
+    baseline_counters: dict[str, Number | None] = msgspec.field(default_factory=dict)
     rows: Rows
 
 
-class Comparison(contract.Document, frozen=True, tag="comparison/2"):
+class Comparison(contract.Document, frozen=True, kw_only=True, tag="comparison/2"):
     """What scripts/compare.py --format json and scripts/bench --format json write.
 
     Times are seconds an operation, ratios are fractions (0.05 is 5 %), and a number that is not
@@ -135,23 +136,23 @@ class Comparison(contract.Document, frozen=True, tag="comparison/2"):
     none. `worst`: the name of the worst regression; null where there is none.
     """
 
-    headline: Annotated[str, Meta(min_length=1)]
-    exit_status: ExitStatus
-    refusal: str | None
-    alpha: Annotated[float, Meta(gt=0, lt=1)] | None
-    counts: dict[Outcome, Count]
+    headline: str = ""
+    exit_status: ExitStatus | None = None
+    refusal: str | None = None
+    alpha: Annotated[float, Meta(gt=0, lt=1)] | None = None
+    counts: dict[Outcome, Count] = msgspec.field(default_factory=dict)
     baseline: Side
     candidate: Side
     verdicts: tuple[Verdict, ...]
-    differences: tuple[ContextDifference, ...]
-    notes: tuple[str, ...]
-    method: str
+    differences: tuple[ContextDifference, ...] = ()
+    notes: tuple[str, ...] = ()
+    method: str = ""
     worst: str | None = None
 
 
 def schema() -> dict[str, Any]:
     """The JSON schema: comparison.schema.json, beside this file."""
-    made = msgspec.json.schema(Comparison)
+    made = json.loads(json.dumps(msgspec.json.schema(Comparison)))  # its defaults are tuples
     for one in made["$defs"].values():
         if "description" in one:  # indented as in the source, but for newer Pythons
             one["description"] = inspect.cleandoc(one["description"])

@@ -2,8 +2,7 @@
 """A comparison read back from its JSON (`json_document`): all of it that another format shows.
 
 Whoever wrote the file may be a stranger. What its types allow is read, the rest is one sentence.
-What follows from the verdicts (counts, headline, exit status) is made again, and a file whose own
-contradicts that is refused.
+What follows from the verdicts (counts, headline, exit status) is made again, not read.
 """
 
 from __future__ import annotations
@@ -16,11 +15,10 @@ from warpgauge.files import contract
 from warpgauge.files.json_file import parsed
 from warpgauge.files.location import Place
 from warpgauge.records.model import Record, Row
-from warpgauge.reports import json_document, json_output
+from warpgauge.reports import json_document
 from warpgauge.reports.json_document import Side, State
 from warpgauge.system.text import quoted
-from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict
-from warpgauge.verdict.controls import is_control
+from warpgauge.verdict.comparison import Change, Comparison, Verdict
 
 _PLACE = Place(Path("comparison.json"))
 _REMEDY = "give what --format json of the same warpgauge wrote"
@@ -34,34 +32,7 @@ def load(text: str, place: Place = _PLACE) -> Comparison:
     value, repeated = parsed(place, text, _REMEDY)
     if repeated is not None:
         raise place.error(f"holds the key {quoted(repeated[1])} twice in one object", _REMEDY)
-    document = contract.decoded(value, json_document.Comparison, place, _REMEDY)
-    comparison = read(document, place)
-    # Refuse what says two things: who changed one of them may have meant either.
-    again = json_output.document(comparison)
-    for key in ("counts", "exit_status"):
-        if getattr(document, key) != getattr(again, key):
-            raise place.error(f"its {key!r} contradicts its verdicts", _REMEDY)
-    for verdict in comparison.verdicts:
-        if contradicts_itself(verdict, comparison.alpha):
-            fault = f"{quoted(verdict.name)} is {verdict.outcome.value}, and slower by its numbers"
-            raise place.error(fault, _REMEDY)
-    return comparison
-
-
-def contradicts_itself(verdict: Verdict, alpha: float) -> bool:
-    """Whether a pass exceeds its tolerance, or is slower wherever in its interval the truth lies.
-
-    A control passes whatever it did, and what a policy accepts is shown as accepted.
-    """
-    if verdict.outcome not in (Outcome.PASS, Outcome.IMPROVED) or is_control(verdict):
-        return False
-    bound, tolerance = verdict.bound, verdict.tolerance
-    if verdict.outcome is Outcome.PASS and bound is not None and bound > (tolerance or 0.0):
-        return True
-    change, p, least = verdict.change, verdict.p, verdict.minimum_effect
-    if verdict.accepted or change is None or p is None or least is None:
-        return False
-    return min(change.ratio, change.low) > least and p < alpha
+    return read(contract.decoded(value, json_document.Comparison, place, _REMEDY), place)
 
 
 def read(document: json_document.Comparison, place: Place = _PLACE) -> Comparison:

@@ -34,18 +34,18 @@ def document(comparison: Comparison) -> json_document.Comparison:
     """What `render` writes, but for numbers that are not finite."""
     slowest = worst(comparison)
     return json_document.Comparison(
-        str(headline(comparison)),
-        comparison.exit_status,
-        comparison.refusal,
-        comparison.alpha,
-        {outcome: comparison.count(outcome) for outcome in Outcome},
-        _side(comparison.baseline),
-        _side(comparison.candidate),
-        tuple(_verdict(comparison, verdict) for verdict in comparison.verdicts),
-        comparison.differences,
-        comparison.every_note,
-        comparison.method,
-        slowest.name if slowest is not None else None,
+        headline=str(headline(comparison)),
+        exit_status=comparison.exit_status,
+        refusal=comparison.refusal,
+        alpha=comparison.alpha,
+        counts={outcome: comparison.count(outcome) for outcome in Outcome},
+        baseline=_side(comparison.baseline),
+        candidate=_side(comparison.candidate),
+        verdicts=tuple(_verdict(comparison, verdict) for verdict in comparison.verdicts),
+        differences=comparison.differences,
+        notes=comparison.every_note,
+        method=comparison.method,
+        worst=slowest.name if slowest is not None else None,
     )
 
 

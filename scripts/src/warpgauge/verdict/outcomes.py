@@ -13,7 +13,8 @@ from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.statistics.log_ratios import Tested, Tests
 from warpgauge.system.text import inert, percent, plural
 from warpgauge.verdict import comparability
-from warpgauge.verdict.comparability import TOLERANCE, Comparability
+from warpgauge.verdict import rule as decision
+from warpgauge.verdict.comparability import Comparability
 from warpgauge.verdict.comparison import Change, Evidence, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.controls import NO_CONTROLS, Controls, Movement, is_control
@@ -70,10 +71,8 @@ class Confirming(Screening):
         return Evidence.LOCK_STEP if in_lock_step else Evidence.PAIRED
 
     def usual_effect(self, pairing: Pairing, seconds: float) -> float:
-        # What is as large as the tolerance is found.
         row = pairing.candidate
-        usual = min(self.settings.tolerance(row.name, row.clock), TOLERANCE[row.clock])
-        return usual / 2
+        return decision.paired_effect(row.name, row.clock, self.settings)
 
 
 def judged(pairings: Sequence[Pairing], tests: Tests, rule: Screening) -> list[Verdict]:
@@ -95,7 +94,7 @@ def _verdict(pairing: Pairing, tested: Tested, rule: Screening) -> Verdict:
     reason = ""
     if changed and tested.candidate_processes < rule.fewest_of_a_change:
         outcome = Outcome.INCONCLUSIVE
-        reason = f"a change needs {rule.fewest_of_a_change} pairs or more"
+        reason = decision.TOO_FEW_PAIRS
     elif control is not None:
         outcome = Outcome.INCONCLUSIVE
         moved = percent(_fraction(control.log_ratio), sign=False)
@@ -133,8 +132,7 @@ def _accepted(pairing: Pairing, tested: Tested, rule: Screening) -> str:
     found = _outcome(pairing, tested, usual, math.inf, rule.settings.alpha)
     if found is not Outcome.REGRESSION or rule.explained(pairing, tested.log_ratio) is not None:
         return ""
-    least = percent(entry.fraction, sign=False)
-    return inert(f"{entry.reason}; under {policy.name}'s minimum effect of {least}")
+    return decision.accepted_by(policy, entry)
 
 
 def _gated(verdict: Verdict) -> Verdict:
@@ -151,13 +149,8 @@ def _outcome(
 ) -> Outcome:
     if is_control(pairing.candidate):
         return Outcome.PASS  # it says how the machine did, and nothing of the code
-    ratio = _fraction(tested.log_ratio)
-    if tested.p < alpha:
-        if ratio >= minimum_effect:
-            return Outcome.REGRESSION
-        if ratio <= -minimum_effect:
-            return Outcome.IMPROVED
-    return Outcome.PASS if _fraction(tested.bound) <= tolerance else Outcome.INCONCLUSIVE
+    ratio, bound = _fraction(tested.log_ratio), _fraction(tested.bound)
+    return decision.outcome_of(tested.p, ratio, bound, minimum_effect, tolerance, alpha)
 
 
 def _fraction(log_ratio: float) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import ClassVar
@@ -97,6 +97,15 @@ class Policy:
         """Likewise."""
         found = [one for one in self.tolerances if one.pattern.search(name)]
         return found[-1] if found else None
+
+    def used_up(self, before: Policy) -> list[Expected]:
+        """The expected entries that `before` has, too: what they accept is in that commit."""
+        there = [replace(one, number=0) for one in before.expected]
+        return [one for one in self.expected if replace(one, number=0) in there]
+
+    def without(self, entries: Collection[Expected]) -> Policy:
+        """Without these expected entries."""
+        return replace(self, expected=tuple(one for one in self.expected if one not in entries))
 
     def require_quick(self, names: Collection[str]) -> None:
         """Raises UserError for a pattern that would take years to search in `names`."""

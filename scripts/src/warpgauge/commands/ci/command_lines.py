@@ -9,6 +9,7 @@ from warpgauge.commands import arguments
 from warpgauge.commands.arguments import Parser, group, positive, revision
 
 HISTORY = "origin/history"
+WORKFLOW, POLICY = ".github/workflows/gpu.yml", "baselines/policy.toml"
 _NIGHTS = 30
 _RUN = "--repository owner/name --run-id 1234"
 
@@ -56,11 +57,47 @@ def gate() -> Parser:
 def comment() -> Parser:
     parser = Parser(
         prog="warpgauge ci comment",
-        description="Posts what a run of .github/workflows/gpu.yml found as the one comment on its "
+        description="Posts what a run of the measuring workflow found as the one comment on its "
         "pull request; while the run goes on, marks the comment that is there as outdated. "
         "GH_TOKEN in the environment is the token, GITHUB_API_URL the API.",
+        epilog="Exit status: 0 done, or nothing to do; 2 refused: of a GPU's result that was, the "
+        "comment says so, and the others are posted.",
     )
-    arguments.add_run(group(parser, "which run", f"%(prog)s {_RUN}"), "gpu.yml")
+    what = group(parser, "which run", f"%(prog)s {_RUN}")
+    arguments.add_run(what, "the workflow", required=False)
+    add = what.add_argument
+    add("--pull-request", metavar="N", type=positive,
+        help="instead of --run-id: its newest run, as when its base was changed")  # fmt: skip
+    add("--workflow", metavar="PATH", default=WORKFLOW, help="that measures; default %(default)s")
+    add = group(
+        parser, "another project", f"%(prog)s {_RUN} --root there --policy p.toml"
+    ).add_argument
+    add("--root", metavar="FOLDER", type=Path, help="a checkout of its default branch, with "
+        ".github/gpus.json; its programs are measured")  # fmt: skip
+    add("--policy", metavar="FILE", default=POLICY, help="its path in the repository; default "
+        "%(default)s")  # fmt: skip
+    return parser
+
+
+def on_demand() -> Parser:
+    parser = Parser(
+        prog="warpgauge ci on-demand",
+        description="Answers /warpgauge run FILTER [on GPU] on a pull request: begins a run of "
+        ".github/workflows/gpu.yml, and waits for its end.",
+        epilog="GH_TOKEN is the token, GITHUB_API_URL where its API is. Exit status: 0 done, or "
+        "nothing to do; 2 refused, and whoever asked is told why.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    asked = commands.add_parser("begin", help="begin what a comment asks for", description="Says "
+        "on the pull request that the measurement has begun, and prints its run as a line for "
+        "$GITHUB_OUTPUT: run=1234. Nothing, where whoever asked may not push.")  # fmt: skip
+    comment = group(asked, "which comment", "%(prog)s --repository owner/name --comment 1234")
+    arguments.add_repository(comment, "where it is")
+    comment.add_argument("--comment", metavar="N", type=positive, required=True, help="its id")
+    waited = commands.add_parser("wait", help="wait for the end of a run", description="Returns "
+        "when the run has ended; after five and a half hours its comment says that it has "
+        "not.")  # fmt: skip
+    arguments.add_run(group(waited, "which run", f"%(prog)s {_RUN}"), "gpu.yml")
     return parser
 
 

@@ -4,70 +4,82 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timezone
 from pathlib import Path
 
 from warpgauge.commands.ci import command_lines
-from warpgauge.github import artifact, comment, gpus, pull_request
+from warpgauge.github import comment, gpus, pull_request
 from warpgauge.github.api import GitHub
-from warpgauge.github.artifact import Artifact
-from warpgauge.github.comment import Part
-from warpgauge.github.gpus import Gpu
-from warpgauge.github.pull_request import Job, Run
-from warpgauge.system.errors import ExitStatus
+from warpgauge.github.pull_request import Pull, Run
+from warpgauge.github.result import UNTOUCHED, Result
+from warpgauge.github.terms import Terms
+from warpgauge.system.errors import ExitStatus, UserError
 
 
 def main(
-    argv: Sequence[str], root: Path, environment: Mapping[str, str] = os.environ
+    argv: Sequence[str],
+    root: Path,
+    environment: Mapping[str, str] = os.environ,
+    today: date | None = None,
 ) -> ExitStatus:
-    """Raises UserError for whatever is not as it should be; then nothing was posted."""
+    """Raises UserError for what can be no result of this pull request; nothing is posted then."""
     given = command_lines.comment().parse_args(argv)
+    if (given.run_id is None) == (given.pull_request is None):
+        raise UserError("name one of --run-id and --pull-request")
     api = GitHub.of(environment)
-    models = gpus.read(gpus.file_of(root))
-    run = pull_request.run_of(api, given.repository, given.run_id)
-    number = _pull_request(api, run)
-    # Everything is read before anything is written.
-    parts = _parts(api, run, models) if run.complete else []
-    if parts:
-        body = comment.body(run, parts)
-        # Reading takes a while, in which somebody may have pushed.
-        number = _pull_request(api, run)
-        print(f"posted: {comment.put(api, run.repository, number, body)}")
+    if given.run_id is not None:
+        run = pull_request.run_of(api, given.repository, given.run_id, given.workflow)
+    elif newest := pull_request.newest_run(
+        api, given.repository, given.pull_request, given.workflow
+    ):
+        run = newest
+    else:
+        print(f"no run of {given.workflow} is of #{given.pull_request}: nothing to do")
         return ExitStatus.OK
-    if run.complete:
-        print(f"run {run.id} ended without a job for any GPU")
-    why = comment.to_be_measured(run)
-    marked = comment.mark_outdated(api, run.repository, number, why)
-    print(f"marked as outdated: {marked}" if marked else "no comment to mark as outdated yet")
-    return ExitStatus.OK
+    status = ExitStatus.OK
+    for pull in _pulls(api, run, given.pull_request):
+        if not run.complete:
+            _outdated(api, run, pull, comment.to_be_measured(run))
+            continue
+        try:
+            base = pull_request.base_of(api, run, pull)
+            day = today or datetime.now(timezone.utc).date()
+            terms = Terms(api, run, base, given.root or root, day, given.policy)
+            status = max(status, _posted(Result(terms, pull, ours=given.root is None)))
+        except UserError as fault:
+            if fault.status is not ExitStatus.OK:
+                _outdated(api, run, pull, comment.not_readable(run))
+            raise
+    return status
 
 
-def _pull_request(api: GitHub, run: Run) -> int:
-    """Its number, where the run is the last word on its head. Raises UserError."""
-    number = pull_request.number_of(api, run)
+def _pulls(api: GitHub, run: Run, only: int | None) -> list[Pull]:
+    """Those where the run is the last word on their head. Raises UserError."""
+    found = pull_request.pulls_of(api, run)
     pull_request.require_newest(api, run)
-    return number
+    return [pull for pull in found if only in (None, pull.number)]
 
 
-def _parts(api: GitHub, run: Run, models: Sequence[Gpu]) -> list[Part]:
-    """What each GPU found, in the order of .github/gpus.json; nothing where there was no job.
+def _posted(result: Result) -> ExitStatus:
+    """Everything is read before anything is written. Raises UserError."""
+    terms, pull = result.terms, result.pull
+    api, run = terms.api, terms.run
+    parts = result.parts(gpus.read(gpus.file_of(terms.root)))
+    # Reading takes a while, in which somebody may have pushed.
+    current = pull in _pulls(api, run, pull.number)
+    if not current:
+        raise pull_request.nothing_to_do(run, f"the base of #{pull.number} has changed")
+    if not parts or all(part.found == UNTOUCHED for part in parts):
+        _outdated(api, run, pull, comment.not_measured(run, UNTOUCHED if parts else ""))
+        return ExitStatus.OK
+    print(f"posted: {comment.put(api, run, pull.number, terms.base, parts)}")
+    for refusal in result.refusals:
+        print(f"warpgauge ci comment: {refusal}", file=sys.stderr)
+    return ExitStatus.BAD_USAGE if result.refusals else ExitStatus.OK
 
-    Such a run waits for the approval that lets it begin, or could not plan its jobs.
-    """
-    names = [artifact.name_of(gpu) for gpu in models]
-    jobs = pull_request.gpu_jobs(api, run, models)
-    artifacts = artifact.newest(api, run.repository, run.id, names.__contains__)
-    if not jobs and not artifacts:
-        return []
-    return [
-        _part(api, run, gpu, jobs.get(gpu.slug, pull_request.NO_JOB), artifacts.get(name))
-        for gpu, name in zip(models, names, strict=True)
-    ]
 
-
-def _part(api: GitHub, run: Run, gpu: Gpu, job: Job, left: Artifact | None) -> Part:
-    # What an earlier attempt left is not what this job found, which left nothing.
-    recent = left is not None and left.created >= job.begin
-    if left and recent and (found := artifact.read(api, run, left, gpu)) is not None:
-        return Part(gpu, found, f"{run.url}/artifacts/{left.id}")
-    return Part(gpu, job.ended, job.url)
+def _outdated(api: GitHub, run: Run, pull: Pull, why: str) -> None:
+    marked = comment.mark_outdated(api, run.repository, pull.number, why)
+    print(f"marked as outdated: {marked}" if marked else "no comment to mark as outdated yet")

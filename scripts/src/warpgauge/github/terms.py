@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a pull request's result is judged by: the head's policy, and the benchmarks we know of.
+
+Both are read as data, from GitHub and from the default branch's checkout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeVar
+
+from warpgauge.github.api import GitHub
+from warpgauge.github.gpus import Gpu
+from warpgauge.github.pull_request import Base, Run
+from warpgauge.records.benchmark_filter import matches
+from warpgauge.records.counters import FULL_SUITE
+from warpgauge.records.load import load
+from warpgauge.records.model import Row
+from warpgauge.system.errors import UserError
+from warpgauge.verdict import policy
+from warpgauge.verdict.comparison_settings import ComparisonSettings
+from warpgauge.verdict.policy import Policy
+
+_T = TypeVar("_T")
+
+POLICY = f"baselines/{policy.FILE_NAME}"
+_POLICY_LIMIT_BYTES, _BASELINE_LIMIT_BYTES = 1 << 20, 32 << 20
+
+
+@dataclass(frozen=True)
+class Terms:
+    """`root` is a checkout of the default branch, `policy` a file's path in the repository."""
+
+    api: GitHub
+    run: Run
+    base: Base
+    root: Path
+    today: date
+    policy: str = POLICY
+    filter: str = ""
+
+    def settings(self) -> ComparisonSettings:
+        """As the job judged. Raises UserError for a policy of the head that cannot be read."""
+        rules = self._policy(self.run.head)
+        if rules is not None:
+            with suppress(UserError):  # one of a warpgauge of that time
+                if before := self._policy(self.base.commit):
+                    rules = rules.without(rules.used_up(before))
+        return ComparisonSettings(filter=self.filter or None, policy=rules, today=self.today)
+
+    def known(self, gpu: Gpu) -> Mapping[str, Row]:
+        """Our baseline's benchmarks for this GPU, by name; none where there is no baseline."""
+        folder = self._folder(gpu)
+        return load(folder).rows if folder.is_dir() else {}
+
+    def expected(self, gpu: Gpu, absent: Iterable[Row]) -> list[str]:
+        """Those of some `known` benchmarks that the default suite has, and the head's baseline."""
+        rows = [*filter(self._is_asked_for, absent)]
+        kept = {family: self._of_head(gpu, family) for family in {row.family for row in rows}}
+        return [row.name for row in rows if row.name in kept[row.family]]
+
+    def _folder(self, gpu: Gpu) -> Path:
+        return self.root / "baselines" / gpu.slug
+
+    def _is_asked_for(self, row: Row) -> bool:
+        in_suite = not row.counters.get(FULL_SUITE) and row.error is None
+        return in_suite and matches(self.filter, row.name)
+
+    def _of_head(self, gpu: Gpu, family: str) -> Collection[str]:
+        """The benchmarks that the head's baseline has of a family."""
+        path = (self._folder(gpu) / f"{family}.json").relative_to(self.root).as_posix()
+        found = self._read(path, self.run.head, _BASELINE_LIMIT_BYTES, load)
+        return found.rows.keys() if found is not None else ()
+
+    def _policy(self, commit: str) -> Policy | None:
+        return self._read(self.policy, commit, _POLICY_LIMIT_BYTES, policy.load)
+
+    def _read(self, path: str, commit: str, limit: int, reader: Callable[[Path], _T]) -> _T | None:
+        """What a file of a commit holds; None where there is no such file. Raises UserError."""
+        content = self.api.file(self.run.repository, path, commit, limit)
+        if content is None:
+            return None
+        with TemporaryDirectory(prefix="warpgauge-") as scratch:
+            copy = Path(scratch, path)
+            copy.parent.mkdir(parents=True)
+            copy.write_bytes(content)
+            return reader(copy)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a stranger's comparison in pairs comes to, by our rule, our policy and the names we know.
+
+Of each row its numbers are taken: the two times, the change and its interval, the p-value, the
+bound and the counters. Its outcome, tolerance, minimum effect and likely causes are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from itertools import pairwise
+
+from warpgauge.records.model import Clock, Row
+from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import quoted
+from warpgauge.verdict import disturbance, policy_effects, rule
+from warpgauge.verdict.comparison import (
+    Change,
+    Comparison,
+    Evidence,
+    Outcome,
+    ResourceChange,
+    Verdict,
+)
+from warpgauge.verdict.comparison_settings import ComparisonSettings
+from warpgauge.verdict.controls import is_control
+from warpgauge.verdict.resource_changes import KERNEL, resource_changes
+
+_IN_PAIRS = (Evidence.PAIRED, Evidence.LOCK_STEP)
+_REMOVED = "in the baseline, but the run does not have it"
+# Numbers in a file are rounded.
+_ROUNDING = 1e-9
+
+
+def recomputed(
+    told: Comparison,
+    settings: ComparisonSettings,
+    clocks: Mapping[str, Clock],
+    expected: Collection[str] = (),
+) -> Comparison:
+    """`clocks` are those of the benchmarks that we know; what is `expected` of them and absent is
+    MISSING.
+
+    Raises UserError, a clause that names the row, for one that contradicts itself.
+    """
+    if told.refusal is not None:
+        invalid = (replace(one, outcome=Outcome.INVALID, by_time=None) for one in told.verdicts)
+        return replace(told, verdicts=tuple(invalid), alpha=settings.alpha)
+    known = (replace(one, clock=clocks.get(one.name, one.clock)) for one in told.verdicts)
+    verdicts = [_judged(told, verdict, settings) for verdict in known]
+    names = {one.name for one in verdicts}
+    verdicts += [
+        Verdict(name, Outcome.MISSING, clocks[name], reason=_REMOVED)
+        for name in expected
+        if name not in names
+    ]
+    if settings.policy is not None:
+        settings.policy.require_quick([one.name for one in verdicts])
+        found = policy_effects.apply(
+            settings.policy,
+            verdicts,
+            lambda pattern: settings.filter is None,
+            settings.today,
+            resources_fail=any(one.by_time is not None for one in verdicts),
+        )
+        verdicts = [*found.verdicts]
+    return replace(told, verdicts=tuple(verdicts), alpha=settings.alpha)
+
+
+def _judged(told: Comparison, verdict: Verdict, settings: ComparisonSettings) -> Verdict:
+    base, cand = told.baseline.rows.get(verdict.name), told.candidate.rows.get(verdict.name)
+    if base is None or cand is None or base.error or cand.error:
+        return _one_sided(verdict, base, cand)
+    if verdict.outcome is Outcome.INVALID:
+        return _untimed(verdict, Outcome.INVALID)
+    for side, row in ((told.baseline, base), (told.candidate, cand)):
+        if disturbed := disturbance.of(row, side.sessions):
+            return replace(_untimed(verdict, Outcome.INVALID), reason=disturbed.fault)
+    change, p, bound = verdict.change, verdict.p, verdict.bound
+    if is_control(verdict):
+        quiet = replace(verdict, outcome=Outcome.PASS, by_time=None, reason="", accepted="")
+        return replace(quiet, bound=None, tolerance=None)
+    if change is None or p is None or bound is None or verdict.baseline_seconds is None:
+        raise _contradiction(verdict, f"is {verdict.outcome.value} without its numbers")
+    if verdict.evidence not in _IN_PAIRS or verdict.processes is None:
+        raise _contradiction(verdict, "was not measured in pairs")
+    if not _is_consistent(change, p, bound, settings.alpha):
+        raise _contradiction(verdict, "has a change, interval and bound that exclude each other")
+    policy, entry = settings.policy, settings.policy_effect(verdict.name)
+    usual = rule.paired_effect(verdict.name, verdict.clock, settings)
+    effect = usual if entry is None else entry.fraction
+    tolerance = settings.tolerance(verdict.name, verdict.clock)
+    numbers = (p, change.ratio, bound)
+    outcome, reason = rule.outcome_of(*numbers, effect, tolerance, settings.alpha), ""
+    changed = outcome in (Outcome.REGRESSION, Outcome.IMPROVED)
+    if changed and min(verdict.processes) < FEWEST_OF_A_CHANGE:
+        outcome, reason = Outcome.INCONCLUSIVE, rule.TOO_FEW_PAIRS
+    accepted = ""
+    if outcome is Outcome.PASS and policy is not None and entry is not None:
+        without = rule.outcome_of(*numbers, usual, tolerance, settings.alpha)
+        accepted = rule.accepted_by(policy, entry) if without is Outcome.REGRESSION else ""
+    by_time = None
+    if verdict.by_time is not None and outcome is not Outcome.REGRESSION:
+        outcome, by_time = Outcome.REGRESSION, outcome  # it was asked to fail on its resources
+    return replace(
+        verdict,
+        outcome=outcome,
+        by_time=by_time,
+        candidate_seconds=verdict.baseline_seconds * (1.0 + change.ratio),
+        minimum_effect=effect,
+        tolerance=tolerance,
+        reason=reason,
+        accepted=accepted,
+        required=False,
+        resources=_resources(verdict, base, cand),
+    )
+
+
+def _one_sided(verdict: Verdict, base: Row | None, cand: Row | None) -> Verdict:
+    if cand is None:
+        return _untimed(verdict, Outcome.MISSING)
+    if cand.error is not None or (base is not None and base.error is not None):
+        return _untimed(verdict, Outcome.ERROR)
+    return replace(_untimed(verdict, Outcome.NEW), candidate_seconds=verdict.candidate_seconds)
+
+
+def _untimed(verdict: Verdict, outcome: Outcome) -> Verdict:
+    """Without the numbers of a comparison: there was none."""
+    return Verdict(
+        verdict.name,
+        outcome,
+        verdict.clock,
+        reason=verdict.reason,
+        counters=verdict.counters,
+        baseline_counters=verdict.baseline_counters,
+    )
+
+
+def _is_consistent(change: Change, p: float, bound: float, alpha: float) -> bool:
+    """Whether these can be of one sample: the bound is one-sided, and of more confidence."""
+    ordered = [change.low, change.ratio, change.high, bound]
+    if any(one > other + _ROUNDING for one, other in pairwise(ordered)):
+        return False
+    return p >= alpha or not change.low < 0.0 < change.high
+
+
+def _resources(verdict: Verdict, base: Row, cand: Row) -> tuple[ResourceChange, ...]:
+    """By the counters; the kernels' names are in the file alone."""
+    kernels = [one for one in verdict.resources if one.key == KERNEL]
+    named = [replace(one, words=KERNEL, worse=True) for one in kernels[:1]]
+    return (*resource_changes(base, cand), *named)
+
+
+def _contradiction(verdict: Verdict, fault: str) -> UserError:
+    return UserError(f"{quoted(verdict.name)} {fault}")

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is made again of an honest comparison's rows is what it said of them."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import simulated_pairs
+from warpgauge.reports import json_input, json_output
+from warpgauge.verdict import policy
+from warpgauge.verdict.comparison_settings import ComparisonSettings
+from warpgauge.verdict.recomputed import recomputed
+
+PAIRS = (4, 8, 28)
+
+
+@pytest.mark.parametrize("noise", sorted(simulated_pairs.NOISES))
+def test_every_honest_outcome_is_made_again(noise: str, tmp_path: Path) -> None:
+    """Slower, faster and unchanged rows, few and many pairs, with and without a policy."""
+    path = tmp_path / "policy.toml"
+    path.write_text(
+        '[[minimum_effect]]\npattern = "[13579]$"\npercent = 8\nreason = "odd"\n'
+        '[[tolerance]]\npattern = "2$"\npercent = 4\nreason = "even"\n'
+        '[[expected]]\npattern = "0$"\nslower_by_at_most_percent = 7\nreason = "slow"\n'
+        "expires = 2030-01-01\n"
+    )
+    source = np.random.default_rng(3)
+    seen = set()
+    for rules in (None, policy.load(path)):
+        settings = ComparisonSettings(policy=rules, today=date(2026, 11, 20))
+        for pairs in PAIRS:
+            seconds = simulated_pairs.times(source, noise, pairs, simulated_pairs.CHANGED)
+            rounds = [range(1, pairs + 1)] * simulated_pairs.BENCHMARKS
+            told = simulated_pairs.judged(seconds, rounds, settings)
+            read = json_input.load(json_output.render(told))
+            again = recomputed(read, settings, {})
+            for one, other in zip(told.verdicts, again.verdicts, strict=True):
+                assert (one.outcome, one.accepted) == (other.outcome, other.accepted), one
+                assert (one.tolerance, one.minimum_effect) == (
+                    other.tolerance,
+                    other.minimum_effect,
+                )
+                seen.add((one.outcome, bool(one.accepted)))
+            assert again.exit_status is told.exit_status
+    assert len(seen) >= 2
