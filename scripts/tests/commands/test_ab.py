@@ -214,6 +214,21 @@ def test_this_trees_policy_is_not_theirs_but_a_named_one_is(
     assert "accepted: ours" in folders.output()[0]
 
 
+def test_what_the_bases_policy_expects_too_is_in_the_base(folders: TwoFolders) -> None:
+    folders.make("base", "a")
+    folders.make("candidate", "a", SLOW)
+    named = "--policy=policy.toml", "--base-policy=base.toml"
+    text = (
+        '[[expected]]\npattern = "BM"\nslower_by_at_most_percent = 50\nreason = "known"\n'
+        "expires = 9999-01-01\n"
+    )
+    (folders.root / "policy.toml").write_text(text)
+    assert folders.beside(*named) is ExitStatus.OK  # the base had none
+    for before, status in (("of another time", ExitStatus.OK), (text, ExitStatus.REGRESSION)):
+        (folders.root / "base.toml").write_text(before)
+        assert folders.beside(*named) is status
+
+
 def test_out_names_both_run_files_and_the_log_of_the_turns(folders: TwoFolders) -> None:
     folders.both("my bench")
     folders.both("b", {"BM_b": 1.0})

@@ -22,6 +22,7 @@ OPTIONAL = {
     "PROCESSES": ["--processes=7"],
     "BUDGET": ["--budget=5 m"],
     "POLICY": ["--policy=my policy.toml"],
+    "BASE_POLICY": ["--base-policy=its policy.toml"],
 }
 
 

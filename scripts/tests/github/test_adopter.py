@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,10 +13,10 @@ from typing import Any
 import pytest
 
 import workflows
-from fake_github import FakeGitHub
+from fake_github import TOKEN, FakeGitHub
 from hosted_job import HostedJob
 from hosted_repository import git
-from hosted_run import HOME, RUN, HostedRun, archive_of
+from hosted_run import HOME, RUN, HostedRun
 from warpgauge.commands.ci import comment
 from warpgauge.reports import json_input
 from warpgauge.system.environment import ROOT
@@ -26,6 +27,7 @@ EXAMPLE = workflows.GITHUB / "examples" / "adopter"
 GATE = workflows.parsed((workflows.GITHUB / "workflows" / "gate.yml").read_text())
 # Twice the work, for the same result.
 SLOWER = "  double sum = 0;\n  for (const double one : x) {\n    sum += one * 0;\n  }\n"
+QUICK = "-DCMAKE_CXX_FLAGS_RELEASE=-O1"  # to compile
 WORST = ("dot/engine/f64/n:1024", "dot_plain/1024/min_time:0.050")
 
 needs_a_compiler = pytest.mark.skipif(
@@ -53,9 +55,13 @@ class PullRequest:
         source = self.project / "dot.hpp"
         source.write_text(source.read_text().replace("  double sum = 0;\n", SLOWER))
         self.head = self._commit()
-        self.inputs = {**call("performance"), "engine": "-DWARPGAUGE_CUDA=OFF", "budget": "20s"}
+        self.inputs = {
+            **call("performance"),
+            "engine": f"-DWARPGAUGE_CUDA=OFF {QUICK}",
+            "budget": "20s",
+        }
         self.inputs["build"] = self.inputs["build"].replace(
-            "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1"
+            "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_BUILD_TYPE=Release {QUICK}"
         )
         self.gpu: dict[str, object] = {}
 
@@ -101,27 +107,29 @@ def pull_request(tmp_path: Path) -> PullRequest:
 
 
 @pytest.fixture
-def engine() -> Iterator[Path]:
-    """Where it is installed, and stays for the next run of the tests."""
-    folder = ROOT / "build" / "tests" / "engine"
-    with alone(folder):
-        yield folder
+def workspace() -> Iterator[Path]:
+    """Of a runner that is not thrown away: what was compiled of the engine stays beside it."""
+    with alone(ROOT / "build" / "tests" / "adopter"):
+        (ROOT / "build" / "tests" / "engine").mkdir(exist_ok=True)
+        yield ROOT / "build" / "tests" / "adopter" / "workspace"
 
 
-def measured(pull_request: PullRequest, engine: Path) -> tuple[HostedJob, dict[str, str]]:
+def measured(pull_request: PullRequest, workspace: Path) -> tuple[HostedJob, dict[str, str]]:
     pull_request.planned()
-    job = pull_request.job("gate")
-    job.before = {"Install the engine": lambda: (job.folder / "engine").symlink_to(engine)}
+    job, engine = pull_request.job("gate"), workspace.parents[1] / "engine"
+    job.folder = workspace
+    job.before = {"Install the engine": lambda: (workspace / "engine").symlink_to(engine)}
     return job, job.run(GATE["jobs"]["gate"])
 
 
 @needs_a_compiler
 def test_a_slower_library_fails_on_each_gpu_and_leaves_what_the_comment_reads(
-    pull_request: PullRequest, engine: Path
+    pull_request: PullRequest, workspace: Path
 ) -> None:
-    job, outputs = measured(pull_request, engine)
+    job, outputs = measured(pull_request, workspace)
     assert job.failed, job.log
     left = job.uploaded["warpgauge-nvidia-h200"]
+    assert (left / "comparison.json").exists(), job.log
     found = json_input.load((left / "comparison.json").read_text())
     assert found.exit_status is ExitStatus.REGRESSION, job.log
     assert {one.name for one in found.verdicts} == set(WORST)
@@ -135,35 +143,32 @@ def test_a_slower_library_fails_on_each_gpu_and_leaves_what_the_comment_reads(
     assert (told["verdict"], told["exit-status"]) == ("FAIL", "1")
     assert told["worst"] in WORST
     assert told["report"].endswith("/warpgauge-nvidia-h200")
-
-    reason = "scripts/warpgauge ci comment has no --root yet"
-    if "--root" not in comment_options():
-        pytest.xfail(reason)
-    commented(pull_request, left)
-
-
-def comment_options() -> str:
-    from warpgauge.commands.ci import command_lines
-
-    return command_lines.comment().format_help()
+    body = commented(pull_request, left).replace("`<wbr>`", "")
+    assert re.search("FAIL|2 regressions", body)
+    assert all(f"`{name}`" in body for name in WORST)
+    assert "scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER" in body
 
 
-def commented(pull_request: PullRequest, left: Path) -> None:
-    """The example's comment.yml, on the default branch, about the run of its performance.yml."""
-    given, archive = call("comment"), archive_of((left / "comparison.json").read_bytes())
+def commented(pull_request: PullRequest, left: Path) -> str:
+    """What the example's comment.yml posts on the run of its performance.yml, from main."""
+    given, head = call("comment"), pull_request.head
     git(pull_request.project, "checkout", "--quiet", "main~1")
+    root = pull_request.folder / "hosted"
+    root.mkdir()
     with FakeGitHub() as api, FakeGitHub() as storage:
-        hosted = HostedRun(pull_request.folder / "root", api, storage)
-        hosted.run |= {"path": given["workflow"], "head_sha": pull_request.head}
-        hosted.pulls[:] = [hosted.pull(head=pull_request.head)]
-        hosted.jobs[:] = [hosted.job("gate / gate (NVIDIA H200)")]
-        hosted.artifacts.clear()
-        hosted.upload(archive)
+        hosted = HostedRun(root, api, storage)
+        hosted.run |= {"path": given["workflow"], "head_sha": head}
+        hosted.merge_base = pull_request.base
+        hosted.pulls[:] = [hosted.pull(head=head)]
+        (gpu,) = json.loads((pull_request.project / ".github" / "gpus.json").read_text())["gpus"]
+        hosted.jobs[:] = [{**hosted.job("gate / gate (NVIDIA H200)"), "labels": gpu["labels"]}]
+        hosted.replace((left / "comparison.json").read_bytes())
+        hosted.answer_for(head, Path(given["workflow"]).name)
         arguments = ["--run-id", str(RUN), "--repository", HOME, "--workflow", given["workflow"]]
         arguments += ["--policy", given["policy"], "--root", str(pull_request.project)]
-        environment = {"GH_TOKEN": "t", "GITHUB_API_URL": api.url}
+        environment = {"GH_TOKEN": TOKEN, "GITHUB_API_URL": api.url}
         assert comment.main(arguments, ROOT, environment) is ExitStatus.OK
-        assert "FAIL" in hosted.body.splitlines()[0]
+        return hosted.body
 
 
 def test_a_side_that_does_not_build_is_no_verdict(pull_request: PullRequest) -> None:

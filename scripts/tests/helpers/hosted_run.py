@@ -119,6 +119,11 @@ class HostedRun:
             for method in ("PATCH", "DELETE"):
                 api.on(method, f"/repos/{HOME}/issues/comments/{number}", self._write)
 
+    def answer_for(self, head: str, workflow: str) -> None:
+        """Let another commit, and another workflow's runs, be asked for."""
+        self.api.on("GET", f"/repos/{HOME}/compare/main...{head}", self._compared)
+        self.api.on("GET", f"/repos/{HOME}/actions/workflows/{workflow}/runs", self._runs)
+
     def add_comments(self, number: int) -> None:
         """Let another pull request be commented."""
         comments = f"/repos/{HOME}/issues/{number}/comments"

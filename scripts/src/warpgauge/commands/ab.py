@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -50,6 +50,7 @@ class _Invocation:
 
     folders: tuple[Path, Path]
     commits: tuple[str, str]  # what they were built from, "" unless told
+    base_policy: Path | None
     options: Options
     root: Path
     results: Console
@@ -120,6 +121,9 @@ class _Invocation:
         """How results are judged and shown, by no policy of this project. Raises UserError."""
         options = self.options
         named = policy.load(options.policy) if options.policy is not None else None
+        if named is not None and self.base_policy is not None and self.base_policy.exists():
+            with suppress(UserError):  # one of a warpgauge of that time
+                named = named.without(named.used_up(policy.load(self.base_policy)))
         # The files of both sides tell by themselves what they were asked for.
         return Conclusion.of(replace(options, filter=""), named, self.results)
 
@@ -169,10 +173,10 @@ def _filters(programs: Programs, asked: Sequence[PlainProgram]) -> Mapping[str, 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     """Raises UserError for what the user can mend."""
-    folders, commits, options = ab_options.parse(argv)
+    folders, commits, base_policy, options = ab_options.parse(argv)
     # What a program reads from standard output stands there alone.
     results, notes = Output(stderr=options.formats.shown is not TERMINAL), Output(stderr=True)
-    invocation = _Invocation(folders, commits, options, root, results, notes, argv)
+    invocation = _Invocation(folders, commits, base_policy, options, root, results, notes, argv)
     if options.list or options.dry_run:
         return invocation.preview()
     # A build of this tree is nothing to it: only who measures is waited for.

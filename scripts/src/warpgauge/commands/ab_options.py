@@ -36,8 +36,8 @@ scripts/README.md, "Programs of another project", explains what such a verdict
 rests on."""
 
 
-def parse(argv: Sequence[str]) -> tuple[tuple[Path, Path], tuple[str, str], Options]:
-    """Two folders of programs, the base's first, their commits ("" unless told), and options.
+def parse(argv: Sequence[str]) -> tuple[tuple[Path, Path], tuple[str, str], Path | None, Options]:
+    """Folders of programs, the base's first, their commits (or ""), the base's policy, and options.
 
     Raises UserError for bad usage.
     """
@@ -50,9 +50,10 @@ def parse(argv: Sequence[str]) -> tuple[tuple[Path, Path], tuple[str, str], Opti
     values = {**vars(bench_options.command_line().parse_args([])), **vars(given)}
     folders = values.pop("base"), values.pop("candidate")
     base, candidate = values.pop("commits")
+    base_policy = values.pop("base_policy")
     options = bench_options.options_of(values)
     matches(options.filter, "", "--filter")
-    return folders, (base, candidate), options
+    return folders, (base, candidate), base_policy, options
 
 
 def command_line() -> Parser:
@@ -85,6 +86,8 @@ def command_line() -> Parser:
 
     rule = group(parser, "what counts", "%(prog)s old/build new/build --policy policy.toml")
     arguments.add_comparison_options(rule, usual_policy="none")
+    rule.add_argument("--base-policy", metavar="FILE", type=Path, help="with --policy: that of the "
+        "base, if it had one; a slowdown that it expects, too, is in the base already")
 
     instead = group(parser, "instead of measuring", "%(prog)s old/build new/build --list")
     arguments.add_preview(instead)

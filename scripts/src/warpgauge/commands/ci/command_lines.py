@@ -74,8 +74,9 @@ def comment() -> Parser:
     ).add_argument
     add("--root", metavar="FOLDER", type=Path, help="a checkout of its default branch, with "
         ".github/gpus.json; its programs are measured")  # fmt: skip
-    add("--policy", metavar="FILE", default=POLICY, help="its path in the repository; default "
-        "%(default)s")  # fmt: skip
+    add("--policy", metavar="FILE", default=POLICY, help="its path in the repository; empty for "
+        "none; default %(default)s")  # fmt: skip
+    arguments.add_filter(parser)
     return parser
 
 
