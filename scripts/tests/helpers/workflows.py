@@ -94,11 +94,15 @@ def jobs() -> list[Job]:
     ]
 
 
-def examples() -> list[str]:
-    """The whole workflows in the read-mes, for other repositories to copy."""
+def blocks() -> list[str]:
+    """What the read-mes show of YAML, for other repositories to copy."""
     texts = [path.read_text() for path in sorted(GITHUB.glob("README*.md"))]
-    blocks = [block for text in texts for block in _EXAMPLE.findall(text)]
-    return [block for block in blocks if "\njobs:\n" in block]
+    return [block for text in texts for block in _EXAMPLE.findall(text)]
+
+
+def examples() -> list[str]:
+    """The whole workflows among them."""
+    return [block for block in blocks() if "\njobs:\n" in block]
 
 
 def run_steps() -> list[Step]:

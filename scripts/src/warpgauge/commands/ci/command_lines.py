@@ -69,14 +69,13 @@ def comment() -> Parser:
     add("--pull-request", metavar="N", type=positive,
         help="instead of --run-id: its newest run, as when its base was changed")  # fmt: skip
     add("--workflow", metavar="PATH", default=WORKFLOW, help="that measures; default %(default)s")
-    add = group(
-        parser, "another project", f"%(prog)s {_RUN} --root there --policy p.toml"
-    ).add_argument
+    other = group(parser, "another project", f"%(prog)s {_RUN} --root there --policy p.toml")
+    add = other.add_argument
     add("--root", metavar="FOLDER", type=Path, help="a checkout of its default branch, with "
         ".github/gpus.json; its programs are measured")  # fmt: skip
     add("--policy", metavar="FILE", default=POLICY, help="its path in the repository; empty for "
         "none; default %(default)s")  # fmt: skip
-    arguments.add_filter(parser)
+    arguments.add_filter(other)
     return parser
 
 
