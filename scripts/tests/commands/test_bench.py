@@ -119,7 +119,7 @@ def test_without_a_gpu_it_measures_the_host_and_shows_what_was_recorded(
     report = repository.root / "report.md"
     argv = ("--quick", "--no-confirm", f"--baseline={path.parent}", f"--format=markdown={report}")
     assert repository.bench(*argv) is ExitStatus.NOT_MEASURED
-    assert f"No GPU was measured: {NO_GPU}." in report.read_text()
+    assert f"No GPU was measured: `{NO_GPU}`." in report.read_text()
 
 
 def add_second_session(path: Path) -> None:

@@ -62,7 +62,7 @@ def test_a_default_run_does_not_miss_what_a_baseline_has_of_the_full_suite(
     _binaries(repository)
     again = repository.root / "again.json"
     assert repository.bench("--no-confirm", "--out", str(again)) is ExitStatus.OK
-    assert "1 benchmark was not asked for (of the full suite alone)" in repository.output()[0]
+    assert "1 benchmark of the full suite skipped." in repository.output()[0]
 
 
 def test_what_vanished_of_the_full_suite_is_missed_and_not_recorded(repository: Repository) -> None:
@@ -93,7 +93,7 @@ def test_a_baseline_leaves_out_what_its_machine_cannot_run_and_then_nobody_misse
     assert f"left out: {BIG}, skipped: needs another GPU" in repository.output()[0]
     _binaries(repository, big="skipped")
     assert _full_run(repository) is ExitStatus.OK
-    told = "1 benchmark of which the baseline has no time was not measured ('sync/big'): skipped: "
+    told = "Not measured, nor is there a time in the baseline: sync/big (skipped: "
     assert told in repository.output()[0]
 
 

@@ -79,7 +79,7 @@ def test_what_is_flagged_is_not_measured_again_and_the_output_says_so(project: P
     assert project.bench("--baselines=perf/accepted") is ExitStatus.REGRESSION
     shown = project.output()[0]
     for said in (
-        "1 of 2 benchmarks was flagged. Not measured again beside its commit: no other commit",
+        "1 of 2 benchmarks flagged. Not measured again beside its commit: no other commit",
         "scripts/bench --build-dir out/build --baselines perf/accepted --filter '^sync/idle$'",
     ):
         assert said in shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,8 +32,10 @@ from hosted_run import (
 from warpgauge.github import api as github_api
 from warpgauge.github.gpus import file_of
 from warpgauge.reports.markdown.report import MARK
+from warpgauge.reports.markdown.text import in_sentence as code
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.comparison import Outcome, Verdict
+from warpgauge.verdict.note import Kind, Note
 
 PASSED = text_of(unchanged())
 POLICY = "baselines/policy.toml"
@@ -233,6 +236,33 @@ def test_what_a_file_claims_of_its_rows_changes_nothing(hosted: HostedRun) -> No
     hosted.replace(changed(slower(), claims))
     assert hosted.comment() is ExitStatus.OK
     assert hosted.body == honest
+
+
+@pytest.mark.parametrize(
+    ("note", "shown"),
+    [
+        (Note(Kind.KERNELS_VARY, names=("gemm/tiled",)), True),
+        (Note(Kind.NOT_THE_CODE, names=("gemm/tiled",)), False),
+        (Note(Kind.UNCONFIRMED, flagged=1, screened=2, reason="x"), False),
+    ],
+)
+def test_a_note_that_pairs_cannot_make_is_left_out(
+    hosted: HostedRun, note: Note, shown: bool
+) -> None:
+    passes(hosted)
+    hosted.replace(text_of(replace(unchanged(), notes=(note,))))
+    hosted.comment()
+    assert (note.words(code) in hosted.body) is shown
+
+
+@pytest.mark.parametrize(("commit", "shown"), [(BASE, True), (OTHER, False)])
+def test_how_it_was_measured_is_told_of_the_right_base(
+    hosted: HostedRun, commit: str, shown: bool
+) -> None:
+    passes(hosted)
+    hosted.replace(text_of(replace(unchanged(), method=Note(Kind.PAIRED, commit=commit, pairs=4))))
+    hosted.comment()
+    assert ("4 pairs" in hosted.body) is shown
 
 
 def test_a_bound_beyond_the_tolerance_is_no_pass(hosted: HostedRun) -> None:

@@ -79,6 +79,7 @@ def refused(hosted: HostedRun, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 DIFFERENCE = {"key": "x", "baseline": "y", "candidate": "z"}
+NOTE = {"kind": "undated", "values": {}, "text": ""}
 RESOURCE = {"key": "x", "words": "x", "before": "1", "after": "2", "worse": True}
 FASTER = {"ratio": -0.06, "low": 0.05, "high": 0.07}
 
@@ -197,7 +198,7 @@ def test_a_forged_archive_is_refused(
         (of_side("candidate", source="baseline"), "is of a baseline, not of a run file"),
         (of_side("baseline", programs="/sbin"), "is of another project's programs"),
         (of_side("candidate", programs=""), "is of another project's programs"),
-        (changed(slower(), {"notes": ["x"] * 1001}), "has more than 1,000 notes"),
+        (changed(slower(), {"notes": [NOTE] * 1001}), "has more than 1,000 notes"),
         (changed(slower(), {"differences": [DIFFERENCE] * 1001}), "more than 1,000 differences"),
         (verdicts(resources=[RESOURCE] * 101), "has more than 100 resources of a verdict"),
         (repeated(20_001, "name", "verdicts", counters={}, resources=[]),
@@ -249,7 +250,7 @@ def test_one_forged_artifact_is_named_and_all_others_are_posted(
 def test_foreign_text_is_read_and_does_nothing(hosted: HostedRun, text: str) -> None:
     document: Json = json.loads(GOOD)
     document["verdicts"][0] |= {"name": text, "reason": text, "accepted": text}
-    document["notes"] = [text]
+    document["notes"] = [{"kind": "no_gpu", "values": {"reason": text}, "text": text}]
     document["refusal"] = None
     document["candidate"]["path"] = text
     document["differences"] = [{"key": text, "baseline": text, "candidate": text}]

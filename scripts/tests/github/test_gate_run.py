@@ -56,7 +56,7 @@ def test_a_regression_is_measured_in_pairs_with_the_merge_base(pull_request: Git
     assert outcomes["sync/busy"] == "REGRESSION"
     assert document["exit_status"] == 1
     assert document["candidate"]["sessions"][-1]["context"]["commit"] == head
-    assert f"Measured in pairs with commit {base[:10]}" in document["notes"][0]
+    assert f"Measured in pairs with commit {base[:10]}" in document["method"]["text"]
     shown = pull_request.capsys.readouterr().out
     assert "title=REGRESSION%3A sync/busy::" in shown
     assert "::error title=Regression::" in shown

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import inspect
+
 from warpgauge.records.model import Clock, Record, Session, Source
 from warpgauge.verdict.comparison import (
     Change,
@@ -16,6 +18,7 @@ from warpgauge.verdict.comparison import (
     ResourceChange,
     Verdict,
 )
+from warpgauge.verdict.note import Kind, Note, Value
 
 TIMED = (Outcome.REGRESSION, Outcome.IMPROVED, Outcome.INCONCLUSIVE, Outcome.PASS)
 
@@ -66,7 +69,7 @@ def record(path: str = "run.json", source: Source = Source.RUN, **context: str) 
 def comparison(
     verdicts: Sequence[Verdict],
     *,
-    notes: Sequence[str] = (),
+    notes: Sequence[Note] = (),
     differences: Sequence[ContextDifference] = (),
     refusal: str | None = None,
     base: Record | None = None,
@@ -100,9 +103,30 @@ def of_every_kind() -> Comparison:
             verdict("launch/one", ratio=0.001),
             verdict("launch/two", ratio=-0.002),
         ],
-        notes=["The host was not the same on both sides."],
+        notes=[Note(Kind.NO_GPU, reason="the driver is too old")],
         differences=[ContextDifference("driver_version", "580", "590")],
     )  # fmt: skip
+
+
+def note_of(kind: Kind, text: str = "a/b", number: int = 2) -> Note:
+    """A note with all the values that its kind may have: `text` wherever it takes one."""
+    fields = inspect.type_info(kind.struct)
+    assert isinstance(fields, inspect.StructType)
+    return Note(kind, **{one.name: _value(one.type, text, number) for one in fields.fields})
+
+
+def _value(kind: inspect.Type, text: str, number: int) -> Value:
+    match kind:
+        case inspect.StrType():
+            return text
+        case inspect.LiteralType():
+            return str(kind.values[0])
+        case inspect.VarTupleType():
+            return (str(_value(kind.item_type, text, number)),) * 2
+        case inspect.UnionType():
+            return _value(kind.types[0], text, number)
+    assert isinstance(kind, (inspect.IntType, inspect.FloatType))
+    return number
 
 
 def with_text(text: str) -> Comparison:
@@ -122,4 +146,5 @@ def with_text(text: str) -> Comparison:
     side = record(text.replace("\0", ""), gpu_name=text, date=text, commit=text)
     differences = [ContextDifference(key, text, text + "x") for key in (text, "commit")]
     rows = [*outcomes, verdict(f"{text}/accepted", accepted=text)]
-    return comparison(rows, notes=[text], differences=differences, base=side, cand=side)
+    notes = [note_of(kind, text) for kind in Kind]
+    return comparison(rows, notes=notes, differences=differences, base=side, cand=side)

@@ -13,18 +13,21 @@ from warpgauge.measurement.looks import Looks
 from warpgauge.records.model import Clock
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.verdict.note import Kind, Note
 
-RECORD = record(commit="abcdef0123" * 4)
+SEEN = Note(Kind.NO_GPU, reason="seen before")
+COMMIT = "abcdef0123" * 4
+RECORD = record(commit=COMMIT)
 
 
 def comparison(*verdicts: Verdict, **outcomes: Outcome) -> Comparison:
     """Of verdicts, and of verdicts of these outcomes by name."""
     named = [Verdict(name, one, Clock.DEVICE) for name, one in outcomes.items()]
-    return Comparison(RECORD, RECORD, (*verdicts, *named), notes=("seen before",))
+    return Comparison(RECORD, RECORD, (*verdicts, *named), notes=(SEEN,))
 
 
 def settled(screened: Comparison, paired: Comparison) -> Comparison:
-    return combined(screened, Looks(paired, "6 pairs"))
+    return combined(screened, Looks(paired, {"pairs": 6}))
 
 
 def outcomes(found: Comparison) -> dict[str, Outcome]:
@@ -39,14 +42,9 @@ def test_only_what_is_flagged_is_replaced() -> None:
     paired = comparison(d=Outcome.PASS, c=Outcome.PASS, b=Outcome.REGRESSION, a=Outcome.REGRESSION)
     found = settled(screened, paired)
     assert outcomes(found) == {**usual, "c": Outcome.PASS, "d": Outcome.PASS, **unmeasured}
-    assert found.every_note == (
-        "Screened against the baseline: 3 of 6 benchmarks were flagged. Measured again in pairs "
-        "with its commit abcdef0123, 6 pairs: 1 slower, 2 unchanged.",
-        "Not by the code: 'c' differs from what the baseline recorded, and not from its commit as "
-        "it runs here now. Machine, driver or toolkit changed; --no-confirm lets the baseline "
-        "decide.",
-        "seen before",
-    )
+    counts = {"flagged": 3, "screened": 6, "slower": 1, "unchanged": 2, "not_measured": 0}
+    assert found.method == Note(Kind.CONFIRMED, commit=COMMIT, pairs=6, **counts)
+    assert found.notes == (Note(Kind.NOT_THE_CODE, names=("c",)), SEEN)
 
 
 def test_what_a_policy_accepts_in_the_pair_is_a_change_of_the_code() -> None:
@@ -54,9 +52,9 @@ def test_what_a_policy_accepts_in_the_pair_is_a_change_of_the_code() -> None:
     paired = comparison(a=Outcome.PASS, b=Outcome.PASS)
     accepted = replace(paired.verdicts[0], accepted="meant")
     paired = replace(paired, verdicts=(accepted, paired.verdicts[1]))
-    first, second, *_ = settled(screened, paired).every_note
-    assert first.endswith("6 pairs: 1 unchanged, 1 accepted.")
-    assert second.startswith("Not by the code: 'b' differs")
+    found = settled(screened, paired)
+    assert str(found.method).endswith(": 6 pairs. Of these, 1 unchanged, 1 accepted.")
+    assert found.notes[0] == Note(Kind.NOT_THE_CODE, names=("b",))
 
 
 @pytest.mark.parametrize(
@@ -84,8 +82,8 @@ def test_what_a_pair_could_not_measure_acquits_nobody(
 @pytest.mark.parametrize(
     ("refusal", "method"),
     [
-        (None, "Measured again in pairs with its commit abcdef0123, 6 pairs: 1 inconclusive, "
-         "1 could not be measured so."),
+        (None, "Measured again in pairs with its commit abcdef0123: 6 pairs. Of these, "
+         "1 inconclusive, 1 could not be measured so."),
         ("Both are Debug builds.", "Not measured again beside its commit: Both are Debug builds."),
     ],
 )  # fmt: skip
@@ -95,16 +93,16 @@ def test_what_the_pair_lacks_or_refuses_stays(refusal: str | None, method: str) 
     found = settled(screened, replace(comparison(b=left), refusal=refusal))
     assert outcomes(found) == outcomes(screened)
     assert found.exit_status is ExitStatus.REGRESSION
-    flags = "Screened against the baseline: 2 of 2 benchmarks were flagged."
-    assert found.method.startswith(f"{flags} {method}")
+    flags = "Screened against the baseline: 2 of 2 benchmarks flagged."
+    assert str(found.method).startswith(f"{flags} {method}")
 
 
 def test_what_would_decide_what_stays_open_is_named() -> None:
     remedy = "To decide what is inconclusive, run scripts/bench --against COMMIT, or record"
-    assert remedy in unconfirmed(comparison(a=Outcome.INCONCLUSIVE), "no commit").method
-    assert remedy not in unconfirmed(comparison(a=Outcome.REGRESSION), "no commit").method
+    assert remedy in str(unconfirmed(comparison(a=Outcome.INCONCLUSIVE), "no commit").method)
+    assert remedy not in str(unconfirmed(comparison(a=Outcome.REGRESSION), "no commit").method)
     elsewhere = replace(comparison(a=Outcome.INCONCLUSIVE), candidate=record(build_dir="b"))
-    assert "run scripts/warpgauge ab, or record" in unconfirmed(elsewhere, "no commit").method
+    assert "run scripts/warpgauge ab, or record" in str(unconfirmed(elsewhere, "no commit").method)
 
 
 def test_the_hosts_controls_are_not_confirmed() -> None:

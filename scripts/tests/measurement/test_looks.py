@@ -26,6 +26,7 @@ from warpgauge.measurement.options import (
 from warpgauge.measurement.paired import Side
 from warpgauge.records.model import Clock as Timing
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.verdict.note import Kind, Note
 
 GEMM = Binary(Path("bench_gemm"), ("gemm/a", "gemm/b", "gemm/c"))
 SYNC = Binary(Path("bench_sync"), ("sync/a",))
@@ -107,10 +108,16 @@ def test_each_look_has_more_rounds_again_and_both_orders_equally_often(
     assert all(1.5 * one <= other <= 2.5 * one for one, other in pairwise(looks))
 
 
+def rounds(found: Looks[Comparison]) -> str:
+    """In words."""
+    note = str(Note(Kind.PAIRED, commit="", **found.rounds))
+    return note.removeprefix("Measured in pairs with commit unknown: ").removesuffix(".")
+
+
 def test_what_is_decided_at_once_needs_one_look(loaded: Loader) -> None:
     decided = [Verdict("gemm/a", Outcome.REGRESSION, Timing.DEVICE)]
     bench = Bench(loaded, [*decided, Verdict("gemm/b", Outcome.PASS, Timing.DEVICE)])
-    assert bench.take().told == "10 pairs"
+    assert rounds(bench.take()) == "10 pairs"
     everything = tuple(name for binary in SIDE.binaries for name in binary.names)
     assert bench.rounds == [(number, everything) for number in range(1, 11)]
     assert (bench.looked, bench.said) == ([10], [])
@@ -118,7 +125,7 @@ def test_what_is_decided_at_once_needs_one_look(loaded: Loader) -> None:
 
 def test_further_looks_measure_only_what_stays_open(loaded: Loader) -> None:
     bench = Bench(loaded, is_open("gemm/b", "sync/a"), is_open("gemm/b"), [])
-    assert bench.take().told == "10 pairs, and up to 20 for 2 open benchmarks"
+    assert rounds(bench.take()) == "10 pairs, and up to 20 for 2 open benchmarks"
     assert bench.rounds[10:14] == [(number, ("gemm/b", "sync/a")) for number in range(11, 15)]
     assert bench.rounds[14:] == [(number, ("gemm/b",)) for number in range(15, 21)]
     assert bench.looked == [10, 14, 20]
@@ -130,23 +137,23 @@ def test_further_looks_measure_only_what_stays_open(loaded: Loader) -> None:
 
 def test_what_others_show_may_open_again_what_was_decided(loaded: Loader) -> None:
     bench = Bench(loaded, is_open("gemm/b"), is_open("gemm/b", "gemm/a"), [])
-    assert bench.take().told == "10 pairs, and up to 20 for 1 open benchmark"
+    assert rounds(bench.take()) == "10 pairs, and up to 20 for 1 open benchmark"
     assert {names for _, names in bench.rounds[10:14]} == {("gemm/b",)}
     assert {names for _, names in bench.rounds[14:]} == {("gemm/a", "gemm/b")}
 
 
 def test_the_schedule_ends_and_what_is_open_stays_so(loaded: Loader) -> None:
     bench = Bench(loaded, is_open("gemm/b", "sync/a"), is_open("gemm/b"))
-    told = bench.take().told
+    told = rounds(bench.take())
     assert told == "10 pairs, and up to 30 for 2 open benchmarks, of which 1 stayed open"
     assert bench.looked == ROUNDS
     quick = Bench(loaded, is_open("gemm/b"))
-    assert quick.take(ROUNDS[:1]).told == "10 pairs, and no more for 1 open benchmark"
+    assert rounds(quick.take(ROUNDS[:1])) == "10 pairs, and no more for 1 open benchmark"
 
 
 def test_what_no_program_lists_ends_the_looks(loaded: Loader) -> None:
     bench = Bench(loaded, is_open("gemm/unlisted"))
-    assert bench.take().told == "10 pairs, and no more for 1 open benchmark"
+    assert rounds(bench.take()) == "10 pairs, and no more for 1 open benchmark"
 
 
 def test_the_hosts_controls_get_no_further_rounds(loaded: Loader) -> None:
@@ -173,7 +180,7 @@ def test_an_interrupt_leaves_what_the_look_before_found_or_this_one_if_it_is_jud
     assert both.stop is not None
     assert both.stop.args == (f"in a further look: the run files hold {looked} pairs",)
     assert bench.said[-1] == f"Interrupted: the first {looked} pairs count."
-    assert both.told == f"{told}, interrupted"
+    assert rounds(both) == f"{told}, interrupted"
     assert (bench.looked[-1], both.found.count(Outcome.INCONCLUSIVE)) == (looked, not judging)
 
 
@@ -199,7 +206,7 @@ def test_a_budget_ends_with_the_last_round_that_fits(
     loaded: Loader, seconds: float, told: str, looked: list[int], left: float
 ) -> None:
     bench = Bench(loaded, is_open("gemm/b", "sync/a"), seconds=seconds)
-    said = bench.take().told
+    said = rounds(bench.take())
     assert said.startswith(f"10 pairs, {told} (budget ")
     assert bench.looked == looked
     assert bench.budget.left == pytest.approx(left)
@@ -210,7 +217,7 @@ def test_without_a_budget_what_is_open_gets_three_times_as_long_as_the_first_loo
     loaded: Loader,
 ) -> None:
     bench = Bench(loaded, is_open("gemm/b", "sync/a"))
-    told = bench.take([10, 200]).told
+    told = rounds(bench.take([10, 200]))
     assert bench.looked == [10, 70]  # 80 s, and 240 s of 4 s a round
     assert told == "10 pairs, and up to 70 for 2 open benchmarks, of which 2 stayed open"
     assert bench.budget.told == ""

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from comparisons import comparison, record, verdict
+from comparisons import comparison, note_of, record, verdict
 from warpgauge.records.model import Clock, Source
 from warpgauge.reports import json_input, json_output
 from warpgauge.reports.advice import again, next_step
 from warpgauge.reports.annotations import render as annotated
 from warpgauge.reports.markdown import report as markdown
 from warpgauge.reports.markdown.rows import confidence, likely_causes
+from warpgauge.reports.markdown.text import code
 from warpgauge.system.errors import UserError
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import (
@@ -26,6 +27,7 @@ from warpgauge.verdict.comparison import (
     ResourceChange,
     Verdict,
 )
+from warpgauge.verdict.note import Kind, Note
 
 DRIVER = ContextDifference("driver_version", "575.1", "580.2")
 CPU = ContextDifference("cpu_model", "one", "other")
@@ -161,14 +163,13 @@ def test_of_another_projects_programs_no_file_or_policy_of_this_one_is_named() -
     sides = [
         record(f"{name}.json", pair_id="p", programs=name, commit="") for name in ("old", "new")
     ]
-    method = "Measured in pairs, the programs in old and those in new: 7 rounds."
-    found = comparison([row], notes=["else"], base=sides[0], cand=sides[1])
+    method = Note(Kind.PAIRED_FOLDERS, base="old", candidate="new", pairs=7)
+    found = comparison([row], notes=[note_of(Kind.STALE)], base=sides[0], cand=sides[1])
     found = replace(found, method=method)
     text = markdown.render(found)
     assert "for a time, the project's policy file says so, in this pull request" in text
     assert "baselines/" not in text
     assert "scripts/warpgauge ab old new --filter" in text
-    assert f"**How it was measured:** {method}" in text
-    assert text.count(method) == 1
+    assert text.count(f"**How it was measured:** {method.words(code)}") == 1
     assert annotated(found).startswith("::error title=REGRESSION%3A gemm/a::")
     assert "file=benchmarks/gemm.cu,line=7," in annotated(comparison([row]))

@@ -18,7 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builders import baseline, context, failed, google, google_row, row, run, scaled, write
-from comparisons import comparison, of_every_kind, record, with_text
+from comparisons import comparison, note_of, of_every_kind, record, with_text
 from hostile_text import HOSTILE
 from warpgauge.records.load import load
 from warpgauge.records.model import Source
@@ -31,6 +31,7 @@ from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
+from warpgauge.verdict.note import Kind
 
 Json = dict[str, Any]
 
@@ -51,9 +52,9 @@ def test_rows_of_every_kind_come_back_with_their_advice() -> None:
     assert_kept(every)
     for outcome in Outcome:
         kind = [one for one in every.verdicts if one.outcome is outcome]
-        assert_kept(comparison(kind, notes=["a note"]))
+        assert_kept(comparison(kind, notes=[note_of(Kind.STALE)]))
     assert_kept(comparison([], refusal="Other GPUs."))
-    assert_kept(replace(every, method="Measured in pairs: 7 rounds."))
+    assert_kept(replace(every, method=note_of(Kind.CONFIRMED)))
     assert_kept(replace(every, candidate=record(source=Source.BASELINE)))
 
 

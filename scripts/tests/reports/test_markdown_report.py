@@ -15,8 +15,8 @@ from hostile_text import ALIVE, HOSTILE, RENDERER, TAG, outside_code
 from warpgauge.reports.advice import is_harmless
 from warpgauge.reports.markdown.report import LIMIT, MARK, render
 from warpgauge.reports.markdown.text import prose
-from warpgauge.system.text import named
 from warpgauge.verdict.comparison import Comparison, Evidence, Outcome
+from warpgauge.verdict.note import Kind, Note
 
 
 def table_sizes(rendered: str) -> list[set[int]]:
@@ -57,7 +57,7 @@ def test_what_is_slower_comes_first_then_what_was_not_measured_then_the_rest(tex
     words = (
         "**Regressions**", "`gemm/naive", "`gemm/tiled", "```text", "**Inconclusive, or not",
         "`memcpy/h2d", "`memcpy/d2h", "`sync/idle", "`sync/gone", "**Improvements**",
-        "`gemm/cublas", "`launch/empty", "`sync/new", "- The host was", "`launch/one",
+        "`gemm/cublas", "`launch/empty", "`sync/new", "- No GPU was", "`launch/one",
         "`driver_version`", "Reported if p", "scripts/bench --filter '^gemm/naive/n:64$'",
     )  # fmt: skip
     assert [*words] == sorted(words, key=rows.index)
@@ -155,13 +155,10 @@ def test_foreign_text_changes_nothing_of_the_structure(text: str) -> None:
 
 
 def test_a_sentence_of_our_own_is_whole_however_long_the_names_in_it() -> None:
-    names = [f"gemm/{letter * 100}" for letter in "abc"]
-    ending = f"this is how the sentence ends {'x ' * 150}"
-    note = f"Not by the code: {named(names)} differ, and {ending}"
-    assert len(note) > 600
-    text = render(replace(of_every_kind(), notes=(f"{note}here.",)))
-    assert "this is how the sentence ends" in text
-    assert "x here." in text
+    note = Note(Kind.NOT_THE_CODE, names=tuple(f"gemm/{letter * 300}" for letter in "abc"))
+    assert "`--no-confirm` lets the baseline decide." in render(
+        replace(of_every_kind(), notes=(note,))
+    )
 
 
 def test_the_old_share_of_the_limit_is_told_of_a_pair_only() -> None:

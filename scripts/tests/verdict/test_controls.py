@@ -60,7 +60,7 @@ def test_a_control_that_moved_is_told_and_does_not_concern_device_times(loaded: 
         for by in (1.0, 1.2)
     )
     found = judge(base, cand)
-    assert any("host/clock_read moved by 20 %" in note for note in found.notes)
+    assert any("host/clock_read moved by 20 %" in str(note) for note in found.notes)
     assert found.verdicts[1].outcome is Outcome.REGRESSION
 
 

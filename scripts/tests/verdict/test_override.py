@@ -21,6 +21,7 @@ from warpgauge.verdict.comparability import Comparability
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.context import TOLD_KEYS, WIDENING_KEYS, refusal
 from warpgauge.verdict.judge import judge
+from warpgauge.verdict.note import Kind, Note
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import Pairing, pair
 
@@ -62,9 +63,13 @@ def paired(
     return pairings, [verdict.reason for verdict in unpaired]
 
 
-def notes(base: Record, cand: Record, allow: Collection[Override]) -> list[str]:
+def notes(base: Record, cand: Record, allow: Collection[Override]) -> list[Note]:
     _, _, waived = pair(base, cand, list(cand.rows), allow)
     return notes_of.of_overrides(base, cand, waived, allow)
+
+
+def unused(one: Override) -> Note:
+    return Note(Kind.OVERRIDE_UNUSED, override=one.word)
 
 
 @pytest.mark.parametrize("one", WHOLE)
@@ -93,7 +98,7 @@ def test_what_is_allowed_is_compared_and_told(loaded: Loader, one: Override) -> 
     assert len(pairings) == len(ROWS)
     assert not reasons
     (note,) = notes(base, cand, {one})
-    assert note.startswith(f"--allow {one.word}: compared although {one.although}: ")
+    assert str(note).startswith(f"--allow {one.word}: compared although {one.although}: ")
 
 
 TOLD = {*TOLD_KEYS, *WIDENING_KEYS[Clock.HOST], "gpu_uuid", "boot_id"} - {"sm_clock_target_hz"}
@@ -119,7 +124,7 @@ def test_nothing_forbidden_is_ever_a_pass_whatever_else_differs(
 def test_exceptions_that_nothing_needed_are_told(loaded: Loader) -> None:
     base, cand = loaded(run(ROWS)), loaded(run(ROWS))
     told = notes(base, cand, frozenset(Override))
-    assert told == [f"--allow {one.word}: it was not needed." for one in Override]
+    assert told == [unused(one) for one in Override]
     assert notes(base, loaded(run(ROWS, gpu_name="NVIDIA Other")), frozenset()) == []
 
 
@@ -132,7 +137,7 @@ def test_a_row_that_another_fault_still_forbids_was_not_compared(loaded: Loader)
         "candidate: 2 other processes used the GPU: end what else uses the GPU, then measure "
         "again; --allow other-processes compares all the same"
     )
-    assert notes(base, bad, allow) == ["--allow throttled: it was not needed."]
+    assert notes(base, bad, allow) == [unused(Override.THROTTLED)]
     new = loaded(run([row("a/b"), row("a/n", throttled=7.0)]))
     _, (verdict,), _ = pair(base, new, list(new.rows), allow)
     assert verdict.outcome is Outcome.NEW
@@ -161,7 +166,7 @@ def test_sessions_that_nothing_forbids_come_before_what_is_allowed(loaded: Loade
     allow = {Override.GPU_MODEL, Override.SM_CLOCK}
     (one,), _ = paired(base, cand, allow)
     assert [session.key for session in one.references] == ["Test"]
-    assert all(note.endswith("it was not needed.") for note in notes(base, cand, allow))
+    assert all(note.kind is Kind.OVERRIDE_UNUSED for note in notes(base, cand, allow))
 
 
 MODEL, CLOCK = Override.GPU_MODEL, Override.SM_CLOCK

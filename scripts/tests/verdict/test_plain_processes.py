@@ -29,8 +29,9 @@ from warpgauge.records.model import Record
 from warpgauge.reports.advice import next_step
 from warpgauge.reports.headline import how_found
 from warpgauge.verdict.comparison import Comparison, Outcome
-from warpgauge.verdict.comparison_settings import ComparisonSettings
+from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES, ComparisonSettings
 from warpgauge.verdict.judge import judge
+from warpgauge.verdict.note import Kind, Note
 
 
 def outcome(comparison: Comparison) -> Outcome:
@@ -74,8 +75,9 @@ def test_between_single_files_only_large_changes_are_called(
     if expected is Outcome.INCONCLUSIVE:
         assert found.verdicts[0].reason.startswith("1 process a side")
         (note,) = found.notes
-        for words in ("Both sides have a single process", "15 %", "--processes"):
-            assert words in note
+        both = ("baseline", "candidate")
+        assumed = {"assumed": 0.15, "enough": FEWEST_PROCESSES}
+        assert note == Note(Kind.FEW_FILES, sides=both, processes=1, **assumed)
 
 
 def test_who_knows_that_processes_agree_may_say_so(loaded: Loader) -> None:
@@ -103,8 +105,8 @@ def test_a_run_of_one_process_is_said_to_be_one(loaded: Loader) -> None:
     base, cand = (
         loaded(run([row("a/b", of), row("sync/c", of, host_clock=1.0)])) for of in (STEADY, [1.0])
     )
-    (note,) = (one for one in judge(base, cand).notes if "single process" in one)
-    assert note.startswith("The candidate side has a single")
+    (note,) = (one for one in judge(base, cand).notes if one.kind is Kind.FEW_PROCESSES)
+    assert note.values == {"sides": ("candidate",), "processes": 1, "assumed": 0.03}
 
 
 RUNS = size(SUITES)
@@ -171,20 +173,21 @@ def test_seven_files_a_side_are_judged_like_seven_processes(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("base", "cand", "reason", "note", "advised"),
+    ("base", "cand", "reason", "processes", "advised"),
     [
-        ([100.0] * 2, [110.0] * 2, "2 processes a side", "no more than 2 processes", True),
-        ([100.0], [110.0], "1 process a side", "a single process", True),
-        (scaled(100.0), [110.0], "", "a single process", False),
+        ([100.0] * 2, [110.0] * 2, "2 processes a side", 2, True),
+        ([100.0], [110.0], "1 process a side", 1, True),
+        (scaled(100.0), [110.0], "", 1, False),
     ],
 )
 def test_few_files_prove_no_more_than_is_assumed_and_it_is_told_how_to_do_better(
-    tmp_path: Path, base: list[float], cand: list[float], reason: str, note: str, advised: bool
+    tmp_path: Path, base: list[float], cand: list[float], reason: str, processes: int, advised: bool
 ) -> None:
     comparison = compared(tmp_path, base, cand)
     assert outcome(comparison) is Outcome.INCONCLUSIVE
     assert comparison.verdicts[0].reason.startswith(reason)
-    assert any(note in line for line in comparison.notes)
+    (few,) = (one for one in comparison.notes if one.kind is Kind.FEW_FILES)
+    assert few.values["processes"] == processes
     assert not advised or "--processes A1.json" in str(next_step(comparison))
     large = compared(tmp_path / "large", base, [2.0 * time for time in base])
     assert outcome(large) is Outcome.REGRESSION

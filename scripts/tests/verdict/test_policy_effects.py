@@ -19,6 +19,7 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.comparison import Change, Comparison, Outcome, ResourceChange, Verdict
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
+from warpgauge.verdict.note import Kind, Note
 from warpgauge.verdict.policy import Expected, MinimumEffect, Policy, Required, Tolerance
 from warpgauge.verdict.policy_effects import PolicyOutcome, apply
 
@@ -148,49 +149,48 @@ def test_of_several_entries_the_last_unexpired_one_counts() -> None:
     )
     (one,), notes = apply(policy(*entries), [SLOWER], lambda _: True, TODAY)
     assert one.reason == "expected at most 2 % (the bounds check)"
-    assert ["unused" in note for note in notes] == [True, False]
-
-
-UNUSED = "is unused, for no regression needed it: remove it if that stays so."
-UNKNOWN = "matches no benchmark: correct or remove it."
+    assert [note.kind is Kind.ENTRY_UNUSED for note in notes] == [True, False]
 
 
 @pytest.mark.parametrize(
-    ("entry", "note"),
+    ("entry", "kind"),
     [
-        (expected("gemm"), f"expected entry 1 ('gemm') {UNUSED}"),
-        (expected("gmem"), f"expected entry 1 ('gmem') {UNKNOWN}"),
+        (expected("gemm"), Kind.ENTRY_UNUSED),
+        (expected("gmem"), Kind.ENTRY_UNMATCHED),
         (effect("gemm"), None),
         (tolerance("gemm"), None),
-        (tolerance("gmem"), f"tolerance entry 1 ('gmem') {UNKNOWN}"),
-        (effect("gone\x1b", number=2), f"minimum_effect entry 2 ('gone\\x1b') {UNKNOWN}"),
+        (tolerance("gmem"), Kind.ENTRY_UNMATCHED),
+        (effect("gone\x1b", number=2), Kind.ENTRY_UNMATCHED),
     ],
 )
 def test_an_entry_that_nothing_needed_is_told(
-    entry: Expected | MinimumEffect, note: str | None
+    entry: Expected | MinimumEffect, kind: Kind | None
 ) -> None:
-    outcome = applied(entry, verdict("gemm/a", Outcome.PASS, 0.0))
-    assert outcome.notes == ((f"baselines/policy.toml, {note}",) if note else ())
+    notes = applied(entry, verdict("gemm/a", Outcome.PASS, 0.0)).notes
+    assert [note.kind for note in notes] == [one for one in (kind,) if one]
+    about = {"policy": "baselines/policy.toml", "pattern": entry.pattern.pattern}
+    about |= {"entry": entry.kind}
+    assert all({**note.values, **about, "number": entry.number} == note.values for note in notes)
 
 
 @pytest.mark.parametrize(
-    ("days", "note"),
+    ("days", "told"),
     [
-        (-1, "expired on 2026-12-31 and accepts nothing: remove it or renew it."),
-        (0, "expires today, on 2027-01-01"),
-        (1, "expires in 1 day, on 2027-01-02"),
-        (14, "expires in 14 days, on 2027-01-15"),
+        (-1, (Kind.ENTRY_EXPIRED, "2026-12-31", None)),
+        (0, (Kind.ENTRY_EXPIRES, "2027-01-01", 0)),
+        (1, (Kind.ENTRY_EXPIRES, "2027-01-02", 1)),
+        (14, (Kind.ENTRY_EXPIRES, "2027-01-15", 14)),
         (15, None),
     ],
 )
 def test_an_entry_holds_through_its_last_day_and_is_told_when_it_soon_expires(
-    days: int, note: str | None
+    days: int, told: tuple[Kind, str, int | None] | None
 ) -> None:
     entry = expected("gemm", expires=TODAY + timedelta(days=days))
     (one,), notes = applied(entry, SLOWER)
     assert one == SLOWER if days < 0 else one.outcome is Outcome.PASS
-    start = f"baselines/policy.toml, expected entry 1 ('gemm') {note}"
-    assert [line.startswith(start) for line in notes] == [True] * bool(note)
+    found = [(one.kind, one.values["expires"], one.values.get("days")) for one in notes]
+    assert found == ([told] if told else [])
 
 
 @pytest.mark.parametrize(
@@ -258,10 +258,7 @@ def test_a_required_name_has_one_verdict_in_its_own_place() -> None:
 
 
 WHY = "noise; under baselines/policy.toml's minimum effect of 25 %"
-NOTE = (
-    "1 change is under baselines/policy.toml's minimum effect, and would be a regression without "
-    "it: 'a/slower'."
-)
+NOTE = Note(Kind.HELD_BACK, policy="baselines/policy.toml", names=("a/slower",))
 
 
 def under(pattern: str, fraction: float = 0.25) -> ComparisonSettings:
@@ -325,7 +322,7 @@ def test_nothing_is_said_where_it_holds_nothing_back(
 ) -> None:
     found = judged(loaded, settings, factor)
     assert not any(verdict.accepted for verdict in found.verdicts)
-    assert not any("minimum effect, and would" in note for note in found.notes)
+    assert not any(note.kind is Kind.HELD_BACK for note in found.notes)
     assert (found.verdicts[0].outcome is Outcome.REGRESSION) is regresses
 
 

@@ -17,6 +17,7 @@ from warpgauge.verdict import staleness
 from warpgauge.verdict.comparison import ContextDifference, Outcome
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
+from warpgauge.verdict.note import Kind, Note
 
 
 def refused(loaded: Loader, base: Json, cand: Json) -> str | None:
@@ -74,7 +75,7 @@ def test_an_injected_candidate_is_judged_and_named(loaded: Loader) -> None:
     slower = [row("a/b", scaled(1.05)), row("a/c")]
     comparison = judge(loaded(run(ROWS)), loaded(run(slower, inject="a/b=1.05")))
     assert comparison.exit_status is ExitStatus.REGRESSION
-    assert any("a/b=1.05" in note for note in comparison.notes)
+    assert any("a/b=1.05" in str(note) for note in comparison.notes)
 
 
 MANY = [row("gemm/a"), row("gemm/b"), row("sync/c")]
@@ -111,7 +112,7 @@ def test_a_filter_that_python_reads_differently_loses_nothing_measured(loaded: L
 
 def test_what_was_not_asked_for_is_counted(loaded: Loader) -> None:
     comparison = judge(loaded(run(MANY)), loaded(run(MANY)), ComparisonSettings(filter="sync"))
-    assert comparison.notes == ("2 benchmarks were not asked for (sync).",)
+    assert comparison.notes == (Note(Kind.FILTERED, benchmarks=2, filter="sync"),)
     comparison = judge(loaded(run(MANY)), loaded(run(MANY)), ComparisonSettings(filter="nothing"))
     assert comparison.exit_status is ExitStatus.NOT_MEASURED
     assert comparison.refusal is not None
@@ -145,26 +146,22 @@ def days_ago(days: float) -> str:
 
 
 @pytest.mark.parametrize(
-    ("dates", "said"),
+    ("dates", "note"),
     [
         ((days_ago(400), days_ago(89.9)), None),
         ((days_ago(400), days_ago(100)),
-         "The baseline's newest session is 100 days old (2026-08-12, commit 0123456789); refresh "
-         "it with scripts/warpgauge baseline record."),
-        (("",), "The baseline does not say when it was measured; refresh it with "
-         "scripts/warpgauge baseline record."),
-        (("yesterday",), "The baseline does not say when it was measured; refresh it with "
-         "scripts/warpgauge baseline record."),
+         Note(Kind.STALE, days=100, date="2026-08-12", commit="0123456789abcdef")),
+        (("",), Note(Kind.UNDATED)),
+        (("yesterday",), Note(Kind.UNDATED)),
         ((days_ago(5), days_ago(-3)),
-         "The baseline's newest session, s1, is of a day to come (2026-11-23, in 3 days): a clock "
-         "is wrong, here or where it was measured."),
+         Note(Kind.FUTURE, session="s1", date="2026-11-23", days=3)),
         ((days_ago(-0.6),), None),  # it may be another zone's
     ],
 )  # fmt: skip
 def test_an_old_undated_or_future_newest_session_is_told(
-    dates: tuple[str, ...], said: str | None
+    dates: tuple[str, ...], note: Note | None
 ) -> None:
-    assert staleness.note(dated(*dates), NOW) == said
+    assert staleness.note(dated(*dates), NOW) == note
 
 
 def test_the_limit_is_the_callers() -> None:
@@ -178,8 +175,8 @@ def test_a_comparison_with_an_old_baseline_says_so(loaded: Loader) -> None:
     old = loaded(baseline(rows, sessions))
     new = loaded(run([row("a")]))
     now = ComparisonSettings(today=NOW.date())
-    assert "The baseline's newest session is 100 days old" in judge(old, new, now).notes[-1]
-    assert not any("newest session" in note for note in judge(old, new).notes)
+    assert judge(old, new, now).notes[-1].kind is Kind.STALE
+    assert not any(note.kind is Kind.STALE for note in judge(old, new).notes)
     assert judge(old, old, now).notes == judge(old, old).notes
     assert judge(new, new, now).notes == judge(new, new).notes
 

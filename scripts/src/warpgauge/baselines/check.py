@@ -131,7 +131,7 @@ def _findings(folder: Folder, now: datetime, stale_days: float) -> Iterator[str]
 
 def _dates(record: Record, now: datetime, stale_days: float) -> Iterator[str]:
     if stale := staleness.note(record, now, stale_days):
-        yield stale
+        yield str(stale)
     *older, _ = newest_last(record.sessions.values())
     for session in older:
         if staleness.measured(session) is None:

@@ -39,6 +39,7 @@ from warpgauge.system.text import inert, typed
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.context import PROGRAMS
+from warpgauge.verdict.note import Kind, Note
 
 COMMAND = "scripts/warpgauge ab"
 _MEASURES = "command that measures"  # which others are
@@ -150,8 +151,8 @@ class _Invocation:
         return base, candidate
 
     def _noted(self, both: Looks[Comparison]) -> Comparison:
-        base, candidate = map(_shown, self.folders)
-        method = f"Measured in pairs, the programs in {base} and those in {candidate}: {both.told}."
+        base, candidate = (str(provenance.nearby(folder)) for folder in self.folders)
+        method = Note(Kind.PAIRED_FOLDERS, base=base, candidate=candidate, **both.rounds)
         return replace(both.found, method=method)
 
 

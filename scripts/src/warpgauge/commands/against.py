@@ -18,9 +18,9 @@ from warpgauge.records.model import Record
 from warpgauge.system import git
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
-from warpgauge.system.text import listed, named, plural
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.note import Kind, Note
 from warpgauge.verdict.policy import Expected, Policy
 
 
@@ -66,10 +66,7 @@ def _told(found: Comparison, old: list[Expected], commit: str) -> Comparison:
     names = [name for name in slower if any(one.pattern.search(name) for one in old)]
     if not names:
         return found
-    note = (
-        f"The entry that expects {named(names)} to be slower is in commit {short(commit)}, too: "
-        "what it accepts came before. A further change needs an entry of its own."
-    )
+    note = Note(Kind.USED_UP, names=tuple(names), commit=commit)
     return replace(found, notes=(note, *found.notes))
 
 
@@ -84,7 +81,6 @@ def _without_removed(found: Comparison, baseline: Record | None) -> Comparison:
     gone = [one.name for one in missing if not one.required and one.name not in baseline.rows]
     if not gone:
         return found
-    are = plural(len(gone), "benchmark of the base is", "benchmarks of the base are")
-    note = f"{are} gone, from the baseline, too: {listed(gone)}."
+    note = Note(Kind.REMOVED, names=tuple(gone))
     verdicts = tuple(one for one in found.verdicts if one.name not in gone)
     return replace(found, verdicts=verdicts, notes=(*found.notes, note))

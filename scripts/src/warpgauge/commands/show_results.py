@@ -17,10 +17,10 @@ from warpgauge.records import load
 from warpgauge.records.model import Record
 from warpgauge.reports.terminal import report
 from warpgauge.system.errors import ExitStatus
-from warpgauge.system.text import inert
 from warpgauge.verdict import judge
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.comparison_settings import ComparisonSettings
+from warpgauge.verdict.note import Kind, Note
 from warpgauge.verdict.policy import Policy
 
 
@@ -78,10 +78,10 @@ class Conclusion:
 
 
 def without_gpu(found: Comparison, probe: Probe) -> Comparison:
-    """`found` with a word on what is missing from it, where no GPU was measured."""
+    """`found` with a note on what is missing from it, where no GPU was measured."""
     if not probe.no_gpu:
         return found
-    return replace(found, notes=(f"No GPU was measured: {inert(probe.no_gpu)}.", *found.notes))
+    return replace(found, notes=(Note(Kind.NO_GPU, reason=probe.no_gpu), *found.notes))
 
 
 def without_baseline(probe: Probe) -> str:

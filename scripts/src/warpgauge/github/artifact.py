@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.text import quoted
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.context import PROGRAMS
+from warpgauge.verdict.note import Kind
 
 MEMBER = "comparison.json"
 
@@ -38,6 +39,10 @@ MEMBER = "comparison.json"
 # 10,000 benchmarks the comparison is 15 MiB.
 ARCHIVE_LIMIT_BYTES, MEMBER_LIMIT_BYTES = 32 * 1024 * 1024, 16 * 1024 * 1024
 _DEPTH_LIMIT = 12
+# Notes on the baseline, and on how what it flagged was measured again.
+_OF_A_BASELINE = frozenset(
+    (Kind.NOT_THE_CODE, Kind.CONFIRMED, Kind.UNCONFIRMED, Kind.PAIRED, Kind.PAIRED_FOLDERS)
+)
 _SESSIONS = (("baseline", "sessions"), ("candidate", "sessions"))
 _VERSION = re.compile(r"comparison/[0-9]{1,4}")
 _REMEDY = "it is refused"
@@ -123,7 +128,7 @@ def read(artifact: Artifact, terms: Terms, gpu: Gpu, ours: bool) -> Comparison |
     except UserError as fault:
         raise Refused(_FOREIGN, fault) from None
     _require_base(found, terms, place)
-    return found
+    return _without_foreign_notes(found, terms)
 
 
 def _artifact(answer: Json) -> Artifact:
@@ -208,6 +213,16 @@ def _require_own(comparison: Comparison, terms: Terms, gpu: Gpu, place: Place, o
             raise place.error("was measured with another filter than was asked for", _REMEDY)
     if (name := gpu_name(comparison.candidate)) not in ("", gpu.name):
         raise place.error(f"is of the GPU {quoted(name)}, not of {quoted(gpu.name)}", _REMEDY)
+
+
+def _without_foreign_notes(comparison: Comparison, terms: Terms) -> Comparison:
+    """Without what nothing that was measured in pairs with this base has to tell."""
+    method, base = comparison.method, terms.base.commit
+    if method is not None and method.kind not in (Kind.PAIRED, Kind.PAIRED_FOLDERS):
+        method = None
+    own = method is not None and method.values.get("commit", base) == base
+    notes = tuple(note for note in comparison.notes if note.kind not in _OF_A_BASELINE)
+    return replace(comparison, method=method if own else None, notes=notes)
 
 
 def _require_base(comparison: Comparison, terms: Terms, place: Place) -> None:

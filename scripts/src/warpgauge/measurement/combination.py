@@ -9,8 +9,6 @@ from dataclasses import replace
 
 from warpgauge.measurement.looks import Looks
 from warpgauge.records.sessions import newest_last
-from warpgauge.system.git import short
-from warpgauge.system.text import clause, inert, named, plural
 from warpgauge.verdict.comparison import (
     CHANGED,
     UNMEASURED,
@@ -21,13 +19,14 @@ from warpgauge.verdict.comparison import (
 )
 from warpgauge.verdict.context import BUILD_DIR
 from warpgauge.verdict.controls import is_control, judged
+from warpgauge.verdict.note import Kind, Note
 
 # What a baseline alone does not settle: another day and another boot may have made it.
 _FLAGS = (*CHANGED, Outcome.INCONCLUSIVE)
 _ACCEPTED = "accepted"
 
-# What a pair may find, in the words of a note.
-_WORDS = {
+# What a pair may find, as a note counts it.
+_FOUND = {
     Outcome.REGRESSION: "slower",
     Outcome.IMPROVED: "faster",
     Outcome.PASS: "unchanged",
@@ -45,8 +44,7 @@ def flagged(screened: Comparison) -> tuple[Verdict, ...]:
 
 def measured_in_pairs(both: Looks[Comparison], commit: str) -> Comparison:
     """A pair's comparison, and how it was measured."""
-    method = f"Measured in pairs with commit {inert(short(commit))}: {both.told}."
-    return replace(both.found, method=method)
+    return replace(both.found, method=Note(Kind.PAIRED, commit=commit, **both.rounds))
 
 
 def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
@@ -65,19 +63,24 @@ def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
         if one.name in beside and _counts(one, beside[one.name])
     }
     newest = newest_last(paired.baseline.sessions.values())[-1]
-    commit = inert(short(newest.context.get("commit", "")))
-    method = (
-        f"Screened against the baseline: {_flagged(flags, screened)}. Measured again in pairs with "
-        f"its commit {commit}, {both.told}: {_found(flags, list(found.values()))}."
+    method = Note(
+        Kind.CONFIRMED,
+        commit=newest.context.get("commit", ""),
+        **both.rounds,
+        **_screened(screened, flags),
+        **_found(flags, list(found.values())),
     )
     passed = [one for one in found.values() if one.outcome is Outcome.PASS]
     acquitted = {one.name for one in passed if not is_accepted(one)}
-    moved = [one.name for one in flags if one.outcome in CHANGED and one.name in acquitted]
+    moved = tuple(one.name for one in flags if one.outcome in CHANGED and one.name in acquitted)
+    own = [Note(Kind.NOT_THE_CODE, names=moved)] if moved else []
+    # What the pairs say, too, is said once.
+    others = [note for note in screened.notes if note not in paired.notes]
     return replace(
         screened,
         verdicts=tuple(found.get(one.name, one) for one in screened.verdicts),
         method=method,
-        notes=tuple(dict.fromkeys((*_moved(moved), *paired.notes, *screened.notes))),
+        notes=(*own, *paired.notes, *others),
     )
 
 
@@ -86,14 +89,13 @@ def unconfirmed(screened: Comparison, why: str) -> Comparison:
     flags = flagged(screened)
     if not flags:
         return screened
-    method = (
-        f"Screened against the baseline: {_flagged(flags, screened)}. Not measured again beside "
-        f"its commit: {clause(why)}."
-    )
+    remedy = None
     if any(one.outcome is Outcome.INCONCLUSIVE for one in flags):
         context = newest_last(screened.candidate.sessions.values())[-1].context
-        pairs = "scripts/warpgauge ab" if BUILD_DIR in context else "scripts/bench --against COMMIT"
-        method += f" To decide what is inconclusive, run {pairs}, or record a new session."
+        ours = BUILD_DIR not in context
+        remedy = "scripts/bench --against COMMIT" if ours else "scripts/warpgauge ab"
+    told = {"reason": why, "remedy": remedy}
+    method = Note(Kind.UNCONFIRMED, **_screened(screened, flags), **told)
     return replace(screened, method=method)
 
 
@@ -104,32 +106,15 @@ def _counts(screened: Verdict, paired: Verdict) -> bool:
     return measured or screened.outcome is not Outcome.REGRESSION
 
 
-def _flagged(flags: Sequence[Verdict], screened: Comparison) -> str:
-    count, total = len(flags), judged(screened)
-    are = "was" if 1 in (count, total) else "were"
-    return f"{count} of {plural(total, 'benchmark')} {are} flagged"
+def _screened(screened: Comparison, flags: Sequence[Verdict]) -> dict[str, int]:
+    return {"screened": judged(screened), "flagged": len(flags)}
 
 
-def _found(flags: Sequence[Verdict], found: Sequence[Verdict]) -> str:
-    """``1 slower, 2 unchanged``."""
-    words = Counter(
-        _ACCEPTED if is_accepted(one) else _WORDS[one.outcome]
+def _found(flags: Sequence[Verdict], found: Sequence[Verdict]) -> dict[str, int]:
+    """How many flags are what: ``slower``, ``accepted``, ``not_measured``."""
+    counts = Counter(
+        _ACCEPTED if is_accepted(one) else _FOUND[one.outcome]
         for one in found
-        if one.outcome in _WORDS
+        if one.outcome in _FOUND
     )
-    told = [f"{words[word]} {word}" for word in (*_WORDS.values(), _ACCEPTED) if words[word]]
-    unmeasured = len(flags) - words.total()
-    told += [f"{unmeasured} could not be measured so"] if unmeasured else []
-    return ", ".join(told)
-
-
-def _moved(names: Sequence[str]) -> list[str]:
-    """What the baseline called changed, and what its commit, measured now, is like."""
-    if not names:
-        return []
-    differ = "differs" if len(names) == 1 else "differ"
-    return [
-        f"Not by the code: {named(names)} {differ} from what the baseline recorded, and not from "
-        "its commit as it runs here now. Machine, driver or toolkit changed; --no-confirm lets the "
-        "baseline decide."
-    ]
+    return {**counts, "not_measured": len(flags) - counts.total()}

@@ -27,13 +27,13 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Looks(Generic[Found]):
-    """What was found, and in how many rounds: ``6 pairs``.
+    """What was found, and in how many rounds: the values of a note on pairs.
 
     `stop` is the interrupt that came behind the first look, to be raised when that is shown.
     """
 
     found: Found
-    told: str
+    rounds: Mapping[str, int | float]
     stop: KeyboardInterrupt | None = None
 
 
@@ -90,19 +90,17 @@ def take(
             say(f"Interrupted: the first {counted} count.")
             stop = interrupts.told(interrupt, f"in a further look: the run files hold {counted}")
             break
-    return Looks(found, _told(looked, len(names), len(left), stop is not None, budget), stop)
-
-
-def _told(looked: Sequence[int], names: int, left: int, stopped: bool, budget: Budget) -> str:
-    """``6 pairs, and up to 24 for 3 open benchmarks, of which 1 stayed open``."""
-    told = plural(looked[0], "pair")
+    rounds = {
+        "pairs": looked[0],
+        "interrupted": int(stop is not None),
+        "budget_seconds": budget.given or 0.0,
+    }
     if len(looked) > 1:
-        told += f", and up to {looked[-1]} for {plural(names, 'open benchmark')}"
-        told += f", of which {left} stayed open" if left else ""
-    elif left:
-        told += f", and no more for {plural(left, 'open benchmark')}"
-    told += ", interrupted" if stopped else ""
-    return told if budget.given is None else f"{told} (budget {duration(budget.given)})"
+        more = {"most_pairs": looked[-1], "open_benchmarks": len(names), "still_open": len(left)}
+        rounds |= more
+    else:
+        rounds["undecided"] = len(left)
+    return Looks(found, rounds, stop)
 
 
 def _rounds(sides: Mapping[str, Side]) -> int:

@@ -69,12 +69,6 @@ class Request:
         given = {self._filter, *self._own} - {""}
         return inert(cut(", ".join(sorted(given)), _LONGEST_SHOWN))
 
-    @property
-    def limits(self) -> str:
-        """The filters, and the suite where that leaves something out, for a note."""
-        suite = "of the full suite alone" if self.left_out else ""
-        return ", ".join(one for one in (suite, self.filters) if one)
-
 
 def require_match(filter: str | None, baseline: Record, candidate: Record) -> None:
     """Raise UserError for a filter that no benchmark of either side matches: a slip of the pen.

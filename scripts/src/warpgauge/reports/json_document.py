@@ -19,6 +19,7 @@ from warpgauge.files import contract
 from warpgauge.records.model import Clock, Session, Source
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import ContextDifference, Evidence, Outcome, ResourceChange
+from warpgauge.verdict.note import Kind, Value
 
 _MOST = sys.float_info.max  # infinity is more; NaN is within no limits
 Number = Annotated[float, Meta(ge=-_MOST, le=_MOST)]
@@ -117,6 +118,18 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     rows: Rows
 
 
+class Note(msgspec.Struct, frozen=True):
+    """A fact that a reader of the verdicts has to know: what kind of fact, and its values.
+
+    `text` says the same as sentences, for a program that only shows it: warpgauge itself does not
+    read it. A later warpgauge may add kinds within a version of the format.
+    """
+
+    kind: Annotated[str, Meta(examples=[kind.word for kind in Kind])]
+    values: dict[str, Value]
+    text: str = ""
+
+
 class Comparison(contract.Document, frozen=True, kw_only=True, tag="comparison/2"):
     """What scripts/compare.py --format json and scripts/bench --format json write.
 
@@ -131,9 +144,9 @@ class Comparison(contract.Document, frozen=True, kw_only=True, tag="comparison/2
     nothing could be compared, as a sentence; null when something was. `alpha`: the chance that
     unchanged code shows any change at all, of all benchmarks together. `counts`: how many verdicts
     have each outcome. `differences`: what the contexts of the two sides say differently; told, not
-    judged. `notes`: what a reader of the verdicts has to know, the weightiest first. `method`: the
-    note on how it was measured, in pairs or against a baseline and again; empty where there is
-    none. `worst`: the name of the worst regression; null where there is none.
+    judged. `notes`: the weightiest first. `method`: how it was measured, in pairs or against a
+    baseline and again, which is not among the notes; null where nothing is known of it.
+    `worst`: the name of the worst regression; null where there is none.
     """
 
     headline: str = ""
@@ -145,8 +158,8 @@ class Comparison(contract.Document, frozen=True, kw_only=True, tag="comparison/2
     candidate: Side
     verdicts: tuple[Verdict, ...]
     differences: tuple[ContextDifference, ...] = ()
-    notes: tuple[str, ...] = ()
-    method: str = ""
+    notes: tuple[Note, ...] = ()
+    method: Note | None = None
     worst: str | None = None
 
 

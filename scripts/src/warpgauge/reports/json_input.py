@@ -7,9 +7,11 @@ What follows from the verdicts (counts, headline, exit status) is made again, no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
+
+import msgspec
 
 from warpgauge.files import contract
 from warpgauge.files.json_file import parsed
@@ -17,14 +19,18 @@ from warpgauge.files.location import Place
 from warpgauge.records.model import Record, Row
 from warpgauge.reports import json_document
 from warpgauge.reports.json_document import Side, State
-from warpgauge.system.text import quoted
+from warpgauge.system.text import cut, quoted
 from warpgauge.verdict.comparison import Change, Comparison, Verdict
+from warpgauge.verdict.note import Kind, Note
 
 _PLACE = Place(Path("comparison.json"))
 _REMEDY = "give what --format json of the same warpgauge wrote"
 
 # Why a row failed is the verdict's reason: of the row itself it only counts that it did.
 _ERRORS = {State.FAILED: "failed", State.SKIPPED: "skipped"}
+
+_KINDS = {kind.word: kind for kind in Kind}
+_LONGEST_FAULT = 200  # characters; it may quote the file
 
 
 def load(text: str, place: Place = _PLACE) -> Comparison:
@@ -38,16 +44,35 @@ def load(text: str, place: Place = _PLACE) -> Comparison:
 def read(document: json_document.Comparison, place: Place = _PLACE) -> Comparison:
     """The comparison in a document. Raises UserError for what stands there twice."""
     _require_unique((verdict.name for verdict in document.verdicts), "verdict", place)
+    method = _notes([document.method], place)[0] if document.method else None
     return Comparison(
         _side(document.baseline, _rows(document, "baseline"), place),
         _side(document.candidate, _rows(document, "candidate"), place),
         tuple(map(_verdict, document.verdicts)),
-        notes=document.notes[bool(document.method) :],  # the method is the first of them
+        notes=_notes(document.notes, place),
         differences=document.differences,
         refusal=document.refusal,
         alpha=Comparison.alpha if document.alpha is None else document.alpha,
-        method=document.method,
+        method=method,
     )
+
+
+def _notes(notes: Sequence[json_document.Note], place: Place) -> tuple[Note, ...]:
+    """Those of kinds that this version knows, and how many others there are."""
+    known = [note for note in notes if note.kind in _KINDS]
+    found = [_note(note, place) for note in known]
+    if left := len(notes) - len(known):
+        found.append(Note(Kind.NEWER, notes=left))
+    return tuple(found)
+
+
+def _note(note: json_document.Note, place: Place) -> Note:
+    try:
+        return Note(_KINDS[note.kind], **note.values)
+    except msgspec.ValidationError as fault:
+        why = cut(str(fault), _LONGEST_FAULT)
+        wrong = f"its note {quoted(note.kind)} is not as this version reads it ({why})"
+        raise place.error(wrong, _REMEDY) from None
 
 
 def _require_unique(keys: Iterable[str], what: str, place: Place) -> None:

@@ -19,6 +19,7 @@ from warpgauge.reports.headline import headline, worst
 from warpgauge.reports.json_document import Processes, Rows, Side, State
 from warpgauge.reports.provenance import nearby
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.verdict.note import Note
 
 
 def render(comparison: Comparison) -> str:
@@ -43,10 +44,14 @@ def document(comparison: Comparison) -> json_document.Comparison:
         candidate=_side(comparison.candidate),
         verdicts=tuple(_verdict(comparison, verdict) for verdict in comparison.verdicts),
         differences=comparison.differences,
-        notes=comparison.every_note,
-        method=comparison.method,
+        notes=tuple(map(_note, comparison.notes)),
+        method=None if comparison.method is None else _note(comparison.method),
         worst=slowest.name if slowest is not None else None,
     )
+
+
+def _note(note: Note) -> json_document.Note:
+    return json_document.Note(note.kind.word, dict(note.values), str(note))
 
 
 def _side(record: Record) -> Side:

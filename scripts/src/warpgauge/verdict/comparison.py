@@ -10,6 +10,7 @@ from enum import Enum
 from warpgauge.records.model import Clock, Record
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.system.errors import ExitStatus
+from warpgauge.verdict.note import Note
 
 
 class Outcome(Enum):
@@ -123,20 +124,20 @@ class ContextDifference:
 class Comparison:
     """Two records, compared. `refusal` says why nothing could be, if so.
 
-    `method` is a sentence on screening and confirming, or on a pair, if any.
+    `method` is the note on screening and confirming, or on pairs, if any.
     """
 
     baseline: Record
     candidate: Record
     verdicts: tuple[Verdict, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     differences: tuple[ContextDifference, ...] = ()
     refusal: str | None = None
     alpha: float = ALPHA
-    method: str = ""
+    method: Note | None = None
 
     @property
-    def every_note(self) -> tuple[str, ...]:
+    def every_note(self) -> tuple[Note, ...]:
         return (self.method, *self.notes) if self.method else self.notes
 
     def count(self, *outcomes: Outcome) -> int:

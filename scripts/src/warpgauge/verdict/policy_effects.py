@@ -5,16 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date
 from typing import NamedTuple
 
 from warpgauge.records.model import Clock
-from warpgauge.system.text import inert, listed, percent, plural, quoted
+from warpgauge.system.text import inert, percent
 from warpgauge.verdict.comparison import UNMEASURED, Outcome, Verdict
+from warpgauge.verdict.note import Kind, Note
 from warpgauge.verdict.policy import Expected, MinimumEffect, Policy, Tolerance
 
 # Time enough to mend what was expected to be slow, or to renew the entry.
-WARNING_TIME = timedelta(days=14)
+WARNING_DAYS = 14
 
 
 def entry_notes(
@@ -23,45 +24,38 @@ def entry_notes(
     needed: Collection[int],
     asked: Callable[[str], bool],
     today: date,
-) -> tuple[str, ...]:
-    """A sentence an entry, at most. `needed` are the numbers of the expected ones that were."""
+) -> tuple[Note, ...]:
+    """A note an entry, at most. `needed` are the numbers of the expected ones that were."""
     notes = []
     entries: list[Expected | MinimumEffect | Tolerance] = [*policy.expected]
     for entry in [*entries, *policy.minimum_effects, *policy.tolerances]:
         was_needed = isinstance(entry, Expected) and entry.number in needed
         idle = not was_needed and asked(entry.pattern.pattern)
-        words = ""
+        kind, facts = None, {"policy": policy.name, "pattern": entry.pattern.pattern}
+        days = 0
         if idle and not any(map(entry.pattern.search, names)):
-            words = "matches no benchmark: correct or remove it"
+            kind = Kind.ENTRY_UNMATCHED
         elif isinstance(entry, Expected):
-            words = _of_expected(entry, idle, today)
-        if words:
-            where = f"{inert(policy.name)}, {entry.kind} entry {entry.number}"
-            notes.append(f"{where} ({inert(quoted(entry.pattern.pattern))}) {words}.")
+            days = (entry.expires - today).days
+            kind = _of_expected(days, idle)
+            facts["expires"] = entry.expires.isoformat()
+        if kind is not None:
+            facts["entry"] = entry.kind
+            notes.append(Note(kind, number=entry.number, days=max(days, 0), **facts))
     return tuple(notes)
 
 
-def held_back(policy: Policy, names: Sequence[str]) -> tuple[str, ...]:
-    """A sentence on what is slower, and fails nobody for the policy's minimum effect alone."""
-    if not names:
-        return ()
-    are, what = ("is", "a regression") if len(names) == 1 else ("are", "regressions")
-    return (
-        f"{plural(len(names), 'change')} {are} under {inert(policy.name)}'s minimum effect, and "
-        f"would be {what} without it: {listed(names)}.",
-    )
+def held_back(policy: Policy, names: Sequence[str]) -> tuple[Note, ...]:
+    """A note on what is slower, and fails nobody for the policy's minimum effect alone."""
+    return (Note(Kind.HELD_BACK, policy=policy.name, names=tuple(names)),) if names else ()
 
 
-def _of_expected(entry: Expected, idle: bool, today: date) -> str:
-    left = entry.expires - today
-    if left < timedelta(0):
-        return f"expired on {entry.expires.isoformat()} and accepts nothing: remove it or renew it"
+def _of_expected(days: int, idle: bool) -> Kind | None:
+    if days < 0:
+        return Kind.ENTRY_EXPIRED
     if idle:
-        return "is unused, for no regression needed it: remove it if that stays so"
-    if left <= WARNING_TIME:
-        when = f"in {plural(left.days, 'day')}" if left else "today"
-        return f"expires {when}, on {entry.expires.isoformat()}: mend what is slow, or renew it"
-    return ""
+        return Kind.ENTRY_UNUSED
+    return Kind.ENTRY_EXPIRES if days <= WARNING_DAYS else None
 
 
 # What needs an expected entry, or may need it once it is decided.
@@ -75,7 +69,7 @@ class PolicyOutcome(NamedTuple):
     """The verdicts as the policy leaves them, and what there is to tell of the policy itself."""
 
     verdicts: tuple[Verdict, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def apply(

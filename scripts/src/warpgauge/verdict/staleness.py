@@ -9,6 +9,7 @@ from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.sessions import newest_last, when
 from warpgauge.system.git import short
 from warpgauge.system.text import inert, plural
+from warpgauge.verdict.note import Kind, Note
 
 # A driver a quarter, a toolkit a quarter: after as many days the machine has changed under it.
 STALE_DAYS = 90
@@ -17,8 +18,8 @@ STALE_DAYS = 90
 _CLOCK_SLACK = timedelta(days=1)
 
 
-def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> str | None:
-    """A sentence for who relies on a baseline that is old, undated or of the future, else None.
+def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> Note | None:
+    """A note for who relies on a baseline that is old, undated or of the future, else None.
 
     `now` carries a time zone. Any other kind of record is as old as its reader wants it.
     """
@@ -26,29 +27,24 @@ def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> str |
         return None
     newest = newest_last(record.sessions.values())[-1]
     then = measured(newest)
-    remedy = "refresh it with scripts/warpgauge baseline record."
     if then is None:
-        return f"The baseline does not say when it was measured; {remedy}"
+        return Note(Kind.UNDATED)
+    date = f"{then:%Y-%m-%d}"
     if is_future(newest, now):
-        return (
-            f"The baseline's newest session, {inert(newest.key)}, is of a day to come "
-            f"({told(newest, now)}): a clock is wrong, here or where it was measured."
-        )
+        return Note(Kind.FUTURE, session=newest.key, date=date, days=-_days_ago(then, now))
     if (now - then) / timedelta(days=1) <= stale_days:
         return None
-    return (
-        f"The baseline's newest session is {plural((now - then).days, 'day')} old "
-        f"({then:%Y-%m-%d}, commit {commit(newest)}); {remedy}"
-    )
+    commit = newest.context.get("commit", "")
+    return Note(Kind.STALE, days=(now - then).days, date=date, commit=commit)
 
 
-def notes(baseline: Record, candidate: Record, today: date) -> tuple[str, ...]:
+def notes(baseline: Record, candidate: Record, today: date) -> tuple[Note, ...]:
     """Of a comparison; none where `today` is unknown (`date.min`), or the candidate a baseline."""
     if today == date.min or candidate.source is Source.BASELINE:
         return ()
     # The end of the day: what was measured today, in whatever zone, is of no day to come.
-    sentence = note(baseline, datetime.combine(today, time.max, timezone.utc))
-    return () if sentence is None else (sentence,)
+    found = note(baseline, datetime.combine(today, time.max, timezone.utc))
+    return () if found is None else (found,)
 
 
 def measured(session: Session) -> datetime | None:
@@ -68,9 +64,13 @@ def told(session: Session, now: datetime) -> str:
     then = measured(session)
     if then is None:
         return "undated"
-    days = (now.astimezone(then.tzinfo).date() - then.date()).days
+    days = _days_ago(then, now)
     age = f"{plural(days, 'day')} ago" if days > 0 else f"in {plural(-days, 'day')}"
     return f"{then:%Y-%m-%d}, {age if days else 'today'}"
+
+
+def _days_ago(then: datetime, now: datetime) -> int:
+    return (now.astimezone(then.tzinfo).date() - then.date()).days
 
 
 def commit(session: Session) -> str:

@@ -19,6 +19,7 @@ from warpgauge.reports.markdown.rows import Column
 from warpgauge.reports.markdown.text import (
     OUR_OWN,
     code,
+    in_sentence,
     prose,
     summary,
     table_head,
@@ -114,8 +115,8 @@ def _of_rows(comparison: Comparison, ranked: Sequence[Verdict]) -> list[Section]
     slower, faster = of(Outcome.REGRESSION), of(Outcome.IMPROVED)
     accepted = [verdict for verdict in ranked if is_accepted(verdict)]
     columns = markdown_rows.changed(comparison)
-    method = prose(comparison.method, longest=OUR_OWN)
-    how = f"**How it was measured:** {method}" if method else ""
+    method = comparison.method
+    how = f"**How it was measured:** {method.words(in_sentence)}" if method else ""
     # What is small, and never cut.
     blocks = [block for block in (plot([*slower, *faster]), how) if block]
     beneath = [Section(Kind.BLOCK, "", 1, [block]) for block in blocks]
@@ -155,7 +156,7 @@ def _fold(inner: Section, title: str, below: str = "") -> Section:
 
 def _notes(comparison: Comparison) -> Section:
     notes = comparison.notes
-    lines = (f"- {prose(note, longest=OUR_OWN)}" for note in notes)
+    lines = (f"- {note.words(in_sentence)}" for note in notes)
     found = Section(Kind.NOTE, "", len(notes), lines)
     folds = len(notes) > _NOTES_SHOWN
     return _fold(found, summary("", plural(len(notes), "note"))) if folds else found

@@ -70,6 +70,11 @@ def breakable(text: str, whole: int = IN_CELL) -> str:
     return code(text)
 
 
+def in_sentence(text: str) -> str:
+    """`text` within our own words: a code span that a line of a paragraph may break."""
+    return breakable(inert(text), _IN_PARAGRAPH)
+
+
 def prose(text: str, whole: int = _IN_PARAGRAPH, longest: int = _LONGEST_PROSE) -> str:
     """A sentence: its words as they are, whatever else is in it as code spans (`breakable`)."""
     words = cut(inert(" ".join(text.split())), longest).split()

@@ -57,12 +57,12 @@ def render(
     notes = [
         note
         for note in comparison.every_note
-        if verbose or len(note) <= _LONGEST_NOTE or note == comparison.method
+        if verbose or len(str(note)) <= _LONGEST_NOTE or note is comparison.method
     ]
     if notes:
         print_text(console, "\nNotes", style="bold")
         for note in notes:
-            print_text(console, inert(note), indent=2)
+            print_text(console, str(note), indent=2)
     rule, longer = sentences(comparison), len(comparison.every_note) - len(notes)
     hidden = [plural(longer, "longer note")] if longer else []
     hidden += ["the rule that was in force"] if rule and not verbose else []

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a reader must know to weigh a comparison: facts, and the one table that words them.
+
+A note travels as its kind and values, and is worded wherever it is shown: no sentence out of
+another program's file is ever shown as ours.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from string import Formatter
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from warpgauge.system.git import short
+from warpgauge.system.text import (
+    LONGEST_NAME,
+    LONGEST_TEXT,
+    clause,
+    cut,
+    duration,
+    inert,
+    percent,
+    plural,
+)
+from warpgauge.verdict.override import Override
+
+Value = int | float | str | tuple[str, ...]
+Quote = Callable[[str], str]  # makes a foreign text harmless where it is shown
+
+MOST = 2**53  # of anything that is counted
+
+# Names that a note lists before it counts the rest, and characters of each.
+_LISTED, _LONGEST_LISTED = 3, 120
+
+_ENTRY = "{policy}, {entry:entry} entry {number:number} ({pattern}) "
+_PAIRS = (
+    "{pairs:pair}[, and up to {most_pairs:number} for {open_benchmarks:open benchmark}]"
+    "[, of which {still_open:number} stayed open][, and no more for {undecided:open benchmark}]"
+    "[, interrupted{interrupted:flag}][ (budget {budget_seconds:time})]."
+)
+_SCREENED = "Screened against the baseline: {flagged:number} of {screened:benchmark} flagged. "
+
+
+# What stands before a value, the value's name and its type, if there is one.
+_Part = list[tuple[str, str | None, str | None]]
+
+
+class Kind(Enum):
+    """What a note is about, and how it is worded.
+
+    ``{value:type}`` stands for a value (`_TYPES`; any other type is the noun of a count); what
+    stands in brackets for a part that is left out unless all its values are there and not zero;
+    what stands in backticks for a command.
+    """
+
+    INJECTED = "The candidate was measured with injected extra work ({work})."
+    EDITED = (
+        "The {side:side}'s real_time is not the median of its process_medians, as if the file had "
+        "been edited, in {names:names}; only process_medians count."
+    )
+    SIBLINGS = (
+        "The baseline has no session of this very {gpu}. It is compared with {sessions:session} of "
+        "other GPUs of the model, which differ without a cause: only a change of device time of "
+        "{minimum_effect:%} or of {minimum_seconds:time}, whichever is more, counts. "
+        "`scripts/bench --against COMMIT` sees smaller ones."
+    )
+    FEW_PROCESSES = (
+        "At most {processes:process|processes} of {sides:sides}, which do not show how far the "
+        "next would lie: a standard deviation of {assumed:%} is assumed, or that of all changes "
+        "where it is more."
+    )
+    FEW_FILES = (
+        "At most {processes:process|processes} of {sides:sides}, and repetitions do not show how "
+        "far the next would lie: two processes of the same code are assumed to lie {assumed:%} "
+        "apart (`--process-scatter`), or as far as all changes do where that is more. Measure "
+        "{enough:process|processes} a side or more, and give all their files (`--processes`)."
+    )
+    SEVERAL_SESSIONS = (
+        "The candidate holds {sessions:session}; the newest of each benchmark is judged."
+    )
+    ALTERNATED = (
+        "Measured in alternating processes, which scatter more than pairs in lock-step: "
+        "{names:names}."
+    )
+    LEFT_OUT = (
+        "The SM clock was lowered, or others used the GPU, in some processes; they do not count: "
+        "{left_out:number} of {processes:number} of {name} ({side:side})"
+        "[, and {more:more benchmark}]."
+    )
+    KERNELS_VARY = "The candidate's processes did not all run the same kernels: {names:names}."
+    RESOURCES = (
+        "Other resources in an unchanged time: {name} ({differences:names})"
+        "[, and {more:more benchmark}]."
+    )
+    HOST_MOVED = (
+        "The host was not the same on both sides: {name} moved by {moved:%}[ against "
+        "session {session}][, of another {other:host}] (its median[; with its noise, up to "
+        "{limit:%}]). Host times that changed no more say nothing about the code."
+    )
+    FILTERED = "{benchmarks:benchmark} skipped by `--filter` {filter}."
+    OF_FULL_SUITE = "{benchmarks:benchmark} of the full suite skipped."
+    SKIPPED = "Not measured, nor is there a time in the baseline: {names:names} ({reasons:names})."
+    OTHER_SYSTEM = (
+        "Not the baseline's system ({differences:names}): for {benchmarks:benchmark} of "
+        "{clock:clock} time only a change of {minimum_effect:%} or more counts."
+    )
+    OVERRIDDEN = "{override:override}[: {fact:sentence}][: {names:names}]."
+    OVERRIDE_UNUSED = "`--allow` {override} was not needed."
+    ENTRY_UNMATCHED = _ENTRY + "matches no benchmark: correct or remove it."
+    ENTRY_EXPIRED = _ENTRY + "expired on {expires} and accepts nothing: remove it or renew it."
+    ENTRY_UNUSED = _ENTRY + ("is unused, for no regression needed it: remove it if that stays so.")
+    ENTRY_EXPIRES = _ENTRY + "expires in {days:day}, on {expires}: fix what is slow, or renew it."
+    HELD_BACK = "A regression but for the minimum effect that {policy} gives: {names:names}."
+    UNDATED = (
+        "The baseline does not say when it was measured; refresh it with "
+        "`scripts/warpgauge baseline record`."
+    )
+    FUTURE = (
+        "The baseline's newest session, {session}, is of a day to come ({date}, in {days:day}): a "
+        "clock is wrong, here or where it was measured."
+    )
+    STALE = (
+        "The baseline's newest session is {days:day} old ({date}, commit {commit:commit}); refresh "
+        "it with `scripts/warpgauge baseline record`."
+    )
+    USED_UP = (
+        "The entry that expects {names:names} to be slower is in commit {commit:commit}, too: what "
+        "it accepts came before. A further change needs an entry of its own."
+    )
+    REMOVED = "Gone from the candidate, and from the baseline, too: {names:names}."
+    NO_GPU = "No GPU was measured: {reason:sentence}."
+    NOT_THE_CODE = (
+        "Not by the code: {names:names}. This is not what the baseline recorded, but it is what "
+        "the baseline's commit does here now. Machine, driver or toolkit changed; `--no-confirm` "
+        "lets the baseline decide."
+    )
+    PAIRED = "Measured in pairs with commit {commit:commit}: " + _PAIRS
+    PAIRED_FOLDERS = "Measured in pairs, the programs in {base} and those in {candidate}: " + _PAIRS
+    CONFIRMED = _SCREENED + (
+        f"Measured again in pairs with its commit {{commit:commit}}: {_PAIRS} Of these"
+        "[, {slower:number} slower][, {faster:number} faster][, {unchanged:number} unchanged]"
+        "[, {inconclusive:number} inconclusive][, {accepted:number} accepted]"
+        "[, {not_measured:number} could not be measured so]."
+    )
+    UNCONFIRMED = _SCREENED + (
+        "Not measured again beside its commit: {reason:sentence}."
+        "[ To decide what is inconclusive, run {remedy:command}, or record a new session.]"
+    )
+    NEWER = "{notes:further note} of a newer warpgauge."
+
+    @property
+    def word(self) -> str:
+        """Its name in files."""
+        return self.name.lower()
+
+    @cached_property
+    def parts(self) -> list[_Part]:
+        """The parts of its template; every other one stands in brackets."""
+        texts = re.split(r"\[(.*?)\]", self.value)
+        return [[one[:3] for one in Formatter().parse(text)] for text in texts]
+
+    @cached_property
+    def struct(self) -> type[msgspec.Struct]:
+        """Its values by name and type; None where a part in brackets can do without."""
+        found: list[tuple[str, Any] | tuple[str, Any, None]] = []
+        for index, part in enumerate(self.parts):
+            for name, (wanted, _) in ((name, _type(spec)) for _, name, spec in part if name):
+                found.append((name, wanted | None, None) if index % 2 else (name, wanted))
+        return msgspec.defstruct(self.word, found, kw_only=True)
+
+
+@dataclass(frozen=True, init=False)
+class Note:
+    """One fact. Raises msgspec.ValidationError for values that are not as its kind has them.
+
+    Values that the kind does not know are left out: a newer warpgauge may have added them.
+    """
+
+    kind: Kind
+    values: Mapping[str, Value]
+
+    def __init__(self, kind: Kind, /, **values: Value | None) -> None:
+        found = msgspec.structs.asdict(msgspec.convert(values, kind.struct))
+        given = {name: value for name, value in found.items() if value is not None}
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "values", given)
+
+    def words(self, quote: Quote) -> str:
+        """Its sentences."""
+        words = ""
+        for index, part in enumerate(self.kind.parts):
+            if index % 2 and not all(self.values.get(name) for _, name, _ in part if name):
+                continue
+            for before, name, spec in part:
+                words += re.sub("`(.*?)`", lambda command: quote(command[1]), before)
+                if name:
+                    words += _type(spec)[1](quote, self.values[name])
+        return words
+
+    def __str__(self) -> str:
+        return self.words(inert)
+
+
+def _names(quote: Quote, names: Sequence[str]) -> str:
+    """``a, b, c and 2 more``."""
+    shown = ", ".join(quote(cut(name, _LONGEST_LISTED)) for name in names[:_LISTED])
+    return f"{shown} and {len(names) - _LISTED} more" if len(names) > _LISTED else shown
+
+
+def _override(quote: Quote, word: str) -> str:
+    despite = {one.word: f" although {one.although}" for one in Override}
+    return f"{quote(f'--allow {cut(word, LONGEST_NAME)}')}: compared{despite.get(word, '')}"
+
+
+# What a value must be, and what it looks like.
+_Type = tuple[Any, Callable[[Quote, Any], str]]
+
+
+def _type(spec: str | None) -> _Type:
+    nouns = (spec or "").split("|")
+    return _TYPES.get(spec or "", (_COUNT, lambda quote, count: plural(count, *nouns)))
+
+
+_COUNT = Annotated[int, Meta(ge=0, le=MOST)]
+_SIZE = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
+_SIDE = Literal["baseline", "candidate"]
+_COMMAND = Literal["scripts/bench --against COMMIT", "scripts/warpgauge ab"]
+_TYPES: Mapping[str, _Type] = {
+    "": (str, lambda quote, name: quote(cut(name, LONGEST_NAME))),
+    "sentence": (str, lambda quote, text: quote(cut(clause(text), LONGEST_TEXT))),
+    "names": (Annotated[tuple[str, ...], Meta(min_length=1)], _names),
+    "commit": (str, lambda quote, commit: quote(short(commit)) or "unknown"),
+    "override": (str, _override),
+    "%": (_SIZE, lambda quote, size: percent(size, sign=False)),
+    "time": (_SIZE, lambda quote, seconds: duration(seconds)),
+    "number": (_COUNT, lambda quote, count: str(count)),
+    "flag": (_COUNT, lambda quote, flag: ""),
+    "side": (_SIDE, lambda quote, side: str(side)),
+    "sides": (
+        Annotated[tuple[_SIDE, ...], Meta(min_length=1, max_length=2)],
+        lambda quote, sides: " and ".join(f"the {side}" for side in sides),
+    ),
+    "clock": (Literal["device", "host"], lambda quote, clock: str(clock)),
+    "host": (Literal["boot", "machine"], lambda quote, host: str(host)),
+    "entry": (Literal["expected", "minimum_effect", "tolerance"], lambda quote, kind: str(kind)),
+    "command": (_COMMAND, lambda quote, command: quote(command)),
+}
