@@ -167,7 +167,7 @@ class HostedRun:
         self.upload(archive_of(content))
 
     def gpus(self, *models: Mapping[str, str]) -> None:
-        told = [{**one, "labels": ["self-hosted", "gpu"], "minutes": 60} for one in models]
+        told = [{**one, "runs_on": ["self-hosted", "gpu"], "minutes": 60} for one in models]
         path = file_of(self.root)
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps({"gpus": told}))

@@ -142,7 +142,7 @@ def gpus() -> Parser:
     parser = Parser(
         prog="warpgauge ci gpus",
         description="Prints the GPU models of .github/gpus.json as a line for $GITHUB_OUTPUT: "
-        'matrix={"include": [...]}, with slug, name, labels and minutes of each.',
+        'matrix={"include": [...]}, with slug, name, runs_on and minutes of each.',
     )
     add = group(parser, "which models", "%(prog)s --gpu nvidia-h200").add_argument
     add("--gpu", metavar="SLUG", default="", help="of .github/gpus.json; empty: all of them")
