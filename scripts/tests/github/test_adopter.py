@@ -161,7 +161,7 @@ def commented(pull_request: PullRequest, left: Path) -> str:
         hosted.merge_base = pull_request.base
         hosted.pulls[:] = [hosted.pull(head=head)]
         (gpu,) = json.loads((pull_request.project / ".github" / "gpus.json").read_text())["gpus"]
-        hosted.jobs[:] = [{**hosted.job("gate / gate (NVIDIA H200)"), "labels": gpu["labels"]}]
+        hosted.jobs[:] = [{**hosted.job("gate / gate (NVIDIA H200)"), "labels": gpu["runs_on"]}]
         hosted.replace((left / "comparison.json").read_bytes())
         hosted.answer_for(head, Path(given["workflow"]).name)
         arguments = ["--run-id", str(RUN), "--repository", HOME, "--workflow", given["workflow"]]
@@ -187,13 +187,14 @@ def test_without_the_variable_nothing_is_measured_and_a_notice_says_how_to_turn_
     pull_request: PullRequest,
 ) -> None:
     off = {"vars.WARPGAUGE_GPU": ""}
-    plan = pull_request.job("plan", **off)
+    plan = pull_request.job("off", **off)
     assert plan.run(GATE["jobs"]["plan"]) == {"matrix": ""}
     assert "set the repository variable WARPGAUGE_GPU" in plan.log
     assert not plan.failed
     condition = GATE["jobs"]["gate"]["if"]
-    assert pull_request.job("gate", **off).filled(condition) == ""
-    assert pull_request.job("gate").filled(condition) == "true"
+    for outputs in ({"matrix": ""}, pull_request.planned()):
+        found = {f"needs.plan.outputs.{name}": one for name, one in outputs.items()}
+        assert pull_request.job("gate", **found).filled(condition) == outputs["matrix"]
 
 
 @pytest.mark.parametrize(
