@@ -19,7 +19,7 @@ from devtools.tools import CLANG_FORMAT, CLANG_TIDY
 from warpgauge.execution import build
 from warpgauge.system import packages
 
-CPP_FOLDERS = ("kernels", "fixtures", "benchmarks", "scripts/tests")
+CPP_FOLDERS = ("kernels", "fixtures", "benchmarks", "scripts/tests", ".github/examples")
 CPP_SUFFIXES = (".cpp", ".hpp", ".cu", ".cuh")
 # More at once would make tests of deadlines miss them.
 _MOST_PYTESTS = 8

@@ -32,7 +32,7 @@ def checks(root: Path) -> list[Check]:
             ("--builtin-schema", "vendor.github-actions", actions(root)),
         ]
         if (schema := folder / "gpus.schema.json").exists():
-            given.append(("--schemafile", str(schema), [folder / "gpus.json"]))
+            given.append(("--schemafile", str(schema), sorted(folder.glob("**/gpus.json"))))
         return [[CHECK_JSONSCHEMA, *by, *map(str, files)] for *by, files in given if files]
 
     def shell() -> Sequence[Command]:
@@ -57,7 +57,8 @@ def _module(name: str, files: Sequence[Path]) -> Command:
 
 
 def workflows(root: Path) -> list[Path]:
-    return _yaml(root / ".github" / "workflows", "*")
+    """Those of examples, too."""
+    return _yaml(root / ".github", "**/workflows/*")
 
 
 def actions(root: Path) -> list[Path]:

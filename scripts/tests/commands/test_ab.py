@@ -41,6 +41,36 @@ def test_a_slower_program_is_a_regression_confirmed_in_turns(folders: TwoFolders
     assert (one["context"]["programs"], other["context"]["programs"]) == ("base", "candidate")
 
 
+def test_a_budget_is_kept_and_told(folders: TwoFolders) -> None:
+    folders.make("base", "copy bench")
+    folders.make("candidate", "copy bench", SLOW)
+    assert folders.beside("--budget=2m") is ExitStatus.REGRESSION
+    out, err = folders.output()
+    assert "(budget 120.0 s)" in out
+    assert "of the budget of 120.0 s." in err
+    folders.beside("--budget=2m", "--dry-run")
+    assert "budget 120 s" in folders.output()[0]
+    with pytest.raises(UserError, match="--budget does not go with --processes"):
+        folders.beside("--budget=2m", "--processes=4")
+
+
+def test_known_commits_are_in_the_run_files_and_folders_that_may_be_gone_in_no_advice(
+    folders: TwoFolders,
+) -> None:
+    folders.make("base", "copy bench")
+    folders.make("candidate", "copy bench", SLOW)
+    folders.beside("--commits", "a" * 40, "b" * 40)
+    told = [one["context"] for one in folders.documents()]
+    assert [(one["programs"], one["commit"]) for one in told] == [
+        ("base", "a" * 40),
+        ("candidate", "b" * 40),
+    ]
+    again = "scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER --filter '^BM_copy/64$'"
+    assert folders.output()[0].endswith(f"To reproduce: {again}")
+    with pytest.raises(UserError, match="'main' is not the whole name of a commit"):
+        folders.beside("--commits", "a" * 40, "main")
+
+
 def test_times_of_no_known_clock_are_the_hosts(folders: TwoFolders) -> None:
     folders.make("base", "a")
     folders.make("candidate", "a", {**TIMES, "BM_copy/64": 5060.0})
@@ -182,6 +212,21 @@ def test_this_trees_policy_is_not_theirs_but_a_named_one_is(
     assert compare.starter(pair) == ExitStatus.REGRESSION
     assert folders.beside("--policy=baselines/policy.toml") is ExitStatus.OK
     assert "accepted: ours" in folders.output()[0]
+
+
+def test_what_the_bases_policy_expects_too_is_in_the_base(folders: TwoFolders) -> None:
+    folders.make("base", "a")
+    folders.make("candidate", "a", SLOW)
+    named = "--policy=policy.toml", "--base-policy=base.toml"
+    text = (
+        '[[expected]]\npattern = "BM"\nslower_by_at_most_percent = 50\nreason = "known"\n'
+        "expires = 9999-01-01\n"
+    )
+    (folders.root / "policy.toml").write_text(text)
+    assert folders.beside(*named) is ExitStatus.OK  # the base had none
+    for before, status in (("of another time", ExitStatus.OK), (text, ExitStatus.REGRESSION)):
+        (folders.root / "base.toml").write_text(before)
+        assert folders.beside(*named) is status
 
 
 def test_out_names_both_run_files_and_the_log_of_the_turns(folders: TwoFolders) -> None:

@@ -14,10 +14,16 @@ from warpgauge.commands.ci import gate
 from warpgauge.system.environment import ROOT
 from workflows import Step
 
-GIVEN = {"BASE": "a b", "CANDIDATE": "$(touch x)", "OUT": "out", "PROCESSES": "7",
-         "FILTER": "-^x y"}  # fmt: skip
-HANDED_ON = ["ci", "gate", "--programs", "a b", "$(touch x)", "--out-dir", "out", "--",
-             "--processes=7"]  # fmt: skip
+GIVEN = {"BASE": "a b", "CANDIDATE": "$(touch x)", "OUT": "out", "GPU": "h 1", "ROOT": "a b"}
+HANDED_ON = ["ci", "gate", "--programs", "a b", "$(touch x)", "--out-dir", "out", "--gpu=h 1",
+             "--root=a b", "--"]  # fmt: skip
+# What an option is made of, unless the input is empty.
+OPTIONAL = {
+    "PROCESSES": ["--processes=7"],
+    "BUDGET": ["--budget=5 m"],
+    "POLICY": ["--policy=my policy.toml"],
+    "BASE_POLICY": ["--base-policy=its policy.toml"],
+}
 
 
 def step() -> Step:
@@ -41,16 +47,25 @@ def arguments(tmp_path: Path, **environment: str) -> list[str]:
 
 
 @pytest.mark.parametrize("value", ["-^x y", "", "x; touch y"])
-@pytest.mark.parametrize("policy", [["--policy=my policy.toml"], []])
+@pytest.mark.parametrize("name", ["", *OPTIONAL])
 def test_every_input_is_handed_on_as_it_is_and_the_gate_understands_it(
-    tmp_path: Path, value: str, policy: list[str]
+    tmp_path: Path, value: str, name: str
 ) -> None:
-    path = policy[0].removeprefix("--policy=") if policy else ""
-    found = arguments(tmp_path, POLICY=path, FILTER=value)
-    assert found == [*HANDED_ON, f"--filter={value}", *policy]
+    further = OPTIONAL.get(name, [])
+    found = arguments(
+        tmp_path, FILTER=value, **({name: further[0].partition("=")[2]} if name else {})
+    )
+    assert found == [*HANDED_ON, f"--filter={value}", *further]
     options = gate.parse(found[2:])
     assert options.programs == [Path("a b"), Path("$(touch x)")]
-    assert options.further == ("--processes=7", f"--filter={value}", *policy)
+    assert options.root == Path("a b")
+    assert options.further == (f"--filter={value}", *further)
+
+
+def test_both_commits_are_handed_on_and_nothing_is_where_none_is_given(tmp_path: Path) -> None:
+    found = arguments(tmp_path, BASE_COMMIT="a" * 40, CANDIDATE_COMMIT="b c", ROOT="", GPU="")
+    assert found[-3:] == ["--commits", "a" * 40, "b c"]
+    assert not [word for word in found if word.startswith("--root")]
 
 
 def test_it_calls_the_gate_that_it_came_with_and_every_input_reaches_it() -> None:
@@ -62,3 +77,12 @@ def test_it_calls_the_gate_that_it_came_with_and_every_input_reaches_it() -> Non
     assert used == {f"${{{{ inputs.{name} }}}}" for name in inputs}
     for name, given in inputs.items():
         assert given.get("required") or "default" in given, name
+
+
+def test_its_outputs_are_those_that_the_gate_writes() -> None:
+    action = workflows.parsed((workflows.GITHUB / "actions" / "gate" / "action.yml").read_text())
+    (gates,) = action["runs"]["steps"]
+    told = {name: one["value"] for name, one in action["outputs"].items()}
+    assert told.keys() == {"verdict", "worst", "exit-status", "report"}
+    for name, value in told.items():
+        assert value == f"${{{{ steps.{gates['id']}.outputs.{name} }}}}"

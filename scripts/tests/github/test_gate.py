@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import workflows
 from fake_gate import FakeGate
 from warpgauge.commands.ci.gate import parse
 from warpgauge.github import gpus
@@ -20,7 +22,13 @@ from warpgauge.system.errors import ExitStatus, UserError
 def fake(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> FakeGate:
-    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "COLUMNS"):
+    for name in (
+        "GITHUB_ACTIONS",
+        "GITHUB_STEP_SUMMARY",
+        "GITHUB_OUTPUT",
+        "GITHUB_WORKSPACE",
+        "COLUMNS",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(gpus, "require_any", lambda: None)
     made = FakeGate(tmp_path / "clone", capsys)
@@ -33,6 +41,14 @@ def summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "summary.md"
     path.write_text("what a step before this said\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(path))
+    return path
+
+
+@pytest.fixture
+def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "outputs"
+    path.touch()
+    monkeypatch.setenv("GITHUB_OUTPUT", str(path))
     return path
 
 
@@ -127,6 +143,47 @@ def test_nothing_that_a_program_prints_commands_the_runner(
     assert token not in (fake.out / "log.txt").read_text()
 
 
+@pytest.mark.parametrize(
+    ("status", "verdict"), [(0, "PASS"), (1, "FAIL"), (2, "NOT DECIDED"), (3, "NOT DECIDED")]
+)
+def test_later_steps_read_the_verdict_the_worst_row_the_status_and_where_the_report_is(
+    fake: FakeGate, outputs: Path, status: int, verdict: str
+) -> None:
+    name = "gemm/a\nverdict=PASS\n\ud800"
+    fake.told(status, texts={"json": json.dumps({"worst": name if status == 1 else None})})
+    assert fake.run() == status
+    found = workflows.outputs(outputs)
+    report = str(fake.out / "report.md")
+    assert found == {
+        "verdict": verdict, "exit-status": str(status), "report": report,
+        "worst": r"gemm/a\nverdict=PASS\n\ud800" if status == 1 else "",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("left", ["", '{"wor'])
+def test_a_comparison_that_came_to_no_end_has_outputs_all_the_same(
+    fake: FakeGate, outputs: Path, left: str
+) -> None:
+    fake.told(137, reports=bool(left), texts={"json": left})
+    assert fake.run() == 2
+    found = workflows.outputs(outputs)
+    assert (found["verdict"], found["worst"], found["exit-status"]) == ("NOT DECIDED", "", "2")
+    assert bool(found["report"]) == bool(left)
+
+
+def test_what_is_refused_has_outputs_and_a_file_that_cannot_be_written_is_told(
+    fake: FakeGate, outputs: Path
+) -> None:
+    with pytest.raises(UserError, match="gone is no folder"):
+        fake.run("--programs", str(fake.root / "gone"), str(fake.root))
+    told = {"verdict": "NOT DECIDED", "worst": "", "exit-status": "2", "report": ""}
+    assert workflows.outputs(outputs) == told
+    outputs.unlink()
+    outputs.mkdir()
+    assert fake.run() is ExitStatus.OK
+    assert "::warning title=No outputs::" in fake.capsys.readouterr().out
+
+
 def test_an_interrupt_ends_what_runs_and_keeps_the_log(fake: FakeGate) -> None:
     fake.told(sleeps=60.0)
     log, until = fake.out / "log.txt", time.monotonic() + 30.0
@@ -186,8 +243,10 @@ def test_a_runner_with_another_gpu_is_told_before_anything_is_measured(
     monkeypatch.setattr(gpus, "require_here", other)
     gpus.file_of(fake.root).parent.mkdir()
     gpus.file_of(fake.root).write_text(gpus.file_of(Path(__file__).parents[3]).read_text())
-    with pytest.raises(UserError, match="no NVIDIA H200"):
-        fake.run("--base", "main", "--gpu", "nvidia-h200")
+    of_others = ["--programs", str(fake.root), str(fake.root), "--root", str(fake.root)]
+    for what in (["--base", "main"], of_others):
+        with pytest.raises(UserError, match="no NVIDIA H200"):
+            fake.run(*what, "--gpu", "nvidia-h200")
     assert not fake.out.exists()
 
 
@@ -215,6 +274,7 @@ def test_what_contradicts_itself_is_one_sentence() -> None:
         *(f"{complete} {more}" for more in ("--programs a b", "--quick")),
         *(f"{complete} -- {more}" for more in ("--out=y", "--against y")),
         "--programs a b --out-dir x --gpu y",
+        f"{complete} --root .",
     ):
         with pytest.raises(UserError) as caught:
             parse(line.split())

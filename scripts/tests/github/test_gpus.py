@@ -21,10 +21,10 @@ from warpgauge.system.errors import ExitStatus, UserError
 H200 = {
     "slug": "nvidia-h200",
     "name": "NVIDIA H200",
-    "labels": ["self-hosted", "gpu-nvidia-h200"],
+    "runs_on": ["self-hosted", "gpu-nvidia-h200"],
     "minutes": 60,
 }
-L4 = {"slug": "nvidia-l4", "name": "NVIDIA L4", "labels": ["self-hosted", "l4"], "minutes": 5}
+L4 = {"slug": "nvidia-l4", "name": "NVIDIA L4", "runs_on": ["self-hosted", "l4"], "minutes": 5}
 SCHEMA = environment.ROOT / ".github" / "gpus.schema.json"
 
 
@@ -60,9 +60,11 @@ def test_each_model_is_a_job_or_the_one_that_is_asked_for(
 WRONG = {
     "slug": ("../main", "NVIDIA", "a" * 65, 1),
     "name": ("", "$(reboot)", "H\n200"),
-    "labels": (
-        *("self-hosted", ["self-hosted"], ["ubuntu-24.04", "gpu"]),
-        *(["self-hosted", label] for label in ("self-hosted", "a b", None)),
+    "runs_on": (
+        *("", "a b", "ubuntu-24.04", "ubuntu-24.04-arm", "${{ github.ref }}", "a" * 257, None, 1),
+        *([], ["gpu", "gpu"], ["a b"], [None], [["gpu"]], ["gpu", "macos-latest"]),
+        *({}, {"labels": "gpu"}, {"group": ""}, {"group": "g", "label": "gpu"}, {"group": ["g"]}),
+        *({"group": "g", "labels": []}, {"group": "g", "labels": None}, {"group": "`g`"}),
     ),
     "minutes": (4, 361, True, "60"),
     "more": (1,),
@@ -78,6 +80,10 @@ WRONG = {
         {"gpus": [H200] * 17},
         {"gpus": {"nvidia-h200": H200}},
         {"gpus": [H200], "more": 1},
+        *({"gpus": [H200], "enabled": one} for one in ("true", 1, None)),
+        *({"gpus": [H200], "measured": one} for one in ([], "a", [""], ["/a"], ["a", "a"], [1])),
+        *({"gpus": [H200], "measured": [one]} for one in ("[a-z]", "a\nb", "!a", "a" * 201)),
+        {"gpus": [H200], "measured": [f"a{number}" for number in range(65)]},
         {"gpus": ["nvidia-h200"]},
         {"gpus": [{key: value for key, value in H200.items() if key != "minutes"}]},
         *({"gpus": [{**H200, key: one}]} for key, values in WRONG.items() for one in values),
@@ -105,6 +111,64 @@ def test_two_models_of_one_name_and_a_key_that_stands_twice_are_refused(tmp_path
     path.write_text(path.read_text().replace('"minutes": 60', '"minutes": 60, "minutes": 6'))
     with pytest.raises(UserError, match="holds the key 'minutes' twice"):
         gpus.read(path)
+
+
+@pytest.mark.parametrize(
+    ("runs_on", "labels", "group"),
+    [
+        ("linux-amd64-gpu-h200-latest-1", ("linux-amd64-gpu-h200-latest-1",), ""),
+        (["self-hosted", "gpu"], ("self-hosted", "gpu"), ""),
+        (["gpu"], ("gpu",), ""),
+        ("ubuntu-24.04-gpu-t4", ("ubuntu-24.04-gpu-t4",), ""),  # a larger runner's
+        ("runs-on=1/gpu", ("runs-on=1/gpu",), ""),
+        ({"group": "GPU pool (H200)"}, (), "GPU pool (H200)"),
+        ({"group": "org/pool"}, (), "pool"),
+        ({"group": "pool", "labels": "gpu"}, ("gpu",), "pool"),
+        ({"group": "pool", "labels": ["gpu", "x64"]}, ("gpu", "x64"), "pool"),
+    ],
+)
+def test_a_runner_is_named_as_a_workflow_names_it(
+    tmp_path: Path, runs_on: object, labels: tuple[str, ...], group: str
+) -> None:
+    document = {"gpus": [{**H200, "runs_on": runs_on}]}
+    (one,) = gpus.read(listed(tmp_path, document))
+    assert (one.runs_on, one.labels, one.group) == (runs_on, labels, group)
+    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matching", "others"),
+    [
+        ("kernels/**", "kernels/a kernels/deep/er/a.cu", "kernels other/kernels/a Kernels/a"),
+        ("kernels/*", "kernels/a kernels/.b", "kernels/deep/a kernels"),
+        ("**/CMakeLists.txt", "CMakeLists.txt a/b/CMakeLists.txt", "aCMakeLists.txt CMakeLists"),
+        ("a/**/b", "a/b a/c/b a/c/d/b", "ab a/cb"),
+        ("**.cu", "x.cu a/b/x.cu", "x.cuh a/xcu"),
+        ("**", "x a/b/x", ""),
+        ("a?.c+", "ab.c+", "a/.c+ abc.c+ ab.cc"),
+    ],
+)
+def test_a_pattern_matches_whole_paths(pattern: str, matching: str, others: str) -> None:
+    assert [path for path in matching.split() if not gpus.touches([pattern], [path])] == []
+    assert not gpus.touches([pattern], others.split())
+    assert gpus.touches(["nothing", pattern], ["README.md", matching.split()[0]])
+
+
+def test_without_a_pattern_everything_counts_and_the_list_says_which_there_are(
+    tmp_path: Path,
+) -> None:
+    assert gpus.touches([], ["README.md"])
+    assert gpus.measured(listed(tmp_path, {"gpus": [H200]})) == []
+    assert gpus.measured(listed(tmp_path, {"gpus": [H200], "measured": ["a/**"]})) == ["a/**"]
+
+
+def test_our_documents_and_tests_change_no_result_and_what_is_built_and_run_does() -> None:
+    patterns = gpus.measured(gpus.file_of(environment.ROOT))
+    still = "README.md .github/README.md scripts/tests/test_a.py scripts/README.md"
+    assert not gpus.touches(patterns, still.split())
+    moving = "CMakeLists.txt .cmake/cuda.cmake benchmarks/gemm.cu kernels/CMakeLists.txt"
+    moving += " scripts/src/warpgauge/verdict/pairs.py scripts/runtime.lock baselines/policy.toml"
+    assert [path for path in moving.split() if not gpus.touches(patterns, [path])] == []
 
 
 MODEL = Gpu("nvidia-h200", "NVIDIA H200", ("self-hosted", "gpu"), 60)

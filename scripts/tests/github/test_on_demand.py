@@ -62,7 +62,7 @@ class Hosted:
         for number in range(ASKING, ASKING + 5):
             api.on("GET", f"{API}/issues/comments/{number}", self._comment)
             api.on("PATCH", f"{API}/issues/comments/{number}", self._comment)
-        models = [{**one, "labels": ["self-hosted", "gpu"], "minutes": 60} for one in (H200, A100)]
+        models = [{**one, "runs_on": ["self-hosted", "gpu"], "minutes": 60} for one in (H200, A100)]
         path = file_of(root)
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps({"gpus": models}))

@@ -76,7 +76,7 @@ def checked_out(
     git(bare, "init", "--quiet", "--bare", "--initial-branch=main")
     git(root, "init", "--quiet", "--initial-branch=main")
     git(root, "remote", "add", "origin", str(bare))
-    each = {"labels": ["self-hosted", "test"], "minutes": 60}
+    each = {"runs_on": ["self-hosted", "test"], "minutes": 60}
     listed = [{"slug": name.lower().replace(" ", "-"), "name": name, **each} for name in gpus]
     write(root / ".github" / "gpus.json", {"gpus": listed})
     for path in ("benchmarks/memcpy.cu", "benchmarks/sync.cpp", "baselines/README.md"):

@@ -119,6 +119,11 @@ class HostedRun:
             for method in ("PATCH", "DELETE"):
                 api.on(method, f"/repos/{HOME}/issues/comments/{number}", self._write)
 
+    def answer_for(self, head: str, workflow: str) -> None:
+        """Let another commit, and another workflow's runs, be asked for."""
+        self.api.on("GET", f"/repos/{HOME}/compare/main...{head}", self._compared)
+        self.api.on("GET", f"/repos/{HOME}/actions/workflows/{workflow}/runs", self._runs)
+
     def add_comments(self, number: int) -> None:
         """Let another pull request be commented."""
         comments = f"/repos/{HOME}/issues/{number}/comments"
@@ -162,7 +167,7 @@ class HostedRun:
         self.upload(archive_of(content))
 
     def gpus(self, *models: Mapping[str, str]) -> None:
-        told = [{**one, "labels": ["self-hosted", "gpu"], "minutes": 60} for one in models]
+        told = [{**one, "runs_on": ["self-hosted", "gpu"], "minutes": 60} for one in models]
         path = file_of(self.root)
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps({"gpus": told}))

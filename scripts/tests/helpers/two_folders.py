@@ -59,7 +59,8 @@ class TwoFolders:
         return path
 
     def beside(self, *argv: str) -> ExitStatus:
-        usual = [] if any(one.startswith("--processes") for one in argv) else ["--processes=3"]
+        own = any(one.startswith(("--processes", "--budget")) for one in argv)
+        usual = [] if own else ["--processes=3"]
         return ab.main(["base", "candidate", "--seed=1", *usual, *argv], self.root)
 
     def outcomes(self, *argv: str) -> tuple[ExitStatus, dict[str, str]]:

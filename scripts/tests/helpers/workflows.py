@@ -94,11 +94,15 @@ def jobs() -> list[Job]:
     ]
 
 
-def examples() -> list[str]:
-    """The whole workflows in the read-mes, for other repositories to copy."""
+def blocks() -> list[str]:
+    """What the read-mes show of YAML, for other repositories to copy."""
     texts = [path.read_text() for path in sorted(GITHUB.glob("README*.md"))]
-    blocks = [block for text in texts for block in _EXAMPLE.findall(text)]
-    return [block for block in blocks if "\njobs:\n" in block]
+    return [block for text in texts for block in _EXAMPLE.findall(text)]
+
+
+def examples() -> list[str]:
+    """The whole workflows among them."""
+    return [block for block in blocks() if "\njobs:\n" in block]
 
 
 def run_steps() -> list[Step]:
@@ -110,6 +114,21 @@ def run_steps() -> list[Step]:
     for path in sorted(GITHUB.glob("actions/*/action.yml")):
         steps = parsed(path.read_text())["runs"]["steps"]
         found += _run_steps(f"actions/{path.parent.name}", steps, "")
+    return found
+
+
+def outputs(path: Path) -> dict[str, str]:
+    """What a step wrote to $GITHUB_OUTPUT, as the runner reads it (FileCommandManager.cs)."""
+    lines, found = path.read_text(encoding="utf-8").split("\n"), {}
+    while lines:
+        name, several, end = lines.pop(0).partition("<<")
+        if several and "=" not in name:
+            at = lines.index(end)
+            found[name], lines = "\n".join(lines[:at]), lines[at + 1 :]
+        elif name:
+            key, equals, value = f"{name}{several}{end}".partition("=")
+            assert equals, f"no output: {name}"
+            found[key] = value
     return found
 
 

@@ -62,7 +62,7 @@ def history(
 ) -> History:
     monkeypatch.setenv("COLUMNS", "120")
     git(tmp_path, "init", "--quiet", "--initial-branch=main")
-    one = {"labels": ["self-hosted", "x"], "minutes": 60}
+    one = {"runs_on": ["self-hosted", "x"], "minutes": 60}
     listed = [{"slug": "nvidia-test", "name": "NVIDIA Test", **one}]
     listed.append({"slug": "nvidia-other", "name": "NVIDIA Other", **one})
     write(tmp_path / ".github" / "gpus.json", {"gpus": listed})

@@ -197,12 +197,14 @@ def test_a_name_that_means_more_than_itself_is_in_nothing_to_be_pasted(name: str
 def test_of_another_projects_programs_no_file_or_policy_of_this_one_is_named() -> None:
     """A family that this project has, too, at a line that is none of its file's."""
     row = slower(Evidence.PAIRED, source_line=7.0)
-    sides = [record(f"{name}.json", pair_id="p", programs=name) for name in ("old", "new")]
+    sides = [
+        record(f"{name}.json", pair_id="p", programs=name, commit="") for name in ("old", "new")
+    ]
     method = Note(Kind.PAIRED_FOLDERS, base="old", candidate="new", pairs=7)
     found = comparison([row], notes=[note_of(Kind.STALE)], base=sides[0], cand=sides[1])
     found = replace(found, method=method)
     text = markdown.render(found)
-    assert "for a time, the file that --policy names says so, in this pull request" in text
+    assert "for a time, the project's policy file says so, in this pull request" in text
     assert "baselines/" not in text
     assert "scripts/warpgauge ab old new --filter" in text
     assert text.count(f"**How it was measured:** {method.words(code)}") == 1

@@ -42,6 +42,7 @@ def test_it_holds_every_verdict_with_its_numbers() -> None:
     assert document["counts"]["REGRESSION"] == 2
     assert document["exit_status"] == 1
     naive = document["verdicts"][1]
+    assert document["worst"] == naive["name"]
     assert naive["change"]["ratio"] == pytest.approx(0.3)
     assert naive["baseline_seconds"] == 1e-5
     assert naive["resources"][0] == {

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,7 @@ from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.execution.plain_program import PlainProgram
 from warpgauge.execution.program_folder import Programs
 from warpgauge.measurement.ab_run import AbRun
+from warpgauge.measurement.budget import Budget
 from warpgauge.measurement.looks import Looks
 from warpgauge.measurement.measuring import Measuring, Suite
 from warpgauge.measurement.paired import Side
@@ -49,6 +50,8 @@ class _Invocation:
     """Base and candidate, what was asked for, where the runs are kept, where output goes."""
 
     folders: tuple[Path, Path]
+    commits: tuple[str, str]  # what they were built from, "" unless told
+    base_policy: Path | None
     options: Options
     root: Path
     results: Console
@@ -70,6 +73,7 @@ class _Invocation:
                 Path(scratch),
                 self.notes,
                 self.notes,
+                Budget(options.budget_s),
             )
             log = CommandLog(paths.log, self.argv, goes_on=False, command=COMMAND)
             held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
@@ -87,6 +91,7 @@ class _Invocation:
             beside = AbRun(measuring, suite, {})
             both = beside.compared(base, candidate, options.filter, paths.pair, show.judged)
             status = show.compared(self._noted(both))
+            measuring.tell_budget()
             if both.stop is not None:
                 raise both.stop
             return status
@@ -107,6 +112,7 @@ class _Invocation:
                 ("base", _shown(self.folders[0])),
                 ("candidate", _shown(self.folders[1])),
                 *preview.sizes(sides[1].binaries, options.schedule[0], 2),
+                *preview.budget(options),
                 ("files", ", ".join(map(_shown, files))),
             ]
         )
@@ -116,6 +122,9 @@ class _Invocation:
         """How results are judged and shown, by no policy of this project. Raises UserError."""
         options = self.options
         named = policy.load(options.policy) if options.policy is not None else None
+        if named is not None and self.base_policy is not None and self.base_policy.exists():
+            with suppress(UserError):  # one of a warpgauge of that time
+                named = named.without(named.used_up(policy.load(self.base_policy)))
         # The files of both sides tell by themselves what they were asked for.
         return Conclusion.of(replace(options, filter=""), named, self.results)
 
@@ -136,8 +145,8 @@ class _Invocation:
                     ExitStatus.NOT_MEASURED,
                 )
         base, candidate = (
-            Side(tuple(left), {PROGRAMS: _shown(programs.folder)}, filters=_filters(programs, left))
-            for programs, left in zip(found, asked, strict=True)
+            Side(tuple(left), _facts(programs.folder, commit), filters=_filters(programs, left))
+            for programs, left, commit in zip(found, asked, self.commits, strict=True)
         )
         return base, candidate
 
@@ -151,6 +160,11 @@ def _shown(folder: Path) -> str:
     return inert(str(provenance.nearby(folder)))
 
 
+def _facts(folder: Path, commit: str) -> dict[str, str]:
+    """What a side's context says of it alone."""
+    return {PROGRAMS: _shown(folder), **({"commit": commit} if commit else {})}
+
+
 def _filters(programs: Programs, asked: Sequence[PlainProgram]) -> Mapping[str, str]:
     """By program, for what is not asked for all that it has."""
     whole = {one.family: one.names for one in programs.everything}
@@ -160,10 +174,10 @@ def _filters(programs: Programs, asked: Sequence[PlainProgram]) -> Mapping[str, 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     """Raises UserError for what the user can mend."""
-    folders, options = ab_options.parse(argv)
+    folders, commits, base_policy, options = ab_options.parse(argv)
     # What a program reads from standard output stands there alone.
     results, notes = Output(stderr=options.formats.shown is not TERMINAL), Output(stderr=True)
-    invocation = _Invocation(folders, options, root, results, notes, argv)
+    invocation = _Invocation(folders, commits, base_policy, options, root, results, notes, argv)
     if options.list or options.dry_run:
         return invocation.preview()
     # A build of this tree is nothing to it: only who measures is waited for.

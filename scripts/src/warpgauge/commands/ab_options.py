@@ -11,6 +11,8 @@ from warpgauge.commands import arguments, bench_options
 from warpgauge.commands.arguments import (
     EXIT_STATUS,
     Parser,
+    commit,
+    duration,
     file,
     group,
     one_device,
@@ -34,18 +36,24 @@ scripts/README.md, "Programs of another project", explains what such a verdict
 rests on."""
 
 
-def parse(argv: Sequence[str]) -> tuple[tuple[Path, Path], Options]:
-    """Two folders of programs, the base's first, and options. Raises UserError for bad usage."""
+def parse(argv: Sequence[str]) -> tuple[tuple[Path, Path], tuple[str, str], Path | None, Options]:
+    """Folders of programs, the base's first, their commits (or ""), the base's policy, and options.
+
+    Raises UserError for bad usage.
+    """
     from warpgauge.records.benchmark_filter import matches
 
     parser = command_line()
     given = parser.parse_args(argv)
     refuse_together(parser.given(given), "--list", "--dry-run")
+    refuse_together(parser.given(given), "--budget", "--processes")
     values = {**vars(bench_options.command_line().parse_args([])), **vars(given)}
     folders = values.pop("base"), values.pop("candidate")
+    base, candidate = values.pop("commits")
+    base_policy = values.pop("base_policy")
     options = bench_options.options_of(values)
     matches(options.filter, "", "--filter")
-    return folders, options
+    return folders, (base, candidate), base_policy, options
 
 
 def command_line() -> Parser:
@@ -62,16 +70,24 @@ def command_line() -> Parser:
     add("base", type=Path, metavar="BASE_FOLDER", help="the programs to compare with")
     add("candidate", type=Path, metavar="CANDIDATE_FOLDER", help="the programs to judge")
     arguments.add_filter(what)
+    add("--commits", metavar=("BASE", "CANDIDATE"), nargs=2, type=commit,
+        default=("", ""), help="what the programs "
+        "were built from, in 40 digits each: kept in the run files")
     add("--device", metavar="GPU", type=one_device, help="index (as nvidia-smi -L counts) or UUID "
         "of the only GPU that the programs see; default: all")
 
     how_long = group(parser, "how long", "%(prog)s old/build new/build --processes 3")
     how_long.add_argument("--processes", metavar="N", type=positive,
         help=f"of each program before the first look, rounded up to even; default {FIRST_LOOK}")
+    how_long.add_argument("--budget", dest="budget_s", metavar="TIME", type=duration,
+        help=f"of measuring, as in 60s or 5m: {FIRST_LOOK} pairs of everything, then more of what "
+        "is still open; default: by what the first took")
     arguments.add_measuring(how_long)
 
     rule = group(parser, "what counts", "%(prog)s old/build new/build --policy policy.toml")
     arguments.add_comparison_options(rule, usual_policy="none")
+    rule.add_argument("--base-policy", metavar="FILE", type=Path, help="with --policy: that of the "
+        "base, if it had one; a slowdown that it expects, too, is in the base already")
 
     instead = group(parser, "instead of measuring", "%(prog)s old/build new/build --list")
     arguments.add_preview(instead)

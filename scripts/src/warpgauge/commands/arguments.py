@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from warpgauge.files.location import STANDARD_INPUT
+from warpgauge.system import git
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
 from warpgauge.verdict import override
@@ -201,6 +202,13 @@ def revision(text: str) -> str:
     """What git can be asked for."""
     if not text.strip() or not text.isprintable():
         raise argparse.ArgumentTypeError(f"{text!r} names no commit")
+    return text
+
+
+def commit(text: str) -> str:
+    """The whole name of a commit."""
+    if not git.is_full(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not the whole name of a commit")
     return text
 
 

@@ -101,8 +101,7 @@ class Bench:
                     status = against.run(sides, commit, paths.pair, self.show, base)
                 else:
                     status = self._by_itself(sides, base, paths)
-            if budget.told:
-                (measuring.warn if budget.too_short else measuring.note)(budget.told)
+            measuring.tell_budget()
             return status
 
     @property

@@ -70,8 +70,7 @@ def plan_bench(one: Bench) -> ExitStatus:
         alone = options.screening(confirms=confirms)
         processes = options.schedule[0] if options.against else alone
         facts += sizes(_wanted(one, folder), processes, sides, as_built)
-    if options.budget_s is not None:
-        facts += [("budget", f"{options.budget_s:g} s")]
+    facts += budget(options)
     if options.against:
         against = f"commit {short(commit)}, in pairs"
     elif chosen is not None:
@@ -109,6 +108,11 @@ def sizes(programs: Sequence[Binary], processes: int, sides: int, note: str = ""
         ("benchmarks", str(sum(len(program.names) for program in programs))),
         ("processes", f"{count} ({factors}), and more for what stays open"),
     ]
+
+
+def budget(options: Options) -> list[tuple[str, str]]:
+    """Where one was given."""
+    return [] if options.budget_s is None else [("budget", f"{options.budget_s:g} s")]
 
 
 def reports(options: Options) -> list[Path]:

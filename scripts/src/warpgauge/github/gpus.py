@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from warpgauge.files.json_file import parsed, text_of
 from warpgauge.files.location import Place
@@ -20,6 +21,7 @@ from warpgauge.system.process import nvidia_smi
 from warpgauge.system.text import cut, inert, typed
 
 _MOST = 16  # of models, and of labels of one
+_MOST_PATTERNS = 64
 # What a driver makes: of Linux, and of Windows for its Linux (WSL).
 _DEVICES = ("/dev/nvidiactl", "/dev/dxg")
 _REMEDY = "see .github/gpus.schema.json"
@@ -31,23 +33,26 @@ class Gpu:
 
     slug: str
     name: str  # as nvidia-smi writes it
-    labels: tuple[str, ...]
+    # As a workflow's `runs-on` takes it: a label, a list of labels, or {"group", "labels"}.
+    runs_on: str | Sequence[str] | Mapping[str, Any] = field(hash=False)
     minutes: int  # that a job may take
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """That a runner must have; none where any of its group will do."""
+        told = self.runs_on
+        if isinstance(told, Mapping):
+            told = told.get("labels", ())
+        return (told,) if isinstance(told, str) else tuple(told)
+
+    @property
     def group(self) -> str:
-        return ""
+        """The name of the runners' group, or "".
 
-
-def measured(path: Path) -> list[str]:
-    top = parsed(Place(path), text_of(Place(path)))[0]
-    return list(top.get("measured", ["*"])) if isinstance(top, dict) else ["*"]
-
-
-def touches(patterns: list[str], paths: list[str]) -> bool:
-    import fnmatch
-
-    return any(fnmatch.fnmatch(path, pattern) for path in paths for pattern in patterns)
+        Not the word before it that tells an organisation's group from its enterprise's.
+        """
+        told = str(self.runs_on["group"]) if isinstance(self.runs_on, Mapping) else ""
+        return re.sub(r"\A(?:org|organization|ent|enterprise)/", "", told)
 
 
 def file_of(root: Path) -> Path:
@@ -57,18 +62,35 @@ def file_of(root: Path) -> Path:
 
 def read(path: Path) -> tuple[Gpu, ...]:
     """The models in `path`, each with a slug of its own. Raises UserError."""
-    place = Place(path)
-    top, repeated = parsed(place, text_of(place))
-    if repeated is not None:
-        raise place.error(f"holds the key {typed(repeated[1])} twice in one object", _REMEDY)
-    listed = top["gpus"] if isinstance(top, dict) and top.keys() <= {"gpus", "measured"} else None
-    if not isinstance(listed, list) or not 1 <= len(listed) <= _MOST:
-        raise place.error(f"is no object with 1 to {_MOST} 'gpus' and nothing else", _REMEDY)
-    found = [_gpu(value, Place(path, f"GPU {number}")) for number, value in enumerate(listed, 1)]
+    place, top = Place(path), _top(path)
+    found = [_gpu(value, Place(path, f"GPU {at}")) for at, value in enumerate(top["gpus"], 1)]
     for key in ("slug", "name"):
         if len({getattr(gpu, key) for gpu in found}) < len(found):
             raise place.error(f"has two GPUs of the same {key}", _REMEDY)
     return tuple(found)
+
+
+def measured(path: Path) -> list[str]:
+    """The patterns of the paths that can change a result. Raises UserError."""
+    return list(_top(path).get("measured", ()))
+
+
+def enabled(path: Path) -> bool:
+    """Whether `path` itself says that its runners are there. Raises UserError."""
+    return _top(path).get("enabled") is True
+
+
+def touches(patterns: Sequence[str], paths: Iterable[str]) -> bool:
+    """Whether one of the paths matches one of the patterns; without any, everything counts.
+
+    In a pattern ``*`` stands for any characters of one name, ``?`` for one of them, and ``**`` for
+    any characters and folders: ``kernels/**`` is all that is in a folder, ``**/CMakeLists.txt``
+    that file in any folder. Nothing else is special, and a pattern matches a whole path.
+    """
+    if not patterns:
+        return True
+    together = re.compile("|".join(map(_expression, patterns)), re.DOTALL)
+    return any(together.fullmatch(path) for path in paths)
 
 
 def chosen(path: Path, slug: str) -> Gpu:
@@ -118,25 +140,82 @@ def _matches(pattern: str) -> Callable[[object], bool]:
     return lambda value: isinstance(value, str) and re.fullmatch(pattern, value) is not None
 
 
+_WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+def _expression(pattern: str) -> str:
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
+    return "".join(_WILD.get(part) or re.escape(part) for part in parts)
+
+
+# GitHub's own runners, which have no GPU, are no labels of one.
+_is_label = _matches(
+    r"(?!(?:ubuntu|windows|macos)-(?:latest|slim|[0-9.]+)(?:-(?:arm|intel|large|xlarge))?\Z)"
+    r"[A-Za-z0-9][A-Za-z0-9._/=,:+@-]{0,255}"
+)
+_is_group = _matches(r"[A-Za-z0-9][A-Za-z0-9 ._/()-]{0,127}")
+_is_pattern = _matches(r"[A-Za-z0-9._*?][A-Za-z0-9 ._*?/+-]{0,199}")
+
+
 def _are_labels(value: object) -> bool:
-    if not isinstance(value, list) or not all(map(_matches(r"[A-Za-z0-9._-]{1,64}"), value)):
+    return _is_label(value) or _are_some(value, _is_label)
+
+
+def _are_some(value: object, holds: Callable[[object], bool], most: int = _MOST) -> bool:
+    """Whether it is a list of different ones."""
+    if not isinstance(value, list) or not all(map(holds, value)):
         return False
-    return 2 <= len({*value}) == len(value) <= _MOST and "self-hosted" in value
+    return 1 <= len({*value}) == len(value) <= most
+
+
+def _is_runs_on(value: object) -> bool:
+    if not isinstance(value, dict):
+        return _are_labels(value)
+    given = {"labels": "self-hosted", **value}
+    return (
+        given.keys() == {"group", "labels"}
+        and _is_group(given["group"])
+        and _are_labels(given["labels"])
+    )
 
 
 # What each key must hold.
 _RULES: Mapping[str, Callable[[object], bool]] = {
     "slug": _matches(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*"),
     "name": _matches(r"[A-Za-z0-9][A-Za-z0-9 ._()-]{0,63}"),
-    "labels": _are_labels,
+    "runs_on": _is_runs_on,
     "minutes": lambda value: type(value) is int and 5 <= value <= 360,
 }
+_TOP: Mapping[str, Callable[[object], bool]] = {
+    "gpus": lambda value: isinstance(value, list) and 1 <= len(value) <= _MOST,
+    "measured": lambda value: _are_some(value, _is_pattern, _MOST_PATTERNS),
+    "enabled": lambda value: isinstance(value, bool),
+}
+
+
+def _top(path: Path) -> Mapping[str, Any]:
+    """The document but for what each GPU is. Raises UserError."""
+    place = Place(path)
+    top, repeated = parsed(place, text_of(place))
+    if repeated is not None:
+        raise place.error(f"holds the key {typed(repeated[1])} twice in one object", _REMEDY)
+    if not isinstance(top, dict) or not {"gpus"} <= top.keys() <= _TOP.keys():
+        raise place.error("is no object of 'gpus' and, if they are wanted, 'measured' and "
+                          "'enabled'", _REMEDY)  # fmt: skip
+    _require(top, _TOP, place)
+    return top
 
 
 def _gpu(value: object, place: Place) -> Gpu:
     if not isinstance(value, dict) or value.keys() != _RULES.keys():
         raise place.error(f"is no object of {', '.join(_RULES)}", _REMEDY)
-    for key, holds in _RULES.items():
-        if not holds(value[key]):
-            raise place.error(f"{key!r} cannot be {cut(typed(str(value[key])), 80)}", _REMEDY)
-    return Gpu(**{**value, "labels": tuple(value["labels"])})
+    _require(value, _RULES, place)
+    return Gpu(**value)
+
+
+def _require(
+    value: Mapping[str, Any], rules: Mapping[str, Callable[[object], bool]], place: Place
+) -> None:
+    for key, given in value.items():
+        if not rules[key](given):
+            raise place.error(f"{key!r} cannot be {cut(typed(str(given)), 80)}", _REMEDY)

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job on GitHub shows of a comparison: annotations, its summary, and why it failed."""
+"""What a job on GitHub tells of a comparison: annotations, summary, outputs, and why it failed."""
 
 from __future__ import annotations
 
+import json
 import os
+import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.reports.markdown.text import code, prose
 from warpgauge.reports.workflow_commands import command
 from warpgauge.system import streams
-from warpgauge.system.errors import ExitStatus
+from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.interrupts import name_of
-from warpgauge.system.text import cut
+from warpgauge.system.text import cut, inert
 
 # GitHub takes a mebibyte of all steps' summaries each.
 _LONGEST = 900_000
@@ -21,6 +24,9 @@ _LONGEST_WORDS = 500
 _SIGNALS = 128  # a shell's status of what a signal ended lies above
 
 _NOTHING = "Nothing was compared"
+# What a job says in one word; every other exit status leaves it open.
+_VERDICTS = {ExitStatus.OK: "PASS", ExitStatus.REGRESSION: "FAIL"}
+_OPEN = "NOT DECIDED"
 # The error that a comparison's end is, by its exit status.
 _ERRORS = {
     ExitStatus.REGRESSION: (
@@ -47,6 +53,11 @@ class Job:
 
     def ended(self, status: int, log_tail: str) -> ExitStatus:
         """Show what came of it; the exit status that the job is to have."""
+        mine = self._shown(status, log_tail)
+        _output(mine, self._worst, str(self.report) if self.report.exists() else "")
+        return mine
+
+    def _shown(self, status: int, log_tail: str) -> ExitStatus:
         words, compared = cut(log_tail, _LONGEST_WORDS), self.comparison.exists()
         if compared:
             streams.write(_text(self.annotations))
@@ -66,16 +77,24 @@ class Job:
         return ExitStatus(status) if status in _ERRORS else ExitStatus.BAD_USAGE
 
     @property
+    def _worst(self) -> str:
+        """The name of the worst row; empty where nothing got slower, or nothing was compared."""
+        with suppress(ValueError):  # it is of a comparison that was killed
+            return str(json.loads(_text(self.comparison)).get("worst") or "")
+        return ""
+
+    @property
     def _artifact(self) -> str:
         name, rest = f"`warpgauge-{self.gpu}`", "Interval plot, run files and log of this"
         return f"\n{rest} are in the job's artifact {name}.\n" if self.gpu else ""
 
 
-def refused(why: str, gpu: str) -> None:
+def refused(fault: UserError, gpu: str) -> None:
     """Show, where a job's reader looks, why not even a comparison was begun."""
-    words = cut(why, _LONGEST_WORDS)
+    words = cut(str(fault), _LONGEST_WORDS)
     _say("error", _NOTHING, words, gpu)
     _summarise(f"**{_NOTHING}:** {prose(words)}\n")
+    _output(fault.status, "", "")
 
 
 def _say(kind: str, title: str, message: str, gpu: str = "") -> None:
@@ -84,15 +103,32 @@ def _say(kind: str, title: str, message: str, gpu: str = "") -> None:
 
 
 def _summarise(text: str) -> None:
-    """What cannot be written there stands in the log all the same."""
-    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    _append("GITHUB_STEP_SUMMARY", cut(text, _LONGEST), "summary")
+
+
+def _output(status: ExitStatus, worst: str, report: str) -> None:
+    """What later steps read. A name is foreign: it ends neither its line nor its value."""
+    values = {
+        "verdict": _VERDICTS.get(status, _OPEN),
+        "worst": inert(worst),
+        "exit-status": str(int(status)),
+        "report": report,
+    }
+    end = f"warpgauge-{secrets.token_hex(16)}"
+    lines = "".join(f"{name}<<{end}\n{value}\n{end}\n" for name, value in values.items())
+    _append("GITHUB_OUTPUT", lines, "outputs")
+
+
+def _append(variable: str, text: str, what: str) -> None:
+    """To the file that `variable` names. What cannot be written stands in the log all the same."""
+    path = os.environ.get(variable)
     if not path:
         return
     try:
-        with Path(path).open("a", encoding="utf-8") as summary:
-            summary.write(cut(text, _LONGEST))
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(text)
     except OSError as fault:
-        _say("warning", "No summary", f"it cannot be written ({fault.strerror or fault})")
+        _say("warning", f"No {what}", f"it cannot be written ({fault.strerror or fault})")
 
 
 def _text(path: Path) -> str:

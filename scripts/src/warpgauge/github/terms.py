@@ -34,7 +34,7 @@ _POLICY_LIMIT_BYTES, _BASELINE_LIMIT_BYTES = 1 << 20, 32 << 20
 
 @dataclass(frozen=True)
 class Terms:
-    """`root` is a checkout of the default branch, `policy` a file's path in the repository."""
+    """`root` is a checkout of the default branch, `policy` a path in the repository, or ""."""
 
     api: GitHub
     run: Run
@@ -78,6 +78,8 @@ class Terms:
         return found.rows.keys() if found is not None else ()
 
     def _policy(self, commit: str) -> Policy | None:
+        if not self.policy:
+            return None
         return self._read(self.policy, commit, _POLICY_LIMIT_BYTES, policy.load)
 
     def _read(self, path: str, commit: str, limit: int, reader: Callable[[Path], _T]) -> _T | None:

@@ -194,6 +194,11 @@ class Measuring:
         """Of what changes what the result means; --quiet does not silence it."""
         self.faults.print(line, markup=False, highlight=False, soft_wrap=True)
 
+    def tell_budget(self) -> None:
+        """What became of it, where one was given."""
+        if told := self.budget.told:
+            (self.warn if self.budget.too_short else self.note)(told)
+
     def echo(self, line: str) -> None:
         if self.options.verbose:
             self.note(line.rstrip())

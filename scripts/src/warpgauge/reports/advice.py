@@ -159,11 +159,16 @@ def _folder(name: str, placeholder: str) -> str:
 
 
 def _folders(comparison: Comparison) -> list[str]:
-    """Where another project's programs are that were measured beside each other, base first."""
+    """Where another project's programs are that were measured beside each other, base first.
+
+    Of commits that are known a reader builds them anew, in folders of his own.
+    """
     sides = {"BASE_FOLDER": comparison.baseline, "CANDIDATE_FOLDER": comparison.candidate}
     contexts = {placeholder: newest(side).context for placeholder, side in sides.items()}
     if any(PROGRAMS not in context for context in contexts.values()):
         return []
+    if _base(comparison):
+        return list(contexts)
     return [_folder(context[PROGRAMS], placeholder) for placeholder, context in contexts.items()]
 
 
@@ -201,7 +206,7 @@ def again(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
     recorded = " ".join(map(str, accept(comparison)))
     text += f"\n{prose(recorded)}\n" if recorded else ""
     other = is_other_project(comparison)
-    where = "the file that --policy names" if other else "`baselines/policy.toml`"
+    where = "the project's policy file" if other else "`baselines/policy.toml`"
     return text + _entry(slower[0], where)
 
 

@@ -146,6 +146,7 @@ class Comparison(contract.Document, frozen=True, kw_only=True, tag="comparison/2
     have each outcome. `differences`: what the contexts of the two sides say differently; told, not
     judged. `notes`: the weightiest first. `method`: how it was measured, in pairs or against a
     baseline and again, which is not among the notes; null where nothing is known of it.
+    `worst`: the name of the worst regression; null where there is none.
     """
 
     headline: str = ""
@@ -159,6 +160,7 @@ class Comparison(contract.Document, frozen=True, kw_only=True, tag="comparison/2
     differences: tuple[ContextDifference, ...] = ()
     notes: tuple[Note, ...] = ()
     method: Note | None = None
+    worst: str | None = None
 
 
 def schema() -> dict[str, Any]:

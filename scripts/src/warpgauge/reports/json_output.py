@@ -15,7 +15,7 @@ import msgspec
 from warpgauge.records.model import Record, Row
 from warpgauge.records.sessions import newest_last
 from warpgauge.reports import json_document
-from warpgauge.reports.headline import headline
+from warpgauge.reports.headline import headline, worst
 from warpgauge.reports.json_document import Processes, Rows, Side, State
 from warpgauge.reports.provenance import nearby
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
@@ -33,6 +33,7 @@ def render(comparison: Comparison) -> str:
 
 def document(comparison: Comparison) -> json_document.Comparison:
     """What `render` writes, but for numbers that are not finite."""
+    slowest = worst(comparison)
     return json_document.Comparison(
         headline=str(headline(comparison)),
         exit_status=comparison.exit_status,
@@ -45,6 +46,7 @@ def document(comparison: Comparison) -> json_document.Comparison:
         differences=comparison.differences,
         notes=tuple(map(_note, comparison.notes)),
         method=None if comparison.method is None else _note(comparison.method),
+        worst=slowest.name if slowest is not None else None,
     )
 
 

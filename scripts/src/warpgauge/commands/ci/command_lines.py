@@ -46,6 +46,8 @@ def gate() -> Parser:
         "program of these two folders, in pairs")  # fmt: skip
     add("--gpu", metavar="SLUG", default="", help="of .github/gpus.json: refuse (exit 3) where the "
         "runner has another; empty: take what is there")  # fmt: skip
+    add("--root", metavar="FOLDER", type=Path, help="with --programs and --gpu: the project's "
+        "checkout, whose .github/gpus.json is read")  # fmt: skip
     example = "%(prog)s --programs old/build new/build --out-dir verdict"
     add = group(parser, "output", example).add_argument
     add("--out-dir", metavar="FOLDER", type=Path, help="for what is left; new, or empty")
@@ -67,13 +69,13 @@ def comment() -> Parser:
     add("--pull-request", metavar="N", type=positive,
         help="instead of --run-id: its newest run, as when its base was changed")  # fmt: skip
     add("--workflow", metavar="PATH", default=WORKFLOW, help="that measures; default %(default)s")
-    add = group(
-        parser, "another project", f"%(prog)s {_RUN} --root there --policy p.toml"
-    ).add_argument
+    other = group(parser, "another project", f"%(prog)s {_RUN} --root there --policy p.toml")
+    add = other.add_argument
     add("--root", metavar="FOLDER", type=Path, help="a checkout of its default branch, with "
         ".github/gpus.json; its programs are measured")  # fmt: skip
-    add("--policy", metavar="FILE", default=POLICY, help="its path in the repository; default "
-        "%(default)s")  # fmt: skip
+    add("--policy", metavar="FILE", default=POLICY, help="its path in the repository; empty for "
+        "none; default %(default)s")  # fmt: skip
+    arguments.add_filter(other)
     return parser
 
 
@@ -140,10 +142,12 @@ def gpus() -> Parser:
     parser = Parser(
         prog="warpgauge ci gpus",
         description="Prints the GPU models of .github/gpus.json as a line for $GITHUB_OUTPUT: "
-        'matrix={"include": [...]}, with slug, name, labels and minutes of each.',
+        'matrix={"include": [...]}, with slug, name, runs_on and minutes of each.',
     )
     add = group(parser, "which models", "%(prog)s --gpu nvidia-h200").add_argument
     add("--gpu", metavar="SLUG", default="", help="of .github/gpus.json; empty: all of them")
+    add("--root", metavar="FOLDER", type=Path, help="another project's checkout, whose "
+        ".github/gpus.json is read")  # fmt: skip
     return parser
 
 

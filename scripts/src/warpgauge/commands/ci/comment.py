@@ -46,7 +46,7 @@ def main(
         try:
             base = pull_request.base_of(api, run, pull)
             day = today or datetime.now(timezone.utc).date()
-            terms = Terms(api, run, base, given.root or root, day, given.policy)
+            terms = Terms(api, run, base, given.root or root, day, given.policy, given.filter)
             status = max(status, _posted(Result(terms, pull, ours=given.root is None)))
         except UserError as fault:
             if fault.status is not ExitStatus.OK:

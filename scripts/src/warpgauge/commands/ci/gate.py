@@ -42,8 +42,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         raise UserError("--base names no commit: a branch, tag or commit belongs there")
     if given.out_dir is None:
         raise UserError("--out-dir FOLDER is missing: it gets reports, run files and the log")
-    if given.programs is not None and given.gpu:
-        raise contradiction("--programs", "--gpu")
+    if given.root is not None and given.programs is None:
+        raise contradiction("--root", "--base, which measures this tree")
+    if given.programs is not None and given.gpu and given.root is None:
+        raise UserError("--gpu of other programs needs --root, whose .github/gpus.json lists it")
     for name in (word.split("=", 1)[0] for word in further):
         if name in _OURS:
             raise UserError(
@@ -75,7 +77,8 @@ class Gate:
         if options.programs is None:
             gpus.require_any()
         if options.gpu:
-            gpus.require_here(gpus.chosen(gpus.file_of(self.root), options.gpu))
+            listed = gpus.file_of(options.root or self.root)
+            gpus.require_here(gpus.chosen(listed, options.gpu))
         _require_empty(out)
         run = out / RUNS / "run.json"
         run.parent.mkdir(parents=True, exist_ok=True)
@@ -125,7 +128,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
         return Gate(options, root).run()
     except (UserError, OSError) as fault:
         refusal = of_system(fault) if isinstance(fault, OSError) else fault
-        job_report.refused(str(refusal), options.gpu)
+        job_report.refused(refusal, options.gpu)
         raise refusal from fault
 
 

@@ -18,7 +18,8 @@ from warpgauge.system.errors import ExitStatus
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     """Raises UserError for bad usage, and for a list that is wrong."""
-    slug, path = command_lines.gpus().parse_args(argv).gpu, gpus.file_of(root)
+    given = command_lines.gpus().parse_args(argv)
+    slug, path = given.gpu, gpus.file_of(given.root or root)
     wanted = (gpus.chosen(path, slug),) if slug else gpus.read(path)
     print(f"matrix={json.dumps({'include': [asdict(one) for one in wanted]})}")
     return ExitStatus.OK

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The example of another project, .github/examples/adopter, from a pull request to its comment."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workflows
+from fake_github import TOKEN, FakeGitHub
+from hosted_job import HostedJob
+from hosted_repository import git
+from hosted_run import HOME, RUN, HostedRun
+from warpgauge.commands.ci import comment
+from warpgauge.reports import json_input
+from warpgauge.system.environment import ROOT
+from warpgauge.system.errors import ExitStatus
+from warpgauge.system.locks import alone
+
+EXAMPLE = workflows.GITHUB / "examples" / "adopter"
+GATE = workflows.parsed((workflows.GITHUB / "workflows" / "gate.yml").read_text())
+# Twice the work, for the same result.
+SLOWER = "  double sum = 0;\n  for (const double one : x) {\n    sum += one * 0;\n  }\n"
+QUICK = "-DCMAKE_CXX_FLAGS_RELEASE=-O1"  # to compile
+WORST = ("dot/engine/f64/n:1024", "dot_plain/1024/min_time:0.050")
+
+needs_a_compiler = pytest.mark.skipif(
+    None in map(shutil.which, ("cmake", "ninja", "c++"))
+    or not Path("/usr/include/benchmark/benchmark.h").exists(),
+    reason="cmake, ninja, a compiler or libbenchmark-dev is not installed",
+)
+
+
+def call(name: str) -> Mapping[str, Any]:
+    """What the example gives to one of our workflows."""
+    text = (EXAMPLE / ".github" / "workflows" / f"{name}.yml").read_text()
+    (job,) = workflows.parsed(text)["jobs"].values()
+    return dict(job["with"])
+
+
+class PullRequest:
+    """Of a slower library. `inputs` are those of the example's performance.yml."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.project = folder, folder / "project"
+        shutil.copytree(EXAMPLE, self.project)
+        git(self.project, "init", "--quiet", "--initial-branch=main")
+        self.base = self._commit()
+        source = self.project / "dot.hpp"
+        source.write_text(source.read_text().replace("  double sum = 0;\n", SLOWER))
+        self.head = self._commit()
+        self.inputs = {
+            **call("performance"),
+            "engine": f"-DWARPGAUGE_CUDA=OFF {QUICK}",
+            "budget": "20s",
+        }
+        self.inputs["build"] = self.inputs["build"].replace(
+            "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_BUILD_TYPE=Release {QUICK}"
+        )
+        self.gpu: dict[str, object] = {}
+
+    def _commit(self) -> str:
+        git(self.project, "add", "--all")
+        git(self.project, "commit", "--quiet", "--message", "a commit")
+        return git(self.project, "rev-parse", "HEAD")
+
+    def job(self, name: str, **further: object) -> HostedJob:
+        """One that has not run yet."""
+        inputs = {
+            key: one.get("default") for key, one in GATE["on"]["workflow_call"]["inputs"].items()
+        }
+        known = {
+            **{f"inputs.{key}": value for key, value in {**inputs, **self.inputs}.items()},
+            **{f"matrix.{key}": value for key, value in self.gpu.items()},
+            "vars.WARPGAUGE_GPU": "true",
+            "github.event.pull_request.head.sha": self.head,
+            "github.event.pull_request.base.sha": self.base,
+            **further,
+        }
+        launcher = {"CMAKE_CXX_COMPILER_LAUNCHER": "ccache"} if shutil.which("ccache") else {}
+        environment = {"CMAKE_GENERATOR": "Ninja", **launcher}
+        return HostedJob(self.folder / name, self.project, known, environment)
+
+    def planned(self) -> dict[str, str]:
+        """The outputs of the job that finds the GPUs, of which there is one."""
+        outputs = self.job("plan").run(GATE["jobs"]["plan"])
+        (self.gpu,) = json.loads(outputs["matrix"])["include"]
+        return outputs
+
+    def verdict(self, gate: Mapping[str, str], result: str) -> dict[str, str]:
+        """The outputs of the job that ends it, after this of the GPU's."""
+        found = {f"needs.gate.outputs.{name}": one for name, one in gate.items()}
+        return self.job("verdict", **found, **{"needs.gate.result": result}).run(
+            GATE["jobs"]["verdict"]
+        )
+
+
+@pytest.fixture
+def pull_request(tmp_path: Path) -> PullRequest:
+    return PullRequest(tmp_path)
+
+
+@pytest.fixture
+def workspace() -> Iterator[Path]:
+    """Of a runner that is not thrown away: what was compiled of the engine stays beside it."""
+    with alone(ROOT / "build" / "tests" / "adopter"):
+        (ROOT / "build" / "tests" / "engine").mkdir(exist_ok=True)
+        yield ROOT / "build" / "tests" / "adopter" / "workspace"
+
+
+def measured(pull_request: PullRequest, workspace: Path) -> tuple[HostedJob, dict[str, str]]:
+    pull_request.planned()
+    job, engine = pull_request.job("gate"), workspace.parents[1] / "engine"
+    job.folder = workspace
+    job.before = {"Install the engine": lambda: (workspace / "engine").symlink_to(engine)}
+    return job, job.run(GATE["jobs"]["gate"])
+
+
+@needs_a_compiler
+def test_a_slower_library_fails_on_each_gpu_and_leaves_what_the_comment_reads(
+    pull_request: PullRequest, workspace: Path
+) -> None:
+    job, outputs = measured(pull_request, workspace)
+    assert job.failed, job.log
+    left = job.uploaded["warpgauge-nvidia-h200"]
+    assert (left / "comparison.json").exists(), job.log
+    found = json_input.load((left / "comparison.json").read_text())
+    assert found.exit_status is ExitStatus.REGRESSION, job.log
+    assert {one.name for one in found.verdicts} == set(WORST)
+    sides = (found.baseline, pull_request.base), (found.candidate, pull_request.head)
+    for side, commit in sides:
+        assert [one.context["commit"] for one in side.sessions.values()] == [commit]
+    # A command with the runner's folders is of no use to a reader.
+    report = (left / "report.md").read_text()
+    assert "scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER" in report
+    told = pull_request.verdict(outputs, "failure")
+    assert (told["verdict"], told["exit-status"]) == ("FAIL", "1")
+    assert told["worst"] in WORST
+    assert told["report"].endswith("/warpgauge-nvidia-h200")
+    body = commented(pull_request, left).replace("`<wbr>`", "")
+    assert re.search("FAIL|2 regressions", body)
+    assert all(f"`{name}`" in body for name in WORST)
+    assert "scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER" in body
+
+
+def commented(pull_request: PullRequest, left: Path) -> str:
+    """What the example's comment.yml posts on the run of its performance.yml, from main."""
+    given, head = call("comment"), pull_request.head
+    git(pull_request.project, "checkout", "--quiet", "main~1")
+    root = pull_request.folder / "hosted"
+    root.mkdir()
+    with FakeGitHub() as api, FakeGitHub() as storage:
+        hosted = HostedRun(root, api, storage)
+        hosted.run |= {"path": given["workflow"], "head_sha": head}
+        hosted.merge_base = pull_request.base
+        hosted.pulls[:] = [hosted.pull(head=head)]
+        (gpu,) = json.loads((pull_request.project / ".github" / "gpus.json").read_text())["gpus"]
+        hosted.jobs[:] = [{**hosted.job("gate / gate (NVIDIA H200)"), "labels": gpu["runs_on"]}]
+        hosted.replace((left / "comparison.json").read_bytes())
+        hosted.answer_for(head, Path(given["workflow"]).name)
+        arguments = ["--run-id", str(RUN), "--repository", HOME, "--workflow", given["workflow"]]
+        arguments += ["--policy", given["policy"], "--root", str(pull_request.project)]
+        environment = {"GH_TOKEN": TOKEN, "GITHUB_API_URL": api.url}
+        assert comment.main(arguments, ROOT, environment) is ExitStatus.OK
+        return hosted.body
+
+
+def test_a_side_that_does_not_build_is_no_verdict(pull_request: PullRequest) -> None:
+    pull_request.planned()
+    pull_request.inputs |= {"engine": "", "build": "echo 'g++: no such thing'; false; true"}
+    job = pull_request.job("gate")
+    outputs = job.run(GATE["jobs"]["gate"])
+    assert job.failed
+    assert "::error title=Nothing was compared::The base does not build" in job.log
+    assert {*outputs.values()} == {"", "https://github.com/artifacts/warpgauge-nvidia-h200"}
+    told = pull_request.verdict(outputs, "failure")
+    assert (told["verdict"], told["exit-status"]) == ("NOT DECIDED", "2")
+
+
+def test_without_the_variable_nothing_is_measured_and_a_notice_says_how_to_turn_it_on(
+    pull_request: PullRequest,
+) -> None:
+    off = {"vars.WARPGAUGE_GPU": ""}
+    plan = pull_request.job("off", **off)
+    assert plan.run(GATE["jobs"]["plan"]) == {"matrix": ""}
+    assert "set the repository variable WARPGAUGE_GPU" in plan.log
+    assert not plan.failed
+    condition = GATE["jobs"]["gate"]["if"]
+    for outputs in ({"matrix": ""}, pull_request.planned()):
+        found = {f"needs.plan.outputs.{name}": one for name, one in outputs.items()}
+        assert pull_request.job("gate", **found).filled(condition) == outputs["matrix"]
+
+
+@pytest.mark.parametrize(
+    ("gate", "result", "verdict", "status"),
+    [
+        ({}, "success", "PASS", "0"),
+        ({"open": "3"}, "failure", "NOT DECIDED", "3"),
+        ({"open": "3", "failed": "FAIL"}, "failure", "FAIL", "1"),  # two GPUs
+        ({}, "failure", "NOT DECIDED", "2"),
+    ],
+)
+def test_of_several_gpus_the_worst_is_the_verdict(
+    pull_request: PullRequest, gate: dict[str, str], result: str, verdict: str, status: str
+) -> None:
+    told = pull_request.verdict(gate, result)
+    assert (told["verdict"], told["exit-status"]) == (verdict, status)
+
+
+@pytest.mark.parametrize(("name", "ours"), [("performance", "gate"), ("comment", "comment")])
+def test_the_example_calls_our_workflows_as_they_are_to_be_called(name: str, ours: str) -> None:
+    text = (EXAMPLE / ".github" / "workflows" / f"{name}.yml").read_text()
+    example = workflows.parsed(text)
+    (job,) = example["jobs"].values()
+    called = workflows.parsed((workflows.GITHUB / "workflows" / f"{ours}.yml").read_text())
+    inputs = called["on"]["workflow_call"]["inputs"]
+    required = {key for key, one in inputs.items() if one.get("required")}
+    assert required <= job["with"].keys() <= inputs.keys()
+    assert f"/.github/workflows/{ours}.yml@" in job["uses"]
+    # A called workflow has no more rights than its caller grants.
+    for one in called["jobs"].values():
+        assert one["permissions"].items() <= job["permissions"].items()
+    assert example["permissions"] == {}
