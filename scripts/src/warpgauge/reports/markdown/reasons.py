@@ -11,7 +11,7 @@ from warpgauge.records.counters import RESOURCES
 from warpgauge.records.model import Clock
 from warpgauge.records.sessions import are_paired
 from warpgauge.reports.decision_text import IN_PAIRS, bound_words
-from warpgauge.reports.markdown.text import IN_CELL, breakable, prose
+from warpgauge.reports.markdown.text import IN_CELL, breakable, prose, unbroken
 from warpgauge.system.text import LONGEST_TEXT, cut, inert
 from warpgauge.verdict.comparison import (
     CHANGED,
@@ -58,7 +58,7 @@ def brief(reasons: Sequence[Reason], room: int) -> str:
     """As many of `reasons` as `room` characters hold, at least one, and how many more there are."""
     told: list[str] = []
     for left, one in zip(reversed(range(len(reasons))), reasons, strict=True):
-        ending = f"; and {left + 1} more"
+        ending = f"; {unbroken(f'and {left + 1} more')}"
         space = room - (len(ending) if left else 0)
         text, length = one.text(LONGEST_TEXT if told else space)
         if told and length > space:
