@@ -158,7 +158,7 @@ def test_a_gpu_whose_job_failed_is_told_and_the_others_are_shown(hosted: HostedR
     hosted.gpus(A100, H200)
     hosted.jobs.append(hosted.job("gate (NVIDIA A100)"))
     hosted.comment()
-    assert "its job failed before anything was compared" in hosted.body
+    assert "Its job failed before anything was compared" in hosted.body
     assert f"[job]({RUN_URL}/job/5151)" in hosted.body
     assert "**1 regression" in hosted.body
 
@@ -170,7 +170,7 @@ def test_an_artifact_without_a_comparison_is_of_a_job_that_failed(
     hosted.artifacts.clear()
     hosted.upload(archives.streamed(*others))
     hosted.comment()
-    assert "its job failed before anything was compared" in hosted.body
+    assert "Its job failed before anything was compared" in hosted.body
 
 
 @pytest.mark.parametrize("jobs", [[], ["which GPUs"], ["gate (${{ matrix.name }})", "NVIDIA H200"]])
@@ -197,14 +197,14 @@ def test_a_job_whose_name_only_holds_the_gpu_s_is_of_another(hosted: HostedRun) 
     hosted.jobs += [hosted.job("gate (NVIDIA H200 NVL)", "cancelled"),
                     hosted.job("nvidia-h200", "timed_out")]  # fmt: skip
     hosted.comment()
-    assert "its job failed before anything was compared" in hosted.body
+    assert "Its job failed before anything was compared" in hosted.body
 
 
 def test_what_an_earlier_attempt_left_is_not_this_one_s(hosted: HostedRun) -> None:
     hosted.run["run_attempt"] = 2
     hosted.jobs[0]["started_at"] = "2026-11-20T11:00:00Z"  # and ends at noon
     hosted.comment()
-    assert "its job failed before anything was compared" in hosted.body
+    assert "Its job failed before anything was compared" in hosted.body
     assert ", attempt 2" in hosted.body
     hosted.upload(archive_of(text_of(slower(name="memcpy/h2d"))), 910)
     hosted.artifacts[-1]["created_at"] = "2026-11-20T11:20:00Z"

@@ -75,7 +75,7 @@ def test_a_job_that_did_not_end_by_itself_has_no_result(
     hosted.jobs[0]["conclusion"] = conclusion
     hosted.comment()
     assert "unchanged" not in hosted.body
-    assert "its job" in hosted.body
+    assert "Its job" in hosted.body
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_job_on_another_runner_has_no_result(hosted: HostedRun, labels: list[s
     passes(hosted)
     hosted.jobs[0]["labels"] = labels
     hosted.comment()
-    assert "its job ran on another runner" in hosted.body
+    assert "Its job ran on another runner" in hosted.body
     assert "unchanged" not in hosted.body
 
 
@@ -139,7 +139,7 @@ def test_a_hosted_job_without_a_result_is_right_where_nothing_that_is_measured_c
     hosted.comment()
     untouched = len(files) == 1
     assert ("nothing that is measured changed" in hosted.body) is untouched
-    assert ("its job ran on another runner" in hosted.body) is not untouched
+    assert ("Its job ran on another runner" in hosted.body) is not untouched
 
 
 def test_a_file_that_was_moved_away_is_a_change_too(hosted: HostedRun) -> None:
@@ -149,7 +149,7 @@ def test_a_file_that_was_moved_away_is_a_change_too(hosted: HostedRun) -> None:
     hosted.jobs[0] |= {"labels": ["ubuntu-24.04"], "conclusion": "success"}
     hosted.changed[:] = [{"filename": "old/gemm.cu", "previous_filename": "kernels/gemm.cu"}]
     hosted.comment()
-    assert "its job ran on another runner" in hosted.body
+    assert "Its job ran on another runner" in hosted.body
 
 
 def test_two_artifacts_of_one_name_in_one_attempt_are_refused(hosted: HostedRun) -> None:
@@ -164,7 +164,7 @@ def test_an_artifact_from_after_the_job_is_not_its(hosted: HostedRun) -> None:
     passes(hosted)
     hosted.artifacts[0]["created_at"] = "2026-11-20T12:00:01Z"
     hosted.comment()
-    assert "its job left nothing" in hosted.body
+    assert "Its job left nothing" in hosted.body
 
 
 def test_a_base_that_the_pull_request_no_longer_has_is_said(
@@ -289,7 +289,7 @@ def test_a_policy_that_cannot_be_read_is_said(
 ) -> None:
     hosted.file(POLICY, "[[")
     assert hosted.comment() is ExitStatus.BAD_USAGE
-    assert "the policy of its commit cannot be read" in hosted.body
+    assert "The policy of its commit cannot be read" in hosted.body
     assert POLICY in capsys.readouterr().err
 
 

@@ -67,7 +67,7 @@ def refused(hosted: HostedRun, capsys: pytest.CaptureFixture[str]) -> str:
     begin = time.process_time()
     assert hosted.comment() is ExitStatus.BAD_USAGE
     assert time.process_time() - begin < 5
-    assert "its result" in hosted.body or "it was measured from another base" in hosted.body
+    assert "Its result" in hosted.body or "It was measured from another base" in hosted.body
     assert "gemm/tiled" not in hosted.body
     assert "yet to be measured" not in hosted.body
     assert hosted.body.partition("\n")[2].isascii() or len(hosted.body) < 1000
@@ -229,7 +229,7 @@ def test_one_forged_artifact_is_named_and_all_others_are_posted(
     hosted.jobs.append(hosted.job("gate (B)"))
     hosted.upload(archive_of(b"{}"), 910, "b")
     assert hosted.comment() is ExitStatus.BAD_USAGE
-    assert "its result was refused" in hosted.body
+    assert "Its result was refused" in hosted.body
     assert "gemm/tiled" in hosted.body
     assert "warpgauge-b/comparison.json" in capsys.readouterr().err
 

@@ -66,7 +66,7 @@ class Artifact:
         what, most = f"the artifact {self.name}", limits[0] // 2**20
         if self.expired:
             fault = UserError(f"{what} has expired; run the workflow again")
-            raise Refused("its result has expired", fault)
+            raise Refused("Its result has expired", fault)
         if self.size > limits[0]:
             raise UserError(f"{what} is larger than {most} MiB; it is refused")
         path = f"/repos/{repository}/actions/artifacts/{self.id}/zip"
@@ -81,9 +81,9 @@ class Refused(UserError):
         self.told = told
 
 
-DAMAGED = "its result was refused: it is damaged, or contradicts itself"
-_FOREIGN = "its result was refused: it is of another commit, GPU or suite"
-_OTHER_BASE = "it was measured from another base"
+DAMAGED = "Its result was refused: it is damaged, or contradicts itself"
+_FOREIGN = "Its result was refused: it is of another commit, GPU or suite"
+_OTHER_BASE = "It was measured from another base"
 
 
 def name_of(gpu: Gpu) -> str:
@@ -194,7 +194,7 @@ def _require_version(document: object, place: Place) -> None:
     told, ours = str(at(document, "warpgauge_format")), format_of(json_document.Comparison)
     if _VERSION.fullmatch(told) and told != ours:
         fault = f"has the format {told}, and the default branch reads {ours}"
-        raise Refused(f"its result {fault}", place.error(fault, _REMEDY))
+        raise Refused(f"Its result {fault}", place.error(fault, _REMEDY))
 
 
 def _require_own(comparison: Comparison, terms: Terms, gpu: Gpu, place: Place, ours: bool) -> None:

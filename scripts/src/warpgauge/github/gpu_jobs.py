@@ -14,11 +14,11 @@ from warpgauge.system.errors import ExitStatus
 
 # Why nothing is known, by GitHub's word for how a job ended.
 _ENDED = {
-    "cancelled": "its job was cancelled",
-    "skipped": "its job was skipped",
-    "timed_out": "its job ran out of time",
-    "action_required": "its job waits for a maintainer's approval",
-    "startup_failure": "its job could not begin",
+    "cancelled": "Its job was cancelled",
+    "skipped": "Its job was skipped",
+    "timed_out": "Its job ran out of time",
+    "action_required": "Its job waits for a maintainer's approval",
+    "startup_failure": "Its job could not begin",
 }
 _FITTING = {
     "success": (ExitStatus.OK,),
@@ -42,7 +42,7 @@ class Job:
         """Why nothing is known of what it did, "" if it ended by itself."""
         if self.conclusion in _FITTING:
             return ""
-        return _ENDED.get(self.conclusion, "its job did not end as jobs do")
+        return _ENDED.get(self.conclusion, "Its job did not end as jobs do")
 
     def ran_on(self, gpu: Gpu) -> bool:
         """Whether its runner was asked for as .github/gpus.json does, or more narrowly."""

@@ -50,8 +50,8 @@ class Result:
 
     def _part(self, gpu: Gpu, jobs: Sequence[Job], left: Iterable[Artifact]) -> Part:
         if len(jobs) != 1:
-            several = f"its run has {len(jobs)} jobs of that name, and one is expected"
-            return Part(gpu, several if jobs else "it had no job")
+            several = f"Its run has {len(jobs)} jobs of that name, and one is expected"
+            return Part(gpu, several if jobs else "It had no job")
         (job,) = jobs
         # What an earlier attempt left is not what this job found, which left nothing.
         mine = [one for one in left if one.name == artifact.name_of(gpu) and job.left(one.created)]
@@ -65,7 +65,7 @@ class Result:
         if found is None:
             failed = job.conclusion == "failure"
             told = (
-                "its job failed before anything was compared" if failed else "its job left nothing"
+                "Its job failed before anything was compared" if failed else "its job left nothing"
             )
             return Part(gpu, told, job.url)
         where = f"{self.terms.run.url}/artifacts/{mine[-1].id}"
@@ -78,9 +78,9 @@ class Result:
             return (
                 UNTOUCHED
                 if hosted
-                else "its job ran on another runner than the one that is set up for it"
+                else "Its job ran on another runner than the one that is set up for it"
             )
-        return "its run left several results of that name" if len(left) > 1 else ""
+        return "Its run left several results of that name" if len(left) > 1 else ""
 
     def _touches_nothing(self) -> bool:
         measured = gpus.measured(gpus.file_of(self.terms.root))
@@ -95,7 +95,7 @@ class Result:
         try:
             settings = self.terms.settings()
         except UserError as fault:
-            raise Refused("the policy of its commit cannot be read", fault) from None
+            raise Refused("The policy of its commit cannot be read", fault) from None
         known = self.terms.known(gpu)
         clocks = {name: row.clock for name, row in known.items()}
         found = _recomputed(told, settings, clocks)
@@ -104,7 +104,7 @@ class Result:
                 f"the job of {gpu.name} ended with {job.conclusion}, and what it left is of exit "
                 f"status {found.exit_status.value}"
             )
-            raise Refused("its result was refused: it does not fit how its job ended", misfit)
+            raise Refused("Its result was refused: it does not fit how its job ended", misfit)
         there = {verdict.name for verdict in told.verdicts}
         absent = (row for name, row in known.items() if name not in there)
         return _recomputed(told, settings, clocks, self.terms.expected(gpu, absent))
