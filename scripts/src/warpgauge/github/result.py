@@ -65,7 +65,7 @@ class Result:
         if found is None:
             failed = job.conclusion == "failure"
             told = (
-                "Its job failed before anything was compared" if failed else "its job left nothing"
+                "Its job failed before anything was compared" if failed else "Its job left nothing"
             )
             return Part(gpu, told, job.url)
         where = f"{self.terms.run.url}/artifacts/{mine[-1].id}"
