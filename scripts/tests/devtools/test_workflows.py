@@ -68,6 +68,9 @@ def test_a_changed_base_is_told_by_the_default_branch_s_code_which_reads_only_a_
     # Nothing else of what a stranger wrote: not a title, a branch's name or a commit.
     read = set(re.findall(r"github\.event\.pull_request[.\w]*", job.path.read_text()))
     assert read == {"github.event.pull_request.number"}
+    prepare, *_ = [step for step in job.steps if "run" in step]
+    assert prepare["run"] == "scripts/warpgauge ci prepare comment"
+    assert "env" not in prepare  # packages are installed before the token is there
     (step,) = [step for step in job.steps if "pull_request_target" in step.get("if", "")]
     assert step["env"]["NUMBER"] == "${{ github.event.pull_request.number }}"
     assert step["run"].endswith('--pull-request "$NUMBER"')

@@ -153,8 +153,12 @@ def gpus() -> Parser:
 
 
 def prepare() -> Parser:
-    return Parser(
+    parser = Parser(
         prog="warpgauge ci prepare",
-        description="Makes the Python environment that the other commands need, where this Python "
-        "does not have their packages, and does nothing else.",
+        description="Makes the Python environment that a command needs, where this Python does not "
+        "have its packages, and does nothing else.",
     )
+    add = group(parser, "for which command", "%(prog)s comment").add_argument
+    add("command", nargs="?", choices=("comment", "propose", "history"), default="propose",
+        help="default %(default)s; to comment needs less")  # fmt: skip
+    return parser
