@@ -149,9 +149,9 @@ def test_a_pull_request_is_measured_at_the_commit_that_was_approved(measure: Job
         f"(inputs.outside || github.event_name == 'pull_request' && {outside})"
         in (measure.told["environment"])
     )
-    given = [step["env"]["BASE"] for job in (plan_of(measure), measure) for step in job.steps
+    bases = [step["env"]["BASE"] for job in (plan_of(measure), measure) for step in job.steps
              if "BASE" in step.get("env", ())]  # fmt: skip
-    assert given == [f"${{{{ {BASE} }}}}"] * 2
+    assert bases == [f"${{{{ {BASE} }}}}"] * 2
 
 
 def plan_of(job: Job) -> Job:
