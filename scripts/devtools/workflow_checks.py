@@ -12,7 +12,9 @@ from pathlib import Path
 from devtools.check_runner import Check, Command
 from devtools.tools import CHECK_JSONSCHEMA, SHELLCHECK, ZIZMOR
 
-_ZIZMOR = (ZIZMOR, "--offline", "--persona=pedantic", "--no-progress")
+_ZIZMOR = (ZIZMOR, "--offline", "--no-progress")
+# One's findings are not all among the other's.
+_PERSONAS = ("pedantic", "auditor")
 _OURS = Path(__file__).resolve().parents[1]
 
 # What a script begins with that shellcheck can read.
@@ -30,6 +32,7 @@ def checks(root: Path) -> list[Check]:
         given = [
             ("--builtin-schema", "vendor.github-workflows", workflows(root)),
             ("--builtin-schema", "vendor.github-actions", actions(root)),
+            ("--builtin-schema", "vendor.dependabot", _yaml(folder, "dependabot")),
         ]
         if (schema := folder / "gpus.schema.json").exists():
             given.append(("--schemafile", str(schema), sorted(folder.glob("**/gpus.json"))))
@@ -44,7 +47,8 @@ def checks(root: Path) -> list[Check]:
         return commands
 
     return [
-        Check("zizmor", lambda: [[*_ZIZMOR, str(folder)]], root, ZIZMOR),
+        Check("zizmor", lambda: [[*_ZIZMOR, f"--persona={one}", str(folder)] for one in _PERSONAS],
+              root, ZIZMOR),
         Check("schemas", schemas, root, CHECK_JSONSCHEMA),
         Check("shellcheck", shell, _OURS, SHELLCHECK),
         Check("reasons", lambda: [_module("ignore_reasons", that_may_ignore(root))], _OURS,

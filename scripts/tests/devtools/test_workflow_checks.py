@@ -92,6 +92,8 @@ UNSAFE = {
     "    steps:": ("    container: debian:12\n    steps:", "unpinned-images"),
     "concurrency:": ("x-concurrency:", "concurrency-limits"),
     "    name: one\n": ("", "anonymous-definition"),
+    # Which the pedantic persona says nothing of.
+    "runs-on: ubuntu-24.04": ("runs-on: self-hosted", "self-hosted-runner"),
 }  # fmt: skip
 
 
@@ -117,7 +119,12 @@ def test_an_action_is_checked_as_a_workflow_is(tmp_path: Path) -> None:
 
 
 @needs_tools
-def test_workflows_and_the_list_of_gpus_are_held_to_their_schemas(tmp_path: Path) -> None:
+def test_workflows_updates_and_the_list_of_gpus_are_held_to_their_schemas(tmp_path: Path) -> None:
+    updates = {".github/dependabot.yml": "version: 2\nupdates: []\n"}
+    assert checked(tmp_path, "schemas", updates) == ""
+    updates = {".github/dependabot.yml": "version: 2\nupdates: [{schedule: weekly}]\n"}
+    assert "dependabot.yml" in checked(tmp_path, "schemas", updates)
+    (tmp_path / ".github" / "dependabot.yml").unlink()
     wrong = GOOD.replace("runs-on", "run-on")
     assert "a.yml" in checked(tmp_path, "schemas", {WORKFLOW: wrong})
     schema = {"type": "object", "required": ["gpus"], "properties": {"gpus": {"type": "array"}}}

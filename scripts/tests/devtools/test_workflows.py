@@ -24,9 +24,11 @@ from warpgauge.system.environment import ROOT
 from workflows import Call, Job, Step, calls, files, jobs, run_steps
 
 PINNED = re.compile(r"uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
-# What one may be started by. Not by pull_request_target, which gives a stranger's code our rights.
+# What one may be started by. By pull_request_target, which gives a stranger's code our rights where
+# that is checked out, in one place alone.
 TRIGGERS = {"push", "pull_request", "workflow_dispatch", "workflow_run", "schedule"}
-TRIGGERS |= {"issue_comment", "workflow_call"}
+TRIGGERS |= {"issue_comment", "merge_group", "workflow_call"}
+TARGETED = "comment.yml"
 RIGHTS = {"actions", "checks", "contents", "pull-requests", "security-events", "statuses"}
 SECRET = re.compile(r"secrets\.|github\.token|GITHUB_TOKEN|GH_TOKEN")
 
@@ -52,7 +54,29 @@ def test_a_workflow_begins_without_a_right_and_one_at_a_time(path: Path) -> None
     assert workflow["permissions"] == {}
     assert workflow["concurrency"]["group"]
     assert isinstance(workflow["on"], dict), f"{path.name}: say what starts it as a mapping"
-    assert workflow["on"].keys() <= TRIGGERS
+    targeted = {"pull_request_target"} if path.name == TARGETED else set()
+    assert workflow["on"].keys() <= TRIGGERS | targeted
+
+
+def test_a_changed_base_is_told_by_the_default_branch_s_code_which_reads_only_a_number() -> None:
+    (job,) = [job for job in jobs() if job.path.name == TARGETED]
+    assert job.workflow["on"]["pull_request_target"] == {"types": ["edited"]}
+    assert job.told["if"].startswith("github.event.changes.base ||")
+    assert job.writes == ["pull-requests"]
+    assert not job.on_gpu
+    assert [given.keys() for given in actions(job, "actions/checkout")] == [{"persist-credentials"}]
+    assert {str(step.get("uses", "actions/checkout@")).partition("@")[0] for step in job.steps} == {
+        "actions/checkout"
+    }
+    # Nothing else of what a stranger wrote: not a title, a branch's name or a commit.
+    read = set(re.findall(r"github\.event\.pull_request[.\w]*", job.path.read_text()))
+    assert read == {"github.event.pull_request.number"}
+    prepare, *_ = [step for step in job.steps if "run" in step]
+    assert prepare["run"] == "scripts/warpgauge ci prepare comment"
+    assert "env" not in prepare  # packages are installed before the token is there
+    (step,) = [step for step in job.steps if "pull_request_target" in step.get("if", "")]
+    assert step["env"]["NUMBER"] == "${{ github.event.pull_request.number }}"
+    assert step["run"].endswith('--pull-request "$NUMBER"')
 
 
 @every_job
@@ -106,16 +130,72 @@ def measure() -> Job:
     return job
 
 
+HEAD = (
+    "inputs.head || github.event.pull_request.head.sha || github.event.merge_group.head_sha"
+    " || github.sha"
+)
+BASE = "github.event.pull_request.base.sha || github.event.merge_group.base_sha || inputs.base"
+ON = "needs.plan.outputs.enabled == 'true'"
+
+
 def test_a_pull_request_is_measured_at_the_commit_that_was_approved(measure: Job) -> None:
+    assert measure.workflow["run-name"] == f"gpu ${{{{ {HEAD} }}}}"
     for job in jobs():
         if job.path == measure.path:
-            (given,) = actions(job, "actions/checkout")
-            assert given["ref"] == "${{ github.event.pull_request.head.sha || github.sha }}"
+            for given in actions(job, "actions/checkout"):
+                assert given["ref"] == f"${{{{ {HEAD} }}}}"
             assert "head.ref" not in str(job.told)
             assert "head_ref" not in str(job.told)
     # A fork waits for a reviewer, and a branch of ours does not.
     outside = "github.event.pull_request.head.repo.full_name != github.repository"
-    assert outside in measure.told["environment"]
+    assert (
+        f"(inputs.outside || github.event_name == 'pull_request' && {outside})"
+        in (measure.told["environment"])
+    )
+    bases = [step["env"]["BASE"] for job in (plan_of(measure), measure) for step in job.steps
+             if "BASE" in step.get("env", ())]  # fmt: skip
+    assert bases == [f"${{{{ {BASE} }}}}"] * 2
+
+
+def plan_of(job: Job) -> Job:
+    (plan,) = [one for one in jobs() if (one.path, one.name) == (job.path, "plan")]
+    return plan
+
+
+@pytest.mark.parametrize("job", [one for one in jobs() if one.on_gpu], ids=lambda job: str(job))
+def test_no_job_waits_for_a_gpu_that_the_repository_has_not_turned_on(job: Job) -> None:
+    (asked,) = [step for step in plan_of(job).steps if step.get("id") == "gpus"]
+    assert asked["env"]["WARPGAUGE_GPU"] == "${{ vars.WARPGAUGE_GPU }}"
+    assert job.told["if"].startswith(ON) or f"!cancelled() && {ON}" in job.told["if"]
+    assert job.told["runs-on"] == "${{ matrix.runs_on }}"
+
+
+def test_a_required_check_is_reported_where_nothing_that_is_measured_has_changed(
+    measure: Job,
+) -> None:
+    (unchanged,) = [job for job in jobs() if str(job) == "gpu.yml/unchanged"]
+    assert unchanged.told["name"] == measure.told["name"]
+    measured = "needs.plan.outputs.measured"
+    assert measure.told["if"] == f"{ON} && ({measured} == 'true' || inputs.base)"
+    assert unchanged.told["if"] == f"{ON} && {measured} == 'false' && !inputs.base"
+    assert unchanged.told["permissions"] == {}
+    (step,) = unchanged.steps
+    assert step["run"].startswith('echo "::notice ')
+    assert not unchanged.on_gpu
+
+
+def test_one_asks_by_hand_and_from_another_workflow_for_the_same(measure: Job) -> None:
+    on = measure.workflow["on"]
+    asked, called = (
+        {name: (told["type"], told.get("default")) for name, told in on[event]["inputs"].items()}
+        for event in ("workflow_dispatch", "workflow_call")
+    )
+    assert asked == called
+    assert {*asked} == {"head", "base", "gpu", "filter", "outside"}
+    assert on["merge_group"] == {"types": ["checks_requested"]}
+    group = measure.workflow["concurrency"]["group"]
+    for apart in ("event_name", "pull_request.number", "comment.id", "github.ref", "inputs.head"):
+        assert apart in group
 
 
 def test_a_gpu_job_is_called_as_the_comment_looks_for_it_and_ended_by_no_other(

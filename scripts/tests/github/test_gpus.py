@@ -8,10 +8,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
+from hosted_repository import git
 from warpgauge.commands.ci import gpus as gpus_command
 from warpgauge.github import gpus
 from warpgauge.github.gpus import Gpu
@@ -44,17 +46,106 @@ def test_the_projects_own_list_is_sound() -> None:
         assert (environment.ROOT / "baselines" / one.slug).is_dir()
 
 
-def test_each_model_is_a_job_or_the_one_that_is_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+Planned = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def planned(capsys: pytest.CaptureFixture[str]) -> Planned:
+    """What the plan of a tree says, as a job reads it, and whether it says how to turn it on."""
+
+    def ask(root: Path, *argv: str, **environment: str) -> dict[str, Any]:
+        assert gpus_command.main(argv, root, environment) is ExitStatus.OK
+        out, err = capsys.readouterr()
+        said = {key: json.loads(value) for key, _, value in map(_parts, out.splitlines())}
+        assert err.startswith("::notice ") == (not said["enabled"]) == ("WARPGAUGE_GPU" in err)
+        return said
+
+    return ask
+
+
+def _parts(line: str) -> tuple[str, str, str]:
+    return line.partition("=")
+
+
+def test_each_model_is_a_job_or_the_one_that_is_asked_for(tmp_path: Path, planned: Planned) -> None:
     listed(tmp_path, {"gpus": [H200, L4]})
     for argv, jobs in (([], [H200, L4]), (["--gpu="], [H200, L4]), (["--gpu=nvidia-l4"], [L4])):
-        assert gpus_command.main(argv, tmp_path) is ExitStatus.OK
-        (line,) = capsys.readouterr().out.splitlines()
-        key, _, value = line.partition("=")  # for $GITHUB_OUTPUT
-        assert (key, json.loads(value)["include"]) == ("matrix", jobs)
+        assert planned(tmp_path, *argv)["matrix"]["include"] == jobs
     with pytest.raises(UserError, match=r"has no GPU 'h200': it has nvidia-h200, nvidia-l4"):
         gpus_command.main(["--gpu", "h200"], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("value", "on"),
+    [
+        *((value, False) for value in ("", " ", "0", "off", "False", "no")),
+        ("on", True),
+        ("1", True),
+    ],
+)
+def test_no_job_waits_for_a_runner_unless_the_repository_says_there_is_one(
+    tmp_path: Path, planned: Planned, value: str, on: bool
+) -> None:
+    listed(tmp_path, {"gpus": [H200]})
+    assert planned(tmp_path)["enabled"] is False
+    assert planned(tmp_path, WARPGAUGE_GPU=value)["enabled"] is on
+    listed(tmp_path, {"gpus": [H200], "enabled": True})
+    assert planned(tmp_path, WARPGAUGE_GPU=value)["enabled"] is True
+
+
+@pytest.fixture
+def branched(tmp_path: Path) -> Path:
+    """A clone whose main has gone on since the branch that is checked out left it."""
+    git(tmp_path, "init", "--quiet", "--initial-branch=main")
+    listed(tmp_path, {"gpus": [H200], "measured": ["kernels/**"]})
+    for path in ("kernels/a.cu", "README.md"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text("one\n" * 9)
+    _commit(tmp_path)
+    git(tmp_path, "checkout", "--quiet", "-b", "change")
+    git(tmp_path, "checkout", "--quiet", "main")
+    (tmp_path / "kernels" / "of_main.cu").write_text("two\n")
+    _commit(tmp_path)
+    git(tmp_path, "checkout", "--quiet", "change")
+    return tmp_path
+
+
+def _commit(root: Path) -> None:
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "a commit")
+
+
+def test_a_pull_request_is_measured_where_it_changes_itself_what_is_measured(
+    branched: Path, planned: Planned
+) -> None:
+    (branched / "README.md").write_text("two\n")
+    _commit(branched)
+    assert planned(branched, "--base", "main")["measured"] is False  # others' changes do not count
+    assert planned(branched)["measured"] is True
+    (branched / "kernels" / "a.cu").rename(branched / "a b.cu")  # out of the folder
+    _commit(branched)
+    assert planned(branched, "--base", "main")["measured"] is True
+    listed(branched, {"gpus": [H200], "measured": ["nothing"]})
+    _commit(branched)
+    assert planned(branched, "--base", "main")["measured"] is True  # as main's list says
+    with pytest.raises(UserError, match="is no commit of this clone"):
+        planned(branched, "--base", "nowhere")
+
+
+def test_a_pull_request_turns_nothing_on_that_its_base_has_off(
+    branched: Path, planned: Planned
+) -> None:
+    listed(branched, {"gpus": [H200], "measured": ["kernels/**"], "enabled": True})
+    _commit(branched)
+    assert planned(branched, "--base", "main")["enabled"] is False
+    assert planned(branched, "--base", "change")["enabled"] is True
+    assert planned(branched, "--base", "main", WARPGAUGE_GPU="on")["enabled"] is True
+    gpus.file_of(branched).write_text("no JSON")
+    _commit(branched)
+    git(branched, "branch", "broken")
+    listed(branched, {"gpus": [H200]})
+    found = planned(branched, "--base", "broken")
+    assert (found["enabled"], found["measured"]) == (False, True)
 
 
 WRONG = {

@@ -234,11 +234,21 @@ class HostedRun:
         return Answer(comment)
 
 
+# What scripts/comment.lock leaves out cannot be imported.
+_WITH_ITS_OWN_PACKAGES = """
+import runpy, sys
+sys.modules |= dict.fromkeys(("numpy", "scipy", "rich"))
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
 def in_a_process(hosted: HostedRun) -> subprocess.CompletedProcess[str]:
     """The command as a workflow starts it."""
-    script = Path(__file__).parents[2] / "warpgauge"
-    command = [sys.executable, str(script), "ci", "comment", "--run-id", str(RUN)]
+    script = str(Path(__file__).parents[2] / "warpgauge")
+    command = [sys.executable, "-c", _WITH_ITS_OWN_PACKAGES, script, "ci", "comment"]
     return subprocess.run(
-        [*command, "--repository", HOME], env={"GH_TOKEN": TOKEN, "GITHUB_API_URL": hosted.api.url},
+        [*command, "--run-id", str(RUN), "--repository", HOME],
+        env={"GH_TOKEN": TOKEN, "GITHUB_API_URL": hosted.api.url},
         capture_output=True, text=True, check=False,
     )  # fmt: skip

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from warpgauge.system import environment, packages
-from warpgauge.system.environment import ROOT, RUNTIME, STAMP, WHOLE
+from warpgauge.system.environment import COMMENT, LOCKS, ROOT, RUNTIME, STAMP, WHOLE
 from warpgauge.system.errors import UserError
 
 SCRIPTS = Path(__file__).parents[2]
@@ -28,7 +29,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         raise Execed(path, arguments)
 
     monkeypatch.setattr(os, "execv", execv)
-    for lock in (RUNTIME, WHOLE):
+    for lock in LOCKS:
         (tmp_path / lock).parent.mkdir(exist_ok=True)
         (tmp_path / lock).write_text(f"# {lock}\n{LOCK}")
     return tmp_path
@@ -91,14 +92,14 @@ def test_a_new_lock_or_a_python_that_is_gone_makes_a_new_environment(
     assert made == ["created", "runtime.lock"] * 3
 
 
-def test_the_tools_are_added_to_what_a_user_has_and_serve_the_user_too(
+def test_what_a_larger_lock_has_is_added_and_serves_the_smaller_too(
     root: Path, made: list[str]
 ) -> None:
-    environment.make(root, RUNTIME, ["x"])
+    environment.make(root, COMMENT, ["x"])
     (root / ".venv" / "in use").touch()
-    for lock in (WHOLE, WHOLE, RUNTIME):
+    for lock in (COMMENT, RUNTIME, RUNTIME, COMMENT, WHOLE, WHOLE, RUNTIME, COMMENT):
         environment.make(root, lock, ["x"])
-    assert made == ["created", "runtime.lock", "requirements.lock"]
+    assert made == ["created", "comment.lock", "runtime.lock", "requirements.lock"]
     assert (root / ".venv" / "in use").exists()
 
 
@@ -113,13 +114,22 @@ def test_a_tool_that_the_small_environment_lacks_is_added_once(
         environment.ensure(["no_such_package"], root, WHOLE)
 
 
-def test_what_a_user_gets_is_pinned_alike_among_the_tools() -> None:
-    texts = [(ROOT / lock).read_text() for lock in (RUNTIME, WHOLE)]
-    runtime, whole = ({line for line in text.splitlines() if "==" in line} for text in texts)
-    assert runtime <= whole
+def pinned(lock: str) -> dict[str, set[str]]:
+    """The hashes of each package and version, with its marker, that a lock holds."""
+    packages = re.split(r"(?m)^(?=[a-z])", (ROOT / lock).read_text())[1:]
+    lines = [package.replace("\\", "").split("\n") for package in packages]
+    return {first.strip(): {*map(str.strip, rest)} - {""} for first, *rest in lines}
+
+
+def test_what_a_smaller_lock_has_is_pinned_alike_in_the_larger() -> None:
+    comment, runtime, whole = map(pinned, (COMMENT, RUNTIME, WHOLE))
+    assert comment.items() <= runtime.items()
+    assert runtime.items() <= whole.items()
+    assert all(comment.values())
     names = {line.partition("==")[0] for line in runtime}
     assert {"numpy", "scipy", "rich"} <= names
     assert names.isdisjoint({"ruff", "mypy", "pytest", "clang-tidy"})
+    assert {line.partition("==")[0] for line in comment} == {"msgspec", "tomli"}
 
 
 def test_an_interrupted_making_is_begun_anew(

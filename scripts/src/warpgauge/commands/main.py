@@ -26,6 +26,7 @@ class Command(NamedTuple):
     summary: str
     packages: Tuple[str, ...] = ()  # noqa: UP006 - for Python 3.8
     interrupted: str = ""
+    lock: str = environment.RUNTIME  # that has the packages
 
 
 COMMANDS = {
@@ -55,8 +56,9 @@ CI = {
     "gate": Command("measure a pull request, and leave a folder to upload"),
     "comment": Command(
         "post what a run of the GPU workflow found on its pull request",
-        STATISTICS,
+        ("msgspec", environment.TOML),
         "before anything was posted",
+        environment.COMMENT,
     ),
     "propose": Command(
         "open a pull request with a recorded baseline",
@@ -72,7 +74,7 @@ CI = {
     "gpus": Command("print the GPU models that pull requests are measured on"),
     # A step of its own installs packages, so that none has a token meanwhile.
     "prepare": Command(
-        "make the Python environment that the other commands need, and nothing else", STATISTICS
+        "make the Python environment that the other commands need, and nothing else"
     ),
 }
 
@@ -105,8 +107,9 @@ def _run(command: Command, module: str, argv: Sequence[str]) -> int:
     environment.ensure(())  # of packages nothing yet: whether this Python is too old
     packages_alone = command is CI["prepare"]
     if _asks_for_help(argv) or packages_alone:
-        command_line(module).parse_args(argv)  # which shows it, unless it is something's value
-    environment.ensure(command.packages)
+        given = command_line(module).parse_args(argv)  # which shows it, if it is no option's value
+        command = CI[given.command] if packages_alone else command
+    environment.ensure(command.packages, lock=command.lock)
     return 0 if packages_alone else int(_imported(module).main(argv, environment.ROOT))
 
 

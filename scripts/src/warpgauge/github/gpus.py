@@ -52,7 +52,7 @@ class Gpu:
         Not the word before it that tells an organisation's group from its enterprise's.
         """
         told = str(self.runs_on["group"]) if isinstance(self.runs_on, Mapping) else ""
-        return re.sub(r"\A(?:org|organization|ent|enterprise)/", "", told)
+        return re.sub(r"\A(?:org|ent)/", "", told)
 
 
 def file_of(root: Path) -> Path:

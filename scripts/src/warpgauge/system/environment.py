@@ -19,8 +19,13 @@ from warpgauge.system import packages as system_packages
 from warpgauge.system.errors import UserError
 from warpgauge.system.packages import last_line, output_of
 
-# What a user's commands import; and all, with the tools of scripts/test and scripts/lint.
-RUNTIME, WHOLE = "scripts/runtime.lock", "requirements.lock"
+# What the command imports that comments; what a user's commands import; and all, with the tools of
+# scripts/test and scripts/lint. Each holds all that the one before holds.
+COMMENT, RUNTIME, WHOLE = LOCKS = (
+    "scripts/comment.lock",
+    "scripts/runtime.lock",
+    "requirements.lock",
+)
 _CLONE = Path(__file__).resolve().parents[4]
 # The clone that this lies in; where the package is installed, the project in the current folder.
 ROOT = _CLONE if (_CLONE / WHOLE).is_file() else Path.cwd()
@@ -36,7 +41,7 @@ def ensure(packages: Sequence[str], root: Path = ROOT, lock: str = RUNTIME) -> N
     """Return when this interpreter imports all `packages`, else run this command again in .venv.
 
     That is made from `lock` when it is missing, half made, or made from another state of it; to one
-    of the smaller lock the rest is added. Raises UserError when that is not possible.
+    of a smaller lock the rest is added. Raises UserError when that is not possible.
     """
     if sys.version_info < OLDEST_PYTHON:
         raise UserError(
@@ -46,7 +51,7 @@ def ensure(packages: Sequence[str], root: Path = ROOT, lock: str = RUNTIME) -> N
     missing = [name for name in packages if not _importable(name)]
     if not missing:
         return
-    if not all((root / name).is_file() for name in (WHOLE, RUNTIME)):  # installed, and no clone
+    if not all((root / name).is_file() for name in LOCKS):  # installed, and no clone
         raise UserError(
             f"this Python does not have {', '.join(missing)}: install warpgauge with its "
             "dependencies, or add them to this environment"
@@ -75,7 +80,7 @@ def make(root: Path, lock: str, missing: Sequence[str]) -> Path:
                     f"this Python does not have {', '.join(missing)}, and {venv} was not made by "
                     "warpgauge: activate an environment that has them, or remove that folder"
                 )
-            adding = _holds(root, RUNTIME)  # beside whoever runs from it
+            adding = _holds(root, COMMENT)  # beside whoever runs from it
             what = f"adding the rest of {lock} to .venv" if adding else f"making .venv from {lock}"
             print(f"warpgauge: {what}, once ...", file=sys.stderr)
             if not adding:
@@ -91,11 +96,11 @@ def make(root: Path, lock: str, missing: Sequence[str]) -> Path:
 
 
 def _holds(root: Path, lock: str) -> bool:
-    """Whether the .venv in `root` was made from `lock` as it is now, or from the whole one."""
+    """Whether the .venv in `root` was made from `lock` as it is now, or from a larger one."""
     stamp, python = root / ".venv" / STAMP, root / ".venv" / "bin" / "python"
     if not (stamp.exists() and python.exists()):
         return False
-    return stamp.read_text() in map(_digest, (root / lock, root / WHOLE))
+    return stamp.read_text() in [_digest(root / one) for one in LOCKS[LOCKS.index(lock) :]]
 
 
 def _digest(lock: Path) -> str:

@@ -141,19 +141,28 @@ def history() -> Parser:
 def gpus() -> Parser:
     parser = Parser(
         prog="warpgauge ci gpus",
-        description="Prints the GPU models of .github/gpus.json as a line for $GITHUB_OUTPUT: "
-        'matrix={"include": [...]}, with slug, name, runs_on and minutes of each.',
+        description="Prints what a workflow plans its GPU jobs by, as lines for $GITHUB_OUTPUT: "
+        'matrix={"include": [...]}, with slug, name, runs_on and minutes of each GPU model of '
+        ".github/gpus.json; enabled=true where WARPGAUGE_GPU in the environment or the list says "
+        "that there are runners; measured=false where nothing that is measured has changed.",
     )
     add = group(parser, "which models", "%(prog)s --gpu nvidia-h200").add_argument
     add("--gpu", metavar="SLUG", default="", help="of .github/gpus.json; empty: all of them")
     add("--root", metavar="FOLDER", type=Path, help="another project's checkout, whose "
         ".github/gpus.json is read")  # fmt: skip
+    add = group(parser, "a pull request", "%(prog)s --base origin/main").add_argument
+    add("--base", metavar="REF", default="", help="what it is to go into: whether it changes what "
+        "is measured, and what is enabled there; empty: everything is measured")  # fmt: skip
     return parser
 
 
 def prepare() -> Parser:
-    return Parser(
+    parser = Parser(
         prog="warpgauge ci prepare",
-        description="Makes the Python environment that the other commands need, where this Python "
-        "does not have their packages, and does nothing else.",
+        description="Makes the Python environment that a command needs, where this Python does not "
+        "have its packages, and does nothing else.",
     )
+    add = group(parser, "for which command", "%(prog)s comment").add_argument
+    add("command", nargs="?", choices=("comment", "propose", "history"), default="propose",
+        help="default %(default)s; to comment needs less")  # fmt: skip
+    return parser

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge ci gpus: the GPU models of .github/gpus.json as a matrix for a workflow.
+"""warpgauge ci gpus: what a workflow plans its GPU jobs by, from .github/gpus.json.
 
 Standard library only: a hosted runner plans the jobs before anything is installed.
 """
@@ -7,19 +7,71 @@ Standard library only: a hosted runner plans the jobs before anything is install
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from warpgauge.commands.ci import command_lines
 from warpgauge.github import gpus
-from warpgauge.system.errors import ExitStatus
+from warpgauge.reports import workflow_commands
+from warpgauge.system import git, worktree
+from warpgauge.system.errors import ExitStatus, UserError
+
+# Of the repository; GitHub keeps its variables from a pull request of a fork.
+VARIABLE = "WARPGAUGE_GPU"
+_OFF = ("", "0", "false", "no", "off")
+_HOW = (
+    f"No job waits for a GPU runner: none is set up. To turn the GPU jobs on, set the repository "
+    f'variable {VARIABLE} to "on" (Settings, Secrets and variables, Actions, Variables), and write '
+    '"enabled": true in .github/gpus.json for pull requests from forks, which see no variable.'
+)
 
 
-def main(argv: Sequence[str], root: Path) -> ExitStatus:
+def main(
+    argv: Sequence[str], root: Path, environment: Mapping[str, str] = os.environ
+) -> ExitStatus:
     """Raises UserError for bad usage, and for a list that is wrong."""
     given = command_lines.gpus().parse_args(argv)
-    slug, path = given.gpu, gpus.file_of(given.root or root)
-    wanted = (gpus.chosen(path, slug),) if slug else gpus.read(path)
+    root = given.root or root
+    path = gpus.file_of(root)
+    wanted = (gpus.chosen(path, given.gpu),) if given.gpu else gpus.read(path)
+    if given.base:
+        # A pull request turns nothing on by itself, and takes nothing from what is measured.
+        base = worktree.commit_of(root, given.base)
+        enabled, patterns = _list_of(root, base)
+        measured = gpus.touches(patterns, _changed(root, base))
+    else:
+        enabled, measured = gpus.enabled(path), True
+    enabled = enabled or environment.get(VARIABLE, "").strip().lower() not in _OFF
     print(f"matrix={json.dumps({'include': [asdict(one) for one in wanted]})}")
+    print(f"enabled={json.dumps(enabled)}")
+    print(f"measured={json.dumps(measured)}")
+    if not enabled:
+        # Standard output is for $GITHUB_OUTPUT; a job's log takes commands from both.
+        print(workflow_commands.command("notice", {"title": "GPU jobs are off"}, _HOW),
+              file=sys.stderr)  # fmt: skip
     return ExitStatus.OK
+
+
+def _list_of(root: Path, commit: str) -> tuple[bool, list[str]]:
+    """Whether a commit's list has its runners on, and what it says is measured.
+
+    Off, and everything, where it has no list that can be read.
+    """
+    found = git.run(root, "show", f"{commit}:./{gpus.file_of(root).relative_to(root)}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "gpus.json")
+        path.write_text(found.stdout, encoding="utf-8")
+        try:
+            return gpus.enabled(path), gpus.measured(path)
+        except UserError:
+            return False, []
+
+
+def _changed(root: Path, base: str) -> list[str]:
+    """The paths that the head changed since it left the base; of a renamed file both."""
+    told = git.require(root, "diff", "--name-only", "--no-renames", "-z", f"{base}...HEAD")
+    return list(filter(None, told.split("\0")))
