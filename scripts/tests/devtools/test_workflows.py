@@ -64,7 +64,9 @@ def test_a_changed_base_is_told_by_the_default_branch_s_code_which_reads_only_a_
     assert job.told["if"].startswith("github.event.changes.base ||")
     assert job.writes == ["pull-requests"]
     assert not job.on_gpu
-    assert [given.keys() for given in actions(job, "actions/checkout")] == [{"persist-credentials"}]
+    ours, theirs = actions(job, "actions/checkout")
+    assert {ours["repository"], ours["ref"]} <= OURS
+    assert theirs.keys() == {"persist-credentials", "path"}  # of who calls this, by workflow_run
     assert {str(step.get("uses", "actions/checkout@")).partition("@")[0] for step in job.steps} == {
         "actions/checkout"
     }
@@ -83,7 +85,7 @@ def test_a_changed_base_is_told_by_the_default_branch_s_code_which_reads_only_a_
 def test_a_job_says_its_rights_ends_in_time_and_leaves_no_credentials(job: Job) -> None:
     assert set(job.told["permissions"]) <= RIGHTS
     assert set(job.told["permissions"].values()) <= {"read", "write"}
-    assert job.told["timeout-minutes"]
+    assert job.called or job.told["timeout-minutes"]
     assert "secrets" not in job.told
     for given in actions(job, "actions/checkout"):
         assert given["persist-credentials"] is False
@@ -140,10 +142,12 @@ ON = "needs.plan.outputs.enabled == 'true'"
 
 def test_a_pull_request_is_measured_at_the_commit_that_was_approved(measure: Job) -> None:
     assert measure.workflow["run-name"] == f"gpu ${{{{ {HEAD} }}}}"
+    # A called workflow's plan runs the default branch's code: nobody has approved the other yet.
+    refs = {"plan": HEAD.removeprefix("inputs.head || "), "measure": HEAD}
     for job in jobs():
         if job.path == measure.path:
             for given in actions(job, "actions/checkout"):
-                assert given["ref"] == f"${{{{ {HEAD} }}}}"
+                assert given["ref"] == f"${{{{ {refs[job.name]} }}}}"
             assert "head.ref" not in str(job.told)
             assert "head_ref" not in str(job.told)
     # A fork waits for a reviewer, and a branch of ours does not.
@@ -206,6 +210,7 @@ def test_a_gpu_job_is_called_as_the_comment_looks_for_it_and_ended_by_no_other(
     assert name == job_name(gpu)
     # Neither another GPU nor an edited title ends a measurement.
     assert "inputs.gpu" in measure.workflow["concurrency"]["group"]
+    assert "github.event.comment.id" in measure.workflow["concurrency"]["group"]
     assert measure.workflow["on"]["pull_request"] is None  # opened, synchronize, reopened
 
 
@@ -217,20 +222,17 @@ def test_a_run_is_told_of_when_it_begins_goes_on_after_an_approval_and_ends() ->
 
 
 def test_a_comment_runs_the_default_branch_s_code_and_only_where_a_command_stands() -> None:
-    started = [job for job in jobs() if "issue_comment" in job.workflow["on"]]
-    assert {str(job) for job in started} == {"on-demand.yml/begin", "on-demand.yml/answer"}
-    for job in started:
+    begin, measure, answer = [job for job in jobs() if "issue_comment" in job.workflow["on"]]
+    for job in (begin, answer):
         assert not job.on_gpu
         assert job.told["permissions"]["contents"] == "read"
+        assert job.writes == ["pull-requests"]
         # Without a ref it is the default branch's commit that GitHub says.
-        for given in actions(job, "actions/checkout"):
-            assert given.keys() == {"persist-credentials"}
+        (given,) = actions(job, "actions/checkout")
+        assert given.keys() == {"persist-credentials"}
         # Nothing that a stranger wrote is as much as handed to a command.
         assert "comment.body" not in str(job.steps)
         assert "pull_request" not in str(job.steps)
-    begin, answer = started
-    assert begin.writes == ["actions", "pull-requests"]
-    assert answer.writes == ["pull-requests"]
     assert begin.workflow["on"]["issue_comment"] == {"types": ["created"]}
     assert begin.told["if"].split(" && ") == [
         "github.event.issue.pull_request",
@@ -238,7 +240,31 @@ def test_a_comment_runs_the_default_branch_s_code_and_only_where_a_command_stand
         'contains(fromJSON(\'["OWNER", "MEMBER", "COLLABORATOR", "CONTRIBUTOR"]\'),'
         " github.event.comment.author_association)",
     ]
-    assert (answer.told["needs"], answer.told["if"]) == ("begin", "needs.begin.outputs.run")
+    asked = "needs.begin.outputs.request"
+    assert (measure.told["needs"], measure.told["if"]) == ("begin", asked)
+    assert (answer.told["needs"], answer.told["if"]) == (
+        ["begin", "measure"],
+        f"always() && {asked}",
+    )
+    # Packages are installed before the token is there.
+    assert "env" not in answer.steps[1]
+    assert answer.steps[1]["run"] == "scripts/warpgauge ci prepare comment"
+
+
+def test_a_called_workflow_gets_what_it_takes_no_more_rights_and_a_group_of_its_own() -> None:
+    by_name = {path.name: told for path, told in workflows.workflows().items()}
+    callers = [job for job in jobs() if job.called]
+    assert [str(job) for job in callers] == ["on-demand.yml/measure"]
+    for job in callers:
+        called = by_name[job.called]
+        assert job.told["with"].keys() == called["on"]["workflow_call"]["inputs"].keys()
+        assert job.told["permissions"] == {"contents": "read"}
+        # A job of a called workflow that wants more than its caller gives ends the whole run.
+        wanted = [told["permissions"] for told in called["jobs"].values()]
+        assert [one for one in wanted if not one.items() <= job.told["permissions"].items()] == []
+        groups = job.workflow["concurrency"]["group"], called["concurrency"]["group"]
+        name = "${{ github.workflow }}"  # the caller's, there
+        assert groups[0] != groups[1].replace(name, job.workflow["name"])
 
 
 def test_results_are_kept_of_what_failed_above_all(measure: Job) -> None:

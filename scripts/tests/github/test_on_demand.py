@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/warpgauge run FILTER on GPU: who may ask, what begins, and which run answers which comment."""
+"""/warpgauge run FILTER on GPU: who may ask, what is measured, and what answers the comment."""
 
 from __future__ import annotations
 
@@ -8,176 +8,218 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from builders import STEADY, baseline, context, row, write
+from comparisons import verdict
 from fake_github import TOKEN, Answer, Asked, FakeGitHub
-from hosted_run import A100, FORK, H200, HEAD, HOME, OTHER, PULL
+from hosted_run import (
+    A100,
+    BASE,
+    FORK,
+    H200,
+    HEAD,
+    HOME,
+    OTHER,
+    PULL,
+    RUN,
+    RUN_URL,
+    HostedRun,
+    Json,
+    paired,
+    slower,
+    text_of,
+)
 from hostile_text import ALIVE, RENDERER, TAG, outside_code
+from warpgauge.commands.ci import comment as comment_command
 from warpgauge.commands.ci import on_demand as command
-from warpgauge.github import on_demand
-from warpgauge.github.gpus import file_of
-from warpgauge.github.on_demand import Request
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.verdict.comparison import Outcome
 
-Json = dict[str, Any]
-
-BOT, ASKING, BASE, RUN, URL = "github-actions[bot]", 5, "ef" * 20, 4242, "https://github.com/r/4242"
+BOT, ASKING = "github-actions[bot]", 1
 API = f"/repos/{HOME}"
 COMMENTS = f"{API}/issues/{PULL}/comments"
-DISPATCH = f"{API}/actions/workflows/gpu.yml/dispatches"
 
 
-class Hosted:
-    """What GitHub would answer. Each part may be changed before a command is called."""
+class OnDemand(HostedRun):
+    """A comment that asks, and the run of on-demand.yml that it starts."""
 
-    def __init__(self, root: Path, api: FakeGitHub) -> None:
-        self.root, self.api = root, api
-        self.permission, self.dispatched = "write", Answer(
-            {"workflow_run_id": RUN, "run_url": "x", "html_url": URL}
-        )  # fmt: skip
-        self.comments: dict[int, Json] = {}
+    def __init__(self, folder: Path, api: FakeGitHub, storage: FakeGitHub) -> None:
+        super().__init__(folder, api, storage)
+        home = self.run["repository"]
+        self.run |= {
+            "path": ".github/workflows/on-demand.yml", "event": "issue_comment",
+            "status": "in_progress", "conclusion": None, "head_sha": OTHER, "head_branch": "trunk",
+            "head_repository": home,
+        }  # fmt: skip
+        self.permission: object = "write"
+        self.home: Json = {"full_name": HOME, "default_branch": "trunk"}
+        self.gpus(H200, A100)
+        self.jobs[:] = [
+            {**self.job("begin the measurement", "success"), "labels": ["ubuntu-24.04"]},
+            self.job("measure / gate (NVIDIA H200)"),
+            {**self.job("post the result"), "conclusion": None, "completed_at": None},
+        ]
+        self.replace(slower_of("^gemm/"))
         self.said("/warpgauge run ^gemm/ on nvidia-h200", ASKING, "octocat")
-        self.pull: Json = {
-            "number": PULL, "state": "open",
-            "head": {"sha": HEAD, "repo": {"full_name": HOME.upper()}},
-            "base": {"ref": "release/1", "repo": {"full_name": HOME, "default_branch": "trunk"}},
-        }  # fmt: skip
-        self.run: Json = {
-            "id": RUN, "path": ".github/workflows/gpu.yml", "event": "workflow_dispatch",
-            "status": "completed", "run_attempt": 1, "head_branch": "trunk", "html_url": URL,
-            "display_title": f"gpu {HEAD} request {ASKING + 1}", "actor": {"login": BOT},
-            "triggering_actor": {"login": BOT}, "head_repository": {"full_name": HOME},
-        }  # fmt: skip
-        api.get(API, {"full_name": HOME, "default_branch": "trunk"})
+        api.on("GET", API, lambda _: Answer(self.home))
         api.on("GET", f"{API}/collaborators/octocat/permission", self._permission)
-        api.on("GET", f"{API}/pulls/{PULL}", lambda _: Answer(self.pull))
-        api.on("GET", f"{API}/actions/runs/{RUN}", lambda _: Answer(self.run))
-        merge_base = {"merge_base_commit": {"sha": BASE}}
-        api.get(f"{API}/compare/release%2F1...{HEAD}", merge_base)
-        api.on("POST", DISPATCH, lambda _: self.dispatched)
-        api.on("POST", COMMENTS, lambda asked: Answer(self.said(asked.body["body"]), 201))
-        for number in range(ASKING, ASKING + 5):
+        for number in range(1, 10):
             api.on("GET", f"{API}/issues/comments/{number}", self._comment)
-            api.on("PATCH", f"{API}/issues/comments/{number}", self._comment)
-        models = [{**one, "runs_on": ["self-hosted", "gpu"], "minutes": 60} for one in (H200, A100)]
-        path = file_of(root)
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps({"gpus": models}))
-
-    def said(self, body: str, number: int = 0, login: str = BOT) -> Json:
-        number = number or max(self.comments) + 1
-        self.comments[number] = {
-            "id": number, "body": body, "html_url": f"https://github.com/c/{number}",
-            "user": {"login": login, "type": "Bot" if login.endswith("[bot]") else "User"},
-            "issue_url": f"https://api.github.com{API}/issues/{PULL}",
-        }  # fmt: skip
-        return self.comments[number]
 
     def ask(self, body: str = "") -> ExitStatus:
         if body:
-            self.comments[ASKING]["body"] = body
-        return self.call("begin", "--comment", str(ASKING))
-
-    def call(self, *words: str) -> ExitStatus:
+            self.comments[0]["body"] = body
         given = {"GH_TOKEN": TOKEN, "GITHUB_API_URL": self.api.url}
-        return command.main([*words, "--repository", HOME], self.root, given)
+        words = ["--repository", HOME, "--run-id", str(RUN), "--comment", str(ASKING)]
+        return command.main(words, self.root, given)
 
-    def request(self) -> Request | None:
-        return on_demand.request_of(self.api.api, HOME, self.run)
-
-    @property
-    def inputs(self) -> Json:
-        (asked,) = [one for one in self.api.writes if one.path == DISPATCH]
-        inputs: Json = asked.body["inputs"]
-        return inputs
+    def answer(self, request: str) -> ExitStatus:
+        return self.comment("--run-id", str(RUN), "--request", request)
 
     @property
     def reply(self) -> str:
         """The only comment of ours."""
-        (ours,) = [one for one in self.comments.values() if one["user"]["login"] == BOT]
+        (ours,) = [one for one in self.comments if one["user"]["login"] == BOT]
         return str(ours["body"])
 
     def _permission(self, asked: Asked) -> Answer:
         return Answer({"permission": self.permission, "user": {"login": "octocat"}})
 
     def _comment(self, asked: Asked) -> Answer:
-        number = int(asked.path.rpartition("/")[2])
-        if number not in self.comments:
-            return Answer({"message": "Not Found"}, 404)
-        if asked.method == "PATCH":
-            self.comments[number]["body"] = asked.body["body"]
-        return Answer(self.comments[number])
+        found = [one for one in self.comments if asked.path.endswith(f"/{one['id']}")]
+        return Answer(found[0]) if found else Answer({"message": "Not Found"}, 404)
+
+
+def slower_of(filter: str) -> bytes:
+    """What a job leaves that was asked for one benchmark, which got slower."""
+    slow = verdict("gemm/tiled", Outcome.REGRESSION, 0.05)
+    return text_of(paired([slow], filter=filter))
 
 
 @pytest.fixture
-def hosted(tmp_path: Path) -> Iterator[Hosted]:
-    with FakeGitHub() as api:
-        yield Hosted(tmp_path, api)
+def hosted(tmp_path: Path) -> Iterator[OnDemand]:
+    with FakeGitHub() as api, FakeGitHub() as storage:
+        yield OnDemand(tmp_path, api, storage)
+
+
+@pytest.fixture
+def asked(hosted: OnDemand, capsys: pytest.CaptureFixture[str]) -> str:
+    """What begins has begun: the request that it prints."""
+    hosted.ask()
+    return request_in(capsys.readouterr().out)
+
+
+def request_in(output: str) -> str:
+    """What a workflow reads from the lines of $GITHUB_OUTPUT."""
+    (line,) = output.splitlines()
+    return line.removeprefix("request=")
+
+
+def with_(request: str, **changes: object) -> str:
+    return json.dumps({**json.loads(request), **changes})
 
 
 def assert_inert(comment: str) -> None:
     """Whatever somebody typed stands in code, but for our own link to the run."""
-    shown = RENDERER.render(comment.rpartition("-->\n")[2].replace(f"[run]({URL})", "run"))
+    shown = RENDERER.render(comment.replace(f"[run]({RUN_URL})", "run"))
     assert ALIVE.search(outside_code(shown)) is None
-    assert TAG.sub("", shown).strip().isprintable()
+    assert TAG.sub("", shown).replace("\n", "").isprintable()
 
 
-def test_the_measurement_begins_and_the_pull_request_is_told_at_once(
-    hosted: Hosted, capsys: pytest.CaptureFixture[str]
+def test_a_comment_is_answered_at_once_and_then_with_the_result(
+    hosted: OnDemand, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    hosted.pulls[0]["head"]["repo"]["full_name"] = HOME.upper()
     assert hosted.ask() is ExitStatus.OK
-    assert capsys.readouterr().out == f"run={RUN}\n"
-    first, dispatch, last = hosted.api.writes
-    assert (first.method, first.path) == ("POST", COMMENTS)
-    _, words = first.body["body"].split("\n")
-    assert (
-        words == "**Measuring** `^gemm/` on NVIDIA H200 at commit `ababababab`, as `octocat` asked."
-    )
-    assert dispatch.body == {
-        "ref": "refs/heads/trunk",
-        "inputs": {"head": HEAD, "base": BASE, "gpu": "nvidia-h200", "filter": "^gemm/",
-                   "request": str(ASKING + 1), "outside": "false"},
-        "return_run_details": True,
+    request = request_in(capsys.readouterr().out)
+    assert json.loads(request) == {
+        "pull": PULL, "comment": ASKING + 1, "head": HEAD, "base": BASE, "branch": "main",
+        "gpu": "nvidia-h200", "filter": "^gemm/", "outside": False,
     }  # fmt: skip
-    assert (last.method, last.path) == ("PATCH", f"{API}/issues/comments/{ASKING + 1}")
-    assert f"[run]({URL})" in hosted.reply
-    assert "approve" not in hosted.reply
-    assert hosted.request() == Request(
-        HOME, PULL, HEAD, BASE, "nvidia-h200", "^gemm/", ASKING + 1, RUN
-    )  # fmt: skip
+    assert hosted.reply == (
+        "**Measuring** `^gemm/` on NVIDIA H200 at commit `ababababab`, as `octocat` asked "
+        f"([run]({RUN_URL})). The result will stand here."
+    )
+    assert hosted.answer(request) is ExitStatus.OK
+    assert [(one.method, one.path) for one in hosted.api.writes] == [
+        ("POST", COMMENTS), ("PATCH", f"{API}/issues/comments/{ASKING + 1}")
+    ]  # fmt: skip
+    assert hosted.reply.startswith("**FAIL**")
+    assert hosted.reply.endswith("Asked for: `^gemm/` at commit `ababababab`.")
+    assert "1 regression" in hosted.reply
+    assert "gemm/tiled" in hosted.reply
+    assert f"[run]({RUN_URL})" in hosted.reply
+    assert "NVIDIA A100" not in hosted.reply
+    assert "no longer the head" not in hosted.reply
+    assert capsys.readouterr().out.startswith("posted: https://github.com/")
+
+
+def test_it_is_not_the_comment_that_pushes_change(hosted: OnDemand, asked: str) -> None:
+    hosted.answer(asked)
+    reply = hosted.reply
+    hosted.run |= {
+        "path": ".github/workflows/gpu.yml", "event": "pull_request", "status": "completed",
+        "conclusion": "failure", "head_sha": HEAD, "head_branch": "faster-sums",
+        "head_repository": {"full_name": FORK},
+    }  # fmt: skip
+    hosted.jobs[1]["name"] = "gate (NVIDIA H200)"
+    hosted.replace(text_of(slower()))
+    hosted.comment()
+    assert hosted.comments[1]["body"] == reply
+    assert len(hosted.comments) == 3
 
 
 @pytest.mark.parametrize(
     ("body", "gpu", "filter"),
     [
         ("/warpgauge run .", "", "."),
+        ("/warpgauge run all", "", "all"),
         ("/warpgauge run ^a|b$ on NVIDIA A100", "nvidia-a100", "^a|b$"),
         ("/warpgauge run  x  on  nvidia h200  \r\nthank you", "nvidia-h200", "x"),
         ("/warpgauge run -^gemm/\n/warpgauge run y", "", "-^gemm/"),
         ("/warpgauge run -->`@all`<b>", "", "-->`@all`<b>"),
+        ("/warpgauge run ${{github.token}}<<EOF", "", "${{github.token}}<<EOF"),
+        ("/warpgauge run $(id)`id`\"';&&|\\\\", "", "$(id)`id`\"';&&|\\\\"),
+        (f"/warpgauge run {'`' * 100}", "", "`" * 100),
     ],
 )
-def test_what_was_asked_for_is_measured_and_known_again(
-    hosted: Hosted, body: str, gpu: str, filter: str
+def test_what_was_asked_for_is_measured_and_shown_as_text(
+    hosted: OnDemand,
+    body: str,
+    gpu: str,
+    filter: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     hosted.ask(body)
-    assert (hosted.inputs["gpu"], hosted.inputs["filter"]) == (gpu, filter)
-    mark, rest = hosted.reply.split("\n", 1)
-    assert mark.count(">") == 1
-    assert_inert(rest)
-    found = hosted.request()
-    assert found is not None
-    assert (found.gpu, found.filter) == (gpu, filter)
+    assert_inert(hosted.reply)
+    request = request_in(capsys.readouterr().out)
+    told = json.loads(request)
+    assert (told["gpu"], told["filter"]) == (gpu, filter)
+    hosted.jobs.clear()
+    hosted.answer(request)
+    assert_inert(hosted.reply)
+
+
+def test_all_asks_for_the_whole_suite_on_every_gpu(
+    hosted: OnDemand, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosted.ask("/warpgauge run all")
+    hosted.replace(text_of(slower()))
+    hosted.answer(request_in(capsys.readouterr().out))
+    assert "1 regression" in hosted.reply
+    assert "**NVIDIA A100: NOT DECIDED** · It had no job" in hosted.reply
 
 
 @pytest.mark.parametrize("repository", [{"full_name": FORK}, None])
-def test_code_of_a_fork_waits_for_its_approval(hosted: Hosted, repository: Json | None) -> None:
-    hosted.pull["head"]["repo"] = repository
+def test_code_of_a_fork_waits_for_its_approval(
+    hosted: OnDemand, repository: Json | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosted.pulls[0]["head"]["repo"] = repository
     hosted.ask()
-    assert hosted.inputs["outside"] == "true"
+    assert json.loads(request_in(capsys.readouterr().out))["outside"] is True
     assert "A maintainer has to approve the run first" in hosted.reply
 
 
@@ -203,12 +245,12 @@ def test_code_of_a_fork_waits_for_its_approval(hosted: Hosted, repository: Json 
     ],
 )
 def test_a_mistake_is_answered_in_a_sentence_and_measures_nothing(
-    hosted: Hosted, body: str, words: str
+    hosted: OnDemand, body: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(UserError, match=words) as raised:
         hosted.ask(body)
     assert raised.value.status is ExitStatus.BAD_USAGE
-    assert [asked.path for asked in hosted.api.writes] == [COMMENTS]
+    assert capsys.readouterr().out == ""
     reply = hosted.reply
     assert reply.startswith("**Nothing is measured**: ")
     assert "\n" not in reply
@@ -217,9 +259,9 @@ def test_a_mistake_is_answered_in_a_sentence_and_measures_nothing(
 
 @pytest.mark.parametrize("permission", ["read", "none", "triage", "", None])
 def test_who_may_not_push_gets_no_answer(
-    hosted: Hosted, permission: str | None, capsys: pytest.CaptureFixture[str]
+    hosted: OnDemand, permission: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    hosted.permission = permission  # type: ignore[assignment]
+    hosted.permission = permission
     assert hosted.ask("/warpgauge run @everyone(") is ExitStatus.OK
     assert hosted.api.writes == []
     out, err = capsys.readouterr()
@@ -228,152 +270,210 @@ def test_who_may_not_push_gets_no_answer(
 
 @pytest.mark.parametrize("login", ["dependabot[bot]", BOT, "../x", "stranger", ""])
 def test_whom_github_does_not_know_as_a_collaborator_gets_no_answer(
-    hosted: Hosted, login: str
+    hosted: OnDemand, login: str
 ) -> None:
+    hosted.comments.clear()
     hosted.said("/warpgauge run x", ASKING, login)
     assert hosted.ask() is ExitStatus.OK
     assert hosted.api.writes == []
 
 
-def test_a_closed_pull_request_is_not_measured(hosted: Hosted) -> None:
-    hosted.pull["state"] = "closed"
+def test_a_closed_pull_request_is_not_measured(hosted: OnDemand) -> None:
+    hosted.pulls[0]["state"] = "closed"
     with pytest.raises(UserError, match="not open"):
         hosted.ask()
     assert "not open" in hosted.reply
 
 
-def test_a_comment_that_is_gone_or_on_no_pull_request_measures_nothing(hosted: Hosted) -> None:
-    hosted.comments[ASKING]["issue_url"] = f"https://api.github.com{API}/issues/3"
-    with pytest.raises(UserError, match="404"):
-        hosted.ask()
-    del hosted.comments[ASKING]
-    with pytest.raises(UserError, match="404"):
-        hosted.ask()
-    assert DISPATCH not in [one.path for one in hosted.api.writes]
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        Answer({"message": "API rate limit exceeded"}, 403, {"X-RateLimit-Remaining": "0"}),
-        Answer({"message": "No ref found for: trunk"}, 422),
-        Answer(b"", 204),  # of a GitHub that does not say which run it is
-    ],
-)
-def test_a_run_that_cannot_be_begun_is_not_said_to_have_begun(
-    hosted: Hosted, answer: Answer
+def test_a_comment_that_is_gone_or_on_no_pull_request_measures_nothing(
+    hosted: OnDemand, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    hosted.dispatched = answer
-    with pytest.raises(UserError):
+    hosted.comments[0]["issue_url"] = f"https://api.github.com{API}/issues/3"
+    with pytest.raises(UserError, match="404"):
         hosted.ask()
-    assert "**Not measured**: GitHub did not say that a run has begun" in hosted.reply
-    assert "**Measuring**" not in hosted.reply
-    assert hosted.request() is None
+    hosted.comments.clear()
+    with pytest.raises(UserError, match="404"):
+        hosted.ask()
+    assert capsys.readouterr().out == ""
 
 
-def test_a_limit_that_is_reached_before_anything_was_said_begins_nothing(hosted: Hosted) -> None:
-    limited = Answer({"message": "slow down"}, 429, {"Retry-After": "60"})
-    hosted.api.on("POST", COMMENTS, limited)
+def test_what_cannot_be_said_on_the_pull_request_is_not_begun(
+    hosted: OnDemand, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosted.api.on("POST", COMMENTS, Answer({"message": "slow down"}, 429, {"Retry-After": "60"}))
     with pytest.raises(UserError, match="rate limit"):
         hosted.ask()
-    assert [one.path for one in hosted.api.writes] == [COMMENTS]
+    assert capsys.readouterr().out == ""
 
 
-def test_the_run_s_end_changes_the_comment_and_again_when_it_is_run_again(hosted: Hosted) -> None:
-    hosted.ask()
-    for attempt, words in ((1, "first"), (2, "second")):
-        hosted.run |= {"run_attempt": attempt, "triggering_actor": {"login": "octocat"}}
-        request = hosted.request()
-        assert request is not None
-        on_demand.answer(hosted.api.api, request, hosted.run, words)
-        about, _, found = hosted.reply.split("\n")[1:]
-        assert about.startswith(f"`^gemm/` at commit `ababababab` ([run]({URL})")
-        assert (", attempt 2" in about) == (attempt == 2)
-        assert found == words
+@pytest.mark.parametrize("conclusion", ["cancelled", "timed_out", "skipped", None])
+def test_a_job_that_was_cancelled_tells_nothing(
+    hosted: OnDemand, asked: str, conclusion: str | None
+) -> None:
+    hosted.jobs[1]["conclusion"] = conclusion
+    assert hosted.answer(asked) is ExitStatus.OK
+    assert "**Measuring**" not in hosted.reply
+    assert hosted.reply.startswith("**NOT DECIDED**")
+    assert "Its job" in hosted.reply
+    assert "regression" not in hosted.reply
 
 
-def test_a_result_of_an_older_head_says_so(hosted: Hosted) -> None:
-    hosted.ask()
-    hosted.pull["head"]["sha"] = OTHER
-    hosted.pull["state"] = "closed"
-    request = hosted.request()
-    assert request is not None
-    on_demand.answer(hosted.api.api, request, hosted.run, "x" * 70_000)
+def test_a_run_without_a_job_for_any_gpu_says_so(hosted: OnDemand, asked: str) -> None:
+    hosted.jobs[1]["name"] = "measure / gate (${{ matrix.name }})"
+    hosted.answer(asked)
+    assert "was not measured: its run had no job for any GPU" in hosted.reply
+
+
+@pytest.mark.parametrize("filter", ["", "all", "^gemm", ".", "^gemm/ "])
+def test_a_result_of_another_filter_is_refused(
+    hosted: OnDemand, asked: str, filter: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosted.replace(slower_of(filter))
+    assert hosted.answer(asked) is ExitStatus.BAD_USAGE
+    assert "Its result was refused" in hosted.reply
+    assert "gemm/tiled" not in hosted.reply
+    assert "another filter" in capsys.readouterr().err
+
+
+def test_a_result_of_the_run_s_own_commit_or_of_another_base_is_refused(
+    hosted: OnDemand, asked: str
+) -> None:
+    for commits in ({"commit": OTHER}, {"base": OTHER}):
+        hosted.replace(text_of(paired([verdict("gemm/tiled")], filter="^gemm/", **commits)))
+        assert hosted.answer(asked) is ExitStatus.BAD_USAGE
+        assert "1 of 1 unchanged" not in hosted.reply
+
+
+def test_only_what_was_asked_for_can_be_missing(hosted: OnDemand, asked: str) -> None:
+    times = {"process_medians": {"s": [*STEADY]}}
+    for family, names in (("gemm", ["gemm/tiled", "gemm/gone"]), ("sync", ["sync/idle"])):
+        path = f"baselines/nvidia-h200/{family}.json"
+        rows = [row(name, **times) for name in names]
+        kept = write(hosted.root / path, baseline(rows, {"s": context()}, "NVIDIA H200"))
+        hosted.file(path, kept.read_text())
+    hosted.answer(asked)
+    assert "gemm/gone" in hosted.reply
+    assert "sync/idle" not in hosted.reply
+
+
+def test_a_filter_that_takes_too_long_ends_and_is_said(
+    hosted: OnDemand, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, slow = "baselines/nvidia-h200/gemm.json", "^gemm/(a|a)*!|tiled"
+    times = {"process_medians": {"s": [*STEADY]}}
+    rows = [row("gemm/tiled", **times), row(f"gemm/{'a' * 60}", **times)]
+    write(hosted.root / path, baseline(rows, {"s": context()}, "NVIDIA H200"))
+    hosted.ask(f"/warpgauge run {slow} on nvidia-h200")
+    request = request_in(capsys.readouterr().out)
+    hosted.replace(slower_of(slow))
+    with pytest.raises(UserError, match="takes too long"):
+        hosted.answer(request)
+    assert "could not be read" in hosted.reply
+
+
+def test_what_github_does_not_answer_leaves_no_promise(
+    hosted: OnDemand, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warpgauge.github.api._PAUSES_S", ())
+    hosted.api.on("GET", f"{API}/actions/runs/{RUN}/artifacts", Answer(b"", 500))
+    with pytest.raises(UserError):
+        hosted.answer(asked)
+    assert "**Measuring**" not in hosted.reply
+    assert "could not be read" in hosted.reply
+
+
+def test_a_result_of_an_older_head_says_so(hosted: OnDemand, asked: str) -> None:
+    hosted.pulls[0]["head"]["sha"] = OTHER
+    hosted.pulls[0]["state"] = "closed"
+    hosted.answer(asked)
     assert "at commit `ababababab`, which is no longer the head" in hosted.reply
-    assert len(hosted.reply) == 65_536
+    assert "1 regression" in hosted.reply
+
+
+def test_a_second_attempt_answers_again(hosted: OnDemand, asked: str) -> None:
+    hosted.answer(asked)
+    hosted.run["run_attempt"] = 2
+    hosted.answer(asked)
+    assert ", attempt 2" in hosted.reply
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"actor": {"login": "octocat"}},  # by hand
-        {"actor": None},
-        {"head_branch": "forged"},  # another gpu.yml, whose run-name says what it likes
+        {"path": ".github/workflows/gpu.yml"},
+        {"event": "pull_request"},
+        {"event": "workflow_dispatch"},
+        {"head_branch": "forged"},
         {"head_repository": {"full_name": FORK}},
         {"head_repository": None},
-        {"event": "pull_request"},
-        {"id": RUN + 1},  # a second dispatch with the same request
-        {"display_title": f"gpu {OTHER} request {ASKING + 1}"},
-        {"display_title": f"gpu {HEAD}"},
-        {"display_title": f"gpu {HEAD} request {ASKING + 1} "},
-        {"display_title": f"gpu {HEAD} request {ASKING}"},
-        {"display_title": f"gpu {HEAD} request 999"},
-        {"display_title": None},
+        {"id": RUN + 1},
     ],
 )
-def test_another_run_answers_no_comment(hosted: Hosted, changes: Json) -> None:
-    hosted.ask()
-    assert hosted.request() is not None
+def test_another_run_neither_begins_nor_answers(
+    hosted: OnDemand, asked: str, changes: Json
+) -> None:
+    before = len(hosted.api.writes)
     hosted.run |= changes
-    assert hosted.request() is None
+    with pytest.raises(UserError):
+        hosted.ask()
+    with pytest.raises(UserError):
+        hosted.answer(asked)
+    assert len(hosted.api.writes) == before
 
 
-def test_a_comment_that_only_looks_like_ours_is_not_changed(hosted: Hosted) -> None:
-    hosted.ask()
-    ours = hosted.comments[ASKING + 1]
-    body = ours["body"]
-    for login in ("octocat", "github-actions", "other[bot]"):
-        hosted.said(body, ASKING + 1, login)
-        assert hosted.request() is None
-    hosted.said(body, ASKING + 1)["user"]["type"] = "User"
-    assert hosted.request() is None
-    for forged in (f"> {body}", body.replace("gpu=", "gpu=../"), body.replace(str(RUN), "0"), ""):
-        hosted.said(forged, ASKING + 1)
-        assert hosted.request() is None
-    del hosted.comments[ASKING + 1]
-    assert hosted.request() is None
-
-
-def test_it_waits_for_the_end_through_github_s_stumbles(
-    hosted: Hosted, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(command, "_PAUSE_S", 0.0)
-    limited = Answer({"message": "slow down"}, 429)
-    answers = iter([Answer({**hosted.run, "status": "queued"}), limited, Answer(hosted.run)])
-    hosted.api.on("GET", f"{API}/actions/runs/{RUN}", lambda _: next(answers))
-    assert hosted.call("wait", "--run-id", str(RUN)) is ExitStatus.OK
-    assert next(answers, None) is None
+def test_a_comment_that_is_not_ours_is_not_changed(hosted: OnDemand, asked: str) -> None:
+    before = len(hosted.api.writes)
+    issue = f"https://api.github.com{API}/issues/1{PULL}"
+    ours = hosted.comments[1]
+    for changes in (
+        {"user": {"login": "octocat", "type": "User"}},
+        {"user": {"login": "github-actions", "type": "Bot"}},
+        {"user": {"login": BOT, "type": "User"}},
+        {"issue_url": issue},
+    ):
+        hosted.comments[1] = {**ours, **changes}
+        with pytest.raises(UserError, match="not ours"):
+            hosted.answer(asked)
     with pytest.raises(UserError, match="404"):
-        hosted.call("wait", "--run-id", str(RUN + 1))
+        hosted.answer(with_(asked, comment=9))
+    assert len(hosted.api.writes) == before
 
 
-def test_a_run_that_does_not_end_in_time_is_told_of(
-    hosted: Hosted, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"pull": 0}, {"pull": "17"}, {"comment": True}, {"head": "main"}, {"base": ""},
+        {"branch": ""}, {"branch": "a\nb"}, {"gpu": "../x"}, {"gpu": None}, {"filter": ""},
+        {"filter": "a b"}, {"novel": 1},
+    ],
+)  # fmt: skip
+def test_a_request_that_is_none_is_refused_in_a_sentence(
+    hosted: OnDemand, asked: str, changes: Json
 ) -> None:
-    monkeypatch.setattr(command, "_LONGEST_WAIT_S", 0.0)
-    hosted.ask()
-    hosted.run["status"] = "waiting"
-    hosted.call("wait", "--run-id", str(RUN))
-    assert "**Not measured yet**" in hosted.reply
-    assert f"[run]({URL})" in hosted.reply
+    before = len(hosted.api.writes)
+    with pytest.raises(UserError, match=r"^--request .* is not what warpgauge"):
+        hosted.answer(with_(asked, **changes))
+    assert len(hosted.api.writes) == before
 
 
-def test_it_needs_nothing_but_python(hosted: Hosted) -> None:
-    hosted.permission = "read"
+@pytest.mark.parametrize("text", ["{", "[]", "1", '"x"', "{}", "[" * 100_000, "\x1b"])
+def test_what_is_no_json_of_a_request_is_refused(hosted: OnDemand, text: str) -> None:
+    with pytest.raises(UserError, match="is not what warpgauge") as raised:
+        hosted.answer(text)
+    assert str(raised.value).isprintable()
+
+
+def test_a_request_is_of_a_run(hosted: OnDemand) -> None:
+    words = ["--repository", HOME, "--pull-request", "1", "--request", "{}"]
+    with pytest.raises(UserError, match="--request does not go with --pull-request"):
+        comment_command.main(words, hosted.root, {"GH_TOKEN": TOKEN})
+
+
+def test_it_needs_nothing_but_python(hosted: OnDemand) -> None:
     script = environment.ROOT / "scripts" / "warpgauge"
-    line = [sys.executable, "-S", "-E", str(script), "ci", "on-demand", "begin"]
+    line = [sys.executable, "-S", "-E", str(script), "ci", "on-demand", "--run-id", str(RUN)]
     given = {"GH_TOKEN": TOKEN, "GITHUB_API_URL": hosted.api.url}
     line += ["--repository", HOME, "--comment", str(ASKING)]
     done = subprocess.run(line, capture_output=True, text=True, check=True, env=given)
-    assert (done.stdout, done.stderr.count("\n")) == ("", 1)
-    assert hosted.api.writes == []
+    assert json.loads(request_in(done.stdout))["head"] == HEAD
+    assert done.stderr == ""

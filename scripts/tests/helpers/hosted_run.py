@@ -17,7 +17,7 @@ from comparisons import comparison, record, verdict
 from fake_github import TOKEN, Answer, Asked, FakeGitHub
 from warpgauge.commands.ci import comment as comment_command
 from warpgauge.github.gpus import file_of
-from warpgauge.records.model import Row
+from warpgauge.records.model import Row, Source
 from warpgauge.reports import json_output
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import Comparison, Evidence, Outcome, Verdict
@@ -47,7 +47,11 @@ def unchanged() -> Comparison:
 
 
 def paired(
-    verdicts: Sequence[Verdict], commit: str = HEAD, gpu: str = "NVIDIA H200", base: str = BASE
+    verdicts: Sequence[Verdict],
+    commit: str = HEAD,
+    gpu: str = "NVIDIA H200",
+    base: str = BASE,
+    **context: str,
 ) -> Comparison:
     """What the gate leaves: pairs of the base and the head."""
     rows = [
@@ -55,8 +59,8 @@ def paired(
         for one in verdicts
     ]
     sides = (
-        record("base.json", commit=base, gpu_name=gpu),
-        record("run.json", commit=commit, gpu_name=gpu),
+        record("base.json", Source.RUN, commit=base, gpu_name=gpu, **context),
+        record("run.json", Source.RUN, commit=commit, gpu_name=gpu, **context),
     )
     known = {one.name: Row(one.name, {}, one.clock) for one in rows}
     base_side, cand_side = (replace(side, rows=known) for side in sides)
@@ -177,7 +181,8 @@ class HostedRun:
         kind = "Bot" if login.endswith("[bot]") else "User"
         url = f"https://github.com/{HOME}/pull/{PULL}#issuecomment-{number}"
         user = {"login": login, "type": kind}
-        one = {"id": number, "body": body, "user": user, "html_url": url}
+        issue = f"https://api.github.com/repos/{HOME}/issues/{PULL}"
+        one = {"id": number, "body": body, "user": user, "html_url": url, "issue_url": issue}
         self.comments.append(one)
         return one
 

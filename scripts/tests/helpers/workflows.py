@@ -34,12 +34,17 @@ class Job:
 
     @property
     def steps(self) -> list[Mapping[str, Any]]:
-        return list(self.told["steps"])
+        return list(self.told.get("steps", ()))
+
+    @property
+    def called(self) -> str:
+        """The workflow that it calls instead of having steps and a machine; "" for none."""
+        return str(self.told.get("uses", "")).removeprefix("$/.github/workflows/")
 
     @property
     def on_gpu(self) -> bool:
         """Whether it runs on a machine of our own."""
-        return _HOSTED.fullmatch(str(self.told["runs-on"])) is None
+        return not self.called and _HOSTED.fullmatch(str(self.told["runs-on"])) is None
 
     @property
     def writes(self) -> list[str]:

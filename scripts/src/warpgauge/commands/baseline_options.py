@@ -10,8 +10,8 @@ from pathlib import Path
 from warpgauge.commands import arguments, bench_options
 from warpgauge.commands.arguments import Parser, days, group, positive
 from warpgauge.measurement.options import PROCESSES
+from warpgauge.records.sessions import STALE_DAYS
 from warpgauge.system.errors import UserError
-from warpgauge.verdict.staleness import STALE_DAYS
 
 _EPILOG = """\
 exit status:

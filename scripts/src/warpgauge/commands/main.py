@@ -70,7 +70,7 @@ CI = {
         STATISTICS,
         "before anything was added",
     ),
-    "on-demand": Command("begin the measurement that a comment asks for, and wait for its end"),
+    "on-demand": Command("begin the measurement that a comment asks for"),
     "gpus": Command("print the GPU models that pull requests are measured on"),
     # A step of its own installs packages, so that none has a token meanwhile.
     "prepare": Command(

@@ -2,67 +2,79 @@
 """``/warpgauge run FILTER on GPU``: a measurement that a comment on a pull request asks for.
 
 Standard library only: nothing is installed before it is said that the measurement has begun.
-
-The comment that says so is ours, and is later changed to the result. Its first line holds what was
-asked for. Anybody's job that may comment can write such a line, so that it counts only with what
-GitHub tells of the run: dispatched by a job, at the default branch, and the one named there.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
-from urllib.parse import quote, unquote
 
+from warpgauge.github import pull_request
 from warpgauge.github.api import GitHub, Json, NotFound
 from warpgauge.github.fields import address, at, number, same, text
 from warpgauge.github.gpus import Gpu
-from warpgauge.github.pull_request import WORKFLOW
+from warpgauge.github.pull_request import Pull, Run
 from warpgauge.records.benchmark_filter import require_portable
 from warpgauge.reports.markdown.text import code, prose
 from warpgauge.system.errors import UserError
 from warpgauge.system.git import FULL_COMMIT, short
-from warpgauge.system.text import typed
+from warpgauge.system.text import quoted
 
-# Whom a job's own token comments and dispatches as.
-_BOT = "github-actions[bot]"
+_WORKFLOW = ".github/workflows/on-demand.yml"
+_BOT = "github-actions[bot]"  # whom a job's own token comments as
 _MAY_ASK = ("admin", "maintain", "write")
 _LENGTH_LIMIT = 65_536  # GitHub's, of a comment
-# Longer than a filter that somebody typed; it stands in the comment's first line.
-_LONGEST_FILTER = 100
 
-_COMMAND = re.compile(r"/warpgauge run +(?P<filter>[^ ]+)(?: +on +(?P<gpu>[^ ].*?))? *")
-_USAGE = "write it as /warpgauge run FILTER, or /warpgauge run FILTER on GPU, on the first line"
-_LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}")
-_TITLE = re.compile(r"gpu (?P<head>[0-9a-f]{40}|[0-9a-f]{64}) request (?P<comment>[0-9]{1,20})")
-# No value has a blank or an angle bracket in it, which would end the line or the HTML comment.
-_MARK = re.compile(
-    r"<!-- warpgauge request run=(?P<run>[0-9]{1,20}) head=(?P<head>[0-9a-f]+)"
-    r" base=(?P<base>[0-9a-f]{40,64}) gpu=(?P<gpu>[a-z0-9-]*) filter=(?P<filter>[^ <>]+) -->"
+_COMMAND = re.compile(r"/warpgauge run +(?P<filter>[!-~]{1,100})(?: +on +(?P<gpu>[^ ].*?))? *")
+_USAGE = (
+    "write it as /warpgauge run FILTER, or /warpgauge run FILTER on GPU, on the first line; FILTER "
+    "has no spaces, and at most 100 printable ASCII characters"
 )
+_LOGIN, _ISSUE = re.compile(r"[A-Za-z0-9_-]{1,100}"), re.compile(r"https?://.*/issues/[0-9]{1,10}")
+_TEXTS = {"head": FULL_COMMIT, "base": FULL_COMMIT, "branch": re.compile(r".+"),
+          "gpu": re.compile(r"[a-z0-9-]*"), "filter": re.compile(r"[!-~]+")}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for: `gpu` is a slug of .github/gpus.json, or empty for all of them."""
+    """What is measured. It goes from the job that begins to the one that answers, as JSON."""
 
-    repository: str
     pull: int
-    head: str  # the commit that is measured
-    base: str  # the commit that it is measured from
-    gpu: str
+    comment: int  # ours, which says what came of it
+    head: str  # the commit
+    base: str  # the commit at which it left `branch`
+    branch: str  # that the pull request is to go into
+    gpu: str  # a slug of .github/gpus.json; empty for all of them
     filter: str
-    comment: int = 0  # ours
-    run: int = 0
+    outside: bool  # the head is a fork's
 
-    @property
-    def mark(self) -> str:
-        return (
-            f"<!-- warpgauge request run={self.run} head={self.head} base={self.base}"
-            f" gpu={self.gpu} filter={quote(self.filter, safe='')} -->"
-        )
+    @classmethod
+    def read(cls, line: str) -> Request:
+        """Raises UserError."""
+        try:
+            told = json.loads(line)
+            for key, form in _TEXTS.items():
+                text(told, key, pattern=form)
+            number(told, "pull"), number(told, "comment")
+            return cls(**told)
+        except (ValueError, TypeError, RecursionError, UserError):
+            what = f"--request {quoted(line)} is not what warpgauge ci on-demand prints"
+            raise UserError(f"{what}; run the whole workflow again") from None
+
+    def models(self, known: Sequence[Gpu]) -> list[Gpu]:
+        """Those that it is measured on."""
+        return [gpu for gpu in known if self.gpu in ("", gpu.slug)]
+
+
+def run_of(api: GitHub, repository: str, run_id: int) -> Run:
+    """The run that a comment began. Raises UserError for any other."""
+    run = pull_request.run_of(api, repository, run_id, _WORKFLOW, "issue_comment")
+    home = text(api.get(f"/repos/{repository}"), "default_branch")
+    if run.branch != home or not same(run.head_repository, repository):
+        raise UserError(f"run {run_id} of {repository} is not of the branch {quoted(home)}")
+    return run
 
 
 def author_of(api: GitHub, repository: str, comment: Json) -> str:
@@ -78,118 +90,53 @@ def author_of(api: GitHub, repository: str, comment: Json) -> str:
     return login if at(answer, "permission") in _MAY_ASK else ""
 
 
-def pull_of(comment: Json) -> int:
-    """The number of the issue or pull request that a comment is on. Raises UserError."""
-    found = text(comment, "issue_url", pattern=re.compile(r"https?://.*/issues/[0-9]{1,10}"))
-    return int(found.rpartition("/")[2])
-
-
-def parsed(body: str, models: Sequence[Gpu]) -> tuple[str, Gpu | None]:
-    """The filter, and the GPU if one is named. Raises UserError for what is no such command."""
-    found = _COMMAND.fullmatch(re.split(r"\r|\n", body, maxsplit=1)[0])
-    if found is None:
-        raise UserError(_USAGE)
-    filter, name = found["filter"], found["gpu"]
-    if not (filter.isascii() and filter.isprintable() and len(filter) <= _LONGEST_FILTER):
-        raise UserError(
-            f"the filter {typed(filter)} is not of at most {_LONGEST_FILTER} printable ASCII "
-            "characters; shorten it, or write . for the others"
-        )
-    require_portable("the filter", filter.removeprefix("-"))
-    named = [gpu for gpu in models if name and name.lower() in (gpu.slug, gpu.name.lower())]
-    if name and not named:
-        known = ", ".join(gpu.slug for gpu in models)
-        raise UserError(f".github/gpus.json has no such GPU: it has {known}")
-    return filter, named[0] if named else None
-
-
-def begin(api: GitHub, repository: str, comment: Json, author: str, models: Sequence[Gpu]) -> int:
-    """Say on the pull request that the measurement begins, and begin it; the id of its run.
-
-    Raises UserError for a mistake in the command, or a fault, which is said there too.
-    """
-    pull = pull_of(comment)
-    comments = f"/repos/{repository}/issues/{pull}/comments"
+def begin(api: GitHub, run: Run, comment: Json, author: str, known: Sequence[Gpu]) -> Request:
+    """Say on the pull request that its measurement begins. Raises UserError, which is said too."""
+    pull = int(text(comment, "issue_url", pattern=_ISSUE).rpartition("/")[2])
+    comments = f"/repos/{run.repository}/issues/{pull}/comments"
     try:
-        filter, gpu = parsed(str(at(comment, "body")), models)
-        answer = api.get(f"/repos/{repository}/pulls/{pull}")
+        filter, gpu = _parsed(str(at(comment, "body")), known)
+        answer = api.get(f"/repos/{run.repository}/pulls/{pull}")
         if at(answer, "state") != "open":
             raise UserError("the pull request is not open; reopen it to have it measured")
         head = text(answer, "head", "sha", pattern=FULL_COMMIT)
-        between = f"{quote(text(answer, 'base', 'ref'), safe='')}...{head}"
-        compared = api.get(f"/repos/{repository}/compare/{between}?per_page=1")
-        base = text(compared, "merge_base_commit", "sha", pattern=FULL_COMMIT)
-        default_branch = text(answer, "base", "repo", "default_branch")
+        of_head, into = replace(run, head=head), Pull(pull, text(answer, "base", "ref"))
+        base = pull_request.base_of(api, of_head, into)
     except UserError as fault:
         api.post(comments, {"body": f"**Nothing is measured**: {prose(str(fault))}."})
         raise
-    asked = Request(repository, pull, head, base, gpu.slug if gpu else "", filter)
-    where = prose(gpu.name if gpu else ", ".join(one.name for one in models))
+    outside = not same(at(answer, "head", "repo", "full_name"), run.repository)
+    asked = Request(pull, 0, head, base.commit, base.branch, gpu, filter, outside)
+    where = prose(", ".join(one.name for one in asked.models(known)))
     what = f"{code(filter)} on {where} at commit {code(short(head))}, as {code(author)} asked"
-    said = api.post(comments, {"body": f"{asked.mark}\n**Measuring** {what}."})
-    asked = replace(asked, comment=number(said, "id"))
-    outside = not same(at(answer, "head", "repo", "full_name"), repository)
-    inputs = {"head": head, "base": base, "gpu": asked.gpu, "filter": filter}
-    inputs |= {"request": str(asked.comment), "outside": str(outside).lower()}
-    body = f"**Not measured**: GitHub did not say that a run has begun for {what}."
-    try:
-        started = api.post(
-            f"/repos/{repository}/actions/workflows/{PurePosixPath(WORKFLOW).name}/dispatches",
-            {"ref": f"refs/heads/{default_branch}", "inputs": inputs, "return_run_details": True},
-        )
-        asked = replace(asked, run=number(started, "workflow_run_id"))
-        run = f"[run]({address(started, 'html_url')})"
-        waits = " A maintainer has to approve the run first: it is a fork's." if outside else ""
-        body = f"**Measuring** {what} ({run}). The result will stand here.{waits}"
-    finally:
-        _change(api, asked, body)
-    return asked.run
+    waits = " A maintainer has to approve the run first: it is a fork's." if outside else ""
+    body = f"**Measuring** {what} ([run]({run.url})). The result will stand here.{waits}"
+    return replace(asked, comment=number(api.post(comments, {"body": body}), "id"))
 
 
-def request_of(api: GitHub, repository: str, run: Json) -> Request | None:
-    """What a run of WORKFLOW measures for a comment; None where no comment of ours waits for it.
-
-    So it is where a person dispatched it, another workflow did, or the comment is gone.
-    """
-    title = _TITLE.fullmatch(str(at(run, "display_title")))
-    home = api.get(f"/repos/{repository}")
-    if (
-        title is None
-        or at(run, "event") != "workflow_dispatch"
-        # Whoever runs it again changes neither its code nor its inputs.
-        or at(run, "actor", "login") != _BOT
-        or at(run, "head_branch") != text(home, "default_branch")
-        or not same(at(run, "head_repository", "full_name"), repository)
-    ):
-        return None
-    try:
-        comment = api.get(f"/repos/{repository}/issues/comments/{int(title['comment'])}")
-    except NotFound:
-        return None
-    mark = _MARK.fullmatch(str(at(comment, "body")).split("\n", 1)[0].rstrip("\r"))
-    ours = at(comment, "user", "login") == _BOT and at(comment, "user", "type") == "Bot"
-    if mark is None or not ours or mark["head"] != title["head"]:
-        return None
-    # Who can dispatch with a job's token can name any comment, but not choose the run's number.
-    if int(mark["run"]) != number(run, "id"):
-        return None
-    base, gpu, filter = mark["base"], mark["gpu"], unquote(mark["filter"])
-    ids = number(comment, "id"), number(run, "id")
-    return Request(repository, pull_of(comment), mark["head"], base, gpu, filter, *ids)
-
-
-def answer(api: GitHub, request: Request, run: Json, body: str) -> str:
+def answer(api: GitHub, repository: str, request: Request, body: str) -> str:
     """Make our comment say what came of it; its address. `body` is Markdown of ours."""
-    pull = api.get(f"/repos/{request.repository}/pulls/{request.pull}")
-    moved = at(pull, "head", "sha") != request.head
-    late = ", which is no longer the head" if moved else ""
-    attempt = number(run, "run_attempt")
-    again = f", attempt {attempt}" if attempt > 1 else ""
-    about = f"{code(request.filter)} at commit {code(short(request.head))}{late}"
-    return _change(api, request, f"{about} ([run]({address(run, 'html_url')}){again})\n\n{body}")
+    path = f"/repos/{repository}/issues/comments/{request.comment}"
+    comment, pull = api.get(path), api.get(f"/repos/{repository}/pulls/{request.pull}")
+    ours = at(comment, "user", "login") == _BOT and at(comment, "user", "type") == "Bot"
+    if not (ours and str(at(comment, "issue_url")).endswith(f"/issues/{request.pull}")):
+        raise UserError(f"comment {request.comment} is not ours on #{request.pull}; it stays")
+    late = "" if at(pull, "head", "sha") == request.head else ", which is no longer the head"
+    about = f"Asked for: {code(request.filter)} at commit {code(short(request.head))}{late}."
+    told = f"{body.rstrip()}\n\n{about}"
+    changed = api.patch(path, {"body": told if len(told) <= _LENGTH_LIMIT else about})
+    return address(changed, "html_url")
 
 
-def _change(api: GitHub, request: Request, body: str) -> str:
-    path = f"/repos/{request.repository}/issues/comments/{request.comment}"
-    whole = f"{request.mark}\n{body}"[:_LENGTH_LIMIT]
-    return address(api.patch(path, {"body": whole}), "html_url")
+def _parsed(body: str, known: Sequence[Gpu]) -> tuple[str, str]:
+    """The filter, and the slug of the GPU if one is named. Raises UserError for no such command."""
+    found = _COMMAND.fullmatch(re.split(r"\r|\n", body, maxsplit=1)[0])
+    if found is None:
+        raise UserError(_USAGE)
+    filter, name = found["filter"], (found["gpu"] or "").lower()
+    require_portable("the filter", filter.removeprefix("-"))
+    slugs = {one: gpu.slug for gpu in known for one in (gpu.slug, gpu.name.lower())}
+    if name and name not in slugs:
+        has = ", ".join(gpu.slug for gpu in known)
+        raise UserError(f".github/gpus.json has no such GPU: it has {has}")
+    return filter, slugs.get(name, "")

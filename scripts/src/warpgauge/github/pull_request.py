@@ -60,12 +60,14 @@ class Base:
     commit: str
 
 
-def run_of(api: GitHub, repository: str, run_id: int, workflow: str = WORKFLOW) -> Run:
+def run_of(
+    api: GitHub, repository: str, run_id: int, workflow: str = WORKFLOW, event: str = _EVENT
+) -> Run:
     """What GitHub knows of the run. Raises UserError for one that is not to be commented."""
     answer = run_of_workflow(api, repository, run_id, workflow)
     what = f"run {run_id} of {repository}"
-    if (event := text(answer, "event")) != _EVENT:
-        raise UserError(f"{what} is of the event {quoted(event)}, not of a pull request's")
+    if (told := text(answer, "event")) != event:
+        raise UserError(f"{what} is of the event {quoted(told)}, not of {quoted(event)}")
     home, head = text(answer, "repository", "full_name"), text(answer, "head_sha")
     if number(answer, "id") != run_id or not same(home, repository) or not is_full(head):
         raise UserError(f"{what} is not what GitHub answered with; run this again")

@@ -19,6 +19,9 @@ FEWEST_ROUNDS = 2
 # of them by chance.
 FEWEST_OF_A_CHANGE = 5
 
+# A driver a quarter, a toolkit a quarter: after as many days the machine has changed under it.
+STALE_DAYS = 90
+
 _UNDATED = datetime.min.replace(tzinfo=timezone.utc)
 
 

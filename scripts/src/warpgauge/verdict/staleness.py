@@ -6,13 +6,10 @@ from __future__ import annotations
 from datetime import date, datetime, time, timedelta, timezone
 
 from warpgauge.records.model import Record, Session, Source
-from warpgauge.records.sessions import newest_last, when
+from warpgauge.records.sessions import STALE_DAYS, newest_last, when
 from warpgauge.system.git import short
 from warpgauge.system.text import inert, plural
 from warpgauge.verdict.note import Kind, Note
-
-# A driver a quarter, a toolkit a quarter: after as many days the machine has changed under it.
-STALE_DAYS = 90
 
 # A date without a zone is read as UTC and may be off by 14 hours: less than a day proves nothing.
 _CLOCK_SLACK = timedelta(days=1)

@@ -69,6 +69,8 @@ def comment() -> Parser:
     add("--pull-request", metavar="N", type=positive,
         help="instead of --run-id: its newest run, as when its base was changed")  # fmt: skip
     add("--workflow", metavar="PATH", default=WORKFLOW, help="that measures; default %(default)s")
+    add("--request", metavar="JSON", default="", help="what warpgauge ci on-demand printed: the "
+        "run is of on-demand.yml, and its result goes into the comment that said so")  # fmt: skip
     other = group(parser, "another project", f"%(prog)s {_RUN} --root there --policy p.toml")
     add = other.add_argument
     add("--root", metavar="FOLDER", type=Path, help="a checkout of its default branch, with "
@@ -82,22 +84,15 @@ def comment() -> Parser:
 def on_demand() -> Parser:
     parser = Parser(
         prog="warpgauge ci on-demand",
-        description="Answers /warpgauge run FILTER [on GPU] on a pull request: begins a run of "
-        ".github/workflows/gpu.yml, and waits for its end.",
+        description="Answers /warpgauge run FILTER [on GPU] on a pull request: says there that the "
+        "measurement has begun, and prints what is measured as a line for $GITHUB_OUTPUT: "
+        'request={"pull": 17, ...}. Nothing, where whoever asked may not push.',
         epilog="GH_TOKEN is the token, GITHUB_API_URL where its API is. Exit status: 0 done, or "
         "nothing to do; 2 refused, and whoever asked is told why.",
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    asked = commands.add_parser("begin", help="begin what a comment asks for", description="Says "
-        "on the pull request that the measurement has begun, and prints its run as a line for "
-        "$GITHUB_OUTPUT: run=1234. Nothing, where whoever asked may not push.")  # fmt: skip
-    comment = group(asked, "which comment", "%(prog)s --repository owner/name --comment 1234")
-    arguments.add_repository(comment, "where it is")
-    comment.add_argument("--comment", metavar="N", type=positive, required=True, help="its id")
-    waited = commands.add_parser("wait", help="wait for the end of a run", description="Returns "
-        "when the run has ended; after five and a half hours its comment says that it has "
-        "not.")  # fmt: skip
-    arguments.add_run(group(waited, "which run", f"%(prog)s {_RUN}"), "gpu.yml")
+    what = group(parser, "which comment", f"%(prog)s {_RUN} --comment 5678")
+    arguments.add_run(what, "on-demand.yml, which measures")
+    what.add_argument("--comment", metavar="N", type=positive, required=True, help="its id")
     return parser
 
 

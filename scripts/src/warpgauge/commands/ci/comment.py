@@ -6,15 +6,20 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime, timezone
 from pathlib import Path
 
+from warpgauge.commands.arguments import contradiction
 from warpgauge.commands.ci import command_lines
-from warpgauge.github import comment, gpus, pull_request
+from warpgauge.github import comment, gpus, on_demand, pull_request
 from warpgauge.github.api import GitHub
-from warpgauge.github.pull_request import Pull, Run
+from warpgauge.github.on_demand import Request
+from warpgauge.github.pull_request import Base, Pull, Run
 from warpgauge.github.result import UNTOUCHED, Result
 from warpgauge.github.terms import Terms
+from warpgauge.records.benchmark_filter import normal
+from warpgauge.reports.markdown.report import MARK
 from warpgauge.system.errors import ExitStatus, UserError
 
 
@@ -29,6 +34,21 @@ def main(
     if (given.run_id is None) == (given.pull_request is None):
         raise UserError("name one of --run-id and --pull-request")
     api = GitHub.of(environment)
+    day = today or datetime.now(timezone.utc).date()
+
+    def result(run: Run, pull: Pull, base: Base, filter: str = "") -> Result:
+        terms = Terms(api, run, base, given.root or root, day, given.policy, filter)
+        return Result(terms, pull, ours=given.root is None)
+
+    if given.request:
+        if given.run_id is None:
+            raise contradiction("--request", "--pull-request")
+        asked = Request.read(given.request)
+        run = replace(on_demand.run_of(api, given.repository, given.run_id), head=asked.head)
+        base = Base(asked.branch, asked.base)
+        return _answered(
+            asked, result(run, Pull(asked.pull, asked.branch), base, normal(asked.filter))
+        )
     if given.run_id is not None:
         run = pull_request.run_of(api, given.repository, given.run_id, given.workflow)
     elif newest := pull_request.newest_run(
@@ -45,9 +65,7 @@ def main(
             continue
         try:
             base = pull_request.base_of(api, run, pull)
-            day = today or datetime.now(timezone.utc).date()
-            terms = Terms(api, run, base, given.root or root, day, given.policy, given.filter)
-            status = max(status, _posted(Result(terms, pull, ours=given.root is None)))
+            status = max(status, _posted(result(run, pull, base, given.filter)))
         except UserError as fault:
             if fault.status is not ExitStatus.OK:
                 _outdated(api, run, pull, comment.not_readable(run))
@@ -75,6 +93,28 @@ def _posted(result: Result) -> ExitStatus:
         _outdated(api, run, pull, comment.not_measured(run, UNTOUCHED if parts else ""))
         return ExitStatus.OK
     print(f"posted: {comment.put(api, run, pull.number, terms.base, parts)}")
+    return _status(result)
+
+
+def _answered(asked: Request, result: Result) -> ExitStatus:
+    """The comment that said that the measurement has begun says what came of it."""
+    terms = result.terms
+    api, run = terms.api, terms.run
+    body = comment.not_readable(run)
+    try:
+        models = asked.models(gpus.read(gpus.file_of(terms.root)))
+        parts = result.parts(models)
+        body = (
+            comment.body(run, terms.base, parts).removeprefix(MARK)
+            if parts
+            else comment.not_measured(run, "its run had no job for any GPU")
+        )
+    finally:
+        print(f"posted: {on_demand.answer(api, run.repository, asked, body)}")
+    return _status(result)
+
+
+def _status(result: Result) -> ExitStatus:
     for refusal in result.refusals:
         print(f"warpgauge ci comment: {refusal}", file=sys.stderr)
     return ExitStatus.BAD_USAGE if result.refusals else ExitStatus.OK
