@@ -79,7 +79,7 @@ def test_what_the_page_names_is_there() -> None:
 
 
 def test_every_command_that_the_page_names_is_one() -> None:
-    named = re.findall(r"`scripts/warpgauge ci (\w+)", PAGE)
+    named = re.findall(r"`scripts/warpgauge ci ([\w-]+)", PAGE)
     assert named
     assert {*named} <= CI.keys()
 

@@ -72,6 +72,7 @@ CI = {
     ),
     "on-demand": Command("begin the measurement that a comment asks for"),
     "gpus": Command("print the GPU models that pull requests are measured on"),
+    "check-setup": Command("check the settings of a repository that the gate rests on"),
     # A step of its own installs packages, so that none has a token meanwhile.
     "prepare": Command(
         "make the Python environment that the other commands need, and nothing else"
@@ -141,7 +142,7 @@ def _usage(prog: str, commands: Mapping[str, Command]) -> str:
     shown = {name: command.summary for name, command in commands.items()}
     if commands is COMMANDS:
         shown["ci"] = "what the workflows run: " + ", ".join(CI)
-    lines += [f"  {name:<10}{summary}" for name, summary in shown.items()]
+    lines += [f"  {name:<13}{summary}" for name, summary in shown.items()]
     lines += ["", f"`{prog} COMMAND --help` tells of one; `warpgauge --version` of this one."]
     if commands is COMMANDS:
         lines += ["`warpgauge --print-completion bash` (or zsh) prints a shell's completions."]

@@ -25,6 +25,9 @@ _MOST_PATTERNS = 64
 # What a driver makes: of Linux, and of Windows for its Linux (WSL).
 _DEVICES = ("/dev/nvidiactl", "/dev/dxg")
 _REMEDY = "see .github/gpus.schema.json"
+# Of the repository; GitHub keeps its variables from a pull request of a fork.
+VARIABLE = "WARPGAUGE_GPU"
+_OFF = ("", "0", "false", "no", "off")
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,11 @@ def measured(path: Path) -> list[str]:
 def enabled(path: Path) -> bool:
     """Whether `path` itself says that its runners are there. Raises UserError."""
     return _top(path).get("enabled") is True
+
+
+def turns_on(value: str) -> bool:
+    """Whether this value of VARIABLE says that the runners are there."""
+    return value.strip().lower() not in _OFF
 
 
 def touches(patterns: Sequence[str], paths: Iterable[str]) -> bool:

@@ -151,6 +151,19 @@ def gpus() -> Parser:
     return parser
 
 
+def check_setup() -> Parser:
+    parser = Parser(
+        prog="warpgauge ci check-setup",
+        description="Checks the settings of a repository that the gate rests on, a line each: ok, "
+        "WRONG, or a note. GH_TOKEN is a maintainer's token that may read Administration, Actions "
+        "and Variables; GITHUB_API_URL is where its API is.",
+        epilog="Exit status: 0 nothing is wrong; 2 something is, or GitHub does not tell.",
+    )
+    where = group(parser, "which repository", "%(prog)s --repository owner/name")
+    arguments.add_repository(where, "whose settings are checked")
+    return parser
+
+
 def prepare() -> Parser:
     parser = Parser(
         prog="warpgauge ci prepare",

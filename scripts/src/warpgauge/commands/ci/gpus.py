@@ -20,13 +20,10 @@ from warpgauge.reports import workflow_commands
 from warpgauge.system import git, worktree
 from warpgauge.system.errors import ExitStatus, UserError
 
-# Of the repository; GitHub keeps its variables from a pull request of a fork.
-VARIABLE = "WARPGAUGE_GPU"
-_OFF = ("", "0", "false", "no", "off")
 _HOW = (
-    f"No job waits for a GPU runner: none is set up. To turn the GPU jobs on, set the repository "
-    f'variable {VARIABLE} to "on" (Settings, Secrets and variables, Actions, Variables), and write '
-    '"enabled": true in .github/gpus.json for pull requests from forks, which see no variable.'
+    "No job waits for a GPU runner: none is set up. To turn the GPU jobs on, set the repository "
+    f'variable {gpus.VARIABLE} to "on" (Settings, Secrets and variables, Actions, Variables), and '
+    'write "enabled": true in .github/gpus.json for pull requests of forks: they see no variable.'
 )
 
 
@@ -45,7 +42,7 @@ def main(
         measured = gpus.touches(patterns, _changed(root, base))
     else:
         enabled, measured = gpus.enabled(path), True
-    enabled = enabled or environment.get(VARIABLE, "").strip().lower() not in _OFF
+    enabled = enabled or gpus.turns_on(environment.get(gpus.VARIABLE, ""))
     print(f"matrix={json.dumps({'include': [asdict(one) for one in wanted]})}")
     print(f"enabled={json.dumps(enabled)}")
     print(f"measured={json.dumps(measured)}")

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a repository's settings are as the gate needs them: .github/SECURITY.md, "Settings".
+
+Standard library only. What GitHub does not tell counts as not set up: an environment that is not
+there is made without protection by the first job that names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from warpgauge.github.api import GitHub, Json, NotFound
+from warpgauge.github.fields import at, text
+from warpgauge.github.gpu_jobs import job_name
+from warpgauge.github.gpus import VARIABLE, Gpu, turns_on
+from warpgauge.github.pull_request import WORKFLOW
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import clause, quoted
+
+INSIDE, OUTSIDE = "gpu", "gpu-outside"
+_REVIEWERS, _CHECKS, _WORKFLOWS = "required_reviewers", "required_status_checks", "workflows"
+_EXTERNAL = "all_external_contributors"
+_ENVIRONMENTS = "Settings, Environments"
+_ACTIONS = "Settings, Actions, General"
+_RULES = "Settings, Rules"
+_ABSENT = (
+    "does not exist, or the token may not see it; make it, or GitHub does so without protection "
+    f"for the first job that names it ({_ENVIRONMENTS})"
+)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A setting. `right` is None for what is neither right nor wrong."""
+
+    name: str
+    right: bool | None
+    told: str
+
+    def __str__(self) -> str:
+        mark = {True: "ok", False: "WRONG", None: "note"}[self.right]
+        return f"{mark:<5}  {self.name}: {self.told}"
+
+
+_Found = tuple[bool | None, str]
+
+
+def points(api: GitHub, repository: str, models: Sequence[Gpu], enabled: bool) -> Iterator[Point]:
+    """`enabled`: the default branch's .github/gpus.json says that the runners are there.
+
+    Raises UserError where the repository itself cannot be seen.
+    """
+    path = f"/repos/{repository}"
+    home = api.get(path)
+    yield _point(f"environment {INSIDE}", _environment, api, path)
+    yield _point(f"environment {OUTSIDE}", _outside, api, path)
+    yield _point("workflow permissions", _permissions, api, path)
+    yield _point("workflows of forks", _forks, api, path, home)
+    yield _point("GPU jobs", _turned_on, api, path, enabled)
+    yield _point("required checks", _required, api, path, home, models, enabled)
+    for gpu in models:
+        yield _point(f"runners of {gpu.slug}", _runners, api, path, gpu)
+
+
+def _point(name: str, check: Callable[..., _Found], *given: object) -> Point:
+    try:
+        return Point(name, *check(*given))
+    except UserError as fault:
+        return Point(name, False, f"GitHub does not tell ({clause(str(fault))})")
+
+
+def _environment(api: GitHub, path: str) -> _Found:
+    try:
+        api.get(f"{path}/environments/{INSIDE}")
+    except NotFound:
+        return False, _ABSENT
+    return True, "exists"
+
+
+def _outside(api: GitHub, path: str) -> _Found:
+    try:
+        found = api.get(f"{path}/environments/{OUTSIDE}")
+    except NotFound:
+        return False, _ABSENT
+    rules = [one for one in _list(found, "protection_rules") if at(one, "type") == _REVIEWERS]
+    if not any(_list(rule, "reviewers") for rule in rules):
+        return False, f"has no required reviewers; add maintainers ({_ENVIRONMENTS})"
+    told = {at(rule, "prevent_self_review") for rule in rules}
+    if False in told:
+        return False, f"lets its reviewers approve their own jobs; prevent it ({_ENVIRONMENTS})"
+    unknown = "" if told == {True} else "; GitHub does not tell whether it prevents self-review"
+    return True, f"has required reviewers{unknown}"
+
+
+def _permissions(api: GitHub, path: str) -> _Found:
+    found = api.get(f"{path}/actions/permissions/workflow")
+    if at(found, "default_workflow_permissions") == "read":
+        return True, "read only"
+    return False, f"a job may write unless it says otherwise; choose read ({_ACTIONS})"
+
+
+def _forks(api: GitHub, path: str, home: Json) -> _Found:
+    if at(home, "private") is not False:
+        return _private_forks(api, path)
+    found = api.get(f"{path}/actions/permissions/fork-pr-contributor-approval")
+    if at(found, "approval_policy") == _EXTERNAL:
+        return True, "wait for approval, of all external contributors"
+    return False, f"some begin by themselves; require approval for all external ones ({_ACTIONS})"
+
+
+def _private_forks(api: GitHub, path: str) -> _Found:
+    """A private repository has settings of its own, and may keep forks from running anything."""
+    found = api.get(f"{path}/actions/permissions/fork-pr-workflows-private-repos")
+    if at(found, "run_workflows_from_fork_pull_requests") is False:
+        return True, "do not run"
+    if at(found, "require_approval_for_fork_pr_workflows") is not True:
+        return False, f"begin by themselves; require approval ({_ACTIONS})"
+    for key in ("send_write_tokens_to_workflows", "send_secrets_and_variables"):
+        if at(found, key) is not False:
+            return False, f"get write tokens, or secrets; send neither ({_ACTIONS})"
+    return True, "wait for approval, and get no secret"
+
+
+def _turned_on(api: GitHub, path: str, enabled: bool) -> _Found:
+    by_variable = _is_set(api, path)
+    if enabled:
+        return None, "are on for everybody, by .github/gpus.json"
+    if by_variable:
+        return None, f"are on by the variable {VARIABLE}, which a fork's pull request does not see"
+    return None, f"are off; the variable {VARIABLE} turns them on"
+
+
+def _is_set(api: GitHub, path: str) -> bool:
+    # As a list: a single one that is not there, and one that may not be seen, are both a 404.
+    variables = api.listed(f"{path}/actions/variables", "variables")
+    return any(turns_on(str(at(one, "value"))) for one in variables if at(one, "name") == VARIABLE)
+
+
+def _required(api: GitHub, path: str, home: Json, models: Sequence[Gpu], enabled: bool) -> _Found:
+    branch = text(home, "default_branch")
+    rules = api.listed(f"{path}/rules/branches/{quote(branch, safe='')}")
+    if any(
+        at(one, "path") == WORKFLOW
+        for rule in rules
+        if at(rule, "type") == _WORKFLOWS
+        for one in _list(at(rule, "parameters"), _WORKFLOWS)
+    ):
+        return True, f"{WORKFLOW} itself is required on {quoted(branch)}"
+    checks = [
+        str(at(one, "context"))
+        for rule in rules
+        if at(rule, "type") == _CHECKS
+        for one in _list(at(rule, "parameters"), _CHECKS)
+    ]
+    try:
+        protection = api.get(f"{path}/branches/{quote(branch, safe='')}/protection/{_CHECKS}")
+        checks += map(str, _list(protection, "contexts"))
+    except NotFound:
+        pass  # the older kind of rules is not used
+    required = {check.rpartition(" / ")[2] for check in checks}
+    gates = [job_name(gpu) for gpu in models]
+    missing = [gate for gate in gates if gate not in required]
+    if not missing:
+        return True, f"{', '.join(gates)} on {quoted(branch)}: by name, whoever reports it"
+    if not enabled and not _is_set(api, path):
+        return None, f"{', '.join(missing)} not required; GPU jobs are off, and nothing reports it"
+    return False, f"{quoted(branch)} does not require {', '.join(missing)}; add it ({_RULES})"
+
+
+def _runners(api: GitHub, path: str, gpu: Gpu) -> _Found:
+    wanted = {label.lower() for label in gpu.labels}
+    online = [
+        runner
+        for runner in api.listed(f"{path}/actions/runners", "runners")
+        if at(runner, "status") == "online"
+        and wanted <= {str(at(one, "name")).lower() for one in _list(runner, "labels")}
+    ]
+    if online and not gpu.group:
+        return None, f"{len(online)} online"
+    # Of a scale set there are some while jobs wait, and the organisation's are not in this list.
+    return None, "none is online that is the repository's own; the organisation may have some"
+
+
+def _list(value: object, key: str) -> list[object]:
+    found = at(value, key)
+    return found if isinstance(found, list) else []
