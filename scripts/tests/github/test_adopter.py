@@ -18,6 +18,7 @@ from hosted_job import HostedJob
 from hosted_repository import git
 from hosted_run import HOME, RUN, HostedRun
 from warpgauge.commands.ci import comment
+from warpgauge.github.gpus import TOPIC
 from warpgauge.reports import json_input
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import ExitStatus
@@ -183,16 +184,19 @@ def test_a_side_that_does_not_build_is_no_verdict(pull_request: PullRequest) -> 
     assert (told["verdict"], told["exit-status"]) == ("NOT DECIDED", "2")
 
 
-def test_without_the_variable_nothing_is_measured_and_a_notice_says_how_to_turn_it_on(
-    pull_request: PullRequest,
+@pytest.mark.parametrize(
+    ("variable", "topics", "enabled"),
+    [("", [], "false"), ("off", [TOPIC], "false"), ("", [TOPIC], "true"), ("on", [], "true")],
+)
+def test_nothing_is_measured_unless_the_variable_or_a_topic_says_so_and_a_notice_tells_how(
+    pull_request: PullRequest, variable: str, topics: list[str], enabled: str
 ) -> None:
-    off = {"vars.WARPGAUGE_GPU": ""}
-    plan = pull_request.job("off", **off)
+    known = {"vars.WARPGAUGE_GPU": variable, "github.event.repository.topics": topics}
+    plan = pull_request.job("off", **known)
     outputs = plan.run(GATE["jobs"]["plan"])
-    assert outputs["enabled"] == "false"
-    assert "variable WARPGAUGE_GPU" in plan.log
+    assert outputs["enabled"] == enabled
+    assert ("variable WARPGAUGE_GPU" in plan.log) == (enabled == "false")
     assert not plan.failed
-    assert pull_request.planned()["enabled"] == "true"
     for job in ("gate", "unchanged"):
         assert "needs.plan.outputs.enabled == 'true'" in GATE["jobs"][job]["if"]
 

@@ -12,7 +12,7 @@ import pytest
 from fake_github import TOKEN, Answer, FakeGitHub
 from hosted_run import A100, H200, HOME
 from warpgauge.commands.ci import check_setup
-from warpgauge.github.gpus import file_of
+from warpgauge.github.gpus import TOPIC, file_of
 from warpgauge.system.errors import ExitStatus, UserError
 
 API = f"/repos/{HOME}"
@@ -56,11 +56,8 @@ class Hosted:
         api.get(RULES, requiring("ci", *GATES))
         api.get(RUNNERS, {"runners": []})
         file_of(root).parent.mkdir()
-        self.list()
-
-    def list(self, **top: object) -> None:
         models = [{**one, "runs_on": LABELS, "minutes": 60} for one in (H200, A100)]
-        file_of(self.root).write_text(json.dumps({"gpus": models, **top}))
+        file_of(root).write_text(json.dumps({"gpus": models}))
 
     def private(self, **settings: object) -> None:
         self.api.get(API, {"full_name": HOME, "private": True, "default_branch": "release/1"})
@@ -225,15 +222,16 @@ def test_a_check_that_nothing_reports_need_not_be_required(
     assert found["required checks"][0] == "note"
 
 
-def test_a_list_that_turns_the_jobs_on_for_forks_too_has_them_required(
+def test_a_topic_that_turns_the_jobs_on_for_forks_too_has_them_required(
     hosted: Hosted, capsys: Captured
 ) -> None:
-    hosted.list(enabled=True)
+    home = {"full_name": HOME, "private": False, "default_branch": "release/1", "topics": [TOPIC]}
+    hosted.api.get(API, home)
     hosted.api.get(VARIABLES, {"variables": []})
     hosted.api.get(RULES, [])
     assert hosted.check() is ExitStatus.BAD_USAGE
     found = lines(capsys)
-    assert found["GPU jobs"][1].startswith("are on for everybody")
+    assert found["GPU jobs"][1].startswith("are on, for pull requests from forks too")
     assert found["required checks"][0] == "WRONG"
 
 

@@ -61,6 +61,7 @@ class HostedJob:
         functions = {
             "format": str.format, "toJSON": json.dumps, "always": lambda: True,
             "cancelled": lambda: False, "success": lambda: not self.failed,
+            "contains": lambda found, one: one in found,
         }  # fmt: skip
         return eval(_TOKEN.sub(word, expression).strip(), functions)
 

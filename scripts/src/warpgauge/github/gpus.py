@@ -25,8 +25,9 @@ _MOST_PATTERNS = 64
 # What a driver makes: of Linux, and of Windows for its Linux (WSL).
 _DEVICES = ("/dev/nvidiactl", "/dev/dxg")
 _REMEDY = "see .github/gpus.schema.json"
-# Of the repository; GitHub keeps its variables from a pull request of a fork.
-VARIABLE = "WARPGAUGE_GPU"
+# Of the repository; a copy of it inherits neither. A pull request from a fork sees no variable, and
+# the topic, which comes with the event.
+VARIABLE, TOPIC = "WARPGAUGE_GPU", "warpgauge-gpu"
 _OFF = ("", "0", "false", "no", "off")
 
 
@@ -76,11 +77,6 @@ def read(path: Path) -> tuple[Gpu, ...]:
 def measured(path: Path) -> list[str]:
     """The patterns of the paths that can change a result. Raises UserError."""
     return list(_top(path).get("measured", ()))
-
-
-def enabled(path: Path) -> bool:
-    """Whether `path` itself says that its runners are there. Raises UserError."""
-    return _top(path).get("enabled") is True
 
 
 def turns_on(value: str) -> bool:
@@ -197,7 +193,6 @@ _RULES: Mapping[str, Callable[[object], bool]] = {
 _TOP: Mapping[str, Callable[[object], bool]] = {
     "gpus": lambda value: isinstance(value, list) and 1 <= len(value) <= _MOST,
     "measured": lambda value: _are_some(value, _is_pattern, _MOST_PATTERNS),
-    "enabled": lambda value: isinstance(value, bool),
 }
 
 
@@ -208,8 +203,7 @@ def _top(path: Path) -> Mapping[str, Any]:
     if repeated is not None:
         raise place.error(f"holds the key {typed(repeated[1])} twice in one object", _REMEDY)
     if not isinstance(top, dict) or not {"gpus"} <= top.keys() <= _TOP.keys():
-        raise place.error("is no object of 'gpus' and, if they are wanted, 'measured' and "
-                          "'enabled'", _REMEDY)  # fmt: skip
+        raise place.error("is no object of 'gpus' and, if it is wanted, 'measured'", _REMEDY)
     _require(top, _TOP, place)
     return top
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from warpgauge.github.api import GitHub, Json, NotFound
 from warpgauge.github.fields import at, text
 from warpgauge.github.gpu_jobs import job_name
-from warpgauge.github.gpus import VARIABLE, Gpu, turns_on
+from warpgauge.github.gpus import TOPIC, VARIABLE, Gpu, turns_on
 from warpgauge.github.pull_request import WORKFLOW
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import clause, quoted
@@ -47,19 +47,16 @@ class Point:
 _Found = tuple[bool | None, str]
 
 
-def points(api: GitHub, repository: str, models: Sequence[Gpu], enabled: bool) -> Iterator[Point]:
-    """`enabled`: the default branch's .github/gpus.json says that the runners are there.
-
-    Raises UserError where the repository itself cannot be seen.
-    """
+def points(api: GitHub, repository: str, models: Sequence[Gpu]) -> Iterator[Point]:
+    """Raises UserError where the repository itself cannot be seen."""
     path = f"/repos/{repository}"
     home = api.get(path)
     yield _point(f"environment {INSIDE}", _environment, api, path)
     yield _point(f"environment {OUTSIDE}", _outside, api, path)
     yield _point("workflow permissions", _permissions, api, path)
     yield _point("workflows of forks", _forks, api, path, home)
-    yield _point("GPU jobs", _turned_on, api, path, enabled)
-    yield _point("required checks", _required, api, path, home, models, enabled)
+    yield _point("GPU jobs", _turned_on, api, path, home)
+    yield _point("required checks", _required, api, path, home, models)
     for gpu in models:
         yield _point(f"runners of {gpu.slug}", _runners, api, path, gpu)
 
@@ -123,12 +120,15 @@ def _private_forks(api: GitHub, path: str) -> _Found:
     return True, "wait for approval, and get no secret"
 
 
-def _turned_on(api: GitHub, path: str, enabled: bool) -> _Found:
+def _turned_on(api: GitHub, path: str, home: Json) -> _Found:
     by_variable = _is_set(api, path)
-    if enabled:
-        return None, "are on for everybody, by .github/gpus.json"
+    if TOPIC in _list(home, "topics"):
+        return None, f"are on, for pull requests from forks too, by the topic {TOPIC}"
     if by_variable:
-        return None, f"are on by the variable {VARIABLE}, which a fork's pull request does not see"
+        return (
+            None,
+            f"are on by the variable {VARIABLE}, but for forks, which need the topic {TOPIC}",
+        )
     return None, f"are off; the variable {VARIABLE} turns them on"
 
 
@@ -138,7 +138,7 @@ def _is_set(api: GitHub, path: str) -> bool:
     return any(turns_on(str(at(one, "value"))) for one in variables if at(one, "name") == VARIABLE)
 
 
-def _required(api: GitHub, path: str, home: Json, models: Sequence[Gpu], enabled: bool) -> _Found:
+def _required(api: GitHub, path: str, home: Json, models: Sequence[Gpu]) -> _Found:
     branch = text(home, "default_branch")
     rules = api.listed(f"{path}/rules/branches/{quote(branch, safe='')}")
     if any(
@@ -164,7 +164,7 @@ def _required(api: GitHub, path: str, home: Json, models: Sequence[Gpu], enabled
     missing = [gate for gate in gates if gate not in required]
     if not missing:
         return True, f"{', '.join(gates)} on {quoted(branch)}: by name, whoever reports it"
-    if not enabled and not _is_set(api, path):
+    if TOPIC not in _list(home, "topics") and not _is_set(api, path):
         return None, f"{', '.join(missing)} not required; GPU jobs are off, and nothing reports it"
     return False, f"{quoted(branch)} does not require {', '.join(missing)}; add it ({_RULES})"
 

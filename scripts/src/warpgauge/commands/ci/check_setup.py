@@ -20,8 +20,7 @@ def main(
     """Raises UserError for a repository that cannot be seen."""
     given = command_lines.check_setup().parse_args(argv)
     path, api, status = gpus.file_of(root), GitHub.of(environment), ExitStatus.OK
-    models, enabled = gpus.read(path), gpus.enabled(path)
-    for point in setup.points(api, given.repository, models, enabled):
+    for point in setup.points(api, given.repository, gpus.read(path)):
         print(inert(str(point)))
         if point.right is False:
             status = ExitStatus.BAD_USAGE

@@ -138,16 +138,16 @@ def gpus() -> Parser:
         prog="warpgauge ci gpus",
         description="Prints what a workflow plans its GPU jobs by, as lines for $GITHUB_OUTPUT: "
         'matrix={"include": [...]}, with slug, name, runs_on and minutes of each GPU model of '
-        ".github/gpus.json; enabled=true where WARPGAUGE_GPU in the environment or the list says "
-        "that there are runners; measured=false where nothing that is measured has changed.",
+        ".github/gpus.json; enabled=true where WARPGAUGE_GPU in the environment says that there "
+        "are runners; measured=false where nothing that is measured has changed.",
     )
     add = group(parser, "which models", "%(prog)s --gpu nvidia-h200").add_argument
     add("--gpu", metavar="SLUG", default="", help="of .github/gpus.json; empty: all of them")
     add("--root", metavar="FOLDER", type=Path, help="another project's checkout, whose "
         ".github/gpus.json is read")  # fmt: skip
     add = group(parser, "a pull request", "%(prog)s --base origin/main").add_argument
-    add("--base", metavar="REF", default="", help="what it is to go into: whether it changes what "
-        "is measured, and what is enabled there; empty: everything is measured")  # fmt: skip
+    add("--base", metavar="REF", default="", help="what it is to go into, whose list says what is "
+        "measured; empty: everything is measured")  # fmt: skip
     return parser
 
 

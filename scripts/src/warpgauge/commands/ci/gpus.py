@@ -23,7 +23,7 @@ from warpgauge.system.errors import ExitStatus, UserError
 _HOW = (
     "No job waits for a GPU runner: none is set up. To turn the GPU jobs on, set the repository "
     f'variable {gpus.VARIABLE} to "on" (Settings, Secrets and variables, Actions, Variables), and '
-    'write "enabled": true in .github/gpus.json for pull requests of forks: they see no variable.'
+    f"add the topic {gpus.TOPIC} (About) for pull requests from forks: they see no variable."
 )
 
 
@@ -36,13 +36,12 @@ def main(
     path = gpus.file_of(root)
     wanted = (gpus.chosen(path, given.gpu),) if given.gpu else gpus.read(path)
     if given.base:
-        # A pull request turns nothing on by itself, and takes nothing from what is measured.
+        # A pull request takes nothing from what is measured.
         base = worktree.commit_of(root, given.base)
-        enabled, patterns = _list_of(root, base)
-        measured = gpus.touches(patterns, _changed(root, base))
+        measured = gpus.touches(_patterns_of(root, base), _changed(root, base))
     else:
-        enabled, measured = gpus.enabled(path), True
-    enabled = enabled or gpus.turns_on(environment.get(gpus.VARIABLE, ""))
+        measured = True
+    enabled = gpus.turns_on(environment.get(gpus.VARIABLE, ""))
     print(f"matrix={json.dumps({'include': [asdict(one) for one in wanted]})}")
     print(f"enabled={json.dumps(enabled)}")
     print(f"measured={json.dumps(measured)}")
@@ -53,19 +52,16 @@ def main(
     return ExitStatus.OK
 
 
-def _list_of(root: Path, commit: str) -> tuple[bool, list[str]]:
-    """Whether a commit's list has its runners on, and what it says is measured.
-
-    Off, and everything, where it has no list that can be read.
-    """
+def _patterns_of(root: Path, commit: str) -> list[str]:
+    """What is measured by a commit's list; everything, where it has none that can be read."""
     found = git.run(root, "show", f"{commit}:./{gpus.file_of(root).relative_to(root)}")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "gpus.json")
         path.write_text(found.stdout, encoding="utf-8")
         try:
-            return gpus.enabled(path), gpus.measured(path)
+            return gpus.measured(path)
         except UserError:
-            return False, []
+            return []
 
 
 def _changed(root: Path, base: str) -> list[str]:
