@@ -162,7 +162,7 @@ def commented(pull_request: PullRequest, left: Path) -> str:
         hosted.merge_base = pull_request.base
         hosted.pulls[:] = [hosted.pull(head=head)]
         (gpu,) = json.loads((pull_request.project / ".github" / "gpus.json").read_text())["gpus"]
-        hosted.jobs[:] = [{**hosted.job("gate / gate (NVIDIA H200)"), "labels": gpu["runs_on"]}]
+        hosted.jobs[:] = [{**hosted.job("gate / gate (NVIDIA H200)"), "labels": [gpu["runs_on"]]}]
         hosted.replace((left / "comparison.json").read_bytes())
         hosted.answer_for(head, Path(given["workflow"]).name)
         arguments = ["--run-id", str(RUN), "--repository", HOME, "--workflow", given["workflow"]]
@@ -181,7 +181,7 @@ def test_a_side_that_does_not_build_is_no_verdict(pull_request: PullRequest) -> 
     assert "::error title=Nothing was compared::The base does not build" in job.log
     assert {*outputs.values()} == {"", "https://github.com/artifacts/warpgauge-nvidia-h200"}
     told = pull_request.verdict(outputs, "failure")
-    assert (told["verdict"], told["exit-status"]) == ("NOT DECIDED", "2")
+    assert (told["verdict"], told["exit-status"]) == ("NOT DECIDED", "3")
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_nothing_is_measured_unless_the_variable_or_a_topic_says_so_and_a_notice
         ({}, "success", "PASS", "0"),
         ({"open": "3"}, "failure", "NOT DECIDED", "3"),
         ({"open": "3", "failed": "FAIL"}, "failure", "FAIL", "1"),  # two GPUs
-        ({}, "failure", "NOT DECIDED", "2"),
+        ({}, "failure", "NOT DECIDED", "3"),
     ],
 )
 def test_of_several_gpus_the_worst_is_the_verdict(
