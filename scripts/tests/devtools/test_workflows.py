@@ -297,17 +297,11 @@ def options(command: tuple[str, ...]) -> frozenset[str]:
     return frozenset(re.findall(r"(?<![\w-])--[a-z][a-z-]*", done.stdout))
 
 
-def test_the_calls_and_an_example_are_found() -> None:
-    assert workflows.examples()
+def test_the_calls_are_found() -> None:
     found = {call.script for call in calls()}
     assert {f"scripts/warpgauge {name}" for name in ("ci gate", "ci gpus", "ab")} <= found
     assert ".ci/run" in found
     assert "scripts/devtools/sanitize" in found
-
-
-def test_the_examples_for_others_are_those_that_a_test_runs() -> None:
-    folder = workflows.GITHUB / "examples" / "adopter" / ".github" / "workflows"
-    assert set(workflows.examples()) <= {path.read_text() for path in folder.iterdir()}
 
 
 def test_the_example_of_the_action_gives_it_what_it_needs() -> None:

@@ -100,14 +100,8 @@ def jobs() -> list[Job]:
 
 
 def blocks() -> list[str]:
-    """What the read-mes show of YAML, for other repositories to copy."""
-    texts = [path.read_text() for path in sorted(GITHUB.glob("README*.md"))]
-    return [block for text in texts for block in _EXAMPLE.findall(text)]
-
-
-def examples() -> list[str]:
-    """The whole workflows among them."""
-    return [block for block in blocks() if "\njobs:\n" in block]
+    """The YAML that the adopter's page shows, for other repositories to copy."""
+    return _EXAMPLE.findall((GITHUB / "examples" / "adopter" / "README.md").read_text())
 
 
 def run_steps() -> list[Step]:
