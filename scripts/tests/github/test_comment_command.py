@@ -138,12 +138,26 @@ def test_two_pull_requests_of_one_head_are_each_held_against_their_own_base(
     hosted.add_comments(18)
     answer = Answer({"merge_base_commit": {"sha": OTHER}})
     hosted.api.on("GET", f"/repos/{HOME}/compare/release%2F1...{HEAD}", answer)
-    assert hosted.comment() is ExitStatus.BAD_USAGE
-    assert [asked.path for asked in hosted.api.writes] == [COMMENTS, COMMENTS.replace("17", "18")]
+    hosted.later.append({**hosted.run, "id": RUN + 1, "run_number": 4})  # of the other one
+    assert hosted.comment() is ExitStatus.OK
+    assert [asked.path for asked in hosted.api.writes] == [COMMENTS]
     assert "gemm/tiled" in hosted.comments[0]["body"]
-    assert "gemm/tiled" not in hosted.comments[1]["body"]
-    assert "measured from another base" in hosted.comments[1]["body"]
-    assert "measured from" in capsys.readouterr().err
+    assert "is of another pull request than #18" in capsys.readouterr().out
+
+
+def test_a_fault_with_one_pull_request_of_a_head_keeps_no_other_from_its_result(
+    hosted: HostedRun,
+) -> None:
+    other = hosted.pull(16)
+    other["base"]["ref"] = "gone"  # no comparison is laid out
+    hosted.pulls.insert(0, other)
+    hosted.add_comments(16)
+    with pytest.raises(UserError, match="404"):
+        hosted.comment()
+    first, second = hosted.api.writes
+    assert first.path == COMMENTS.replace("17", "16")
+    assert "could not be read" in first.body["body"]
+    assert "gemm/tiled" in second.body["body"]
 
 
 def test_a_pull_request_from_the_repository_itself_is_found(hosted: HostedRun) -> None:

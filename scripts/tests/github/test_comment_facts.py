@@ -31,6 +31,7 @@ from hosted_run import (
 )
 from warpgauge.github import api as github_api
 from warpgauge.github.gpus import file_of
+from warpgauge.records.model import Clock
 from warpgauge.reports.markdown.report import MARK
 from warpgauge.reports.markdown.text import in_sentence as code
 from warpgauge.system.errors import ExitStatus, UserError
@@ -389,7 +390,96 @@ def test_a_row_links_to_its_source_and_the_comment_to_what_was_before(hosted: Ho
     assert line in hosted.body
     assert hosted.body.count("/blob/") == hosted.body.count("gemm.cu#L31")
     before = RUN_URL.replace(str(RUN), "4000")
-    hosted.comments.clear()
-    hosted.said(f"{MARK}warpgauge on `x` · [run]({before})\n\nold")
+    hosted.comments[0]["body"] = hosted.body.replace(RUN_URL, before)
     hosted.comment()
-    assert before in hosted.body
+    assert f"[previous result]({before})" in hosted.body
+
+
+@pytest.mark.parametrize("address", ["https://e.co/actions/runs/1", RUN_URL.replace("4242", "9")])
+def test_a_benchmark_that_is_called_like_a_link_is_no_previous_result(
+    hosted: HostedRun, address: str
+) -> None:
+    hosted.replace(text_of(slower(name=f"[run]({address})")))
+    hosted.comment()
+    hosted.replace(text_of(slower()))
+    hosted.comment()
+    assert address not in hosted.body
+
+
+def test_a_fault_of_ours_in_what_a_stranger_wrote_is_a_refusal(
+    hosted: HostedRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("warpgauge.github.result.recomputed", lambda *_: [][0])
+    assert hosted.comment() is ExitStatus.BAD_USAGE
+    assert "Its result was refused" in hosted.body
+    assert "IndexError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("counter", ["throttled", "other_processes", "host_nodes"])
+def test_a_row_that_was_disturbed_is_not_comparable(hosted: HostedRun, counter: str) -> None:
+    passes(hosted)
+    hosted.replace(only(counters={counter: 2.0}))
+    hosted.jobs[0]["conclusion"] = "failure"
+    assert hosted.comment() is ExitStatus.OK
+    assert "1 not comparable" in hosted.body
+
+
+@pytest.mark.parametrize("rows", [[], [verdict("host/clock_read", clock=Clock.HOST, host_clock=1)]])
+def test_nothing_compared_is_no_pass(hosted: HostedRun, rows: list[Verdict]) -> None:
+    hosted.replace(text_of(paired(rows)))
+    assert hosted.comment() is ExitStatus.OK
+    assert "**NOT DECIDED**" in hosted.body
+    assert "Nothing was compared" in hosted.body
+
+
+def test_a_known_benchmark_is_not_new(suite: HostedRun) -> None:
+    rows = {"baseline": "absent", "candidate": "measured"}
+    suite.replace(only(rows=rows, change=None, p=None, bound=None))
+    suite.jobs[0]["conclusion"] = "failure"
+    suite.comment()
+    assert "1 not comparable" in suite.body
+
+
+def test_a_policy_that_takes_too_long_ends_soon_and_is_said(
+    hosted: HostedRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("warpgauge.github.result._CPU_LIMIT_S", 0.3)
+    slow = '[[tolerance]]\npattern = "(a+)+$"\npercent = 5\nreason = "slow"\n'
+    hosted.file(POLICY, slow)
+    hosted.replace(text_of(slower(name=f"gemm/{'a' * 40}!")))
+    assert hosted.comment() is ExitStatus.BAD_USAGE
+    assert "takes too long" in capsys.readouterr().err
+
+
+def test_an_entry_that_expired_since_the_job_still_counts(hosted: HostedRun) -> None:
+    hosted.file(POLICY, EXPECTED.replace("2030-01-01", "2026-11-20"))  # the job's day
+    hosted.jobs[0]["conclusion"] = "success"
+    assert hosted.comment() is ExitStatus.OK
+    assert "1 accepted" in hosted.body
+
+
+def test_more_files_than_github_names_are_a_change(hosted: HostedRun) -> None:
+    told = json.loads(file_of(hosted.root).read_text())
+    write(file_of(hosted.root), {**told, "measured": ["kernels/**"]})
+    hosted.artifacts.clear()
+    hosted.jobs[0] |= {"labels": ["ubuntu-24.04"], "conclusion": "success"}
+    hosted.changed[:] = [{"filename": f"docs/{number}"} for number in range(3000)]
+    hosted.comment()
+    assert "Its job ran on another runner" in hosted.body
+
+
+def test_a_failure_by_resources_has_some(hosted: HostedRun) -> None:
+    hosted.replace(only(by_time="PASS", outcome="REGRESSION"))
+    hosted.comment()
+    assert "**FAIL**" not in hosted.body
+
+
+@pytest.mark.parametrize("change", [{"gpu_name": "NVIDIA A100"}, {"gpu_name": ""}])
+@pytest.mark.parametrize("side", ["baseline", "candidate"])
+def test_both_sides_are_of_the_gpu(hosted: HostedRun, side: str, change: Json) -> None:
+    passes(hosted)
+    document: Json = json.loads(PASSED)
+    document[side]["sessions"][0]["context"] |= change
+    hosted.replace(json.dumps(document).encode())
+    assert hosted.comment() is ExitStatus.BAD_USAGE
+    assert "of another commit, GPU or suite" in hosted.body

@@ -293,7 +293,11 @@ def test_a_download_larger_than_it_was_said_to_be_is_aborted(
         *("/pulls", f"/actions/artifacts/{ARTIFACT}/zip", BLOB, "/issues/17/comments"),
     ],
 )
-def test_whatever_github_fails_at_nothing_is_posted(hosted: HostedRun, path: str) -> None:
+def test_whatever_github_fails_at_no_result_is_posted(hosted: HostedRun, path: str) -> None:
     asked = hosted.storage if path == BLOB else hosted.api
     asked.on("GET", path if path == BLOB else f"/repos/{HOME}{path}", Answer(b"", 500))
-    assert "500" in refusal(hosted)
+    with pytest.raises(UserError, match="500"):
+        hosted.comment()
+    bodies = [str(one.body["body"]) for one in hosted.api.writes]
+    assert all("**NOT DECIDED**" in one and "could not be read" in one for one in bodies)
+    assert all("gemm/tiled" not in one for one in bodies)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +57,10 @@ def paired(
         replace(one, evidence=Evidence.LOCK_STEP) if one.change is not None else one
         for one in verdicts
     ]
+    built = {"build_type": "Release", **context}
     sides = (
-        record("base.json", Source.RUN, commit=base, gpu_name=gpu, **context),
-        record("run.json", Source.RUN, commit=commit, gpu_name=gpu, **context),
+        record("base.json", Source.RUN, commit=base, gpu_name=gpu, **built),
+        record("run.json", Source.RUN, commit=commit, gpu_name=gpu, **built),
     )
     known = {one.name: Row(one.name, {}, one.clock) for one in rows}
     base_side, cand_side = (replace(side, rows=known) for side in sides)
@@ -191,7 +191,7 @@ class HostedRun:
         environment = {"GH_TOKEN": TOKEN, "GITHUB_API_URL": self.api.url}
         which = arguments or ("--run-id", str(RUN))
         words = [*which, "--repository", HOME]
-        return comment_command.main(words, self.root, environment, date(2026, 11, 20))
+        return comment_command.main(words, self.root, environment)
 
     @property
     def body(self) -> str:

@@ -39,9 +39,12 @@ MEMBER = "comparison.json"
 # 10,000 benchmarks the comparison is 15 MiB.
 ARCHIVE_LIMIT_BYTES, MEMBER_LIMIT_BYTES = 32 * 1024 * 1024, 16 * 1024 * 1024
 _DEPTH_LIMIT = 12
-# Notes on the baseline, and on how what it flagged was measured again.
-_OF_A_BASELINE = frozenset(
-    (Kind.NOT_THE_CODE, Kind.CONFIRMED, Kind.UNCONFIRMED, Kind.PAIRED, Kind.PAIRED_FOLDERS)
+# What pairs alone can tell. Those on the policy are made again.
+_OF_PAIRS = frozenset(
+    (
+        *(Kind.INJECTED, Kind.ALTERNATED, Kind.LEFT_OUT, Kind.KERNELS_VARY, Kind.RESOURCES),
+        *(Kind.FILTERED, Kind.OF_FULL_SUITE, Kind.SKIPPED, Kind.USED_UP, Kind.REMOVED, Kind.NEWER),
+    )
 )
 _SESSIONS = (("baseline", "sessions"), ("candidate", "sessions"))
 _VERSION = re.compile(r"comparison/[0-9]{1,4}")
@@ -83,7 +86,7 @@ class Refused(UserError):
 
 DAMAGED = "Its result was refused: it is damaged, or contradicts itself"
 _FOREIGN = "Its result was refused: it is of another commit, GPU or suite"
-_OTHER_BASE = "It was measured from another base"
+OTHER_BASE = "It was measured from another base"
 
 
 def name_of(gpu: Gpu) -> str:
@@ -128,7 +131,7 @@ def read(artifact: Artifact, terms: Terms, gpu: Gpu, ours: bool) -> Comparison |
     except UserError as fault:
         raise Refused(_FOREIGN, fault) from None
     _require_base(found, terms, place)
-    return _without_foreign_notes(found, terms)
+    return _without_foreign_notes(found, terms, ours)
 
 
 def _artifact(answer: Json) -> Artifact:
@@ -199,9 +202,13 @@ def _require_version(document: object, place: Place) -> None:
 
 def _require_own(comparison: Comparison, terms: Terms, gpu: Gpu, place: Place, ours: bool) -> None:
     """Refuse what says itself that it is of another commit, GPU or suite."""
-    if (source := comparison.candidate.source) is not Source.RUN:
-        raise place.error(f"is of a {source.value}, not of a {Source.RUN.value}", _REMEDY)
     both = (comparison.baseline, comparison.candidate)
+    for side in both:
+        if side.source is not Source.RUN:
+            raise place.error(f"is of a {side.source.value}, not of a {Source.RUN.value}", _REMEDY)
+        # Programs of another project may use no GPU.
+        if (name := gpu_name(side)) not in ((gpu.name,) if ours else ("", gpu.name)):
+            raise place.error(f"is of the GPU {quoted(name)}, not of {quoted(gpu.name)}", _REMEDY)
     # Their folders would stand in a command that the comment tells a reader to paste.
     if ours and any(PROGRAMS in one.context for side in both for one in side.sessions.values()):
         raise place.error("is of another project's programs, not of this suite", _REMEDY)
@@ -211,17 +218,15 @@ def _require_own(comparison: Comparison, terms: Terms, gpu: Gpu, place: Place, o
             raise place.error(f"is of commit {measured}, not of {terms.run.head}", _REMEDY)
         if normal(session.context.get("filter", "")) != terms.filter:
             raise place.error("was measured with another filter than was asked for", _REMEDY)
-    if (name := gpu_name(comparison.candidate)) not in ("", gpu.name):
-        raise place.error(f"is of the GPU {quoted(name)}, not of {quoted(gpu.name)}", _REMEDY)
 
 
-def _without_foreign_notes(comparison: Comparison, terms: Terms) -> Comparison:
+def _without_foreign_notes(comparison: Comparison, terms: Terms, ours: bool) -> Comparison:
     """Without what nothing that was measured in pairs with this base has to tell."""
     method, base = comparison.method, terms.base.commit
-    if method is not None and method.kind not in (Kind.PAIRED, Kind.PAIRED_FOLDERS):
+    if method is not None and method.kind is not (Kind.PAIRED if ours else Kind.PAIRED_FOLDERS):
         method = None
     own = method is not None and method.values.get("commit", base) == base
-    notes = tuple(note for note in comparison.notes if note.kind not in _OF_A_BASELINE)
+    notes = tuple(note for note in comparison.notes if note.kind in _OF_PAIRS)
     return replace(comparison, method=method if own else None, notes=notes)
 
 
@@ -230,4 +235,4 @@ def _require_base(comparison: Comparison, terms: Terms, place: Place) -> None:
     for session in comparison.baseline.sessions.values():
         if (commit := session.context.get("commit")) != terms.base.commit:
             fault = f"is measured from {quoted(commit or '')}, not from {terms.base.commit}"
-            raise Refused(_OTHER_BASE, place.error(fault, "push, or run the workflow again"))
+            raise Refused(OTHER_BASE, place.error(fault, "push, or run the workflow again"))

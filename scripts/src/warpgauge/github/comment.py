@@ -217,8 +217,17 @@ def _name(part: Part) -> str:
 AUTHOR = "github-actions[bot]"
 
 _OUTDATED = "> **Outdated.**"
-# In our own comment.
-_RUN_LINK = re.compile(r"\[run\]\((https://[A-Za-z0-9./:_-]+/actions/runs/[0-9]+)\)")
+
+
+def _run_of(body: str, run: Run) -> str:
+    """The address of the other run that a comment of ours is of; "" where it is of this one.
+
+    Only in its own line, and of this repository: a benchmark may be called like a link.
+    """
+    runs = re.escape(run.url.rpartition("/")[0])
+    line = next((one for one in body.splitlines() if one.startswith("Commit ")), "")
+    found = re.search(rf"\[run\]\(({runs}/[0-9]+)\)", line)
+    return found[1] if found and found[1] != run.url else ""
 
 
 def put(api: GitHub, run: Run, pull: int, base: Base, parts: Sequence[Part]) -> str:
@@ -229,8 +238,7 @@ def put(api: GitHub, run: Run, pull: int, base: Base, parts: Sequence[Part]) -> 
     """
     repository = run.repository
     ours = _ours(api, repository, pull)
-    before = _RUN_LINK.search(str(at(ours[0], "body"))) if ours else None
-    previous = before[1] if before and before[1] != run.url else ""
+    previous = _run_of(str(at(ours[0], "body")), run) if ours else ""
     text = body(run, base, parts, previous)
     if not ours:
         path = f"/repos/{repository}/issues/{pull}/comments"
@@ -239,6 +247,13 @@ def put(api: GitHub, run: Run, pull: int, base: Base, parts: Sequence[Part]) -> 
     for extra in ours[1:]:
         api.delete(_path(repository, extra))
     return changed
+
+
+def say(api: GitHub, run: Run, pull: int, why: str) -> None:
+    """Say why there is no result: on the comment that is there, or in a new one."""
+    if not mark_outdated(api, run.repository, pull, why):
+        path = f"/repos/{run.repository}/issues/{pull}/comments"
+        api.post(path, {"body": f"{MARK}**{check_word(ExitStatus.NOT_MEASURED)}** · {why}"})
 
 
 def mark_outdated(api: GitHub, repository: str, pull: int, why: str) -> str:

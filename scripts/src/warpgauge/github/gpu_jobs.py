@@ -46,7 +46,10 @@ class Job:
 
     def ran_on(self, gpu: Gpu) -> bool:
         """Whether its runner was asked for as .github/gpus.json does, or more narrowly."""
-        return self.labels.issuperset(map(str.lower, gpu.labels)) and gpu.group in ("", self.group)
+        return self.labels.issuperset(map(str.lower, gpu.labels)) and gpu.group.lower() in (
+            "",
+            self.group,
+        )
 
     def left(self, created: str) -> bool:
         """Whether something that was created then may be of this job."""
@@ -77,7 +80,7 @@ def _job(answer: Json) -> Job:
     return Job(
         str(at(answer, "conclusion") or ""),
         frozenset(str(one).lower() for one in (labels if isinstance(labels, list) else ())),
-        str(at(answer, "runner_group_name") or ""),
+        str(at(answer, "runner_group_name") or "").lower(),
         str(at(answer, "started_at") or ""),
         str(at(answer, "completed_at") or ""),
         address(answer, "html_url"),

@@ -134,11 +134,12 @@ def pulls_of(api: GitHub, run: Run) -> list[Pull]:
     return found
 
 
-def base_of(api: GitHub, run: Run, pull: Pull) -> Base:
-    """Where the head left the pull request's base branch, by GitHub."""
-    between = f"{quote(pull.base_branch, safe='')}...{run.head}"
+def base_of(api: GitHub, run: Run, pull: Pull, other: str = "") -> Base:
+    """Where the head left the pull request's base branch, or `other`, by GitHub."""
+    branch = other.removeprefix("origin/") or pull.base_branch
+    between = f"{quote(branch, safe='')}...{run.head}"
     answer = api.get(f"/repos/{run.repository}/compare/{between}?per_page=1")
-    return Base(pull.base_branch, text(answer, "merge_base_commit", "sha", pattern=FULL_COMMIT))
+    return Base(branch, text(answer, "merge_base_commit", "sha", pattern=FULL_COMMIT))
 
 
 def changed_files(api: GitHub, run: Run, pull: Pull) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from warpgauge.github import artifact, gpu_jobs, gpus, pull_request
+from warpgauge.github.api import Unanswered
 from warpgauge.github.artifact import Artifact, Refused
 from warpgauge.github.branch import Repository
 from warpgauge.github.comment import Part
@@ -14,16 +15,22 @@ from warpgauge.github.gpu_jobs import Job
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Pull
 from warpgauge.github.terms import Terms
-from warpgauge.records.model import Clock
+from warpgauge.records.benchmark_filter import cpu_limit
+from warpgauge.records.model import Clock, Row
 from warpgauge.reports.provenance import place
 from warpgauge.reports.ranking import folds
 from warpgauge.system.errors import UserError
+from warpgauge.system.text import cut, inert
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.recomputed import recomputed
 
 UNTOUCHED = "nothing that is measured changed"
 _HISTORY = "history"
+# Of this process, for one GPU's result; 20,000 rows take three seconds.
+_CPU_LIMIT_S = 12.0
+# GitHub names no more of a pull request.
+_MOST_FILES = 3000
 
 
 @dataclass
@@ -57,11 +64,20 @@ class Result:
         mine = [one for one in left if one.name == artifact.name_of(gpu) and job.left(one.created)]
         if why := job.broke_off or self._why_not_its(gpu, job, mine):
             return Part(gpu, why, job.url)
+        known = self.terms.known(gpu)
         try:
-            found = self._judged(gpu, job, mine[-1]) if mine else None
+            with cpu_limit(_CPU_LIMIT_S, "what it left, or its policy, takes too long to read"):
+                found = self._judged(gpu, job, mine[-1], known) if mine else None
+        except Unanswered:
+            raise
         except Refused as refused:
             self.refusals.append(str(refused))
             return Part(gpu, refused.told, job.url)
+        except Exception as fault:  # whatever a stranger found: the other GPUs are shown
+            self.refusals.append(
+                f"{gpu.name}: {type(fault).__name__}: {cut(inert(str(fault)), 300)}"
+            )
+            return Part(gpu, artifact.DAMAGED, job.url)
         if found is None:
             failed = job.conclusion == "failure"
             told = (
@@ -85,18 +101,21 @@ class Result:
     def _touches_nothing(self) -> bool:
         measured = gpus.measured(gpus.file_of(self.terms.root))
         files = pull_request.changed_files(self.terms.api, self.terms.run, self.pull)
-        return not gpus.touches(measured, files)
+        return len(files) < _MOST_FILES and not gpus.touches(measured, files)
 
-    def _judged(self, gpu: Gpu, job: Job, left: Artifact) -> Comparison | None:
+    def _judged(
+        self, gpu: Gpu, job: Job, left: Artifact, known: Mapping[str, Row]
+    ) -> Comparison | None:
         """Raises Refused."""
         told = artifact.read(left, self.terms, gpu, self.ours)
         if told is None:
             return None
         try:
-            settings = self.terms.settings()
+            settings = self.terms.settings(left.created)
+        except Unanswered:
+            raise
         except UserError as fault:
             raise Refused("The policy of its commit cannot be read", fault) from None
-        known = self.terms.known(gpu)
         clocks = {name: row.clock for name, row in known.items()}
         found = _recomputed(told, settings, clocks)
         if not job.fits(found.exit_status):
@@ -106,8 +125,15 @@ class Result:
             )
             raise Refused("Its result was refused: it does not fit how its job ended", misfit)
         there = {verdict.name for verdict in told.verdicts}
-        absent = (row for name, row in known.items() if name not in there)
-        return _recomputed(told, settings, clocks, self.terms.expected(gpu, absent))
+        try:
+            expected = self.terms.expected(gpu, [r for n, r in known.items() if n not in there])
+        except Unanswered:
+            raise
+        except UserError as fault:
+            raise Refused(
+                "The baseline of its commit, or the filter, cannot be read", fault
+            ) from None
+        return _recomputed(told, settings, clocks, expected)
 
     def _sources(self, found: Comparison) -> Mapping[str, str]:
         """Where each benchmark that is shown by itself is written."""

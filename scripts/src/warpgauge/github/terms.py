@@ -7,14 +7,13 @@ Both are read as data, from GitHub and from the default branch's checkout.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
-from warpgauge.github.api import GitHub
+from warpgauge.github.api import GitHub, Unanswered
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Base, Run
 from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit, matches
@@ -29,7 +28,7 @@ from warpgauge.verdict.policy import Policy
 _T = TypeVar("_T")
 
 POLICY = f"baselines/{policy.FILE_NAME}"
-_POLICY_LIMIT_BYTES, _BASELINE_LIMIT_BYTES = 1 << 20, 32 << 20
+_POLICY_LIMIT_BYTES, _BASELINE_LIMIT_BYTES = 256 << 10, 32 << 20
 
 
 @dataclass(frozen=True)
@@ -40,18 +39,25 @@ class Terms:
     run: Run
     base: Base
     root: Path
-    today: date
     policy: str = POLICY
     filter: str = ""
 
-    def settings(self) -> ComparisonSettings:
-        """As the job judged. Raises UserError for a policy of the head that cannot be read."""
+    def settings(self, judged: str) -> ComparisonSettings:
+        """As the job judged at GitHub's time `judged`.
+
+        Raises UserError for a policy of the head that cannot be read.
+        """
         rules = self._policy(self.run.head)
         if rules is not None:
-            with suppress(UserError):  # one of a warpgauge of that time
-                if before := self._policy(self.base.commit):
-                    rules = rules.without(rules.used_up(before))
-        return ComparisonSettings(filter=self.filter or None, policy=rules, today=self.today)
+            try:
+                before = self._policy(self.base.commit)
+            except Unanswered:
+                raise
+            except UserError:  # one of a warpgauge of that time
+                before = None
+            rules = rules.without(rules.used_up(before)) if before else rules
+        day = date.fromisoformat(judged[:10])  # an entry may expire before this is asked
+        return ComparisonSettings(filter=self.filter or None, policy=rules, today=day)
 
     def known(self, gpu: Gpu) -> Mapping[str, Row]:
         """Our baseline's benchmarks for this GPU, by name; none where there is no baseline."""

@@ -171,9 +171,11 @@ def cpu_limit(seconds: float, refusal: str) -> Iterator[None]:
         raise UserError(refusal)
 
     before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    outer = signal.setitimer(signal.ITIMER_VIRTUAL, seconds)[0]
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        used = seconds - signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)[0]
         signal.signal(signal.SIGVTALRM, before)
+        if outer:  # the limit around this one goes on
+            signal.setitimer(signal.ITIMER_VIRTUAL, max(outer - used, 1e-3))

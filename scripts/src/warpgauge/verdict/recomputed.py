@@ -15,7 +15,7 @@ from warpgauge.records.model import Clock, Row
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import quoted
-from warpgauge.verdict import disturbance, policy_effects, rule
+from warpgauge.verdict import context, disturbance, policy_effects, rule
 from warpgauge.verdict.comparison import (
     Change,
     Comparison,
@@ -29,6 +29,8 @@ from warpgauge.verdict.controls import is_control
 from warpgauge.verdict.resource_changes import KERNEL, resource_changes
 
 _IN_PAIRS = (Evidence.PAIRED, Evidence.LOCK_STEP)
+_NOTHING = "Nothing was compared but the host's controls."
+_UNKNOWN = "in the baseline, but the base did not measure it"
 _REMOVED = "in the baseline, but the run does not have it"
 # Numbers in a file are rounded.
 _ROUNDING = 1e-9
@@ -45,11 +47,21 @@ def recomputed(
 
     Raises UserError, a clause that names the row, for one that contradicts itself.
     """
-    if told.refusal is not None:
+    refusal = told.refusal or context.refusal(told.baseline, told.candidate)
+    if refusal is not None:
+        told = replace(told, refusal=refusal)
         invalid = (replace(one, outcome=Outcome.INVALID, by_time=None) for one in told.verdicts)
         return replace(told, verdicts=tuple(invalid), alpha=settings.alpha)
     known = (replace(one, clock=clocks.get(one.name, one.clock)) for one in told.verdicts)
     verdicts = [_judged(told, verdict, settings) for verdict in known]
+    verdicts = [
+        replace(one, outcome=Outcome.INVALID, reason=_UNKNOWN)
+        if one.outcome is Outcome.NEW and one.name in clocks
+        else one
+        for one in verdicts
+    ]
+    if all(one.change is None or is_control(one) for one in verdicts):
+        told = replace(told, refusal=_NOTHING)
     names = {one.name for one in verdicts}
     verdicts += [
         Verdict(name, Outcome.MISSING, clocks[name], reason=_REMOVED)
@@ -57,7 +69,6 @@ def recomputed(
         if name not in names
     ]
     if settings.policy is not None:
-        settings.policy.require_quick([one.name for one in verdicts])
         found = policy_effects.apply(
             settings.policy,
             verdicts,
@@ -66,6 +77,7 @@ def recomputed(
             resources_fail=any(one.by_time is not None for one in verdicts),
         )
         verdicts = [*found.verdicts]
+        told = replace(told, notes=(*found.notes, *told.notes))
     return replace(told, verdicts=tuple(verdicts), alpha=settings.alpha)
 
 
@@ -76,7 +88,8 @@ def _judged(told: Comparison, verdict: Verdict, settings: ComparisonSettings) ->
     if verdict.outcome is Outcome.INVALID:
         return _untimed(verdict, Outcome.INVALID)
     for side, row in ((told.baseline, base), (told.candidate, cand)):
-        if disturbed := disturbance.of(row, side.sessions):
+        whole = replace(row, process_medians=dict.fromkeys(side.sessions, ()))
+        if disturbed := disturbance.of(whole, side.sessions):
             return replace(_untimed(verdict, Outcome.INVALID), reason=disturbed.fault)
     change, p, bound = verdict.change, verdict.p, verdict.bound
     if is_control(verdict):
@@ -102,7 +115,9 @@ def _judged(told: Comparison, verdict: Verdict, settings: ComparisonSettings) ->
         without = rule.outcome_of(*numbers, usual, tolerance, settings.alpha)
         accepted = rule.accepted_by(policy, entry) if without is Outcome.REGRESSION else ""
     by_time = None
-    if verdict.by_time is not None and outcome is not Outcome.REGRESSION:
+    resources = _resources(verdict, base, cand)
+    grown = verdict.by_time is not None and any(one.worse for one in resources)
+    if grown and outcome is not Outcome.REGRESSION:
         outcome, by_time = Outcome.REGRESSION, outcome  # it was asked to fail on its resources
     return replace(
         verdict,
@@ -114,7 +129,7 @@ def _judged(told: Comparison, verdict: Verdict, settings: ComparisonSettings) ->
         reason=reason,
         accepted=accepted,
         required=False,
-        resources=_resources(verdict, base, cand),
+        resources=resources,
     )
 
 

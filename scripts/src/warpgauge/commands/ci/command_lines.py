@@ -77,6 +77,8 @@ def comment() -> Parser:
         ".github/gpus.json; its programs are measured")  # fmt: skip
     add("--policy", metavar="FILE", default=POLICY, help="its path in the repository; empty for "
         "none; default %(default)s")  # fmt: skip
+    add("--base", metavar="REF", default="", help="a branch or commit that it was compared with; "
+        "empty for the pull request's own base")  # fmt: skip
     arguments.add_filter(other)
     return parser
 

@@ -6,14 +6,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from datetime import date, datetime, timezone
 from pathlib import Path
 
 from warpgauge.commands.arguments import contradiction
 from warpgauge.commands.ci import command_lines
 from warpgauge.github import comment, gpus, on_demand, pull_request
 from warpgauge.github.api import GitHub
+from warpgauge.github.artifact import OTHER_BASE
 from warpgauge.github.on_demand import Request
 from warpgauge.github.pull_request import Base, Pull, Run
 from warpgauge.github.result import UNTOUCHED, Result
@@ -27,17 +28,15 @@ def main(
     argv: Sequence[str],
     root: Path,
     environment: Mapping[str, str] = os.environ,
-    today: date | None = None,
 ) -> ExitStatus:
     """Raises UserError for what can be no result of this pull request; nothing is posted then."""
     given = command_lines.comment().parse_args(argv)
     if (given.run_id is None) == (given.pull_request is None):
         raise UserError("name one of --run-id and --pull-request")
     api = GitHub.of(environment)
-    day = today or datetime.now(timezone.utc).date()
 
     def result(run: Run, pull: Pull, base: Base, filter: str = "") -> Result:
-        terms = Terms(api, run, base, given.root or root, day, given.policy, filter)
+        terms = Terms(api, run, base, given.root or root, given.policy, filter)
         return Result(terms, pull, ours=given.root is None)
 
     if given.request:
@@ -58,25 +57,30 @@ def main(
     else:
         print(f"no run of {given.workflow} is of #{given.pull_request}: nothing to do")
         return ExitStatus.OK
+    faults: list[UserError] = []
     status = ExitStatus.OK
     for pull in _pulls(api, run, given.pull_request):
-        if not run.complete:
-            _outdated(api, run, pull, comment.to_be_measured(run))
-            continue
         try:
-            base = pull_request.base_of(api, run, pull)
+            if not run.complete:
+                _outdated(api, run, pull, comment.to_be_measured(run))
+                continue
+            base = pull_request.base_of(api, run, pull, given.base)
             status = max(status, _posted(result(run, pull, base, given.filter)))
-        except UserError as fault:
+        except UserError as fault:  # the next one is told all the same
+            faults.append(fault)
             if fault.status is not ExitStatus.OK:
-                _outdated(api, run, pull, comment.not_readable(run))
-            raise
+                with suppress(UserError):
+                    comment.say(api, run, pull.number, comment.not_readable(run))
+    if faults:
+        raise max(faults, key=lambda fault: fault.status)
     return status
 
 
 def _pulls(api: GitHub, run: Run, only: int | None) -> list[Pull]:
     """Those where the run is the last word on their head. Raises UserError."""
     found = pull_request.pulls_of(api, run)
-    pull_request.require_newest(api, run)
+    if len(found) == 1:  # of several each has a run, and a base, of its own
+        pull_request.require_newest(api, run)
     return [pull for pull in found if only in (None, pull.number)]
 
 
@@ -86,11 +90,14 @@ def _posted(result: Result) -> ExitStatus:
     api, run = terms.api, terms.run
     parts = result.parts(gpus.read(gpus.file_of(terms.root)))
     # Reading takes a while, in which somebody may have pushed.
-    current = pull in _pulls(api, run, pull.number)
-    if not current:
+    pulls = _pulls(api, run, None)
+    if pull not in pulls:
         raise pull_request.nothing_to_do(run, f"the base of #{pull.number} has changed")
     if not parts or all(part.found == UNTOUCHED for part in parts):
         _outdated(api, run, pull, comment.not_measured(run, UNTOUCHED if parts else ""))
+        return ExitStatus.OK
+    if len(pulls) > 1 and all(part.found == OTHER_BASE for part in parts):
+        print(f"run {run.id} is of another pull request than #{pull.number}")
         return ExitStatus.OK
     print(f"posted: {comment.put(api, run, pull.number, terms.base, parts)}")
     return _status(result)
