@@ -25,7 +25,7 @@ SCRIPTS = Path(__file__).parents[2]
 def ended(script: str, monkeypatch: pytest.MonkeyPatch, *argv: str) -> object:
     """Run a command as `python scripts/<script>` would; its exit status."""
     monkeypatch.setattr(sys, "argv", [script, *argv])
-    monkeypatch.setattr(environment, "ensure", lambda packages: None)
+    monkeypatch.setattr(environment, "ensure", lambda packages, **_: None)
     with pytest.raises(SystemExit) as caught:
         runpy.run_path(str(SCRIPTS / script), run_name="__main__")
     return caught.value.code
