@@ -77,14 +77,14 @@ class Artifact:
 
 
 class Refused(UserError):
-    """`told` is what a comment says of it, a clause of ours; the sentence has what is amiss."""
+    """`told` is what a comment says of it, in our words; the error's sentence has what is amiss."""
 
     def __init__(self, told: str, fault: UserError) -> None:
         super().__init__(str(fault))
         self.told = told
 
 
-DAMAGED = "Its result was refused: it is damaged, or contradicts itself"
+DAMAGED = "Its result was refused: it is damaged, contradicts itself, or takes too long to judge"
 _FOREIGN = "Its result was refused: it is of another commit, GPU or suite"
 OTHER_BASE = "It was measured from another base"
 
