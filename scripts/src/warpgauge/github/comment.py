@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from warpgauge.github.api import GitHub, Json
-from warpgauge.github.fields import address, at, number
+from warpgauge.github.fields import address, at, is_ours, number
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Base, Run
 from warpgauge.reports.decision_text import at_most
@@ -213,9 +213,6 @@ def _name(part: Part) -> str:
     return f"**{prose(part.gpu.name)}**"
 
 
-# Whom a job's own token comments as. Nobody can register a name with brackets in it.
-AUTHOR = "github-actions[bot]"
-
 _OUTDATED = "> **Outdated.**"
 
 
@@ -276,9 +273,7 @@ def _ours(api: GitHub, repository: str, pull: int) -> list[Json]:
     ours = [
         comment
         for comment in api.listed(f"/repos/{repository}/issues/{pull}/comments")
-        if str(at(comment, "body")).startswith(MARK.strip())
-        and at(comment, "user", "login") == AUTHOR
-        and at(comment, "user", "type") == "Bot"
+        if str(at(comment, "body")).startswith(MARK.strip()) and is_ours(comment)
     ]
     return sorted(ours, key=lambda comment: number(comment, "id"))
 

@@ -15,6 +15,16 @@ _NOT_EMPTY = re.compile(r".+", re.DOTALL)
 _ADDRESS = re.compile(r"https://[A-Za-z0-9./:_~#-]+")
 
 
+# Whom a job's own token comments as. Nobody can register a name with brackets in it.
+_AUTHOR = "github-actions[bot]"
+
+
+def is_ours(comment: Json) -> bool:
+    """Whether a comment is of a job of this repository."""
+    user = at(comment, "user")
+    return at(user, "login") == _AUTHOR and at(user, "type") == "Bot"
+
+
 def at(value: object, *keys: str) -> object:
     """What the path of keys leads to; None where it leads to nothing."""
     for key in keys:

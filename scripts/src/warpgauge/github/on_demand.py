@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from warpgauge.github import pull_request
 from warpgauge.github.api import GitHub, Json, NotFound
-from warpgauge.github.fields import address, at, number, same, text
+from warpgauge.github.fields import address, at, is_ours, number, same, text
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Pull, Run
 from warpgauge.records.benchmark_filter import require_portable
@@ -23,9 +23,7 @@ from warpgauge.system.git import FULL_COMMIT, short
 from warpgauge.system.text import quoted
 
 _WORKFLOW = ".github/workflows/on-demand.yml"
-_BOT = "github-actions[bot]"  # whom a job's own token comments as
 _MAY_ASK = ("admin", "maintain", "write")
-_LENGTH_LIMIT = 65_536  # GitHub's, of a comment
 
 _COMMAND = re.compile(r"/warpgauge run +(?P<filter>[!-~]{1,100})(?: +on +(?P<gpu>[^ ].*?))? *")
 _USAGE = (
@@ -118,14 +116,12 @@ def answer(api: GitHub, repository: str, request: Request, body: str) -> str:
     """Make our comment say what came of it; its address. `body` is Markdown of ours."""
     path = f"/repos/{repository}/issues/comments/{request.comment}"
     comment, pull = api.get(path), api.get(f"/repos/{repository}/pulls/{request.pull}")
-    ours = at(comment, "user", "login") == _BOT and at(comment, "user", "type") == "Bot"
-    if not (ours and str(at(comment, "issue_url")).endswith(f"/issues/{request.pull}")):
+    if not (is_ours(comment) and str(at(comment, "issue_url")).endswith(f"/issues/{request.pull}")):
         raise UserError(f"comment {request.comment} is not ours on #{request.pull}; it stays")
     late = "" if at(pull, "head", "sha") == request.head else ", which is no longer the head"
     about = f"Asked for: {code(request.filter)} at commit {code(short(request.head))}{late}."
-    told = f"{body.rstrip()}\n\n{about}"
-    changed = api.patch(path, {"body": told if len(told) <= _LENGTH_LIMIT else about})
-    return address(changed, "html_url")
+    # `comment.body` leaves room for a note.
+    return address(api.patch(path, {"body": f"{body.rstrip()}\n\n{about}"}), "html_url")
 
 
 def _parsed(body: str, known: Sequence[Gpu]) -> tuple[str, str]:
