@@ -91,7 +91,7 @@ class Group:
     measured: list[str] = field(default_factory=list)
 
     def begin(self) -> None:
-        """One after the other, so that none looks at the machine while another works."""
+        """All at once, for much of a start is waiting for the GPU's driver; then each on its CPU."""
         plan = self.plan
         for index in plan.order:
             output = f"{plan.reports[index]}{self.start}"
@@ -100,8 +100,9 @@ class Group:
             except OSError as why:
                 raise SideFault(index, f"cannot be started ({why.strerror})") from None
             self.sides.append(side)
+        for side in self.sides:
             if " ".join(side.hear("lock-step")) != HELLO:
-                raise SideFault(index, "speaks another version of the protocol")
+                raise SideFault(side.index, "speaks another version of the protocol")
             if plan.cpu is not None:
                 with contextlib.suppress(OSError):  # not allowed: it stays where it is
                     os.sched_setaffinity(side.process.pid, {plan.cpu})
