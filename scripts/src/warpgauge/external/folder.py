@@ -6,6 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from warpgauge.execution import manifest
+from warpgauge.execution.manifest import Manifest, Program
+
 
 def provide(
     plan_path: Path,
@@ -20,4 +23,11 @@ def provide(
     `source` is the folder whose commit is recorded; `inputs` are the files that decide what is
     measured, beside the plan. Raises UserError.
     """
-    raise NotImplementedError
+    plan = plan_path.absolute()
+    program = Program(
+        bench_external.absolute(),
+        arguments=(f"--kernels={plan}",),
+        inputs=(plan, *dict.fromkeys(inputs)),
+    )
+    manifest.write(where, Manifest((program,), source))
+    return where

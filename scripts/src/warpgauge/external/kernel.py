@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -15,10 +19,12 @@ from msgspec import Meta
 
 from warpgauge.external.element_types import ElementType
 from warpgauge.external.expressions import LARGEST
+from warpgauge.files.location import Place
 
 # Part of a benchmark's name, a word of the kernel plan, or a name in an expression.
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}(?![\s\S])")]
-Text = Annotated[str, Meta(min_length=1)]
+# What can stand at the end of a line of the kernel plan, and in a path.
+Text = Annotated[str, Meta(pattern=r"^[^\u0000-\u001f\u007f]+(?![\s\S])")]
 Expression = int | str
 Extent = Annotated[list[Expression], Meta(min_length=1, max_length=3)]
 Tolerance = Annotated[float, Meta(ge=0)]
@@ -126,6 +132,32 @@ class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     version: Literal[1]
     kernels: dict[Name, Kernel]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The kernels of one file, by their names, in its order."""
+
+    path: Path
+    kernels: Mapping[str, Kernel]
+
+    def place(self, *keys: str | int) -> Place:
+        """Where ``kernels.scale.arguments[2]`` stands."""
+        return place_of(self.path, "kernels", *keys)
+
+    def file(self, name: str) -> Path:
+        """A file that the manifest names, absolute."""
+        return self._folder / name
+
+    @cached_property
+    def _folder(self) -> Path:
+        return self.path.absolute().parent
+
+
+def place_of(path: Path, *keys: str | int) -> Place:
+    """A key in a file, in TOML's words."""
+    words = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+    return Place(path, "".join(words).removeprefix("."))
 
 
 def schema() -> dict[str, Any]:
