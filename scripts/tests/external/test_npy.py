@@ -36,9 +36,11 @@ def fault(path: Path, type: str) -> str:
 
 @pytest.mark.parametrize(
     ("type", "dtype"),
-    [("f64", "<f8"), ("f32", "<f4"), ("f16", "<f2"), ("i32", "<i4"), ("u8", "|u1")]
-    + [("bf16", "<u2"), ("bf16", "|V2"), ("e4m3", "|u1"), ("e4m3", "|V1")],
-)
+    [
+        ("f64", "<f8"), ("f32", "<f4"), ("f16", "<f2"), ("i32", "<i4"), ("u8", "|u1"),
+        ("bf16", "<u2"), ("bf16", "|V2"), ("e4m3", "|u1"), ("e4m3", "|V1"),
+    ],
+)  # fmt: skip
 def test_elements_begin_behind_the_header(tmp_path: Path, type: str, dtype: str) -> None:
     raw = numpy.frombuffer(bytes(range(48)), dtype)
     path = saved(tmp_path, raw)

@@ -55,8 +55,8 @@ def make(
 
     With `gpus` (UUIDs) it is on a machine that has these. `ill` may name one of them, and `slower`
     says by what factor everything takes longer there. With `full_suite` it knows --suite, and these
-    of its benchmarks are of the full one alone. With `plans` it is bench_external: its benchmarks are
-    those of a kernel plan, whose times `times` may tell.
+    of its benchmarks are of the full one alone. With `plans` it is bench_external: it has the
+    benchmarks of a kernel plan, and `times` may tell theirs.
     """
     path = folder / f"bench_{family}"
     times = times or {f"{family}/one": 1000.0, f"{family}/two": 2000.0}

@@ -60,8 +60,9 @@ def test_a_manifest_is_read_in_its_order(tmp_path: Path) -> None:
 
 X = '{ input = "x", type = "f32", count = "n" }'
 VERIFY = 'verify.y = { reference = "naive", relative = 0.5 }'
-CIRCLE = KERNELS.replace('reference_only = true', 'type = "f32"\naxes = { n = [1] }\n'
-    'verify.y = { reference = "scale" }').replace('  { value = "n", type = "i32" },', "")  # fmt: skip
+CIRCLE = KERNELS.replace(
+    "reference_only = true", 'type = "f32"\nverify.y = { reference = "scale" }'
+)
 
 
 @pytest.mark.parametrize(
@@ -75,18 +76,18 @@ CIRCLE = KERNELS.replace('reference_only = true', 'type = "f32"\naxes = { n = [1
         ('cubin = "scale.cubin"', "", "kernels.scale: has no code; write one of cubin, fatbin"),
         ('"scale.cubin"', '"gone"', "kernels.scale.cubin: "),
         ('"scale.cubin"', '"."', "kernels.scale.cubin: "),
-        ('"scale.cubin"', '"a\\u0000"', "kernels.scale.cubin: expected `str` matching"),
-        ('"scale_kernel"', '""', "kernels.scale.symbol: expected `str` matching"),
-        ('"scale_kernel"', '"a\\nkernel"', "kernels.scale.symbol: expected `str` matching"),
+        ('"scale.cubin"', '"a\\u0000"', "kernels.scale.cubin: is empty, or holds a line break"),
+        ('"scale_kernel"', '""', "kernels.scale.symbol: is empty, or holds a line break"),
+        ('"scale_kernel"', '"a\\nkernel"', "kernels.scale.symbol: is empty, or holds a line break"),
         ('symbol = "scale_kernel"', "", "kernels.scale: object missing required field `symbol`"),
         ('type = "f32"\naxes', "axes", "kernels.scale: has no 'type'"),
-        ('type = "f32"\naxes', 'type = "a/b"\naxes', "kernels.scale.type: expected `str` matching"),
-        ("kernels.scale", "kernels.'a b'", "kernels.a b: expected `str` matching"),
+        ('type = "f32"\naxes', 'type = "a/b"\naxes', "kernels.scale.type: is no name"),
+        ("kernels.scale", "kernels.'a b'", "kernels.a b: is no name"),
         ("n = [256, 4096]", "n = []", "kernels.scale.axes.n: expected `array` of length >= 1"),
         ("n = [256, 4096]", "n = [1, -1]", "kernels.scale.axes.n[1]: expected `int` >= 0"),
         ("n = [256, 4096]", "n = [1.5]", "kernels.scale.axes.n[0]: expected `int`, got `float`"),
         ("n = [256, 4096]", "n = 5", "kernels.scale.axes.n: expected `array`, got `int`"),
-        ("n = [256, 4096]", "'n-1' = [5]", "kernels.scale.axes.n-1: expected `str` matching"),
+        ("n = [256, 4096]", "'n-1' = [5]", "kernels.scale.axes.n-1: is no name"),
         (X, "3", "kernels.scale.arguments[0]: expected `object`, got `int`"),
         (X, "{}", "kernels.scale.arguments[0]: is nothing; write one of input, output, value"),
         (X, '{ input = "x", null = true }', "kernels.scale.arguments[0]: is input and null;"),
@@ -103,23 +104,23 @@ CIRCLE = KERNELS.replace('reference_only = true', 'type = "f32"\naxes = { n = [1
         (X, '{ value = 1, type = "i32", count = 3 }', "kernels.scale.arguments[0].count: is noth"),
         (X, '{ input = "x", type = "f32", npy = "no" }', ""),
         ("block = [256]", "block = []", "kernels.scale.block: expected `array` of length >= 1"),
-        ("block = [256]", "block = [1, 1, 1, 1]", "kernels.scale.block: expected `array` of length"),
-        ("block = [256]", 'block = [256]\noptions = ["-G"]', "kernels.scale.options: a cubin is not"),
+        ("block = [256]", "block = [1, 1, 1, 1]", "kernels.scale.block: expected `array` of leng"),
+        ("block = [256]", 'block = [256]\noptions = ["-G"]', "kernels.scale.options: a cubin is n"),
         (VERIFY, "", "kernels.scale: nothing verifies the output 'y'; add verify.y, or"),
         (VERIFY, VERIFY.replace(".y", ".x"), "kernels.scale.verify.x: is no output of this kernel"),
         (VERIFY, "verify.y = {}", "kernels.scale.verify.y: has neither of 'reference' and 'npy'"),
-        (VERIFY, VERIFY.replace("0.5", "-1"), "kernels.scale.verify.y.relative: expected `float` >="),
+        (VERIFY, VERIFY.replace("0.5", "-1"), "kernels.scale.verify.y.relative: expected `float`"),
         (VERIFY, VERIFY.replace("0.5", "nan"), "kernels.scale.verify.y.relative: "),
         (VERIFY, VERIFY.replace("0.5", "inf"), "kernels.scale.verify.y.relative: is not finite"),
         (VERIFY, VERIFY.replace("naive", "naif"), "kernels.scale.verify.y.reference: this manifest "
          "has no kernel 'naif'; did you mean 'naive'?"),
         (VERIFY, VERIFY.replace("naive", "scale"), "kernels.scale.verify: 'scale' by 'scale' is a"),
-        (VERIFY, VERIFY.replace("relative", "tolerance"), "kernels.scale.verify.y: has the unknown"),
+        (VERIFY, VERIFY.replace("relative", "tolerance"), "kernels.scale.verify.y: has the unkn"),
         ('{ output = "y"', '{ output = "z"', "kernels.scale.verify.y: is no output of this kernel"),
         (X, X.replace("x", "w"), "kernels.scale.verify.y.reference: 'naive' has the input 'x' of"),
         (X, X.replace("f32", "f64"), "kernels.scale.verify.y.reference: 'naive' has the input 'x'"),
         ('  { output = "y", type = "f32", count = "n" },\n  { value', "  { value",
-         "kernels.scale.verify.y: is no output of this kernel; known are none"),
+         "kernels.scale.verify.y: is no output of this kernel; there is n"),
         (KERNELS, CIRCLE, "kernels.scale.verify: 'scale' by 'naive' by 'scale' is a circle"),
         (KERNELS, "version = 1", "holds no kernel; add a table [kernels.NAME]"),
         (KERNELS, "version = 1\nkernels = 3", "kernels: expected `object`, got `int`"),
