@@ -68,6 +68,17 @@ def test_the_example_of_the_documents_is_a_manifest(tmp_path: Path) -> None:
     assert names == re.findall(r"external/\S+", text)
 
 
+def test_a_long_chain_of_references_is_followed_once(tmp_path: Path) -> None:
+    head, scale = KERNELS.split("[kernels.scale]")
+    scale = scale.split("[kernels.naive]")[0]
+    chain = (f"[kernels.k{n}]{scale.replace('naive', f'k{n + 1}')}" for n in range(1000))
+    text = f"{head}{''.join(chain)}[kernels.k1000]{scale.replace('naive', 'k998')}"
+    circle = "'k998' by 'k999' by 'k1000' by 'k998' is a circle"
+    assert fault(tmp_path, text) == (
+        f"kernels.k998.verify: {circle}; verify one of them by a .npy file"
+    )
+
+
 X = '{ input = "x", type = "f32", count = "n" }'
 VERIFY = 'verify.y = { reference = "naive", relative = 0.5 }'
 CIRCLE = KERNELS.replace(
