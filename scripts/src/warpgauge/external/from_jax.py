@@ -113,11 +113,9 @@ def _dumped(dump: Path, program: str, symbol: str, name: str) -> tuple[dict[str,
     launches = [found.groupdict() for line in lines if (found := _LAUNCH.search(line))]
     chosen = [launch for launch in launches if symbol in ("", launch["symbol"])]
     if not chosen or (not symbol and len(lines) > 1):
-        several = (
-            listed([launch["symbol"] for launch in launches]) or "none that a launch describes"
-        )
+        there = listed([launch["symbol"] for launch in launches]) or "none that it describes"
         raise UserError(
-            f"{name}: {len(lines)} steps, of which kernels: {several}; give one as symbol"
+            f"{name}: XLA takes {len(lines)} steps, with the kernels {there}; give one as symbol"
         )
     prefix = sequences[-1].name.removesuffix(".thunk_sequence.txt")
     texts = (path.read_text() for path in sorted(dump.glob(f"{prefix}.*ptx")))
