@@ -77,7 +77,11 @@ def from_jax(
     if any(len(values) > 1 for values in options.get("axes", {}).values()):
         raise UserError(f"{name}: XLA compiles for one shape; make an entry for each value")
     with tempfile.TemporaryDirectory() as folder_of_dump:
-        flags = {"xla_dump_to": folder_of_dump, "xla_dump_hlo_as_text": True}
+        flags = {
+            "xla_dump_to": folder_of_dump,
+            "xla_dump_hlo_as_text": True,
+            "xla_dump_emitter_re": ".*",  # from JAX 0.11 on there is no PTX without it
+        }
         try:
             program = jitted.lower(*arguments).compile(compiler_options=flags).as_text()
         except Exception as fault:  # of the compiler or the driver

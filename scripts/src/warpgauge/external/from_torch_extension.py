@@ -53,7 +53,7 @@ def from_torch_extension(
     fatbins = [*_fatbins(library)]
     kernels = {found: fatbin for fatbin in fatbins for found in _kernels(name, fatbin)}
     plain = re.compile(rf"_Z\w*(?<!\d){len(symbol)}{re.escape(symbol)}")
-    chosen = [symbol] if symbol in kernels else [found for found in kernels if plain.match(found)]
+    chosen = [symbol] if symbol in kernels else sorted(filter(plain.match, kernels))
     if len(chosen) != 1:
         told = "has several kernels of the name" if chosen else "has no kernel"
         there = listed(chosen or sorted(kernels)) or "none"
