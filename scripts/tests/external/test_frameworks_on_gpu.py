@@ -28,7 +28,7 @@ from warpgauge.external.from_jax import from_jax
 from warpgauge.external.from_numba import from_numba
 from warpgauge.external.from_torch_extension import from_torch_extension
 from warpgauge.external.from_triton import from_triton
-from warpgauge.external.kernel_entry import Foreign, Kernel, Options, Parameters
+from warpgauge.external.kernel_entry import Foreign, KernelEntry, Options, Parameters
 from warpgauge.external.write_manifest import write_manifest
 from warpgauge.system.environment import ROOT
 
@@ -89,7 +89,9 @@ def _options(folder: Path, **more: object) -> Foreign:
     }
 
 
-def _reference(folder: Path, source: str, symbol: str, rows: str, counts: Sequence[str]) -> Kernel:
+def _reference(
+    folder: Path, source: str, symbol: str, rows: str, counts: Sequence[str]
+) -> KernelEntry:
     """A reference in CUDA C++, whose buffers but `out` are its inputs."""
     options: Options = {"outputs": ["out"], "axes": {"n": SIZES}, "reference_only": True}
     if symbol == "softmax":
@@ -104,7 +106,7 @@ def _reference(folder: Path, source: str, symbol: str, rows: str, counts: Sequen
     return parameters.kernel(image, symbol, [f"ceil_div({rows}, 256)"], [256])
 
 
-def _add_reference(folder: Path) -> Kernel:
+def _add_reference(folder: Path) -> KernelEntry:
     return _reference(folder, ADD, "add", "n", ["n", "n"])
 
 
@@ -126,7 +128,7 @@ def _bench(manifest: Path, out: Path, environment: Mapping[str, str], *more: str
     return rows
 
 
-def _require_true(folder: Path, entries: Callable[[Path], list[Kernel]]) -> None:
+def _require_true(folder: Path, entries: Callable[[Path], list[KernelEntry]]) -> None:
     """All kernels are verified, and take as long as CUPTI says."""
     manifest = folder / "kernels.toml"
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
@@ -157,7 +159,7 @@ def _require_true(folder: Path, entries: Callable[[Path], list[Kernel]]) -> None
     assert wrong == []
 
 
-def triton_entries(folder: Path) -> list[Kernel]:
+def triton_entries(folder: Path) -> list[KernelEntry]:
     torch: Foreign = importlib.import_module("torch")
     import triton
 
@@ -196,7 +198,7 @@ def triton_entries(folder: Path) -> list[Kernel]:
     return [wide, best, fused, _add_reference(folder), reference]
 
 
-def cupy_entries(folder: Path) -> list[Kernel]:
+def cupy_entries(folder: Path) -> list[KernelEntry]:
     cupy: Foreign = importlib.import_module("cupy")
     x = cupy.zeros(SIZES[-1], "f4")
     examples = {"x": x, "y": x, "out": x, "n": np.int32(SIZES[-1])}
@@ -210,7 +212,7 @@ def cupy_entries(folder: Path) -> list[Kernel]:
     return [raw, template, _add_reference(folder)]
 
 
-def numba_entries(folder: Path) -> list[Kernel]:
+def numba_entries(folder: Path) -> list[KernelEntry]:
     cuda: Foreign = importlib.import_module("numba.cuda")
 
     def add(x: Foreign, y: Foreign, out: Foreign, n: Foreign) -> None:
@@ -230,7 +232,7 @@ def numba_entries(folder: Path) -> list[Kernel]:
     return [kernel, _add_reference(folder)]
 
 
-def jax_entries(folder: Path) -> list[Kernel]:
+def jax_entries(folder: Path) -> list[KernelEntry]:
     jax: Foreign = importlib.import_module("jax")
     add, softmax = jax.jit(lambda x, y: x + y), jax.jit(jax.nn.softmax)
     random = np.random.default_rng(1)
@@ -249,7 +251,7 @@ def jax_entries(folder: Path) -> list[Kernel]:
     return kernels
 
 
-def torch_extension_entries(folder: Path) -> list[Kernel]:
+def torch_extension_entries(folder: Path) -> list[KernelEntry]:
     torch: Foreign = importlib.import_module("torch")
     extension: Foreign = importlib.import_module("torch.utils.cpp_extension")
     launch = "void launch(torch::Tensor x, torch::Tensor y, torch::Tensor out)"
@@ -286,7 +288,7 @@ def torch_extension_entries(folder: Path) -> list[Kernel]:
     ],
 )
 def test_the_kernels_of_a_framework_take_as_long_as_cupti_says(
-    tmp_path: Path, module: str, entries: Callable[[Path], list[Kernel]]
+    tmp_path: Path, module: str, entries: Callable[[Path], list[KernelEntry]]
 ) -> None:
     if importlib.util.find_spec(module) is None:
         pytest.skip(f"{module} is not installed")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from warpgauge.external.from_cupy import from_cupy
-from warpgauge.external.kernel_entry import Kernel
+from warpgauge.external.kernel_entry import KernelEntry
 from warpgauge.system.errors import UserError
 
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
@@ -19,7 +19,7 @@ X = np.zeros(64, "f4")
 EXAMPLES = {"x": X, "y": X, "f": np.float32(2.5), "n": np.int32(64)}
 
 
-def _entry(folder: Path, kernel: object, symbol: str = "") -> Kernel:
+def _entry(folder: Path, kernel: object, symbol: str = "") -> KernelEntry:
     return from_cupy(
         kernel, [1], [64], EXAMPLES, name="scale", folder=folder, symbol=symbol, outputs=["y"]
     )

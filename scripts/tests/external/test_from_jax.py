@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from warpgauge.external.from_jax import from_jax
-from warpgauge.external.kernel_entry import Kernel, Options
+from warpgauge.external.kernel_entry import KernelEntry, Options
 from warpgauge.system.errors import UserError
 
 X, Y = np.arange(4096, dtype="f4"), np.ones(4096, "f4")
@@ -90,7 +90,7 @@ def sample(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(tree=SimpleNamespace(leaves=list)))
 
 
-def _entry(folder: Path, jitted: object, symbol: str = "", **options: object) -> Kernel:
+def _entry(folder: Path, jitted: object, symbol: str = "", **options: object) -> KernelEntry:
     chosen: Options = options  # type: ignore[assignment]
     return from_jax(jitted, [X, Y], name="add", folder=folder, symbol=symbol, **chosen)
 

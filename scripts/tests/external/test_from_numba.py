@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from warpgauge.external.from_numba import from_numba
-from warpgauge.external.kernel_entry import Foreign, Kernel
+from warpgauge.external.kernel_entry import Foreign, KernelEntry
 from warpgauge.system.errors import UserError
 
 cuda: Foreign = pytest.importorskip("numba.cuda", reason="Numba is not installed")
@@ -27,7 +27,7 @@ def scale() -> Foreign:
     return cuda.jit(scale)
 
 
-def _entry(folder: Path, kernel: object, *arguments: object, **expressions: str) -> Kernel:
+def _entry(folder: Path, kernel: object, *arguments: object, **expressions: str) -> KernelEntry:
     return from_numba(
         kernel,
         ["ceil_div(n, 256)"],

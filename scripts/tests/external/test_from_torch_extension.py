@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from warpgauge.external.from_torch_extension import from_torch_extension
-from warpgauge.external.kernel_entry import Kernel
+from warpgauge.external.kernel_entry import KernelEntry
 from warpgauge.system.errors import UserError
 
 AXPY = """
@@ -43,7 +43,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "extension.so"
 
 
-def _entry(folder: Path, library: Path, symbol: str) -> Kernel:
+def _entry(folder: Path, library: Path, symbol: str) -> KernelEntry:
     return from_torch_extension(
         library, symbol, [1], [64], EXAMPLES, name="axpy", folder=folder, outputs=["y"]
     )

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from warpgauge.external.from_triton import from_triton
-from warpgauge.external.kernel_entry import Kernel
+from warpgauge.external.kernel_entry import KernelEntry
 from warpgauge.system.errors import UserError
 
 X = np.zeros(4096, "f4")
@@ -60,7 +60,7 @@ def sample(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "triton", fake)
 
 
-def _entry(folder: Path, compiled: object, **expressions: str) -> Kernel:
+def _entry(folder: Path, compiled: object, **expressions: str) -> KernelEntry:
     return from_triton(
         compiled,
         ["ceil_div(n, BLOCK)"],

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from warpgauge.external.kernel_entry import Kernel, Options, Parameters, framework
+from warpgauge.external.kernel_entry import KernelEntry, Options, Parameters, framework
 from warpgauge.external.write_manifest import write_manifest
 from warpgauge.files import toml_file
 from warpgauge.system.errors import UserError
@@ -16,7 +16,7 @@ from warpgauge.system.errors import UserError
 X, Y = np.arange(4, dtype="f4"), np.zeros(4, "f4")
 
 
-def _entry(folder: Path, options: Options, parameter: str = "x") -> Kernel:
+def _entry(folder: Path, options: Options, parameter: str = "x") -> KernelEntry:
     parameters = Parameters("copy", folder, options)
     parameters.add(parameters.buffer(parameter, X), parameters.buffer("y", Y))
     image: dict[str, object] = {"cubin": parameters.file("cubin", b"\x7fELF")}
@@ -69,7 +69,9 @@ def test_an_expected_array_is_saved_with_the_inputs_that_it_belongs_to(tmp_path:
 
 @pytest.mark.parametrize("text", ['a"b\\c', "tab\tand\nline", "bell\x07del\x7f", "µ😀", "${x}#'"])
 def test_every_string_comes_back_as_it_was(tmp_path: Path, text: str) -> None:
-    kernel = Kernel("one", {"symbol": text, "options": [text], "verify": {text: {"relative": 0.5}}})
+    kernel = KernelEntry(
+        "one", {"symbol": text, "options": [text], "verify": {text: {"relative": 0.5}}}
+    )
     write_manifest(tmp_path / "kernels.toml", [kernel])
     read = toml_file.read(tmp_path / "kernels.toml")
     assert read == {"version": 1, "kernels": {"one": {**kernel.entry}}}
@@ -116,7 +118,7 @@ def test_what_does_not_fit_is_refused_before_a_file_is_written(tmp_path: Path) -
 
 def test_two_kernels_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="more than one kernel is called 'one'"):
-        write_manifest(tmp_path / "kernels.toml", [Kernel("one", {}), Kernel("one", {})])
+        write_manifest(tmp_path / "kernels.toml", [KernelEntry("one", {}), KernelEntry("one", {})])
 
 
 def test_a_framework_that_is_not_there_is_one_sentence() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from warpgauge.external.kernel_entry import (
     Extent,
     Foreign,
-    Kernel,
+    KernelEntry,
     Options,
     Parameters,
     framework,
@@ -38,7 +38,7 @@ def from_cupy(
     symbol: str = "",
     shared: Extent = 0,
     **options: Unpack[Options],
-) -> Kernel:
+) -> KernelEntry:
     """The entry of a RawKernel, or of the kernel `symbol` of a RawModule.
 
     `arguments` are examples by names of your choice, in the order of the kernel's parameters. As to

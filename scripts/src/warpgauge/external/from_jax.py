@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpgauge.external.kernel_entry import Foreign, Kernel, Options, Parameters, framework
+from warpgauge.external.kernel_entry import Foreign, KernelEntry, Options, Parameters, framework
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import listed
 
@@ -63,7 +63,7 @@ def from_jax(
     folder: Path,
     symbol: str = "",
     **options: Unpack[Options],
-) -> Kernel:
+) -> KernelEntry:
     """The entry of the kernel that XLA makes of ``jax.jit(...)``, for the shapes of `arguments`.
 
     Its inputs have the names of the function's parameters; its outputs those in `outputs`, or out,

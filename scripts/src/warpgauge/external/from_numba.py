@@ -14,7 +14,7 @@ from warpgauge.external.kernel_entry import (
     Argument,
     Extent,
     Foreign,
-    Kernel,
+    KernelEntry,
     Options,
     Parameters,
     framework,
@@ -41,7 +41,7 @@ def from_numba(
     shared: Extent = 0,
     compute_capability: tuple[int, int] | None = None,
     **options: Unpack[Options],
-) -> Kernel:
+) -> KernelEntry:
     """The entry of a ``@cuda.jit`` function, compiled for the example arguments.
 
     It is compiled for this GPU unless `compute_capability` names another. The expression of a

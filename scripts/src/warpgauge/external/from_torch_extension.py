@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warpgauge.external.kernel_entry import Extent, Kernel, Options, Parameters, is_scalar
+from warpgauge.external.kernel_entry import Extent, KernelEntry, Options, Parameters, is_scalar
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import listed, quoted
 
@@ -42,7 +42,7 @@ def from_torch_extension(
     folder: Path,
     shared: Extent = 0,
     **options: Unpack[Options],
-) -> Kernel:
+) -> KernelEntry:
     """The entry of the kernel `symbol`: mangled, or plain if only one has that name.
 
     `arguments` are examples by names of your choice, in the order of the kernel's parameters:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from warpgauge.external.kernel_entry import (
     Extent,
     Foreign,
-    Kernel,
+    KernelEntry,
     Options,
     Parameters,
     framework,
@@ -50,7 +50,7 @@ def from_triton(
     name: str,
     folder: Path,
     **options: Unpack[Options],
-) -> Kernel:
+) -> KernelEntry:
     """The entry of a ``@triton.jit`` function, or of a compiled kernel, which a launch returns.
 
     `arguments` are examples, in order or by name, with num_warps and the like. Of an autotuned

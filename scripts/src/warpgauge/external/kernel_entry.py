@@ -61,7 +61,7 @@ class Options(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Kernel:
+class KernelEntry:
     """An entry of kernels.toml. Its files are absolute; `write_manifest` makes them relative."""
 
     name: str
@@ -126,7 +126,7 @@ class Parameters:
         grid: Sequence[Extent],
         block: Sequence[Extent],
         launch: Mapping[str, object] | None = None,
-    ) -> Kernel:
+    ) -> KernelEntry:
         """The entry, once all parameters are there. `launch` is what else the launch needs.
 
         Writes the files. Raises UserError for an output that is no parameter, or has no check.
@@ -156,7 +156,7 @@ class Parameters:
             "verify": self._checks,
             "reference_only": options.get("reference_only", False),
         }
-        return Kernel(self.name, {key: value for key, value in entry.items() if value})
+        return KernelEntry(self.name, {key: value for key, value in entry.items() if value})
 
     def file(self, suffix: str, content: bytes | str) -> Path:
         """The path of a file beside the manifest, which `kernel` writes."""

@@ -9,13 +9,13 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from warpgauge.external.kernel_entry import Kernel
+from warpgauge.external.kernel_entry import KernelEntry
 from warpgauge.files.atomic import replace_all
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import listed
 
 
-def write_manifest(path: Path, kernels: Sequence[Kernel]) -> None:
+def write_manifest(path: Path, kernels: Sequence[KernelEntry]) -> None:
     """Write kernels.toml. Raises UserError for two kernels of one name."""
     names = [kernel.name for kernel in kernels]
     if twice := sorted({name for name in names if names.count(name) > 1}):
