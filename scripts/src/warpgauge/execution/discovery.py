@@ -210,6 +210,14 @@ def probe(
     return Probe({}, faults=tuple(faults))
 
 
+def with_axis(binary: Binary, axis: str, values: Sequence[int], scratch: Path) -> Binary:
+    """The same program, told to give this axis these values wherever a benchmark has it."""
+    told = f"--axis={axis}={','.join(map(str, values))}"
+    arguments = (*binary.arguments, told)
+    found = _described(binary.path, scratch, arguments, _list(binary.path, scratch, *arguments))
+    return replace(found, needs_gpu=binary.needs_gpu)
+
+
 def listed(path: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> Binary:
     """One program with its benchmarks of the suite, or with the fault that keeps it from listing.
 
@@ -219,9 +227,17 @@ def listed(path: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> Binary:
     ending = _list(path, scratch, *arguments)
     if arguments and ending.status == BAD_USAGE:
         arguments, ending = (), _list(path, scratch)
-    names = _names(ending)
-    if not names and ending.status in (0, BAD_USAGE) and left_out([Binary(path, ())], scratch):
+    nothing = not _names(ending) and ending.status in (0, BAD_USAGE)
+    if nothing and left_out([Binary(path, ())], scratch):
         return Binary(path, ())
+    return _described(path, scratch, arguments, ending)
+
+
+def _described(
+    path: Path, scratch: Path, arguments: tuple[str, ...], ending: process.Ending
+) -> Binary:
+    """The program with what it listed, at its `ending`, when it was given `arguments`."""
+    names = _names(ending)
     if ending.status:
         return Binary(path, (), f"cannot list its benchmarks: {ending.described()}")
     if not names:
