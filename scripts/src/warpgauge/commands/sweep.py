@@ -83,9 +83,9 @@ class _Invocation:
         """Print the table and write the files. Raises UserError for what nobody measured."""
         found = sweep.of(record, self.options.what, self.options.axis)
         terminal.render(found, self.results)
-        texts = {"csv": reports.csv_text, "svg": reports.svg}
         for kind, path in self.files.items():
-            text = texts[kind](found)
+            csv = kind == "csv"
+            text = reports.csv_text(found) if csv else reports.svg(found, log_y=self.options.log_y)
             if is_stream(path):
                 write_stream(path, text)
             else:

@@ -20,8 +20,6 @@ from warpgauge.commands.arguments import (
     refuse_together,
 )
 from warpgauge.commands.bench_options import Options
-from warpgauge.files.atomic import resolved
-from warpgauge.files.output_file import STANDARD_OUTPUT
 from warpgauge.measurement.options import QUICK_PROCESSES
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.system.errors import UserError
@@ -30,6 +28,8 @@ from warpgauge.system.text import typed
 _UNITS = {"": 1, **{unit: 1 << 10 * n for n, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi"), 1)}}
 _VALUE = re.compile(r"([0-9]{1,18})(|[KMGTP]i)")
 _LARGEST = 2**63 - 1  # what a benchmark is sure to read
+
+_OWN = ("axis", "values", "measured", "csv", "svg", "log_y")
 
 # What only who measures can be told.
 _MEASURING = ("--values", "--suite", "--device", "--processes", "--build-dir", "--no-build",
@@ -46,11 +46,15 @@ class SweepOptions:
     measured: Path | None  # a run that is there already
     csv: Path | None
     svg: Path | None
+    log_y: bool
     bench: Options  # how to measure
 
 
 def parse(argv: Sequence[str]) -> SweepOptions:
     """Raises UserError for bad usage."""
+    from warpgauge.files.atomic import resolved
+    from warpgauge.files.output_file import STANDARD_OUTPUT
+
     parser = command_line()
     values = parser.parse_args(argv)
     given = parser.given(values)
@@ -62,7 +66,7 @@ def parse(argv: Sequence[str]) -> SweepOptions:
             raise UserError(f"{path}: standard output shows the table; name a file")
         if resolved(path) in map(resolved, files[:index]):
             raise UserError(f"{path} is to be written twice: name another file for one of them")
-    own = {name: getattr(values, name) for name in ("axis", "values", "measured", "csv", "svg")}
+    own = {name: getattr(values, name) for name in _OWN}
     usual = vars(bench_options.command_line().parse_args([]))
     bench = {name: getattr(values, name, default) for name, default in usual.items()}
     return SweepOptions(
@@ -107,6 +111,7 @@ def command_line() -> Parser:
     add = output.add_argument
     add("--csv", metavar="FILE", type=file, help="the table, with intervals and roofline fractions")
     add("--svg", metavar="FILE", type=file, help="the lines, with the roofline, as a picture")
+    add("--log-y", action="store_true", help="with a logarithmic vertical axis, too")
     add("--out", metavar="FILE", type=file, help="run file; default build/runs/<time>.json")
     add("--verbose", action="store_true", help="show the build's output and every command")
     # fmt: on

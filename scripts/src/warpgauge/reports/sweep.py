@@ -63,8 +63,11 @@ class _Quantity:
 _DRAWN = (_Quantity("FLOP/s", "flops_per_second"), _Quantity("B/s", "bytes_per_second"))
 
 
-def svg(sweep: Sweep) -> str:
-    """The document. Raises UserError where every value is zero, which the axis cannot show."""
+def svg(sweep: Sweep, *, log_y: bool = False) -> str:
+    """The document; times have a logarithmic axis in any case.
+
+    Raises UserError where every value is zero, which the axis cannot show.
+    """
     measured = [p for v in sweep.variants for p in _drawn(v).values() if p is not None]
     if not measured:
         raise UserError(f"nothing to draw: the only value of {inert(sweep.axis)} is 0")
@@ -76,11 +79,12 @@ def svg(sweep: Sweep) -> str:
     ys = [point.y for series in drawn for point in series.drawn]
     top = max(point.y for series in lines for point in series.drawn)
     unit, y_text = _axis(max(ys), what)
-    title = " · ".join(filter(None, (f"over {sweep.axis}", gpu_name(sweep.record))))
+    families = ", ".join(sorted({one.name.split("/", 1)[0] for one in sweep.variants}))
+    title = " · ".join(filter(None, (f"{families} over {sweep.axis}", gpu_name(sweep.record))))
     return line_plot.svg(
         drawn,
         Labels(title, sweep.axis, unit, y_text),
-        log_y=not what.rate or max(ys) > _FAR_ABOVE * top,
+        log_y=log_y or not what.rate or max(ys) > _FAR_ABOVE * top,
     )
 
 

@@ -16,7 +16,7 @@ from warpgauge.verdict.sweep import Gap, Measured, Sweep, Variant
 
 _GAP = "   "
 # A variant's name may make its column so wide before it is broken.
-_NAME = 26
+_NAME = 36
 
 
 def render(sweep: Sweep, console: Console) -> None:
@@ -35,8 +35,7 @@ def render(sweep: Sweep, console: Console) -> None:
         for row in rows:
             print_text(console, _GAP.join(row).rstrip())
     for gap in sweep.gaps:
-        told = f"\n{gap.word} {inert(gap.benchmark)}: {inert(gap.reason)}"
-        print_text(console, told, style="yellow")
+        print_text(console, f"\n{inert(f'{gap.benchmark}: {gap.reason}')}", style="yellow")
     for fault in sweep.faults:
         print_text(console, f"\n{inert(fault)}", style="yellow")
 
