@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import fake_binary
 from builders import failed, row, run, write
 from clone import Repository
 from warpgauge.commands import sweep
@@ -240,3 +241,68 @@ def test_values_are_read_as_they_are_written() -> None:
     given = parse(["f", "--x=n", "--values=3,4Ki..16Ki,1Gi"])
     assert given.values == (3, 4096, 8192, 16384, 2**30)
     assert parse(["f", "--x=n", "--values=3..13"]).values == (3, 6, 12)
+
+
+_KERNELS = """\
+version = 1
+[kernels.scale]
+cubin = "scale.cubin"
+symbol = "scale"
+type = "f32"
+axes = { n = [64, 128] }
+arguments = [{ input = "x", type = "f32", count = "n" },
+  { output = "y", type = "f32", count = "n" }]
+grid = ["ceil_div(n, 32)"]
+block = [32]
+verify.y = { reference = "slow" }
+[kernels.slow]
+cubin = "scale.cubin"
+symbol = "slow"
+reference_only = true
+arguments = [{ input = "x", type = "f32", count = "n" },
+  { output = "y", type = "f32", count = "n" }]
+grid = [1]
+block = [32]
+"""
+
+
+def test_kernels_of_a_manifest_stand_beside_a_family(reductions: Repository) -> None:
+    Path("scale.cubin").write_bytes(b"\x7fELF")
+    Path("kernels.toml").write_text(_KERNELS)
+    times = {f"external/scale/f32/n:{n}": 9.0 * n for n in (64, 128)}
+    fake_binary.make(reductions.built / "benchmarks", "external", times)
+    asked = ["reduce/sum/", "kernels.toml", "--x=n", "--csv=a.csv"]
+    assert swept(reductions, *asked) is ExitStatus.OK
+    assert {one["variant"] for one in rows("a.csv")} == {"reduce/sum/f32", "external/scale/f32"}
+    (path,) = reductions.runs()
+    log = path.with_suffix(".log").read_text()
+    assert "bench_external --kernels=" in log
+    assert swept(reductions, *asked, "--from", str(path)) is ExitStatus.OK
+    with pytest.raises(UserError, match="no kernel has the axis 'm': their axes are 'n'"):
+        swept(reductions, "kernels.toml", "--x=m")
+    with pytest.raises(UserError, match=r"nowhere\.toml"):
+        swept(reductions, "nowhere.toml", "--x=m")
+
+
+def test_a_manifest_whose_program_fails_is_one_sentence(reductions: Repository) -> None:
+    Path("scale.cubin").write_bytes(b"\x7fELF")
+    Path("kernels.toml").write_text(_KERNELS)
+    with pytest.raises(UserError, match="nothing can be measured: bench_external ") as refusal:
+        swept(reductions, "kernels.toml", "--x=n")
+    assert refusal.value.status is ExitStatus.NOT_MEASURED
+    assert "--filter" not in str(refusal.value)
+
+
+def test_values_of_a_manifests_axis_are_in_its_plan(reductions: Repository) -> None:
+    Path("scale.cubin").write_bytes(b"\x7fELF")
+    Path("kernels.toml").write_text(_KERNELS)
+    program = reductions.built / "benchmarks" / "bench_external"
+    fake_binary.make(program.parent, "external", {"external/scale/f32/n:32": 9.0})
+    real = program.rename(program.with_name("real"))
+    Path(f"{program}.told").rename(f"{real}.told")
+    keep = 'for one; do case "$one" in --kernels=*) cp "${one#*=}" plan;; esac; done'
+    program.write_text(f'#!/bin/sh\ncd "{reductions.root}"\n{keep}\nexec "{real}" "$@"\n')
+    program.chmod(0o755)
+    assert swept(reductions, "kernels.toml", "--x=n", "--values=32") is ExitStatus.OK
+    cases = [line for line in Path("plan").read_text().splitlines() if line.startswith("case ")]
+    assert cases == ["case external/scale/f32/n:32"]

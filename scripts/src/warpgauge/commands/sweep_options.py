@@ -27,6 +27,7 @@ from warpgauge.system.text import typed
 
 _UNITS = {"": 1, **{unit: 1 << 10 * n for n, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi"), 1)}}
 _VALUE = re.compile(r"([0-9]{1,18})(|[KMGTP]i)")
+_KERNELS = ".toml"
 _LARGEST = 2**63 - 1  # what a benchmark is sure to read
 
 _OWN = ("axis", "values", "measured", "csv", "svg", "log_y")
@@ -40,7 +41,8 @@ _MEASURING = ("--values", "--suite", "--device", "--processes", "--build-dir", "
 class SweepOptions:
     """What to show along which axis, of which run or measured how, and where it goes."""
 
-    what: tuple[str, ...]
+    what: tuple[str, ...]  # families, or what names begin with
+    kernels: tuple[Path, ...]  # manifests
     axis: str
     values: tuple[int, ...]  # in place of the suite's; () for these
     measured: Path | None  # a run that is there already
@@ -66,11 +68,13 @@ def parse(argv: Sequence[str]) -> SweepOptions:
             raise UserError(f"{path}: standard output shows the table; name a file")
         if resolved(path) in map(resolved, files[:index]):
             raise UserError(f"{path} is to be written twice: name another file for one of them")
+    words = dict.fromkeys(values.what)
     own = {name: getattr(values, name) for name in _OWN}
     usual = vars(bench_options.command_line().parse_args([]))
     bench = {name: getattr(values, name, default) for name, default in usual.items()}
     return SweepOptions(
-        what=tuple(dict.fromkeys(values.what)),
+        what=tuple(one for one in words if not one.endswith(_KERNELS)),
+        kernels=tuple(Path(one) for one in words if one.endswith(_KERNELS)),
         bench=bench_options.options_of(bench),
         **own,
     )
@@ -89,7 +93,7 @@ def command_line() -> Parser:
     what = group(parser, "what is measured", "%(prog)s reduce/sum --x n --values 4Ki..64Mi")
     add = what.add_argument
     add("what", nargs="+", metavar="WHAT", type=_beginning,
-        help="a family, or what the names of benchmarks begin with")
+        help="a family, what the names of benchmarks begin with, or a manifest of kernels (*.toml)")
     add("--x", dest="axis", metavar="AXIS", type=_axis, required=True, help="the axis, as n")
     add("--values", metavar="V,...", type=_values, default=(), help="of the axis, as in "
         "4096,1Mi, or doubled, as in 4Ki..64Mi; default: those of the suite")
@@ -120,6 +124,8 @@ def command_line() -> Parser:
 
 def _beginning(text: str) -> str:
     """Of names."""
+    if text.endswith(_KERNELS):
+        return text
     if not text.strip("/") or not text.isprintable() or text.startswith("/"):
         raise argparse.ArgumentTypeError(f"{typed(text)} is no beginning of a benchmark's name")
     return text

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -65,6 +66,13 @@ def quoted(value: str, limit: int = 60) -> str:
 def typed(value: str, limit: int = 60) -> str:
     """What the user typed, as it was typed: a backslash stays one. Only what prints is shown."""
     return f"'{cut(inert(value), limit)}'"
+
+
+def suggestion(wrong: str, known: Iterable[str]) -> str:
+    """What may have been meant by `wrong`, or what is known, as the remedy of a sentence."""
+    names = list(known)
+    near = difflib.get_close_matches(wrong, names, n=1, cutoff=0.5)
+    return f"did you mean '{near[0]}'?" if near else f"known are {cut(', '.join(names), 200)}"
 
 
 def digits(value: float) -> str:
