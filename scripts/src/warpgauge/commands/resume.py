@@ -35,7 +35,7 @@ def facts(
 ) -> Start:
     """How a run of one GPU was called, and what it measures."""
     digest = hashlib.sha256()
-    for path in (binary.path for binary in suite.binaries):
+    for path in (path for one in suite.binaries for path in (one.path, *one.inputs)):
         digest.update(os.fsencode(path.name))
         with contextlib.suppress(OSError):  # one that is gone has rows that say so
             digest.update(hashlib.sha256(path.read_bytes()).digest())

@@ -41,6 +41,7 @@ class Binary:
     lock_steps: bool = False  # and --lock-step
     arguments: tuple[str, ...] = ()  # which have it know these benchmarks, and no fewer
     needs_gpu: bool = True
+    inputs: tuple[Path, ...] = ()  # files that decide what it measures
 
     @property
     def family(self) -> str:
@@ -90,8 +91,9 @@ def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]
     for program in programs:
         in_time = time.monotonic() < until
         path = program.path
-        binary = listed(path, scratch, suite) if in_time else Binary(path, (), late)
-        found.append(replace(binary, needs_gpu=program.needs_gpu))
+        own = program.arguments
+        binary = listed(path, scratch, suite, own) if in_time else Binary(path, (), late)
+        found.append(replace(binary, needs_gpu=program.needs_gpu, inputs=program.inputs))
     return with_own_names(found)
 
 
@@ -148,8 +150,8 @@ def left_out(binaries: Sequence[Binary], scratch: Path, regex: str = "") -> list
     filter = [f"--benchmark_filter={regex}"] if regex else []
     found: list[str] = []
     for binary in binaries:
-        if binary.fault is None and not binary.arguments:
-            everything = _list(binary.path, scratch, _FULL, *filter)
+        if binary.fault is None and _FULL not in binary.arguments:
+            everything = _list(binary.path, scratch, *binary.arguments, _FULL, *filter)
             if everything.status == 0:
                 known = frozenset(binary.names)
                 found += [n for n in _names(everything) if n not in known]
@@ -210,18 +212,29 @@ def probe(
     return Probe({}, faults=tuple(faults))
 
 
-def listed(path: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> Binary:
+def with_axis(binary: Binary, axis: str, values: Sequence[int], scratch: Path) -> Binary:
+    """The same program, told to give this axis these values wherever a benchmark has it."""
+    told = f"--axis={axis}={','.join(map(str, values))}"
+    found = listed(binary.path, scratch, own=(*binary.arguments, told))
+    return replace(found, needs_gpu=binary.needs_gpu)
+
+
+def listed(
+    path: Path, scratch: Path, suite: str = DEFAULT_SUITE, own: tuple[str, ...] = ()
+) -> Binary:
     """One program with its benchmarks of the suite, or with the fault that keeps it from listing.
 
-    One of an older commit that knows no suites has all of its in each.
+    One of an older commit that knows no suites has all of its in each. The program's `own`
+    arguments go with every call.
     """
-    arguments = () if suite == DEFAULT_SUITE else (f"--suite={suite}",)
+    arguments = own if suite == DEFAULT_SUITE else (*own, f"--suite={suite}")
     ending = _list(path, scratch, *arguments)
-    if arguments and ending.status == BAD_USAGE:
-        arguments, ending = (), _list(path, scratch)
+    if arguments != own and ending.status == BAD_USAGE:
+        arguments, ending = own, _list(path, scratch, *own)
     names = _names(ending)
-    if not names and ending.status in (0, BAD_USAGE) and left_out([Binary(path, ())], scratch):
-        return Binary(path, ())
+    nothing = Binary(path, (), arguments=own)
+    if not names and ending.status in (0, BAD_USAGE) and left_out([nothing], scratch):
+        return nothing
     if ending.status:
         return Binary(path, (), f"cannot list its benchmarks: {ending.described()}")
     if not names:

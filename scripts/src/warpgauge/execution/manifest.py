@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from warpgauge.files.atomic import replace_all
 from warpgauge.files.location import Place
 from warpgauge.system.text import cut, quoted
 
@@ -24,10 +25,15 @@ _HOST_PROGRAM = "bench_host"
 
 @dataclass(frozen=True)
 class Program:
-    """It may be gone, and may lie anywhere."""
+    """It may be gone, and may lie anywhere.
+
+    `arguments` go with every call of it; `inputs` are files that decide what it measures.
+    """
 
     path: Path
     needs_gpu: bool = True
+    arguments: tuple[str, ...] = ()
+    inputs: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,9 +44,14 @@ class Manifest:
     source: Path | None = None
 
 
+_Word = Annotated[str, msgspec.Meta(pattern="^[^\0]+$")]
+
+
 class _Entry(msgspec.Struct):
-    path: Annotated[str, msgspec.Meta(pattern="^[^\0]+$")]
+    path: _Word
     device: bool
+    arguments: tuple[_Word, ...] = ()
+    inputs: tuple[_Word, ...] = ()
 
 
 class _Listing(msgspec.Struct):
@@ -65,13 +76,30 @@ def read(build: Path) -> Manifest:
         why = cut(str(fault), _LONGEST)
         raise place.error(f"is no manifest of version 1 ({why})", _REMEDY) from None
     # Absolute: a bare name would be looked for in PATH.
-    programs = [Program(build.absolute() / one.path, one.device) for one in listing.programs]
+    at = build.absolute()
+    programs = [
+        Program(at / one.path, one.device, one.arguments, tuple(at / path for path in one.inputs))
+        for one in listing.programs
+    ]
     counts = Counter(program.path.name for program in programs)
     twice = next((name for name, count in counts.items() if count > 1), None)
     if twice is not None:
         raise place.error(f"holds two programs called {quoted(twice)}", "rename one")
     source = build / listing.source_dir if listing.source_dir else None
     return Manifest(_sorted(programs), source)
+
+
+def write(build: Path, manifest: Manifest) -> None:
+    """Make `build`, which need not exist, a folder of these programs. Raises UserError."""
+    listing = _Listing(
+        version=1,
+        programs=[
+            _Entry(str(one.path), one.needs_gpu, one.arguments, tuple(map(str, one.inputs)))
+            for one in manifest.programs
+        ],
+        source_dir=str(manifest.source or ""),
+    )
+    replace_all({build / FILE: msgspec.json.encode(listing) + b"\n"})
 
 
 def _of_older_commit(build: Path) -> tuple[Program, ...]:

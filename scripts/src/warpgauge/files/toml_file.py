@@ -17,14 +17,14 @@ else:
     import tomli as tomllib
 
 # A thousand entries are about 150 KB; more than this was not written by a person.
-SIZE_LIMIT_BYTES = 1024 * 1024
+LIMIT_MIB = 1
 
 
-def read(path: Path) -> dict[str, object]:
+def read(path: Path, limit_mib: int = LIMIT_MIB) -> dict[str, object]:
     """The top table of a TOML file. Raises UserError."""
     place = Place(path)
-    too_large = place.error("is larger than 1 MiB", "put a TOML file there")
-    raw = bytes_of(place, SIZE_LIMIT_BYTES, too_large, "put a TOML file there or remove it")
+    too_large = place.error(f"is larger than {limit_mib} MiB", "put a TOML file there")
+    raw = bytes_of(place, limit_mib * 1024 * 1024, too_large, "put a TOML file there or remove it")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -67,6 +68,13 @@ def typed(value: str, limit: int = 60) -> str:
     return f"'{cut(inert(value), limit)}'"
 
 
+def suggestion(wrong: str, known: Iterable[str]) -> str:
+    """What may have been meant by `wrong`, or what is known, as the remedy of a sentence."""
+    names = list(known)
+    near = difflib.get_close_matches(wrong, names, n=1, cutoff=0.5)
+    return f"did you mean '{near[0]}'?" if near else f"known are {cut(', '.join(names), 200)}"
+
+
 def digits(value: float) -> str:
     """Four significant digits or more, never in exponent form: 0.6130, 32.80, 1092, 12345."""
     if value == 0.0:
@@ -103,6 +111,16 @@ def quantity(value: float, unit: str) -> str:
         if least <= value < _LARGEST_QUANTITY:
             return f"{digits(value / size)} {prefix}{unit}"
     return f"{value:.3g} {unit}"
+
+
+def binary(value: int) -> str:
+    """A whole number as a person writes a size: ``4Ki``, ``64Mi``, ``1000``."""
+    count, unit = value, ""
+    for bigger in ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"):
+        if not count or count % 1024:
+            break
+        count, unit = count // 1024, bigger
+    return f"{count}{unit}"
 
 
 def rate(counters_bytes: float | None, counters_flops: float | None) -> str:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import warnings
 from collections.abc import Iterable, Mapping
@@ -15,7 +14,7 @@ from typing import cast
 from warpgauge.files.document import kind as json_kind
 from warpgauge.files.location import Place
 from warpgauge.system.errors import UserError
-from warpgauge.system.text import quoted
+from warpgauge.system.text import quoted, suggestion
 
 LARGEST_PERCENT = 1000
 
@@ -124,10 +123,7 @@ def _entry(kind: str, number: int, table: object, path: Path) -> Entry:
 
 
 def _unknown(place: Place, what: str, key: str, known: Iterable[str]) -> UserError:
-    names = list(known)
-    near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
-    remedy = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(names)}"
-    return place.error(f"has the unknown {what} {quoted(key)}", remedy)
+    return place.error(f"has the unknown {what} {quoted(key)}", suggestion(key, known))
 
 
 def _kind(value: object) -> str:

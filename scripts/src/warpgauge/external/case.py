@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A case of a kernel plan: one kernel at one point of its axes, with nothing left to evaluate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+Extent = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Elements:
+    """Where the elements of a .npy file begin, in bytes."""
+
+    path: Path
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.offset}"
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """`count` elements; `values` of an input that has given ones."""
+
+    role: str  # input or output
+    name: str
+    type: str
+    count: int
+    values: Elements | None = None
+
+    def __str__(self) -> str:
+        given = f" {self.values}" if self.values else ""
+        return f"{self.role} {self.name} {self.type} {self.count}{given}"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel and how it is launched."""
+
+    image: str  # cubin, fatbin, ptx or source
+    path: Path
+    options: tuple[str, ...]
+    symbol: str
+    grid: Extent
+    block: Extent
+    shared_bytes: int
+    cluster: Extent | None
+    programmatic: bool
+    arguments: tuple[str, ...]  # as the plan has them
+
+    def lines(self) -> Iterator[str]:
+        """Of the plan."""
+        yield "kernel"
+        yield f"image {self.image} {self.path}"
+        yield from (f"option {option}" for option in self.options)
+        yield f"symbol {self.symbol}"
+        yield f"grid {_extent(self.grid)}"
+        yield f"block {_extent(self.block)}"
+        yield f"shared {self.shared_bytes}"
+        if self.cluster is not None:
+            yield f"cluster {_extent(self.cluster)}"
+        if self.programmatic:
+            yield "programmatic"
+        yield from (f"argument {argument}" for argument in self.arguments)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What an output is held to: given values, or what the reference writes."""
+
+    output: str
+    relative: float
+    absolute: float
+    expected: Elements | None = None
+
+    def __str__(self) -> str:
+        by = f"npy {self.expected}" if self.expected else "reference"
+        return f"{self.output} {by} {self.relative:.17g} {self.absolute:.17g}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One benchmark. `kernel` and `point` are what the manifest calls them."""
+
+    name: str
+    kernel: str
+    point: Mapping[str, int]
+    bytes: int | None
+    flops: int | None
+    buffers: tuple[Buffer, ...]
+    launch: Launch
+    verifications: tuple[Verification, ...]
+    reference: Launch | None = None
+
+    @property
+    def files(self) -> list[Path]:
+        """All that it reads."""
+        launches = [self.launch] if self.reference is None else [self.launch, self.reference]
+        given = [one.values for one in self.buffers]
+        given += [one.expected for one in self.verifications]
+        return [*(one.path for one in launches), *(one.path for one in given if one is not None)]
+
+    def lines(self, name: str) -> Iterator[str]:
+        """Of the plan, where the benchmark is called `name`."""
+        yield f"case {name}"
+        if self.bytes is not None:
+            yield f"bytes {self.bytes}"
+        if self.flops is not None:
+            yield f"flops {self.flops}"
+        yield from (f"buffer {buffer}" for buffer in self.buffers)
+        yield from self.launch.lines()
+        yield from (f"verify {one}" for one in self.verifications)
+        if self.reference is not None:
+            yield from self.reference.lines()
+
+
+def _extent(sizes: Extent) -> str:
+    return " ".join(map(str, sizes))

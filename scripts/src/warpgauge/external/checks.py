@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be checked of a manifest without a GPU, and without the values of its axes."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from warpgauge.external.element_types import LARGEST_FLOAT, NPY_DESCR, integer_range
+from warpgauge.external.kernel import IMAGES, Argument, Check, Kernel, Manifest
+from warpgauge.files.location import Place
+from warpgauge.system.text import suggestion
+
+_FORMS = "write one of input, output, value and null"
+
+
+def check(manifest: Manifest) -> None:
+    """Raises UserError, which names the first key at fault."""
+    for name, kernel in manifest.kernels.items():
+        _check_image(manifest, name, kernel)
+        for number, argument in enumerate(kernel.arguments):
+            _check_argument(argument, manifest.place(name, "arguments", number))
+        _check_names(kernel, manifest.place(name, "arguments"))
+        if kernel.type is None and not kernel.reference_only:
+            raise manifest.place(name).error("has no 'type'", 'add it, as in type = "f32"')
+        _check_verification(manifest, name, kernel)
+    for name in manifest.kernels:
+        _refuse_cycle(manifest, name)
+
+
+def _check_image(manifest: Manifest, name: str, kernel: Kernel) -> None:
+    if len(kernel.images) != 1:
+        many = " and ".join(f"'{kind}'" for kind in kernel.images) or "no code"
+        raise manifest.place(name).error(f"has {many}", f"write one of {', '.join(IMAGES)}")
+    kind, file = kernel.image
+    _require_file(manifest.file(file), manifest.place(name, kind))
+    if kernel.options and kind != "source":
+        place = manifest.place(name, "options")
+        raise place.error(f"a {kind} is not compiled any more", "remove the options")
+
+
+def _require_file(path: Path, place: Place) -> None:
+    try:
+        size = path.stat().st_size
+    except OSError as fault:
+        raise place.error(f"{path} cannot be read ({fault.strerror})", "name a file") from None
+    if not path.is_file():
+        raise place.error(f"{path} is no file", "name a file")
+    if not size:
+        raise place.error(f"{path} is empty", "make it anew")
+
+
+def _check_argument(one: Argument, place: Place) -> None:
+    given = [key for key in ("input", "output", "value") if getattr(one, key) is not None]
+    given += ["null"] * one.null
+    if len(given) != 1:
+        raise place.error(f"is {' and '.join(given) or 'nothing'}", _FORMS)
+    form = given[0]
+    allowed = {"input": ("type", "count", "npy"), "output": ("type", "count"), "value": ("type",)}
+    for key in ("type", "count", "npy"):
+        if getattr(one, key) is not None and key not in allowed.get(form, ()):
+            raise _key(place, key).error(f"is nothing that '{form}' has", "remove it")
+    if form == "null":
+        return
+    if one.type is None:
+        raise place.error("has no 'type'", 'add it, as in type = "f32"')
+    if form != "value" and one.type not in NPY_DESCR:
+        known = ", ".join(NPY_DESCR)
+        raise _key(place, "type").error(f"no buffer is of {one.type}", f"known are {known}")
+    if form != "value" and one.count is None and one.npy is None:
+        raise place.error("has no 'count'", 'add it, as in count = "n"')
+    if form == "value":
+        _check_value(one, one.type, place)
+
+
+def _check_value(one: Argument, type: str, place: Place) -> None:
+    if type not in LARGEST_FLOAT and integer_range(type) is None:
+        raise _key(place, "type").error(f"no scalar is of {type}", "choose another type")
+    if not isinstance(one.value, float):
+        return
+    if type not in LARGEST_FLOAT:
+        raise _key(place, "value").error(f"{one.value!r} is no {type}", "write an integer")
+    if math.isfinite(one.value) and abs(one.value) > LARGEST_FLOAT[type]:
+        fault = f"{one.value!r} is beyond the largest {type}"
+        raise _key(place, "value").error(fault, "write a smaller one")
+
+
+def _check_names(kernel: Kernel, place: Place) -> None:
+    roles: dict[str, str] = {}
+    for one in kernel.arguments:
+        if one.buffer is None:
+            continue
+        role = "input" if one.output is None else "output"
+        before = roles.setdefault(one.buffer, role)
+        if before != role:
+            fault = f"{one.buffer!r} is an input and an output"
+            raise place.error(fault, "version 1 has no kernel that reads what it writes: use two")
+        if sum(other.buffer == one.buffer for other in kernel.arguments) > 1:
+            raise place.error(f"two buffers are called {one.buffer!r}", "rename one")
+
+
+def _check_verification(manifest: Manifest, name: str, kernel: Kernel) -> None:
+    for output, one in kernel.verify.items():
+        place = manifest.place(name, "verify", output)
+        if output not in kernel.outputs:
+            raise place.error("is no output of this kernel", suggestion(output, kernel.outputs))
+        _check_one(manifest, kernel, output, one, place)
+    if kernel.reference_only:
+        return
+    if not kernel.outputs:
+        place = manifest.place(name, "arguments")
+        raise place.error("have no output, so that nothing can be verified", "add an output")
+    for output in kernel.outputs:
+        if output not in kernel.verify:
+            fault = f"nothing verifies the output {output!r}"
+            remedy = f"add verify.{output}, or reference_only = true"
+            raise manifest.place(name).error(fault, remedy)
+
+
+def _check_one(manifest: Manifest, kernel: Kernel, output: str, one: Check, place: Place) -> None:
+    if (one.reference is None) == (one.npy is None):
+        both = "both" if one.npy is not None else "neither"
+        raise place.error(f"has {both} of 'reference' and 'npy'", "write one of the two")
+    for key in ("relative", "absolute"):
+        if not math.isfinite(getattr(one, key)):
+            raise _key(place, key).error("is not finite", "write a tolerance")
+    if one.reference is None:
+        return
+    place = _key(place, "reference")
+    if one.reference != kernel.reference:
+        fault = f"is {one.reference!r}, and another output has {kernel.reference!r}"
+        raise place.error(fault, "one kernel must write both")
+    reference = manifest.kernels.get(one.reference)
+    if reference is None:
+        fault = f"this manifest has no kernel {one.reference!r}"
+        raise place.error(fault, suggestion(one.reference, manifest.kernels))
+    if output not in reference.outputs:
+        raise place.error(f"{one.reference!r} does not write {output!r}", "rename its output")
+    for buffer, its in reference.buffers.items():
+        ours = kernel.buffers.get(buffer)
+        if ours is None or (ours.input is None) != (its.input is None) or ours.type != its.type:
+            fault = f"{one.reference!r} has the {_described(its)}, and this kernel has not"
+            raise place.error(fault, "give the buffers of both the same names and types")
+
+
+def _described(one: Argument) -> str:
+    role = "input" if one.output is None else "output"
+    return f"{role} {one.buffer!r} of {one.type}"
+
+
+def _refuse_cycle(manifest: Manifest, name: str) -> None:
+    seen, at = [name], manifest.kernels[name].reference
+    while at is not None and at not in seen:
+        seen.append(at)
+        at = manifest.kernels[at].reference
+    if at == name:
+        place = manifest.place(name, "verify")
+        circle = " by ".join(repr(one) for one in [*seen, name])
+        raise place.error(f"{circle} is a circle", "verify one of them by a .npy file")
+
+
+def _key(place: Place, key: str) -> Place:
+    return place._replace(what=f"{place.what}.{key}")

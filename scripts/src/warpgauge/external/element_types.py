@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The element types of buffers and scalars, as bench_external knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+ElementType = Literal[
+    "f64", "f32", "f16", "bf16", "e4m3", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8"
+]
+
+SIZE_BYTES: Mapping[str, int] = {
+    **{"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "e4m3": 1},
+    **{"i64": 8, "i32": 4, "i16": 2, "i8": 1, "u64": 8, "u32": 4, "u16": 2, "u8": 1},
+}
+
+# By the type of a buffer: the `descr` of a .npy file that holds it. NumPy itself knows neither bf16
+# nor e4m3: ml_dtypes writes them as raw bytes, and some write their bits as unsigned integers.
+NPY_DESCR: Mapping[str, tuple[str, ...]] = {
+    "f64": ("<f8",),
+    "f32": ("<f4",),
+    "f16": ("<f2",),
+    "bf16": ("<V2", "|V2", "<u2"),
+    "e4m3": ("<V1", "|V1", "<f1", "|f1", "|u1"),
+    "i32": ("<i4",),
+    "u8": ("|u1",),
+}
+
+# The largest finite value of each floating-point type that a scalar may have.
+LARGEST_FLOAT: Mapping[str, float] = {
+    "f64": float.fromhex("0x1.fffffffffffffp+1023"),
+    "f32": float.fromhex("0x1.fffffep+127"),
+    "f16": 65504.0,
+    "bf16": float.fromhex("0x1.fep+127"),
+}
+
+
+def integer_range(type: str) -> tuple[int, int] | None:
+    """The smallest and the largest value of an integer type; None of any other."""
+    bits = 8 * SIZE_BYTES[type]
+    return {"i": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1), "u": (0, 2**bits - 1)}.get(type[0])

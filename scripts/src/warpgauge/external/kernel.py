@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a manifest holds: its types, from which its published schema is made.
+
+Docstrings are the schema's descriptions.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from warpgauge.external.element_types import ElementType
+from warpgauge.external.expressions import LARGEST
+from warpgauge.files.location import Place
+
+# Part of a benchmark's name, a word of the kernel plan, or a name in an expression.
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}(?![\s\S])")]
+# What can stand at the end of a line of the kernel plan, and in a path.
+Text = Annotated[str, Meta(pattern=r"^[^\u0000-\u001f\u007f]+(?![\s\S])")]
+Expression = int | str
+Extent = Annotated[list[Expression], Meta(min_length=1, max_length=3)]
+Tolerance = Annotated[float, Meta(ge=0)]
+Values = Annotated[list[Annotated[int, Meta(ge=0, le=LARGEST)]], Meta(min_length=1)]
+
+IMAGES = ("cubin", "fatbin", "ptx", "source")
+_FORMS = ("input", "output", "value", "null")
+
+
+class Argument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One parameter of the kernel: a buffer (`input` or `output`), a scalar (`value`), or null.
+
+    A buffer has a name, a `type` and a `count` of elements, an expression. With `npy`, a file, an
+    input holds given values, and the count may be left out; without, seeded data. A scalar is an
+    expression of a `type`, or a floating-point number of a floating-point `type`.
+    """
+
+    input: Name | None = None
+    output: Name | None = None
+    value: int | float | str | None = None
+    null: bool = False
+    type: ElementType | None = None
+    count: Expression | None = None
+    npy: Text | None = None
+
+    @property
+    def buffer(self) -> str | None:
+        """Its name, if it is one."""
+        return self.input if self.output is None else self.output
+
+
+class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an output must hold: what the kernel `reference` writes, or what is in the file `npy`.
+
+    An element may differ by `absolute` plus `relative` times what is expected.
+    """
+
+    reference: Name | None = None
+    npy: Text | None = None
+    relative: Tolerance = 0.0
+    absolute: Tolerance = 0.0
+
+
+class Kernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One kernel; its benchmarks are external/<name>/<type>/<axis>:<value>, one for each point.
+
+    Its code is one of `cubin`, `fatbin`, `ptx` and `source`, a file relative to the manifest; a
+    source is compiled by NVRTC with `options`, and its `symbol` is the name as it stands there,
+    also a template instance. Expressions are of integers, `axes`, + - * / (which rounds down),
+    ceil_div(a, b), min, max and parentheses. `arguments` stand in the order of the kernel's
+    parameters. `shared` is dynamic shared memory in bytes. `programmatic` allows a programmatic
+    dependent launch. `bytes` and `flops` are what one launch has to move and to compute.
+    `verify` has a check for each output. `reference_only`: it verifies others, and is not measured.
+    """
+
+    cubin: Text | None = None
+    fatbin: Text | None = None
+    ptx: Text | None = None
+    source: Text | None = None
+    options: list[Text] = []
+    symbol: Text
+    type: Name | None = None
+    axes: dict[Name, Values] = {}
+    arguments: list[Argument]
+    grid: Extent
+    block: Extent
+    shared: Expression = 0
+    cluster: Extent | None = None
+    programmatic: bool = False
+    bytes: Expression | None = None
+    flops: Expression | None = None
+    verify: dict[Name, Check] = {}
+    reference_only: bool = False
+
+    @property
+    def image(self) -> tuple[str, str]:
+        """The kind of its code, and the file as the manifest has it."""
+        ((kind, name),) = self.images.items()
+        return kind, name
+
+    @property
+    def images(self) -> dict[str, str]:
+        """Those that are given; one, in a manifest that was checked."""
+        given = {kind: getattr(self, kind) for kind in IMAGES}
+        return {kind: name for kind, name in given.items() if name is not None}
+
+    @property
+    def buffers(self) -> dict[str, Argument]:
+        """By name, in the order of the parameters."""
+        return {one.buffer: one for one in self.arguments if one.buffer is not None}
+
+    @property
+    def outputs(self) -> list[str]:
+        """Their names."""
+        return [one.output for one in self.arguments if one.output is not None]
+
+    @property
+    def reference(self) -> str | None:
+        """The kernel that verifies it; in a manifest that was checked there is one at most."""
+        return next((one.reference for one in self.verify.values() if one.reference), None)
+
+
+class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A manifest of kernels, which scripts/bench --kernels measures."""
+
+    version: Literal[1]
+    kernels: dict[Name, Kernel]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The kernels of one file, by their names, in its order."""
+
+    path: Path
+    kernels: Mapping[str, Kernel]
+
+    def place(self, *keys: str | int) -> Place:
+        """Where ``kernels.scale.arguments[2]`` stands."""
+        return place_of(self.path, "kernels", *keys)
+
+    def file(self, name: str) -> Path:
+        """A file that the manifest names, absolute."""
+        return self._folder / name
+
+    @cached_property
+    def _folder(self) -> Path:
+        return self.path.absolute().parent
+
+
+def place_of(path: Path, *keys: str | int) -> Place:
+    """A key in a file, in TOML's words."""
+    words = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+    return Place(path, "".join(words).removeprefix("."))
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema: kernels.schema.json, beside this file."""
+    made = json.loads(json.dumps(msgspec.json.schema(Document)))
+    for one in made["$defs"].values():
+        one["description"] = inspect.cleandoc(one["description"])
+    for name, keys in (("Argument", _FORMS), ("Kernel", IMAGES), ("Check", ("reference", "npy"))):
+        made["$defs"][name]["oneOf"] = [{"required": [key]} for key in keys]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$comment": "SPDX-License-Identifier: Apache-2.0",
+        **made,
+    }

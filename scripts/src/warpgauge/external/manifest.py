@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kernels.toml: kernels from elsewhere, how they are launched, and what verifies them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from warpgauge.external.checks import check
+from warpgauge.external.kernel import (
+    Argument,
+    Check,
+    Document,
+    Kernel,
+    Manifest,
+    Name,
+    Values,
+    place_of,
+)
+from warpgauge.files import toml_file
+from warpgauge.files.location import Place
+from warpgauge.system.text import cut, quoted, suggestion
+
+__all__ = ["Manifest", "load"]
+
+# Ten thousand kernels are about 3 MB.
+_LARGEST_MIB = 16
+_VERSION = 1
+
+Keys = Sequence[str | int]
+T = TypeVar("T")
+
+
+def load(path: Path) -> Manifest:
+    """The manifest in a file, with all that can be checked without axes. Raises UserError."""
+    top = toml_file.read(path, _LARGEST_MIB)
+    _refuse_unknown(top, Document, path, ())
+    if top.get("version") != _VERSION:
+        raise Place(path).error("is no manifest of version 1", "begin it with version = 1")
+    tables = _converted(top.get("kernels", {}), dict[str, dict[str, Any]], path, ["kernels"])
+    if not tables:
+        raise Place(path).error("holds no kernel", "add a table [kernels.NAME]")
+    kernels = {name: _kernel(name, table, path) for name, table in tables.items()}
+    manifest = Manifest(path, kernels)
+    check(manifest)
+    return manifest
+
+
+def _kernel(name: str, table: Mapping[str, Any], path: Path) -> Kernel:
+    """Its parts first: msgspec does not tell which entry of a table is wrong."""
+    keys = ("kernels", name)
+    _converted(name, Name, path, keys)
+    _refuse_unknown(table, Kernel, path, keys)
+    for part, kind in (("axes", Values), ("verify", Check)):
+        entries = table.get(part)
+        for entry, value in entries.items() if isinstance(entries, dict) else ():
+            _converted(entry, Name, path, (*keys, part, entry))
+            _refuse_unknown(value, kind, path, (*keys, part, entry))
+            _converted(value, kind, path, (*keys, part, entry))
+    arguments = table.get("arguments")
+    for number, value in enumerate(arguments if isinstance(arguments, list) else ()):
+        _refuse_unknown(value, Argument, path, (*keys, "arguments", number))
+    return _converted(table, Kernel, path, keys)
+
+
+def _converted(value: object, kind: type[T] | Any, path: Path, keys: Keys) -> T | Any:  # noqa: ANN401 - kinds that mypy does not take for types
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        fault, _, at = str(error).partition(" - at `$")
+        place = place_of(path, *keys)
+        place = place._replace(what=f"{place.what}{at.removesuffix('`')}")
+        told = cut(f"{fault[0].lower()}{fault[1:]}", 200)
+        raise place.error(told, "correct it") from None
+
+
+def _refuse_unknown(table: object, kind: Any, path: Path, keys: Keys) -> None:  # noqa: ANN401
+    known: Sequence[str] = getattr(kind, "__struct_fields__", ())
+    for key in table if known and isinstance(table, dict) else ():
+        if key not in known:
+            raise place_of(path, *keys).error(
+                f"has the unknown key {quoted(key)}", suggestion(key, known)
+            )

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The header of a .npy file: of which type its elements are, how many, and where they begin.
+
+Read by hand, and nothing of it is ever unpickled: the elements themselves are read by the program.
+https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpgauge.external.element_types import NPY_DESCR, SIZE_BYTES
+from warpgauge.files.location import Place
+from warpgauge.system.text import quoted
+
+_MAGIC = b"\x93NUMPY"
+_LONGEST_HEADER = 64 * 1024
+_REMEDY = "write it with numpy.save"
+
+
+@dataclass(frozen=True)
+class Npy:
+    """What a file holds, which may be the bits of several types."""
+
+    descr: str
+    count: int
+    offset: int
+
+    def require(self, type: str, place: Place) -> None:
+        """Raises UserError unless the elements are of `type`."""
+        if self.descr not in NPY_DESCR[type]:
+            fault = f"its file holds elements of {quoted(self.descr)}, and {type} is "
+            raise place.error(fault + quoted(NPY_DESCR[type][0]), "save it in that type")
+
+
+def read(path: Path, type: str, place: Place) -> Npy:
+    """The file, which has elements of `type` in C order, and nothing behind them.
+
+    `place` is where the manifest names it. Raises UserError.
+    """
+    try:
+        with path.open("rb") as file:
+            start = file.read(_LONGEST_HEADER + 12)
+            size = file.seek(0, 2)
+    except OSError as error:
+        why = f"{path} cannot be read ({error.strerror})"
+        raise place.error(why, "name a .npy file") from None
+    found, shape, fortran = _header(start, path, place)
+    found.require(type, place)
+    if fortran and sum(one > 1 for one in shape) > 1:
+        raise place.error(f"{path} is in Fortran order", "save numpy.ascontiguousarray of it")
+    expected = found.offset + found.count * SIZE_BYTES[type]
+    if size != expected:
+        fault = f"{path} has {size} bytes where its header tells of {expected}"
+        raise place.error(fault, _REMEDY)
+    return found
+
+
+def _header(start: bytes, path: Path, place: Place) -> tuple[Npy, tuple[int, ...], bool]:
+    """With its shape, and whether it is in Fortran order."""
+    size = {1: 2, 2: 4, 3: 4}.get(start[6] if len(start) > 6 else 0, 0)
+    offset = 8 + size + int.from_bytes(start[8 : 8 + size], "little")
+    if start.startswith(_MAGIC) and size and offset <= len(start):
+        try:
+            told = ast.literal_eval(start[8 + size : offset].decode().strip())
+            descr, fortran, shape = told["descr"], told["fortran_order"], told["shape"]
+        except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError):
+            pass
+        else:
+            sizes = isinstance(shape, tuple) and all(type(n) is int and n >= 0 for n in shape)
+            if sizes and isinstance(descr, str) and isinstance(fortran, bool):
+                return Npy(descr, math.prod(shape), offset), shape, fortran
+            if isinstance(descr, list):
+                raise place.error(f"{path} holds records", "save one array of plain numbers")
+    raise place.error(f"{path} is no .npy file", _REMEDY)
