@@ -203,9 +203,9 @@ const Registration<NaiveCase> timers[] = {
 
 class NaiveSuite : public Suite {
  public:
-  std::vector<Benchmark> benchmarks() override {
+  std::vector<Benchmark> benchmarks(const AxisValues& instead) override {
     return registered_benchmarks<NaiveCase>(
-        [](CaseRequest request, const std::function<void(NaiveCase&)>& measure) {
+        instead, [](CaseRequest request, const std::function<void(NaiveCase&)>& measure) {
           NaiveCase fixture(std::move(request));
           measure(fixture);
         });
