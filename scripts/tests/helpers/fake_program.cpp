@@ -267,7 +267,7 @@ void write_trace() {
     say("lock-step 1");
   for (std::size_t index = 0; index < benchmarks.size(); ++index) {
     const std::string& name = benchmarks[index][0];
-    std::string ill = told_of("ill", name);
+    std::string ill = told_of("ill", benchmarks[index].back());
     if (ill.empty() && index + 1 == benchmarks.size())
       ill = fault;
     if (ill.empty())
@@ -340,6 +340,23 @@ std::uint64_t shuffle_key(const std::string& name, std::uint64_t seed) {
   return mixed ^ (mixed >> 31);
 }
 
+// As --rename=FROM=TO has it: each benchmark's own name follows as a further field.
+void rename_benchmarks() {
+  const std::string rename = value_of("rename");
+  const std::size_t equals = std::min(rename.rfind('='), rename.size());
+  const std::string from = rename.substr(0, equals);
+  bool found = !given("rename");
+  for (Fields& one : told["benchmark"]) {
+    one.push_back(one[0]);
+    if (given("rename") && (one[0] == from || begins(one[0], from + "/"))) {
+      one[0] = rename.substr(equals + 1) + one[0].substr(from.size());
+      found = true;
+    }
+  }
+  if (!found)
+    leave(2, me + ": --rename: no benchmark is named '" + from + "'");
+}
+
 std::vector<Fields> chosen(bool has_full_suite) {
   const auto require = [](const std::string& flag, bool known) {
     if (!given(flag) || known)
@@ -377,6 +394,7 @@ int main(int argc, char** argv) {
     flags[word.substr(0, equals)] = equals < word.size() ? word.substr(equals + 1) : "";
   }
   read_told();
+  rename_benchmarks();
   const std::vector<Fields>& all = told["benchmark"];
   const bool has_full_suite =
       std::any_of(all.begin(), all.end(), [](const Fields& one) { return one[2] == "full"; });
