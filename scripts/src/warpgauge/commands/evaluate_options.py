@@ -31,7 +31,7 @@ PAIRS = 6
 _DESCRIPTION = """\
 Tell whether a kernel is right, within memory, and faster than the one that it
 shall replace, at all values of their axes. Each of the two is a variant of a
-family of this repository (gemm/wmma/f32), or a kernel of a manifest
+family of this repository (gemm/tiled/f32), or a kernel of a manifest
 (kernels.toml:scale). Both are verified, and measured in lock-step pairs of
 processes."""
 
@@ -111,7 +111,7 @@ def command_line() -> Parser:
         "default: the first GPU")
     add("--no-build", dest="build", action="store_false", help="run what build/release holds")
 
-    how_long = group(parser, "how long", "%(prog)s gemm/f32 gemm/wmma/f32 --budget 60s")
+    how_long = group(parser, "how long", "%(prog)s gemm/naive/f32 gemm/tiled/f32 --budget 60s")
     how_long.add_argument("--processes", metavar="N", type=positive,
         help=f"of each kernel before the first look, rounded up to even; default {PAIRS}")
     how_long.add_argument("--budget", dest="budget_s", metavar="TIME", type=duration,
@@ -119,11 +119,11 @@ def command_line() -> Parser:
         "still open; default: until all is decided")
     arguments.add_measuring(how_long)
 
-    rule = group(parser, "what counts", "%(prog)s gemm/f32 gemm/wmma/f32 --memory-limit 512MiB")
+    rule = group(parser, "what counts", "%(prog)s reduce/a/f32 reduce/b/f32 --memory-limit 1GB")
     rule.add_argument("--memory-limit", metavar="SIZE", type=_size, help="fail (exit 3) where the "
         "candidate's peak of device memory is more, as in 512MiB or 2GB")
 
-    output = group(parser, "output", "%(prog)s gemm/f32 gemm/wmma/f32 --format json")
+    output = group(parser, "output", "%(prog)s gemm/naive/f32 gemm/tiled/f32 --format json")
     add = output.add_argument
     add("--out", metavar="FILE", type=file, help="the candidate's run file; the base's is FILE "
         "with -base before its suffix; default build/runs/<time>.json")
@@ -140,8 +140,8 @@ def _kernel(text: str) -> Kernel:
         return Kernel(text, name, Path(manifest))
     if colon or text.endswith(".toml") or not all(text.split("/")) or not text.isprintable():
         raise argparse.ArgumentTypeError(
-            f"{inert(repr(text))} is neither a variant of a family, as in gemm/wmma/f32 (values of "
-            "axes go to --axis), nor a kernel of a manifest, as in kernels.toml:scale"
+            f"{inert(repr(text))} is neither a variant of a family, as in gemm/tiled/f32 (without "
+            "values of axes: --axis has them), nor a kernel of a manifest, as in kernels.toml:scale"
         )
     return Kernel(text, text)
 

@@ -83,7 +83,7 @@ def render(evaluation: Evaluation, console: Console) -> None:
     text.stylize(style.get(evaluation.exit_status, "bold yellow"), 0, len(verdict))
     print_text(console, text)
     console.print()
-    print_facts(console, _sides(evaluation))
+    print_facts(console, _facts(evaluation))
     if evaluation.points:
         console.print()
         heading, rows = Cells("point", _HEADING), [_cells(one) for one in evaluation.points]
@@ -100,8 +100,8 @@ def render(evaluation: Evaluation, console: Console) -> None:
 def markdown(evaluation: Evaluation) -> str:
     """The same as Markdown, in which names and reasons are code."""
     lines = [f"**{markdown_text.prose(headline(evaluation))}**\n"]
-    sides = [f"- {side}: {markdown_text.in_sentence(name)}" for side, name in _sides(evaluation)]
-    lines += ["\n".join(sides) + "\n"]
+    facts = [f"- {key}: {markdown_text.in_sentence(value)}" for key, value in _facts(evaluation)]
+    lines += ["\n".join(facts) + "\n"]
     if evaluation.points:
         numbers = range(1, len(_HEADING))
         table = markdown_text.table_head(("point", *_HEADING), numbers)
@@ -116,8 +116,13 @@ def markdown(evaluation: Evaluation) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _sides(evaluation: Evaluation) -> list[tuple[str, str]]:
-    return [*zip(("base", "candidate"), map(inert, evaluation.names), strict=True)]
+def _facts(evaluation: Evaluation) -> list[tuple[str, str]]:
+    facts = [*zip(("base", "candidate"), evaluation.names, strict=True)]
+    if gpu := evaluation.gpu_name:
+        facts += [("GPU", gpu)]
+    if evaluation.memory_limit is not None:
+        facts += [("memory limit", quantity(evaluation.memory_limit, "B"))]
+    return [(key, inert(value)) for key, value in facts]
 
 
 def _cells(point: Point) -> Cells:

@@ -78,6 +78,7 @@ class Evaluation(contract.Document, frozen=True, kw_only=True, tag="evaluation/1
     candidate: str
     headline: str
     exit_status: ExitStatus
+    gpu_name: str | None = None
     memory_limit_bytes: int | None = None
     points: tuple[Point, ...] = ()
     geometric_mean: SpeedUp | None = None
@@ -98,6 +99,7 @@ def document(found: evaluation.Evaluation) -> Evaluation:
         candidate=found.names[1],
         headline=report.headline(found),
         exit_status=found.exit_status,
+        gpu_name=found.gpu_name,
         memory_limit_bytes=found.memory_limit,
         points=tuple(map(_point, found.points)),
         geometric_mean=_speed_up(found.geometric_mean),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpgauge.records.model import Record, Row
+from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict import paired_tests
 from warpgauge.verdict.comparison import UNMEASURED, Change, Comparison, Outcome, Verdict
@@ -81,6 +82,11 @@ class Evaluation:
 
     def count(self, *outcomes: Outcome) -> int:
         return sum(point.verdict.outcome in outcomes for point in self.points)
+
+    @property
+    def gpu_name(self) -> str | None:
+        """Of the GPU that both were measured on, where its name is known."""
+        return only_session(self.comparison.candidate).gpu_name
 
     @property
     def exit_status(self) -> ExitStatus:
