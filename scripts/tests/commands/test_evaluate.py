@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -229,6 +231,70 @@ def test_programs_that_know_no_lock_step_alternate(kernels: Kernels) -> None:
     assert kernels.run("old/f32", "new/f32") is ExitStatus.OK
 
 
+@dataclass
+class Case:
+    name: str
+    time: float
+
+
+@pytest.fixture
+def manifest_room(kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every manifest has the kernels `quick` and `slow`; whose time is n or 2 n."""
+
+    def cases(path: Path, names: Sequence[str], axes: Mapping[str, Sequence[int]]) -> list[Case]:
+        if names[0] not in ("quick", "slow"):
+            raise UserError(f"{path}: kernels.{names[0]} is not there")
+        factor = {"quick": 10.0, "slow": 20.0}[names[0]]
+        return [Case(f"external/{names[0]}/f32/n:{n}", factor * n) for n in axes.get("n", [64, 80])]
+
+    def write(cases: Sequence[Case], path: Path) -> None:
+        path.write_text("".join(f"{case.name} {case.time}\n" for case in cases))
+
+    def provide(plan: Path, program: Path, where: Path) -> Path:
+        assert program == kernels.root / "build" / "release" / "benchmarks" / "bench_external"
+        lines = (line.split() for line in plan.read_text().splitlines())
+        times = {name: float(time) for name, time in lines}
+        counters = {"all": {"sm_clock_hz": 1.98e9}}
+        fake_binary.make(where, "external", times, lock_steps=True, counters=counters)
+        return where
+
+    room = {
+        "manifest": SimpleNamespace(load=lambda path: path),
+        "plan": SimpleNamespace(cases=cases, write=write),
+        "folder": SimpleNamespace(provide=provide),
+    }
+    for name, module in room.items():
+        monkeypatch.setitem(sys.modules, f"warpgauge.external.{name}", module)
+
+
+@pytest.mark.usefixtures("manifest_room")
+def test_two_kernels_of_manifests_are_evaluated(kernels: Kernels) -> None:
+    status, told = kernels.told("a.toml:slow", "b.toml:quick")
+    assert status is ExitStatus.OK
+    assert (told["base"], told["candidate"]) == ("a.toml:slow", "b.toml:quick")
+    assert [one["axes"] for one in told["points"]] == [{"n": "64"}, {"n": "80"}]
+    assert kernels.run("a.toml:quick", "a.toml:slow", "--axis=n=100") is ExitStatus.REGRESSION
+    assert kernels.output().count("n:100 yes") == 1
+
+
+@pytest.mark.usefixtures("manifest_room")
+def test_a_variant_may_be_held_against_a_manifests_kernel(kernels: Kernels) -> None:
+    status, told = kernels.told("old/f32", "a.toml:quick")
+    assert status is ExitStatus.OK
+    assert [one["axes"] for one in told["points"]] == [{"n": "64"}]
+    assert told["points"][0]["speed_up"]["ratio"] == pytest.approx(4000 / 640, rel=0.01)
+    assert (told["base_alone"], told["candidate_alone"]) == (["n:8"], ["n:80"])
+
+
+@pytest.mark.usefixtures("manifest_room")
+def test_a_manifest_is_refused_before_anything_is_built(
+    kernels: Kernels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(build, "build")
+    with pytest.raises(UserError, match=r"a\.toml: kernels\.quack is not there"):
+        kernels.run("old/f32", "a.toml:quack")
+
+
 def test_the_run_files_hold_both_kernels_under_common_names(kernels: Kernels) -> None:
     kernels.make("new", faster(2.0))
     kernels.run("old/f32", "new/f32", "--out=there.json", "--processes=2")
@@ -239,6 +305,20 @@ def test_the_run_files_hold_both_kernels_under_common_names(kernels: Kernels) ->
     assert base["context"]["pair_id"] == candidate["context"]["pair_id"]
     assert "pair_ratios" in candidate["benchmarks"][0]
     assert ": scripts/warpgauge evaluate " in Path("there.log").read_text().splitlines()[0]
+
+
+def test_of_several_gpus_the_first_or_the_chosen_one_is_used(
+    kernels: Kernels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpus = [fake_binary.GPU["gpu_uuid"][:-1] + digit for digit in "12"]
+    monkeypatch.setattr(gpu_watch, "all_gpus", lambda: dict.fromkeys(gpus, "NVIDIA Fake"))
+    kernels.make("old", faster(1.0), gpus=gpus)
+    kernels.make("new", faster(2.0), gpus=gpus)
+    for argv, uuid in (([], gpus[0]), (["--device=1"], gpus[1])):
+        kernels.run("old/f32", "new/f32", "--out=there.json", *argv)
+        assert json.loads(Path("there.json").read_text())["context"]["gpu_uuid"] == uuid
+    with pytest.raises(UserError, match="there is no GPU 2 here: the driver shows 2 GPUs"):
+        kernels.run("old/f32", "new/f32", "--device=2")
 
 
 def test_without_a_gpu_nothing_is_measured(

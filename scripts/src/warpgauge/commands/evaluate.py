@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from rich.console import Console
 
@@ -16,10 +19,10 @@ from warpgauge.commands import evaluate_options, run_paths
 from warpgauge.commands.evaluate_options import EvaluateOptions, Kernel
 from warpgauge.commands.one_gpu import waiting
 from warpgauge.commands.run_paths import MEASURING
-from warpgauge.execution import gpu_watch, machine_context, selection, variants
+from warpgauge.execution import gpu_watch, machine_context, manifest, selection, variants
 from warpgauge.execution.discovery import Probe
 from warpgauge.execution.gpu_watch import GpuWatch
-from warpgauge.execution.variants import Variant
+from warpgauge.execution.variants import Axes, Variant
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.budget import Budget
 from warpgauge.measurement.measuring import Built, Measuring, Suite
@@ -30,7 +33,8 @@ from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import Output
 from warpgauge.system.locks import alone, of_gpu
 from warpgauge.verdict import judge
-from warpgauge.verdict.evaluation import evaluated
+from warpgauge.verdict.comparison import Comparison
+from warpgauge.verdict.evaluation import Evaluation, evaluated
 
 COMMAND = "scripts/warpgauge evaluate"
 _MEASURES = "command that measures"  # which others are
@@ -51,6 +55,7 @@ class _Invocation:
         asked, options = self.asked, self.asked.measuring
         paths = run_paths.chosen(options, self.root / MEASURING)
         paths.check(options, self.root / "baselines", paths.pair)
+        gpu = gpu_watch.chosen(options.device)
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
             measuring = Measuring(
                 options, self.root, Path(scratch), self.notes, self.notes, Budget(options.budget_s)
@@ -58,49 +63,76 @@ class _Invocation:
             log = CommandLog(paths.log, self.argv, goes_on=False, command=COMMAND)
             held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
             held.enter_context(log.used())
+            cases = [_cases(kernel, asked.axes) for kernel in asked.kernels]
             built = measuring.built()
-            both = (
-                self._variant(asked.base, built, measuring),
-                self._variant(asked.candidate, built, measuring),
-            )
-            base, candidate = variants.in_common(*both)
-            known = machine_context.machine()
-            if base.needs_gpu or candidate.needs_gpu:
-                gpu = gpu_watch.chosen(options.device, default=0)
-                known = {**known, **gpu, **machine_context.gpu(uuid := gpu["gpu_uuid"])}
-                on_it = waiting(options, f"{_MEASURES} on this GPU", self.notes)
-                held.enter_context(alone(of_gpu(uuid), on_it))
-                measuring = replace(
-                    measuring,
-                    # An index is the driver's, and CUDA counts in an order of its own.
-                    options=replace(options, device=uuid),
-                    watch=GpuWatch(uuid, measuring.note),
-                )
-                measuring.wait_for_gpu()
-            suite = Suite((candidate,), Probe({}), known)
+            both = [
+                _of_manifest(one, built, measuring.scratch / f"kernels{number}")
+                if one
+                else variants.of_family(built.programs, kernel.name, asked.axes, measuring.scratch)
+                for number, (kernel, one) in enumerate(zip(asked.kernels, cases, strict=True))
+            ]
+            common = variants.in_common(*both)
+            if any(one.needs_gpu for one in common):
+                gpu = gpu or gpu_watch.chosen(0)
+                measuring = self._on_gpu(gpu["gpu_uuid"], measuring, held)
+            known = {**machine_context.machine(), **gpu}
+            known |= machine_context.gpu(gpu.get("gpu_uuid", ""))
+            suite = Suite((common[1],), Probe({}), known)
             measuring.note(f"Measuring {suite.size} in pairs")
-            looks = AbRun(measuring, suite, built.source).compared(
-                _side(base, asked.base, built),
-                _side(candidate, asked.candidate, built),
-                "",
-                paths.pair,
-                judge.judge,
+            base, candidate = (
+                _side(*one, built) for one in zip(common, asked.kernels, strict=True)
             )
-            alone_in = tuple(
-                [variants.point_of(name) for name in side.names if name not in base.names]
-                for side in both
-            )
-            names = asked.base.typed, asked.candidate.typed
-            found = evaluated(looks.found, names, asked.memory_limit, (alone_in[0], alone_in[1]))
+            pairs = AbRun(measuring, suite, built.source)
+            looks = pairs.compared(base, candidate, "", paths.pair, judge.judge)
+            found = self._evaluated(looks.found, both, common)
             status = options.formats.deliver(found, lambda: report.render(found, self.results))
             measuring.tell_budget()
             if looks.stop is not None:
                 raise looks.stop
             return status
 
-    def _variant(self, kernel: Kernel, built: Built, measuring: Measuring) -> Variant:
-        """Its benchmarks at what is asked for. Raises UserError where there is none."""
-        return variants.of_family(built.programs, kernel.name, self.asked.axes, measuring.scratch)
+    def _on_gpu(self, uuid: str, measuring: Measuring, held: ExitStack) -> Measuring:
+        """To measure on this GPU alone, which nobody else that measures has meanwhile."""
+        wait = waiting(self.asked.measuring, f"{_MEASURES} on this GPU", self.notes)
+        held.enter_context(alone(of_gpu(uuid), wait))
+        # An index is the driver's, and CUDA counts in an order of its own.
+        options = replace(measuring.options, device=uuid)
+        measuring = replace(measuring, options=options, watch=GpuWatch(uuid, measuring.note))
+        measuring.wait_for_gpu()
+        return measuring
+
+    def _evaluated(
+        self, found: Comparison, both: Sequence[Variant], common: Sequence[Variant]
+    ) -> Evaluation:
+        base, candidate = (
+            [variants.point_of(name) for name in whole.names if name not in part.names]
+            for whole, part in zip(both, common, strict=True)
+        )
+        one, other = (kernel.typed for kernel in self.asked.kernels)
+        return evaluated(found, (one, other), self.asked.memory_limit, (base, candidate))
+
+
+def _cases(kernel: Kernel, axes: Axes) -> Sequence[Any]:
+    """A manifest's kernel at the values of `axes`; nothing of a variant. Raises UserError."""
+    if kernel.manifest is None:
+        return []
+    there = _external("manifest").load(kernel.manifest)
+    values = {axis: [*map(int, values)] for axis, values in axes.items()}
+    cases: Sequence[Any] = _external("plan").cases(there, [kernel.name], values)
+    return cases
+
+
+def _of_manifest(cases: Sequence[Any], built: Built, folder: Path) -> Variant:
+    """The cases of one kernel, as the benchmarks of a program of their own in `folder`."""
+    plan, program = folder.with_suffix(".plan"), built.programs / "benchmarks" / "bench_external"
+    _external("plan").write(cases, plan)
+    (listed,) = manifest.read(_external("folder").provide(plan, program, folder)).programs
+    return variants.of_program(listed, variants.variant_of(cases[0].name), folder)
+
+
+def _external(module: str) -> ModuleType:
+    """Of the room that reads manifests."""
+    return importlib.import_module(f"warpgauge.external.{module}")
 
 
 def _side(variant: Variant, kernel: Kernel, built: Built) -> Side:

@@ -59,10 +59,9 @@ class Kernel:
 
 @dataclass(frozen=True)
 class EvaluateOptions:
-    """What the user asked for."""
+    """What the user asked for; the base is the first of the `kernels`."""
 
-    base: Kernel
-    candidate: Kernel
+    kernels: tuple[Kernel, Kernel]
     axes: Mapping[str, Sequence[str]]
     memory_limit: int | None  # bytes
     measuring: Options
@@ -88,7 +87,7 @@ def parse(argv: Sequence[str]) -> EvaluateOptions:
         )
     options = bench_options.options_of({**values, "format": []})
     options = replace(options, formats=Formats.parse(formats, known=FORMATS))
-    return EvaluateOptions(base, candidate, dict(axes), memory_limit, options)
+    return EvaluateOptions((base, candidate), dict(axes), memory_limit, options)
 
 
 def command_line() -> Parser:

@@ -104,18 +104,18 @@ def _name_of(pid: int) -> str:
     return ""
 
 
-def chosen(device: int | str | None, default: int | None = None) -> Mapping[str, str]:
+def chosen(device: int | str | None) -> Mapping[str, str]:
     """UUID and name of `device`, an index as nvidia-smi counts or a UUID, under a context's keys.
 
-    Without one that of the only GPU that programs see; where there is none, or a choice, that of
-    the `default`, or else nothing. Raises UserError for a device that is not there.
+    Without one that of the only GPU that programs see; nothing where there is none, or a choice.
+    Raises UserError for a device that is not there.
     """
     gpus = all_gpus()
     if device is None:
         seen = _seen(gpus)
-        device = seen[0] if len(seen) == 1 else default
-        if device is None:
+        if len(seen) != 1:
             return {}
+        (device,) = seen
     uuid = [*gpus][device] if isinstance(device, int) and device < len(gpus) else device
     if uuid not in gpus:
         fault = f"there is no GPU {inert(str(device))} here: the driver shows "

@@ -65,7 +65,7 @@ def of_program(program: Program, name: str, scratch: Path) -> Variant:
     points = [one.removeprefix(name) for one in binary.names if one.startswith(name)]
     points = [point for point in points if _POINT.fullmatch(point)]
     if not points:
-        variants = dict.fromkeys(_variant_of(one) for one in binary.names)
+        variants = dict.fromkeys(variant_of(one) for one in binary.names)
         told = hint(name, variants) or f"; it has {listed([*variants])}"
         raise UserError(f"{inert(name)}: {program.path.name} has no such variant{told}")
     return Variant(
@@ -118,5 +118,6 @@ def axes_of(name: str) -> dict[str, str]:
     return {axis: value for axis, _, value in parts}
 
 
-def _variant_of(name: str) -> str:
+def variant_of(name: str) -> str:
+    """``gemm/cublas/f32`` of ``gemm/cublas/f32/n:64``."""
     return "/".join(part for part in name.split("/") if ":" not in part)
