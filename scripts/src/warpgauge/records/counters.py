@@ -65,12 +65,15 @@ FULL_SUITE = "full_suite"
 # 1 in an errored row that was not tried: an earlier benchmark broke its process's CUDA context.
 NOT_TRIED = "not_tried"
 
+# The largest distance of an output's element from its reference; of values drawn at random.
+MAX_ERROR = "max_error"
+
 # What rows and contexts say of the minute of a measurement, and of the source as it stood then. A
 # baseline does not keep it.
 OF_THE_MOMENT = frozenset(
     (
         *"power_watts temperature_celsius clock_event_reasons memory_used_bytes discarded".split(),
-        *(OTHER_PROCESSES, LEFT_OUT, SOURCE_LINE),
+        *(OTHER_PROCESSES, LEFT_OUT, SOURCE_LINE, MAX_ERROR),
     )
 )
 
@@ -116,6 +119,7 @@ _RULES: Mapping[str, Combine] = MappingProxyType(
         "clock_event_reasons": _every_reason,
         SM_CLOCK: min,
         "discarded": max,
+        MAX_ERROR: max,
         **dict.fromkeys((*_DISTURBING, *FLAWS), max),
         # A value that was seen, and not 40.5 registers.
         **dict.fromkeys((*RESOURCES, SOURCE_LINE), statistics.median_low),

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from warpgauge.records.counters import MAX_ERROR
 from warpgauge.records.model import Row
 from warpgauge.reports.markdown import text as markdown_text
 from warpgauge.reports.terminal.report import FILE_WIDTH
@@ -25,7 +26,7 @@ from warpgauge.system.text import (
     quantity,
 )
 from warpgauge.verdict.comparison import Outcome
-from warpgauge.verdict.evaluation import MAX_ERROR, MEMORY, Evaluation, Point, SpeedUp
+from warpgauge.verdict.evaluation import MEMORY, Evaluation, Point, SpeedUp
 
 _HEADING = (
     *("correct", "memory", "→", "time", "→", "speed-up", "95 % interval", "of limit"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from warpgauge.files import contract
+from warpgauge.records.counters import MAX_ERROR
 from warpgauge.records.model import Row
 from warpgauge.reports import evaluation as report
 from warpgauge.reports import json_output
@@ -17,7 +18,7 @@ from warpgauge.reports.json_document import Fraction, Number, Seconds
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict import evaluation
 from warpgauge.verdict.comparison import Outcome
-from warpgauge.verdict.evaluation import MAX_ERROR, MEMORY
+from warpgauge.verdict.evaluation import MEMORY
 
 
 class SpeedUp(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from warpgauge.verdict import paired_tests
 from warpgauge.verdict.comparison import UNMEASURED, Change, Comparison, Outcome, Verdict
 from warpgauge.verdict.pairing import pair
 
-MAX_ERROR, MEMORY = "max_error", "peak_device_bytes"
+MEMORY = "peak_device_bytes"
 
 
 @dataclass(frozen=True)
