@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <set>
 
 using namespace fake;
 
@@ -340,6 +341,22 @@ std::uint64_t shuffle_key(const std::string& name, std::uint64_t seed) {
   return mixed ^ (mixed >> 31);
 }
 
+// With --kernels=PLAN it has only those of its benchmarks that the plan has a case of.
+void read_kernels() {
+  if (!given("kernels"))
+    return;
+  std::set<std::string> cases;
+  std::ifstream plan(value_of("kernels"));
+  for (std::string line; std::getline(plan, line);) {
+    if (begins(line, "case "))
+      cases.insert(line.substr(5));
+  }
+  std::vector<Fields>& all = told["benchmark"];
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [&cases](const Fields& one) { return cases.count(one[0]) == 0; }),
+            all.end());
+}
+
 // As --rename=FROM=TO has it: each benchmark's own name follows as a further field.
 void rename_benchmarks() {
   const std::string rename = value_of("rename");
@@ -394,6 +411,7 @@ int main(int argc, char** argv) {
     flags[word.substr(0, equals)] = equals < word.size() ? word.substr(equals + 1) : "";
   }
   read_told();
+  read_kernels();
   rename_benchmarks();
   const std::vector<Fields>& all = told["benchmark"];
   const bool has_full_suite =

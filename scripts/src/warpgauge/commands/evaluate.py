@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 from rich.console import Console
 
@@ -23,6 +20,10 @@ from warpgauge.execution import gpu_watch, machine_context, manifest, selection,
 from warpgauge.execution.discovery import Probe
 from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.execution.variants import Axes, Variant
+from warpgauge.external import folder as program_folder
+from warpgauge.external import manifest as kernels
+from warpgauge.external import plan
+from warpgauge.external.case import Case
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.budget import Budget
 from warpgauge.measurement.measuring import Built, Measuring, Suite
@@ -112,27 +113,20 @@ class _Invocation:
         return evaluated(found, (one, other), self.asked.memory_limit, (base, candidate))
 
 
-def _cases(kernel: Kernel, axes: Axes) -> Sequence[Any]:
+def _cases(kernel: Kernel, axes: Axes) -> Sequence[Case]:
     """A manifest's kernel at the values of `axes`; nothing of a variant. Raises UserError."""
     if kernel.manifest is None:
         return []
-    there = _external("manifest").load(kernel.manifest)
     values = {axis: [*map(int, values)] for axis, values in axes.items()}
-    cases: Sequence[Any] = _external("plan").cases(there, [kernel.name], values)
-    return cases
+    return plan.cases(kernels.load(kernel.manifest), [kernel.name], values)
 
 
-def _of_manifest(cases: Sequence[Any], built: Built, folder: Path) -> Variant:
+def _of_manifest(cases: Sequence[Case], built: Built, folder: Path) -> Variant:
     """The cases of one kernel, as the benchmarks of a program of their own in `folder`."""
-    plan, program = folder.with_suffix(".plan"), built.programs / "benchmarks" / "bench_external"
-    _external("plan").write(cases, plan)
-    (listed,) = manifest.read(_external("folder").provide(plan, program, folder)).programs
+    written, program = folder.with_suffix(".plan"), built.programs / "benchmarks" / "bench_external"
+    plan.write(cases, written)
+    (listed,) = manifest.read(program_folder.provide(written, program, folder)).programs
     return variants.of_program(listed, variants.variant_of(cases[0].name), folder)
-
-
-def _external(module: str) -> ModuleType:
-    """Of the room that reads manifests."""
-    return importlib.import_module(f"warpgauge.external.{module}")
 
 
 def _side(variant: Variant, kernel: Kernel, built: Built) -> Side:

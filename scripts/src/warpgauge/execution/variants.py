@@ -57,7 +57,7 @@ def of_family(folder: Path, name: str, axes: Axes, scratch: Path) -> Variant:
 
 def of_program(program: Program, name: str, scratch: Path) -> Variant:
     """The variant `name` that a program has. Raises UserError where it has none or cannot tell."""
-    binary = discovery.listed(program.path, scratch, FULL_SUITE)
+    binary = discovery.listed(program.path, scratch, FULL_SUITE, program.arguments)
     if binary.fault is not None:
         fault = f"{inert(name)}: {program.path.name} {binary.fault}"
         raise UserError(fault, ExitStatus.NOT_MEASURED)
