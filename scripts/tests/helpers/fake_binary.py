@@ -43,6 +43,7 @@ def make(
     gpus: Sequence[str] = (),
     slower: Mapping[str, float] | None = None,
     full_suite: Sequence[str] = (),
+    plans: bool = False,
 ) -> Path:
     """A program bench_<family>, in the manifest of the build folder `folder`.
 
@@ -54,7 +55,8 @@ def make(
 
     With `gpus` (UUIDs) it is on a machine that has these. `ill` may name one of them, and `slower`
     says by what factor everything takes longer there. With `full_suite` it knows --suite, and these
-    of its benchmarks are of the full one alone.
+    of its benchmarks are of the full one alone. With `plans` it is bench_external: it has the
+    benchmarks of a kernel plan, and `times` may tell theirs.
     """
     path = folder / f"bench_{family}"
     times = times or {f"{family}/one": 1000.0, f"{family}/two": 2000.0}
@@ -67,6 +69,7 @@ def make(
         "no_gpu": no_gpu,
         "shuffles": shuffles or lock_steps,
         "lock_steps": lock_steps,
+        "plans": plans,
     }
     told = [
         *(("benchmark", n, time, "full" * (n in full_suite)) for n, time in times.items()),

@@ -18,7 +18,7 @@ from warpgauge.records.load import BASELINE_FORMAT, json_files, load, load_docum
 from warpgauge.records.model import Record, Session, Source
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
-from warpgauge.verdict.context import BASELINES, BUILD_DIR
+from warpgauge.verdict.context import BASELINES, BUILD_DIR, MANIFEST
 
 # Seven digits lie a hundred times below what any benchmark repeats to.
 _DIGITS = 7
@@ -26,7 +26,7 @@ _LINES = ",\n"
 
 # What a context says about the place and the minute of a run, and not about its times.
 _NOT_KEPT = OF_THE_MOMENT.union(
-    (BUILD_DIR, BASELINES, "pair_id", "pair_side"),
+    (BUILD_DIR, MANIFEST, BASELINES, "pair_id", "pair_side"),
     "warpgauge_format host_name executable json_schema_version order_seed".split(),
     # How Google Benchmark's package was built ("debug" on Debian), and not how the benchmarks were.
     ("library_build_type",),

@@ -70,7 +70,7 @@ def on_every_gpu(one: Bench) -> ExitStatus:
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
         measuring = Measuring(options, one.root, Path(scratch), one.notes, one.faults)
         with CommandLog(paths.log, one.argv, goes_on=one.before is not None).used():
-            built = measuring.built()
+            built = one.built(measuring)
             if one.before is None:
                 gpus, faults = named_gpus(measuring.gpus(built))
                 called = resume.called(one.argv, options.seed, paths.run)

@@ -56,6 +56,8 @@ _CONTRADICTIONS = {
     "--record": ("--against", "--filter", "--inject", "--baseline"),
     "--self-check": "--record --against --inject --out --format --export".split(),
     "--against": ("--baseline", "--no-confirm"),
+    # Kernels from elsewhere have no suites.
+    "--kernels": ("--build-dir", "--suite"),
 }
 # A run goes on as it began.
 _WITH_RESUME = frozenset(("--resume", "--no-wait", "--quiet", "--verbose"))
@@ -97,7 +99,7 @@ def parse(argv: Sequence[str]) -> Options:
         refuse_together(given, "--resume", *(one for one in given if one not in _WITH_RESUME))
     require_portable("--filter", options.filter.removeprefix("-"))
     require_portable("--inject", options.injected_regex)
-    if options.baselines is not None and options.build_dir is None:
+    if "--baselines" in given and not {"--build-dir", "--kernels"} & {*given}:
         raise UserError("--baselines is of another project: give its --build-dir, too")
     for option in ("--against", "--budget"):
         if option in given and options.build_dir is not None:
@@ -105,6 +107,11 @@ def parse(argv: Sequence[str]) -> Options:
                 f"{option} does not go with --build-dir, of which no other commit is built here: "
                 "scripts/warpgauge ab compares two build folders"
             )
+    if options.against and options.kernels is not None:
+        raise UserError(
+            "--against does not go with --kernels, of which no other commit is measured here: "
+            "scripts/warpgauge evaluate compares two kernels"
+        )
     for option, others in _CONTRADICTIONS.items():
         refuse_together(given, option, *others)
     if options.record and not options.build and options.build_dir is None:
@@ -132,12 +139,14 @@ def options_of(given: Mapping[str, Any]) -> Options:
 
     values = dict(given)
     named, fail_on, seed = values.pop("self_check"), values.pop("fail_on"), values["seed"]
-    ours = values["build_dir"] is None
+    named_kernels, here = values["kernels"], values["build_dir"] is None
+    ours = here and named_kernels is None
+    theirs = _BASELINES if named_kernels is None else named_kernels.parent / _BASELINES
     changed = {
-        "baselines": values["baselines"] or (None if ours else _BASELINES),
+        "baselines": values["baselines"] or (None if ours else theirs),
         **{name: values[name] or "" for name in ("against", "inject")},
         "confirm": values["confirm"] and ours,
-        "build": values["build"] and ours,
+        "build": values["build"] and here,
         "self_check": named is not None,
         "self_check_of": named or None,
         "seed": random.SystemRandom().getrandbits(32) if seed is None else seed,
@@ -168,6 +177,8 @@ def command_line() -> Parser:
         "copies are INVALID then")
     add("--build-dir", metavar="DIR", type=folder, help="another project's build folder, measured "
         "as it is; run files go to DIR/runs")
+    add("--kernels", metavar="FILE", type=Path, help="a manifest of kernels from elsewhere, which "
+        "are measured instead of the suite")
     add("--no-build", dest="build", action="store_false", help="run what build/release holds")
     add("--inject", metavar="REGEX=FACTOR", type=_injection, help="put real extra work into the "
         "matching benchmarks")
@@ -187,8 +198,8 @@ def command_line() -> Parser:
     add("--against", metavar="REF", type=revision,
         help="build this commit too, and measure both in pairs, without a baseline")
     add("--baseline", metavar="PATH", type=Path, help="default baselines/<this GPU model>")
-    add("--baselines", metavar="DIR", type=Path, help="with --build-dir: that project's baselines "
-        f"and policy; default {_BASELINES}")
+    add("--baselines", metavar="DIR", type=Path, help="with --build-dir or --kernels: those "
+        f"baselines and their policy; default {_BASELINES}, or beside the manifest")
     add("--no-confirm", dest="confirm", action="store_false", help="believe the baseline: measure "
         "nothing again")
 

@@ -14,20 +14,19 @@ from rich.console import Console
 
 from warpgauge.commands import evaluate_options, run_paths
 from warpgauge.commands.evaluate_options import EvaluateOptions, Kernel
+from warpgauge.commands.external_kernels import ExternalKernels
 from warpgauge.commands.one_gpu import waiting
 from warpgauge.commands.run_paths import MEASURING
 from warpgauge.execution import gpu_watch, machine_context, manifest, selection, variants
 from warpgauge.execution.discovery import Probe
 from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.execution.variants import Axes, Variant
-from warpgauge.external import folder as program_folder
-from warpgauge.external import manifest as kernels
+from warpgauge.external import manifest as external
 from warpgauge.external import plan
-from warpgauge.external.case import Case
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.budget import Budget
 from warpgauge.measurement.measuring import Built, Measuring, Suite
-from warpgauge.measurement.paired import Side
+from warpgauge.measurement.paired import BASE, CANDIDATE, Side
 from warpgauge.reports import evaluation as report
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus
@@ -64,13 +63,11 @@ class _Invocation:
             log = CommandLog(paths.log, self.argv, goes_on=False, command=COMMAND)
             held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
             held.enter_context(log.used())
-            cases = [_cases(kernel, asked.axes) for kernel in asked.kernels]
+            external_kernels = [_of_manifest(kernel, asked.axes) for kernel in asked.kernels]
             built = measuring.built()
             both = [
-                _of_manifest(one, built, measuring.scratch / f"kernels{number}")
-                if one
-                else variants.of_family(built.programs, kernel.name, asked.axes, measuring.scratch)
-                for number, (kernel, one) in enumerate(zip(asked.kernels, cases, strict=True))
+                self._variant(*one, built, measuring)
+                for one in zip((BASE, CANDIDATE), asked.kernels, external_kernels, strict=True)
             ]
             common = variants.in_common(*both)
             if any(one.needs_gpu for one in common):
@@ -91,6 +88,23 @@ class _Invocation:
             if looks.stop is not None:
                 raise looks.stop
             return status
+
+    def _variant(
+        self,
+        side: str,
+        kernel: Kernel,
+        kernels: ExternalKernels | None,
+        built: Built,
+        measuring: Measuring,
+    ) -> Variant:
+        """A side's benchmarks, by their common names. Raises UserError where there is none."""
+        scratch = measuring.scratch
+        if kernels is None:
+            return variants.of_family(built.programs, kernel.name, self.asked.axes, scratch)
+        # The commands of a log can be repeated until the next evaluation: what they need stays.
+        folder = self.root / "build" / "external" / f"evaluate-{side}"
+        (program,) = manifest.read(kernels.provide(built.programs, folder)).programs
+        return variants.of_program(program, variants.variant_of(kernels.cases[0].name), scratch)
 
     def _on_gpu(self, uuid: str, measuring: Measuring, held: ExitStack) -> Measuring:
         """To measure on this GPU alone, which nobody else that measures has meanwhile."""
@@ -113,20 +127,13 @@ class _Invocation:
         return evaluated(found, (one, other), self.asked.memory_limit, (base, candidate))
 
 
-def _cases(kernel: Kernel, axes: Axes) -> Sequence[Case]:
-    """A manifest's kernel at the values of `axes`; nothing of a variant. Raises UserError."""
+def _of_manifest(kernel: Kernel, axes: Axes) -> ExternalKernels | None:
+    """At the values of `axes`; None for a variant of a family. Raises UserError."""
     if kernel.manifest is None:
-        return []
+        return None
     values = {axis: [*map(int, values)] for axis, values in axes.items()}
-    return plan.cases(kernels.load(kernel.manifest), [kernel.name], values)
-
-
-def _of_manifest(cases: Sequence[Case], built: Built, folder: Path) -> Variant:
-    """The cases of one kernel, as the benchmarks of a program of their own in `folder`."""
-    written, program = folder.with_suffix(".plan"), built.programs / "benchmarks" / "bench_external"
-    plan.write(cases, written)
-    (listed,) = manifest.read(program_folder.provide(written, program, folder)).programs
-    return variants.of_program(listed, variants.variant_of(cases[0].name), folder)
+    cases = plan.cases(external.load(kernel.manifest), [kernel.name], values)
+    return ExternalKernels(kernel.manifest, cases)
 
 
 def _side(variant: Variant, kernel: Kernel, built: Built) -> Side:

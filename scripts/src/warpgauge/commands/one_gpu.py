@@ -16,6 +16,7 @@ from rich.console import Console
 from warpgauge.baselines import recordable, store
 from warpgauge.commands import against, resume, run_paths, self_check
 from warpgauge.commands.bench_options import Options
+from warpgauge.commands.external_kernels import ExternalKernels
 from warpgauge.commands.resume import Interrupted
 from warpgauge.commands.run_paths import MEASURING, RunPaths
 from warpgauge.commands.show_results import Conclusion, without_baseline, without_gpu
@@ -76,7 +77,7 @@ class Bench:
             log = CommandLog(paths.log, self.argv, goes_on=self.before is not None)
             held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
             held.enter_context(log.used())
-            built = share.built if share else measuring.built()
+            built = share.built if share else self.built(measuring)
             suite = measuring.suite(built.programs)
             if share is None:
                 held.enter_context(alone(self.runs, waiting(options, BENCH_HERE, self.notes)))
@@ -104,9 +105,19 @@ class Bench:
             measuring.tell_budget()
             return status
 
+    def built(self, measuring: Measuring) -> Built:
+        """What is measured, up to date. Raises UserError."""
+        return measuring.built() if self.kernels is None else self.kernels.built(measuring)
+
+    @cached_property
+    def kernels(self) -> ExternalKernels | None:
+        """Those from elsewhere, where they are asked for. Raises UserError."""
+        path = self.options.kernels
+        return None if path is None else ExternalKernels.of(path)
+
     @property
     def baselines(self) -> Path:
-        """Of this tree, or of the project that --build-dir names."""
+        """Of this tree, of the project that --build-dir names, or of the manifest of --kernels."""
         named = self.options.baselines
         return self.root / "baselines" if named is None else named.absolute()
 
@@ -124,7 +135,7 @@ class Bench:
     def inputs(self) -> tuple[Record | None, str]:
         """The baseline and the commit that are named; None, "" where none is. Raises UserError."""
         options = self.options
-        _ = self.show  # its policy is read before the minutes, too
+        _ = self.show, self.kernels  # the policy and the manifest are read before the minutes, too
         chosen = load.load(options.baseline) if options.baseline else None
         ref = options.against
         return chosen, worktree.commit_of(self.root, ref) if ref else ""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from warpgauge.baselines import store
 from warpgauge.commands.bench_options import Options
+from warpgauge.commands.external_kernels import PROGRAM
 from warpgauge.commands.one_gpu import BENCH_HERE, Bench, waiting
 from warpgauge.commands.run_paths import RunPaths
 from warpgauge.execution import discovery, manifest, selection
@@ -34,7 +35,7 @@ def list_bench(one: Bench) -> ExitStatus:
         alone(one.work, waiting(options, BENCH_HERE, one.notes)),
     ):
         measuring = Measuring(options, one.root, Path(scratch), one.notes, one.faults)
-        return names(_wanted(one, measuring.built().programs), measuring.warn)
+        return names(_wanted(one, one.built(measuring).programs), measuring.warn)
 
 
 def names(programs: Sequence[Binary], warn: Callable[[str], None]) -> ExitStatus:
@@ -61,7 +62,7 @@ def plan_bench(one: Bench) -> ExitStatus:
         built += [f"commit {short(commit)}, beside it"]
     facts = [("build", ", and ".join(built) or "nothing")]
     facts += [("device", "0" if options.device is None else str(options.device))]
-    if options.build and not manifest.read(folder).programs:
+    if options.build and not _is_built(one, folder):
         facts += [("programs", "not known before the first build")]
     else:
         sides = 2 if options.against else 1
@@ -69,7 +70,9 @@ def plan_bench(one: Bench) -> ExitStatus:
         confirms = options.confirm and not options.record
         alone = options.screening(confirms=confirms)
         processes = options.schedule[0] if options.against else alone
-        facts += sizes(_wanted(one, folder), processes, sides, as_built)
+        with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
+            programs = one.kernels.provide(folder, Path(scratch)) if one.kernels else folder
+            facts += sizes(_wanted(one, programs), processes, sides, as_built)
     facts += budget(options)
     if options.against:
         against = f"commit {short(commit)}, in pairs"
@@ -119,6 +122,13 @@ def reports(options: Options) -> list[Path]:
     """The files of --format and --export."""
     formats = options.formats
     return [path for _, path in (*formats.files, *formats.exports)]
+
+
+def _is_built(one: Bench, folder: Path) -> bool:
+    """Whether `folder` has what `one` measures, as of some build."""
+    if one.kernels is not None:
+        return (folder / PROGRAM).exists()
+    return bool(manifest.read(folder).programs)
 
 
 def _wanted(one: Bench, folder: Path) -> list[Binary]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from pathlib import Path
 
 from warpgauge.external.element_types import LARGEST_FLOAT, NPY_DESCR, integer_range
@@ -95,8 +96,9 @@ def _check_names(kernel: Kernel, place: Place) -> None:
         if before != role:
             fault = f"{one.buffer!r} is an input and an output"
             raise place.error(fault, "version 1 has no kernel that reads what it writes: use two")
-        if sum(other.buffer == one.buffer for other in kernel.arguments) > 1:
-            raise place.error(f"two buffers are called {one.buffer!r}", "rename one")
+    for name, count in Counter(one.buffer for one in kernel.arguments).items():
+        if name is not None and count > 1:
+            raise place.error(f"two buffers are called {name!r}", "rename one")
 
 
 def _check_verification(manifest: Manifest, name: str, kernel: Kernel) -> None:

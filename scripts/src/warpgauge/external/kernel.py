@@ -22,9 +22,16 @@ from warpgauge.external.expressions import LARGEST
 from warpgauge.files.location import Place
 
 # Part of a benchmark's name, a word of the kernel plan, or a name in an expression.
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}(?![\s\S])")]
+_NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,99}(?![\s\S])"
 # What can stand at the end of a line of the kernel plan, and in a path.
-Text = Annotated[str, Meta(pattern=r"^[^\u0000-\u001f\u007f]+(?![\s\S])")]
+_TEXT = r"^[^\u0000-\u001f\u007f]+(?![\s\S])"
+# What is wrong with a text that does not match, and what to do.
+PATTERNS = {
+    _NAME: ("is no name", "write letters, digits and '_', and no digit first"),
+    _TEXT: ("is empty, or holds a line break or another control character", "correct it"),
+}
+Name = Annotated[str, Meta(pattern=_NAME)]
+Text = Annotated[str, Meta(pattern=_TEXT)]
 Expression = int | str
 Extent = Annotated[list[Expression], Meta(min_length=1, max_length=3)]
 Tolerance = Annotated[float, Meta(ge=0)]

@@ -11,6 +11,7 @@ import msgspec
 
 from warpgauge.external.checks import check
 from warpgauge.external.kernel import (
+    PATTERNS,
     Argument,
     Check,
     Document,
@@ -73,6 +74,9 @@ def _converted(value: object, kind: type[T] | Any, path: Path, keys: Keys) -> T 
         fault, _, at = str(error).partition(" - at `$")
         place = place_of(path, *keys)
         place = place._replace(what=f"{place.what}{at.removesuffix('`')}")
+        for pattern, (what, remedy) in PATTERNS.items():
+            if repr(pattern) in fault:
+                raise place.error(what, remedy) from None
         told = cut(f"{fault[0].lower()}{fault[1:]}", 200)
         raise place.error(told, "correct it") from None
 

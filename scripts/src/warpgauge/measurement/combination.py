@@ -17,7 +17,7 @@ from warpgauge.verdict.comparison import (
     Verdict,
     is_accepted,
 )
-from warpgauge.verdict.context import BUILD_DIR
+from warpgauge.verdict.context import BUILD_DIR, MANIFEST
 from warpgauge.verdict.controls import is_control, judged
 from warpgauge.verdict.note import Kind, Note
 
@@ -92,8 +92,11 @@ def unconfirmed(screened: Comparison, why: str) -> Comparison:
     remedy = None
     if any(one.outcome is Outcome.INCONCLUSIVE for one in flags):
         context = newest_last(screened.candidate.sessions.values())[-1].context
-        ours = BUILD_DIR not in context
-        remedy = "scripts/bench --against COMMIT" if ours else "scripts/warpgauge ab"
+        remedy = "scripts/bench --against COMMIT"
+        if MANIFEST in context:
+            remedy = "scripts/bench --kernels FILE --budget TIME"
+        elif BUILD_DIR in context:
+            remedy = "scripts/warpgauge ab"
     told = {"reason": why, "remedy": remedy}
     method = Note(Kind.UNCONFIRMED, **_screened(screened, flags), **told)
     return replace(screened, method=method)

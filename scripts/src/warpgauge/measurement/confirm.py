@@ -60,6 +60,8 @@ def commit_for(measuring: Measuring, baseline: Record, session: Session) -> str:
     """
     if measuring.options.build_dir is not None:
         raise UserError("no other commit of --build-dir is built here")
+    if measuring.options.kernels is not None:
+        raise UserError("no other commit of --kernels is measured here")
     if not measuring.options.confirm:
         raise UserError("--no-confirm was given")
     return worktree.commit_of(measuring.root, commit_of(baseline, session))

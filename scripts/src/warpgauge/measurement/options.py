@@ -42,7 +42,8 @@ class MeasurementOptions:
     suite: str
     processes: int | None
     build_dir: Path | None  # of another project
-    baselines: Path | None  # the folder of that project's
+    kernels: Path | None  # the manifest of kernels from elsewhere
+    baselines: Path | None  # the folder of that project's, or of those kernels'
     device: int | str | None
     against: str
     confirm: bool

@@ -19,7 +19,7 @@ from warpgauge.reports.provenance import is_other_project
 from warpgauge.system.git import is_full, short
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
-from warpgauge.verdict.context import BASELINES, BUILD_DIR, PROGRAMS
+from warpgauge.verdict.context import BASELINES, BUILD_DIR, MANIFEST, PROGRAMS
 from warpgauge.verdict.controls import FAMILY as CONTROLS
 from warpgauge.verdict.policy_entry import LARGEST_PERCENT
 
@@ -95,7 +95,11 @@ def _bound(comparison: Comparison) -> Step:
         commit = newest(comparison.baseline).context.get("commit", "")
         commit = short(commit) if is_full(commit) else "COMMIT"
     bench = f"scripts/bench --against {commit}" if commit else "scripts/bench"
-    if is_other_project(comparison) or BUILD_DIR in newest(comparison.candidate).context:
+    context = newest(comparison.candidate).context
+    if MANIFEST in context:
+        words = "To bound them, measure more processes, or record another session:"
+        bench = f"{_bench(comparison)} --budget 5m"
+    elif is_other_project(comparison) or BUILD_DIR in context:
         folders = _folders(comparison) or ["BASE_FOLDER", "CANDIDATE_FOLDER"]
         bench = shlex.join(["scripts/warpgauge", "ab", *folders])
     return Step(words, bench + _selected(comparison, [one.name for one in screened or left]))
@@ -147,9 +151,10 @@ def _bench(comparison: Comparison) -> str:
     """The command that measured the candidate, of whichever project's programs."""
     context = newest(comparison.candidate).context
     words = ["scripts/bench"]
-    if BUILD_DIR in context and BASELINES in context:
-        words += ["--build-dir", _folder(context[BUILD_DIR], "BUILD_DIR")]
-        words += ["--baselines", _folder(context[BASELINES], "BASELINES")]
+    for option, key in (("--build-dir", BUILD_DIR), ("--kernels", MANIFEST)):
+        if key in context and BASELINES in context:
+            words += [option, _folder(context[key], key.upper())]
+            words += ["--baselines", _folder(context[BASELINES], "BASELINES")]
     return shlex.join(words)
 
 

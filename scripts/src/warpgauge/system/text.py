@@ -72,7 +72,9 @@ def suggestion(wrong: str, known: Iterable[str]) -> str:
     """What may have been meant by `wrong`, or what is known, as the remedy of a sentence."""
     names = list(known)
     near = difflib.get_close_matches(wrong, names, n=1, cutoff=0.5)
-    return f"did you mean '{near[0]}'?" if near else f"known are {cut(', '.join(names), 200)}"
+    if near:
+        return f"did you mean '{near[0]}'?"
+    return f"known are {cut(', '.join(names), 200)}" if names else "there is none"
 
 
 def digits(value: float) -> str:

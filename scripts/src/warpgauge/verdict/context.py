@@ -23,6 +23,8 @@ PROGRAMS = "programs"
 
 # The build folder of another project, and where its baselines lie (scripts/bench --build-dir).
 BUILD_DIR, BASELINES = "build_dir", "baselines"
+# Kernels from elsewhere: the manifest of scripts/bench --kernels, whose baselines lie there, too.
+MANIFEST = "manifest"
 
 # What may explain a change, in the order it is shown in.
 TOLD_KEYS = (

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What scripts/bench --kernels measures: a manifest's kernels, by the bench_external built here."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from warpgauge.execution import machine_context
+from warpgauge.external import folder, manifest, plan
+from warpgauge.external.case import Case
+from warpgauge.measurement.measuring import Built, Measuring
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.verdict.context import BASELINES, MANIFEST
+
+# In a folder that was built.
+PROGRAM = Path("benchmarks", "bench_external")
+
+
+@dataclass(frozen=True)
+class ExternalKernels:
+    """The cases of a manifest."""
+
+    path: Path
+    cases: Sequence[Case]
+
+    @staticmethod
+    def of(path: Path) -> ExternalKernels:
+        """Raises UserError."""
+        return ExternalKernels(path, plan.cases(manifest.load(path)))
+
+    def built(self, measuring: Measuring) -> Built:
+        """The program folder, after a build of this tree, and the commit of the manifest's folder.
+
+        Raises UserError.
+        """
+        options = measuring.options
+        baselines = options.baselines
+        apart = [] if baselines is None else [baselines.absolute()]
+        source = machine_context.source(self.path.absolute().parent, apart)
+        if options.record:
+            machine_context.require_committed(source)
+        # A program of a tree with changes may be recorded: another commit is, the manifest's.
+        here = replace(measuring, options=replace(options, record=False)).built()
+        # The commands of a log can be repeated later: what they need stays.
+        digest = hashlib.sha256(os.fsencode(self.path.resolve())).hexdigest()[:8]
+        where = measuring.root / "build" / "external" / f"{self.path.stem}-{digest}"
+        programs = self.provide(here.programs, where)
+        return Built(programs, {**source, MANIFEST: str(self.path), BASELINES: str(baselines)})
+
+    def provide(self, built: Path, where: Path) -> Path:
+        """The program folder `where`, of what was built in another one. Raises UserError."""
+        if not (built / PROGRAM).exists():
+            fault = f"{built / PROGRAM} is not there: build first, with nvcc"
+            raise UserError(fault, ExitStatus.NOT_MEASURED)
+        plan_path = where / "kernels.plan"
+        plan.write(self.cases, plan_path)
+        files = [path for case in self.cases for path in case.files]
+        source = self.path.absolute().parent
+        return folder.provide(plan_path, built / PROGRAM, where, source=source, inputs=files)

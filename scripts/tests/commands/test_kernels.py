@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/bench --kernels measures a manifest's kernels, held to baselines beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fake_binary
+from clone import GitRepository
+from manifests import KERNELS, write_manifest
+from warpgauge.commands import bench
+from warpgauge.execution import turn_result
+from warpgauge.execution.plan import Plan, Turn
+from warpgauge.execution.turn_result import Outcome
+from warpgauge.system.errors import ExitStatus, UserError
+
+NAMES = ["external/scale/f32/n:256", "external/scale/f32/n:4096"]
+
+
+class Project(GitRepository):
+    """A git clone of kernels from elsewhere; warpgauge, which builds here, lies elsewhere."""
+
+    @property
+    def warpgauge(self) -> Path:
+        return self.root.parent / "warpgauge"
+
+    def built_with(self, times: Mapping[str, float]) -> None:
+        folder = self.warpgauge / "build" / "release" / "benchmarks"
+        for old in folder.glob("*.count"):
+            old.unlink()
+        # Extra work of the self-check is found by its lock-step.
+        fake_binary.make(folder, "external", times, plans=True, lock_steps=True)
+
+    def bench(self, *argv: str) -> ExitStatus:
+        return bench.main(["--seed=1", "--kernels=sub/kernels.toml", *argv], self.warpgauge)
+
+    def runs(self) -> list[Path]:
+        return sorted((self.warpgauge / "build" / "runs").glob("*.json"))
+
+    def commit_all(self) -> None:
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message=more")
+
+
+@pytest.fixture
+def project(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> Project:
+    made = Project(clone.root, clone.capsys)
+    monkeypatch.chdir(made.root)
+    release = made.warpgauge / "build" / "release"
+    monkeypatch.setattr("warpgauge.execution.build.build", lambda *arguments: release)
+    write_manifest(made.root / "sub")
+    made.commit_all()
+    made.built_with({})
+    return made
+
+
+def context(run: Path) -> dict[str, Any]:
+    return dict(json.loads(run.read_text())["context"])
+
+
+def test_kernels_are_held_to_baselines_beside_their_manifest(project: Project) -> None:
+    assert project.bench("--record", "--processes=5") is ExitStatus.OK
+    (recorded,) = (project.root / "sub" / "baselines").glob("*/*")
+    assert recorded.name == "external.json"
+    assert [row["name"] for row in json.loads(recorded.read_text())["benchmarks"]] == NAMES
+    told = context(project.runs()[0])
+    assert (told["commit"], told["dirty"]) == (project.git("rev-parse", "HEAD"), "false")
+    project.built_with({})
+    assert project.bench() is ExitStatus.OK
+    project.output()
+    project.built_with({NAMES[1]: 1500.0})
+    assert project.bench() is ExitStatus.REGRESSION
+    shown = project.output()[0]
+    again = "scripts/bench --kernels sub/kernels.toml --baselines sub/baselines --filter"
+    assert f"{again} '^{NAMES[1]}$'" in shown
+    assert "no other commit of --kernels is measured here" in shown
+
+
+def test_uncommitted_kernels_are_not_recorded(project: Project) -> None:
+    (project.root / "sub" / "scale.cubin").write_bytes(b"another")
+    with pytest.raises(UserError, match="--record needs a committed tree"):
+        project.bench("--record")
+
+
+def test_a_filter_leaves_some_of_the_kernels(project: Project) -> None:
+    project.bench("--quick", "--filter=n:256$")
+    (run,) = project.runs()
+    assert [row["name"] for row in json.loads(run.read_text())["benchmarks"]] == NAMES[:1]
+    project.output()
+    with pytest.raises(UserError, match="no benchmark matches"):
+        project.bench("--filter=nothing")
+
+
+def test_they_are_listed_and_planned_without_being_measured(project: Project) -> None:
+    assert project.bench("--list") is ExitStatus.OK
+    assert project.capsys.readouterr().out.splitlines() == NAMES
+    assert project.bench("--dry-run") is ExitStatus.OK
+    shown = project.output()[0]
+    assert "programs external" in shown
+    assert "benchmarks 2" in shown
+    assert "sub/baselines" in shown
+    assert project.runs() == []
+
+
+def test_what_is_not_built_yet_is_planned_and_cannot_be_measured(project: Project) -> None:
+    (project.warpgauge / "build" / "release" / "benchmarks" / "bench_external").unlink()
+    assert project.bench("--dry-run") is ExitStatus.OK
+    assert "not known before the first build" in project.output()[0]
+    with pytest.raises(UserError, match=r"bench_external is not there: build first, with nvcc"):
+        project.bench()
+
+
+def test_a_budget_is_spent_on_more_processes(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warpgauge.measurement.baseline_run.LAST_LOOK", 9)
+    project.bench("--budget=60s")
+    (run,) = project.runs()
+    assert context(run)["processes"] == "9"
+    rows = json.loads(run.read_text())["benchmarks"]
+    assert [len(row["process_medians"]) for row in rows] == [9, 9]
+
+
+def test_an_interrupted_run_goes_on_unless_a_kernel_changed(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deliver = turn_result.deliver
+
+    def interrupted(plan: Plan, turn: Turn, *rest: Any) -> Outcome:  # noqa: ANN401
+        if turn.round == 2:
+            raise KeyboardInterrupt
+        return deliver(plan, turn, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(turn_result, "deliver", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            project.bench("--quick")
+    cubin = project.root / "sub" / "scale.cubin"
+    before = cubin.read_bytes()
+    cubin.write_bytes(b"another")
+    with pytest.raises(UserError, match="the programs and the commit changed since"):
+        bench.main(["--resume"], project.warpgauge)
+    cubin.write_bytes(before)
+    assert bench.main(["--resume"], project.warpgauge) is ExitStatus.NOT_MEASURED
+    assert len(project.runs()) == 1
+
+
+def test_the_gate_is_tested_with_kernels_too(project: Project) -> None:
+    assert project.bench("--self-check") is ExitStatus.OK
+    assert list((project.root / "sub" / "baselines").glob("self-check*.json"))
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--build-dir=."], "--kernels does not go with --build-dir"),
+        (["--suite=full"], "--kernels does not go with --suite"),
+        (["--against=HEAD"], "--against does not go with .* scripts/warpgauge evaluate"),
+        (["--kernels=none.toml"], r"none\.toml: cannot be read \(No such file"),
+    ],
+)
+def test_what_cannot_be_is_refused(project: Project, argv: list[str], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        project.bench(*argv)
+
+
+def test_a_wrong_manifest_is_refused_before_anything_is_built(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("warpgauge.execution.build.build")
+    text = KERNELS.replace("ceil_div(n, 256)", "n / (n - 256)")
+    write_manifest(project.root / "sub", text)
+    at = r"kernels\.toml, kernels\.scale\.grid\[0\] at n = 256"
+    with pytest.raises(UserError, match=rf"{at}: 'n / \(n - 256\)' divides by zero"):
+        project.bench()

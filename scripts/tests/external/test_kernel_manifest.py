@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A manifest is read as it is meant, or refused whole in one sentence that names the key."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from manifests import KERNELS, write_manifest
+from warpgauge.external import kernel, manifest
+from warpgauge.system.errors import UserError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SCHEMA = json.loads(Path(kernel.__file__).with_name("kernels.schema.json").read_bytes())
+
+
+def fault(folder: Path, text: str) -> str:
+    """The sentence that refuses `text`, without the file's name."""
+    path = write_manifest(folder, text)
+    with pytest.raises(UserError) as caught:
+        manifest.load(path)
+    message = str(caught.value)
+    assert message.isprintable()
+    assert message.startswith(str(path))
+    assert caught.value.status == 2
+    return message.removeprefix(str(path)).removeprefix(", ").removeprefix(": ")
+
+
+def test_the_published_schema_is_made_from_the_types() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    assert kernel.schema() == SCHEMA, "write json.dumps(kernel.schema(), indent=1) to it"
+    validator = Draft202012Validator(SCHEMA)
+    validator.validate(tomllib.loads(KERNELS))
+    for old, new in (("cubin =", "cubim ="), ("null = true", 'null = true, input = "x"')):
+        assert not validator.is_valid(tomllib.loads(KERNELS.replace(old, new)))
+
+
+def test_a_manifest_is_read_in_its_order(tmp_path: Path) -> None:
+    read = manifest.load(write_manifest(tmp_path, KERNELS))
+    assert list(read.kernels) == ["scale", "naive"]
+    scale, naive = read.kernels.values()
+    assert (scale.image, scale.outputs, scale.reference) == (
+        ("cubin", "scale.cubin"),
+        ["y"],
+        "naive",
+    )
+    assert naive.options == ["-std=c++17"]
+    assert read.file("scale.cubin") == tmp_path / "scale.cubin"
+
+
+X = '{ input = "x", type = "f32", count = "n" }'
+VERIFY = 'verify.y = { reference = "naive", relative = 0.5 }'
+CIRCLE = KERNELS.replace(
+    "reference_only = true", 'type = "f32"\nverify.y = { reference = "scale" }'
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("version = 1", "", "is no manifest of version 1; begin it with version = 1"),
+        ("version = 1", "version = 2", "is no manifest of version 1"),
+        ("version = 1", "version = 1\nkernel = 3", "has the unknown key 'kernel'; did you mean 'k"),
+        ("cubin =", "cubim =", "kernels.scale: has the unknown key 'cubim'; did you mean 'cubin'?"),
+        ("cubin = ", 'ptx = "a"\ncubin = ', "kernels.scale: has 'cubin' and 'ptx'; write one of"),
+        ('cubin = "scale.cubin"', "", "kernels.scale: has no code; write one of cubin, fatbin"),
+        ('"scale.cubin"', '"gone"', "kernels.scale.cubin: "),
+        ('"scale.cubin"', '"."', "kernels.scale.cubin: "),
+        ('"scale.cubin"', '"a\\u0000"', "kernels.scale.cubin: is empty, or holds a line break"),
+        ('"scale_kernel"', '""', "kernels.scale.symbol: is empty, or holds a line break"),
+        ('"scale_kernel"', '"a\\nkernel"', "kernels.scale.symbol: is empty, or holds a line break"),
+        ('symbol = "scale_kernel"', "", "kernels.scale: object missing required field `symbol`"),
+        ('type = "f32"\naxes', "axes", "kernels.scale: has no 'type'"),
+        ('type = "f32"\naxes', 'type = "a/b"\naxes', "kernels.scale.type: is no name"),
+        ("kernels.scale", "kernels.'a b'", "kernels.a b: is no name"),
+        ("n = [256, 4096]", "n = []", "kernels.scale.axes.n: expected `array` of length >= 1"),
+        ("n = [256, 4096]", "n = [1, -1]", "kernels.scale.axes.n[1]: expected `int` >= 0"),
+        ("n = [256, 4096]", "n = [1.5]", "kernels.scale.axes.n[0]: expected `int`, got `float`"),
+        ("n = [256, 4096]", "n = 5", "kernels.scale.axes.n: expected `array`, got `int`"),
+        ("n = [256, 4096]", "'n-1' = [5]", "kernels.scale.axes.n-1: is no name"),
+        (X, "3", "kernels.scale.arguments[0]: expected `object`, got `int`"),
+        (X, "{}", "kernels.scale.arguments[0]: is nothing; write one of input, output, value"),
+        (X, '{ input = "x", null = true }', "kernels.scale.arguments[0]: is input and null;"),
+        (X, '{ inputs = "x" }', "kernels.scale.arguments[0]: has the unknown key 'inputs'; did"),
+        (X, '{ input = "x", count = 1 }', "kernels.scale.arguments[0]: has no 'type'"),
+        (X, '{ input = "x", type = "f32" }', "kernels.scale.arguments[0]: has no 'count'"),
+        (X, '{ input = "x", type = "i64", count = 1 }', "kernels.scale.arguments[0].type: no buff"),
+        (X, '{ input = "x", type = "f31", count = 1 }', "kernels.scale.arguments[0].type: invalid"),
+        (X, '{ input = "y", type = "f32", count = 1 }', "kernels.scale.arguments: 'y' is an input"),
+        (X, f"{X}, {X}", "kernels.scale.arguments: two buffers are called 'x'; rename one"),
+        (X, '{ value = 1, type = "e4m3" }', "kernels.scale.arguments[0].type: no scalar is of"),
+        (X, '{ value = 1.5, type = "i32" }', "kernels.scale.arguments[0].value: 1.5 is no i32"),
+        (X, '{ value = 1e39, type = "f32" }', "kernels.scale.arguments[0].value: 1e+39 is beyond"),
+        (X, '{ value = 1, type = "i32", count = 3 }', "kernels.scale.arguments[0].count: is noth"),
+        (X, '{ input = "x", type = "f32", npy = "no" }', ""),
+        ("block = [256]", "block = []", "kernels.scale.block: expected `array` of length >= 1"),
+        ("block = [256]", "block = [1, 1, 1, 1]", "kernels.scale.block: expected `array` of leng"),
+        ("block = [256]", 'block = [256]\noptions = ["-G"]', "kernels.scale.options: a cubin is n"),
+        (VERIFY, "", "kernels.scale: nothing verifies the output 'y'; add verify.y, or"),
+        (VERIFY, VERIFY.replace(".y", ".x"), "kernels.scale.verify.x: is no output of this kernel"),
+        (VERIFY, "verify.y = {}", "kernels.scale.verify.y: has neither of 'reference' and 'npy'"),
+        (VERIFY, VERIFY.replace("0.5", "-1"), "kernels.scale.verify.y.relative: expected `float`"),
+        (VERIFY, VERIFY.replace("0.5", "nan"), "kernels.scale.verify.y.relative: "),
+        (VERIFY, VERIFY.replace("0.5", "inf"), "kernels.scale.verify.y.relative: is not finite"),
+        (VERIFY, VERIFY.replace("naive", "naif"), "kernels.scale.verify.y.reference: this manifest "
+         "has no kernel 'naif'; did you mean 'naive'?"),
+        (VERIFY, VERIFY.replace("naive", "scale"), "kernels.scale.verify: 'scale' by 'scale' is a"),
+        (VERIFY, VERIFY.replace("relative", "tolerance"), "kernels.scale.verify.y: has the unkn"),
+        ('{ output = "y"', '{ output = "z"', "kernels.scale.verify.y: is no output of this kernel"),
+        (X, X.replace("x", "w"), "kernels.scale.verify.y.reference: 'naive' has the input 'x' of"),
+        (X, X.replace("f32", "f64"), "kernels.scale.verify.y.reference: 'naive' has the input 'x'"),
+        ('  { output = "y", type = "f32", count = "n" },\n  { value', "  { value",
+         "kernels.scale.verify.y: is no output of this kernel; there is n"),
+        (KERNELS, CIRCLE, "kernels.scale.verify: 'scale' by 'naive' by 'scale' is a circle"),
+        (KERNELS, "version = 1", "holds no kernel; add a table [kernels.NAME]"),
+        (KERNELS, "version = 1\nkernels = 3", "kernels: expected `object`, got `int`"),
+        (KERNELS, "version = 1\n[kernels]\na = 3", "kernels[...]: expected `object`, got `int`"),
+        (KERNELS, "version", "is not TOML: "),
+        (KERNELS, "a = " + "[" * 100_000, "is n"),
+        (KERNELS, "#" * 17 * 2**20, "is larger than 16 MiB"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_one_sentence_with_its_key(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    assert old in KERNELS
+    if not said:  # a file that is only looked at with its elements
+        manifest.load(write_manifest(tmp_path, KERNELS.replace(old, new, 1)))
+        return
+    assert fault(tmp_path, KERNELS.replace(old, new, 1)).startswith(said)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"gone\.toml: cannot be read \(No such file"):
+        manifest.load(tmp_path / "gone.toml")
+    write_manifest(tmp_path)
+    (tmp_path / "scale.cubin").write_bytes(b"")
+    with pytest.raises(UserError, match=r"scale\.cubin is empty; make it anew"):
+        manifest.load(tmp_path / "kernels.toml")
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+KEYS = st.sampled_from([*kernel.Kernel.__struct_fields__])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@given(KEYS, VALUES)
+def test_any_value_of_a_key_is_read_or_refused(tmp_path: Path, key: str, value: object) -> None:
+    path = write_manifest(tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        told = tomllib.loads(KERNELS)
+        told["kernels"]["scale"][key] = value
+        patch.setattr(manifest.toml_file, "read", lambda path, limit: told)  # type: ignore[attr-defined]
+        try:
+            manifest.load(path)
+        except UserError as fault:
+            assert str(fault).isprintable()
