@@ -7,13 +7,13 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
 import cupti_trace
-from fidelity import finding
+from fidelity import finding, naive
 from fidelity.finding import Finding
 from fidelity.options import Options, parse
 from warpgauge.execution import build, discovery, machine_context, selection
@@ -61,6 +61,7 @@ class Fidelity:
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as name:
             scratch = Path(name)
             binary = self._binary(folder, scratch)
+            timers = self._timers(folder, scratch, binary) if options.naive else None
             device = options.device
             probe = discovery.probe(
                 [binary], gpu_arguments(device), scratch, gpu_environment(device)
@@ -72,6 +73,11 @@ class Fidelity:
                     self._finding(Binary(binary.path, (name,)), folder / LIBRARY, scratch, say)
                     for name in binary.names
                 ]
+                if timers is not None:
+                    say(f"{timers.path.name}, without CUPTI")
+                    rows = self._rows(timers, options.processes, scratch / "naive")
+        if timers is not None:
+            return self._show_naive(findings, rows)
         finding.print_table(findings, self.results)
         if options.out is not None:
             self._write(options.out, findings, probe.context)
@@ -95,15 +101,7 @@ class Fidelity:
     def _binary(self, folder: Path, scratch: Path) -> Binary:
         """The program with the benchmarks that were asked for. Raises UserError."""
         path = folder / self.options.binary
-        if not path.exists():
-            missing = UserError(f"{path} is not there: build first (leave out --no-build)")
-            if not self.options.build:
-                raise missing
-            raise UserError(
-                f"the build made no {path.name}: no family has this name, or nvcc, which the GPU "
-                "benchmarks need, is missing",
-                ExitStatus.NOT_MEASURED if build.cuda_compiler() is None else ExitStatus.BAD_USAGE,
-            )
+        self._require_program(path)
         if not (folder / LIBRARY).exists():
             raise UserError(
                 f"the build made no {LIBRARY}, for the CUDA toolkit has no CUPTI: install it "
@@ -113,7 +111,48 @@ class Fidelity:
         (binary,) = selection.wanted(
             [discovery.listed(path, scratch)], self.options.filter, scratch
         )
-        return binary
+        if not self.options.naive:
+            return binary
+        names = tuple(name for name in binary.names if name.startswith(naive.KERNEL))
+        if not names:
+            raise UserError(f"--naive times {naive.KERNEL}... alone: --filter leaves nothing of it")
+        return replace(binary, names=names)
+
+    def _require_program(self, path: Path) -> None:
+        """Raise UserError for a program that is not there."""
+        if path.exists():
+            return
+        no_compiler = self.options.build and build.cuda_compiler() is None
+        typed_wrong = not (self.options.naive or no_compiler)
+        status = ExitStatus.BAD_USAGE if typed_wrong else ExitStatus.NOT_MEASURED
+        if not self.options.build:
+            raise UserError(f"{path} is not there: build first (leave out --no-build)", status)
+        raise UserError(
+            f"the build made no {path.name}: no family has this name, or nvcc, which the GPU "
+            "benchmarks need, is missing",
+            status,
+        )
+
+    def _timers(self, folder: Path, scratch: Path, kernels: Binary) -> Binary:
+        """The program of the naive timers, with those of the sizes of `kernels`.
+
+        Raises UserError where it is missing or cannot say what it has.
+        """
+        path = folder / naive.BINARY
+        self._require_program(path)
+        timers = discovery.listed(path, scratch)
+        if timers.fault is not None:
+            raise UserError(f"{path.name} {timers.fault}", ExitStatus.NOT_MEASURED)
+        wanted = naive.benchmarks(kernels.names)
+        return replace(timers, names=tuple(name for name in timers.names if name in wanted))
+
+    def _show_naive(self, findings: Sequence[Finding], rows: Sequence[JsonRow]) -> ExitStatus:
+        lines = naive.joined(findings, rows)
+        if self.options.markdown:
+            print_line(self.results, naive.markdown(lines))
+        else:
+            naive.print_table(lines, self.results)
+        return naive.status(findings, lines)
 
     def _finding(
         self, binary: Binary, library: Path, scratch: Path, say: Callable[[str], None]
@@ -156,6 +195,17 @@ class Fidelity:
         environment: Mapping[str, str] = {},
     ) -> JsonRow:
         """What fresh processes of this one benchmark say, merged."""
+        (row,) = self._rows(binary, processes, folder, environment)
+        return row
+
+    def _rows(
+        self,
+        binary: Binary,
+        processes: int,
+        folder: Path,
+        environment: Mapping[str, str] = {},
+    ) -> list[JsonRow]:
+        """The same of several benchmarks."""
         plan = Plan(
             lanes=(Lane((binary,), filters={binary.family: selection.exactly(binary.names)}),),
             rounds=range(1, processes + 1),
@@ -164,8 +214,7 @@ class Fidelity:
             gpu_arguments=gpu_arguments(self.options.device),
             environment={**gpu_environment(self.options.device), **environment},
         )
-        (row,) = merge.rows([binary], runner.run(plan, _Silent()))
-        return row
+        return merge.rows([binary], runner.run(plan, _Silent()))
 
     def _write(self, path: Path, findings: Sequence[Finding], known: Mapping[str, str]) -> None:
         facts = {**machine_context.source(self.root), "processes": str(self.options.processes)}

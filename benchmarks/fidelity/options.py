@@ -27,6 +27,8 @@ class Options:
     device: int | str | None
     out: Path | None
     build: bool
+    naive: bool = False  # the usual timers of one kernel, beside ours and CUPTI's
+    markdown: bool = False
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -39,6 +41,12 @@ def parse(argv: Sequence[str]) -> Options:
     binary = f"bench_{given.binary.removeprefix('bench_')}"
     options = Options(**{**vars(given), "binary": binary})
     require_portable("--filter", options.filter.removeprefix("-"))
+    if options.naive and given.binary != BINARY:
+        raise UserError("--naive is of one kernel of its own: leave out --binary")
+    if options.naive and options.out is not None:
+        raise UserError("--naive writes no findings: leave out --out")
+    if options.markdown and not options.naive:
+        raise UserError("--markdown is of --naive's table: add --naive")
     return options
 
 
@@ -59,6 +67,8 @@ def command_line() -> Parser:
     add = what.add_argument
     add("--binary", metavar="FAMILY", default=BINARY, help=f"whose benchmarks; default {BINARY}")
     add("--device", metavar="GPU", type=one_device, help="index or UUID; default 0")
+    add("--naive", action="store_true",
+        help="what the usual timers say of one kernel, beside replay times and CUPTI's")
     add("--no-build", dest="build", action="store_false", help="run what build/release holds")
 
     add = group(parser, "how long", "%(prog)s --processes 5").add_argument
@@ -67,5 +77,6 @@ def command_line() -> Parser:
 
     add = group(parser, "output", "%(prog)s --out findings.json").add_argument
     add("--out", metavar="FILE", type=file, help="writes the findings as JSON, too")
+    add("--markdown", action="store_true", help="prints the table of --naive as Markdown")
     # fmt: on
     return parser

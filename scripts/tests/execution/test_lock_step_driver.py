@@ -61,7 +61,7 @@ def test_only_one_side_works_at_a_time(tmp_path: Path) -> None:
     found(plan(tmp_path, cases, cases, cases))
     lines = (tmp_path / "log").read_text().splitlines()
     slices = sorted(tuple(map(float, line.split())) for line in lines)
-    assert len(slices) >= 3 * 3 * 5
+    assert len(slices) >= 3 * 3 * 3
     assert all(one[1] <= other[0] for one, other in pairwise(slices))
 
 
@@ -71,7 +71,7 @@ def test_both_sides_time_as_many_calls_in_a_batch(tmp_path: Path) -> None:
     )
     one = found(plan(tmp_path, base, candidate))["a"]
     assert one.log_ratios == [0.0, 0.0]
-    assert one.slices == 9
+    assert one.slices >= 5
 
 
 def test_what_only_one_side_has_is_skipped(tmp_path: Path) -> None:
@@ -166,11 +166,21 @@ def test_the_program_writes_a_line_for_each_benchmark(tmp_path: Path) -> None:
     assert lines[1]["of"] == 0
 
 
-def test_long_slices_end_a_benchmark_earlier() -> None:
-    assert not is_enough(4, "device", 0.1)
-    assert is_enough(5, "device", 0.1)
-    assert not is_enough(8, "host", 0.1)
-    assert is_enough(3, "host", 0.5)
-    assert not is_enough(2, "host", 1.9)
-    assert is_enough(1, "host", 2.0)  # something is better than nothing
-    assert not is_enough(0, "device", 60.0)
+def test_slices_go_on_until_their_median_is_known() -> None:
+    def of(slices: int, scatter: float = 0.0) -> list[list[float]]:
+        return [[0.0] * slices, [scatter * (-1) ** n for n in range(slices)]]
+
+    assert not is_enough(of(2), "device", 0.1)
+    assert is_enough(of(3), "device", 0.1)
+    assert not is_enough(of(4), "host", 0.1)
+    assert is_enough(of(5), "host", 0.1)
+    assert not is_enough(of(8, 0.01), "device", 0.1)
+    assert is_enough(of(9, 0.01), "device", 0.1)
+    assert not is_enough(of(6, 0.02), "host", 0.1)
+    assert is_enough(of(20, 0.01), "host", 0.1)
+    assert is_enough(of(25, 1.0), "host", 0.1)
+    # Long ones end early; something is better than nothing.
+    assert is_enough(of(3, 1.0), "host", 0.5)
+    assert not is_enough(of(2), "host", 1.9)
+    assert is_enough(of(1), "host", 2.0)
+    assert not is_enough(of(0), "device", 60.0)

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <utility>
 
 using namespace fake;
 
@@ -341,12 +342,12 @@ std::uint64_t shuffle_key(const std::string& name, std::uint64_t seed) {
 }
 
 // As --rename=FROM=TO has it: each benchmark's own name follows as a further field.
-void rename_benchmarks() {
+std::vector<Fields> renamed(std::vector<Fields> benchmarks) {
   const std::string rename = value_of("rename");
   const std::size_t equals = std::min(rename.rfind('='), rename.size());
   const std::string from = rename.substr(0, equals);
   bool found = !given("rename");
-  for (Fields& one : told["benchmark"]) {
+  for (Fields& one : benchmarks) {
     one.push_back(one[0]);
     if (given("rename") && (one[0] == from || begins(one[0], from + "/"))) {
       one[0] = rename.substr(equals + 1) + one[0].substr(from.size());
@@ -355,6 +356,36 @@ void rename_benchmarks() {
   }
   if (!found)
     leave(2, me + ": --rename: no benchmark is named '" + from + "'");
+  return benchmarks;
+}
+
+// All benchmarks; with --axis=NAME=V1,V2,... those that have this axis, once with each value.
+std::vector<Fields> everything() {
+  const std::string axis = value_of("axis");
+  const std::size_t equals = std::min(axis.find('='), axis.size());
+  const std::string part = "/" + axis.substr(0, equals) + ":";
+  std::vector<Fields> made;
+  std::map<std::string, bool> known;
+  for (const Fields& one : told["benchmark"]) {
+    const std::size_t at = axis.empty() ? std::string::npos : one[0].find(part);
+    if (at == std::string::npos) {
+      made.push_back(one);
+      continue;
+    }
+    const std::size_t behind = std::min(one[0].find('/', at + 1), one[0].size());
+    for (std::size_t from = equals; from < axis.size();) {
+      const std::size_t to = std::min(axis.find(',', from + 1), axis.size());
+      Fields other = one;
+      other[0] = one[0].substr(0, at) + part + axis.substr(from + 1, to - from - 1) +
+                 one[0].substr(behind);
+      if (!std::exchange(known[other[0]], true))
+        made.push_back(other);
+      from = to;
+    }
+  }
+  if (!axis.empty() && known.empty())
+    leave(2, me + ": --axis: no benchmark has the axis");
+  return renamed(std::move(made));
 }
 
 std::vector<Fields> chosen(bool has_full_suite) {
@@ -369,7 +400,7 @@ std::vector<Fields> chosen(bool has_full_suite) {
   const std::string filter = value_of("benchmark_filter");
   const bool negated = begins(filter, "-");
   std::vector<Fields> left;
-  for (const Fields& one : told["benchmark"]) {
+  for (const Fields& one : everything()) {
     const bool wanted = one[2] != "full" || value_of("suite") == "full";
     if (wanted && matches(filter.substr(negated ? 1 : 0), one[0]) != negated)
       left.push_back(one);
@@ -413,7 +444,6 @@ int main(int argc, char** argv) {
   read_told();
   if (!told["plans"].empty())
     read_plan();
-  rename_benchmarks();
   const std::vector<Fields>& all = told["benchmark"];
   const bool has_full_suite =
       std::any_of(all.begin(), all.end(), [](const Fields& one) { return one[2] == "full"; });

@@ -7,7 +7,17 @@ import re
 
 import pytest
 
-from warpgauge.system.text import duration, inert, percent, quantity, quoted, rate, span, typed
+from warpgauge.system.text import (
+    binary,
+    duration,
+    inert,
+    percent,
+    quantity,
+    quoted,
+    rate,
+    span,
+    typed,
+)
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -87,3 +97,11 @@ def test_a_command_of_a_build_servers_log_is_broken_wherever_it_stands() -> None
     assert re.findall(r"##\w*\[", told) == []
     assert told.endswith(" ####")
     assert inert(inert("##[")) == inert("##[")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (1000, "1000"), (1024, "1Ki"), (1536, "1536"), (3 << 20, "3Mi"), (2**63, "8Ei")],
+)
+def test_a_size_is_written_in_the_largest_unit_that_it_is_whole_in(value: int, text: str) -> None:
+    assert binary(value) == text

@@ -104,8 +104,7 @@ def command_line() -> Parser:
     add("base", type=_kernel, metavar="BASE", help="the kernel to compare with")
     add("candidate", type=_kernel, metavar="CANDIDATE", help="the kernel to judge")
     add("--axis", metavar="NAME=VALUE,...", type=_axis, action="append", default=[],
-        help="the values of an axis: any of a manifest's kernel, of a variant those that it has; "
-        "repeatable; default: all that both have")
+        help="the values of an axis; repeatable; default: all that both have")
     add("--device", metavar="GPU", type=one_device, help="index (as nvidia-smi -L counts) or UUID; "
         "default: the first GPU")
     add("--no-build", dest="build", action="store_false", help="run what build/release holds")

@@ -52,6 +52,11 @@ COMMANDS = {
         (*STATISTICS, "pynvml"),
         "before any baseline was changed",
     ),
+    "sweep": Command(
+        "measure benchmarks over an axis, and draw the variants side by side",
+        (*STATISTICS, "pynvml"),
+        "before a run file was written",
+    ),
     "fidelity": Command("hold device times against CUPTI's", STATISTICS, "before all was measured"),
 }
 _OWN_OPTIONS = ("compare", "fidelity")  # the others' are in a module beside theirs

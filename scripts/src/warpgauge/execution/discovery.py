@@ -212,6 +212,13 @@ def probe(
     return Probe({}, faults=tuple(faults))
 
 
+def with_axis(binary: Binary, axis: str, values: Sequence[int], scratch: Path) -> Binary:
+    """The same program, told to give this axis these values wherever a benchmark has it."""
+    told = f"--axis={axis}={','.join(map(str, values))}"
+    found = listed(binary.path, scratch, own=(*binary.arguments, told))
+    return replace(found, needs_gpu=binary.needs_gpu)
+
+
 def listed(
     path: Path, scratch: Path, suite: str = DEFAULT_SUITE, own: tuple[str, ...] = ()
 ) -> Binary:

@@ -66,18 +66,32 @@ class Finding:
     start: int = 1  # number of the sides' processes
 
 
-# Rounds of slices that a pair measures, by the clock; odd, so that the median is one of them. On
-# two H200 hosts the ratio of a host time moved from pair to pair by 0.8 % (median of 43) with up to
-# 24 rounds as with up to 40, and that of a device time by 0.2 % with up to 8 as with up to 12.
-_SLICES = {"device": 5, "host": 9}
+@dataclass(frozen=True)
+class _Rule:
+    """How many rounds of slices a pair measures: until the median ratio has this standard error."""
+
+    fewest: int
+    most: int
+    error: float
+
+
+# Half of what the ratio moves from pair to pair, typically: 0.2 % of device time and 0.8 % of host
+# time on two H200 hosts. More slices than that tell nothing of the next pair.
+_RULES = {"device": _Rule(3, 9, 0.001), "host": _Rule(5, 25, 0.004)}
 # Long slices end earlier: after so many seconds of each side, and then after four times as many.
 _FEWEST_SLICES, _LONG_S = 3, 0.5
 
 
-def is_enough(slices: int, clock: str, seconds: float) -> bool:
-    """Whether a benchmark was measured long enough, in `seconds` of each side."""
-    long = seconds >= _LONG_S if slices >= _FEWEST_SLICES else seconds >= 4 * _LONG_S
-    return slices >= _SLICES[clock] or (slices > 0 and long)
+def is_enough(ratios: Sequence[Sequence[float]], clock: str, seconds: float) -> bool:
+    """Whether the sides' log ratios are known well enough, after `seconds` of each side."""
+    rule, slices = _RULES[clock], len(ratios[0])
+    if seconds >= (_LONG_S if slices >= _FEWEST_SLICES else 4 * _LONG_S):
+        return slices > 0
+    if not rule.fewest <= slices < rule.most:
+        return slices >= rule.most
+    scatter = max(map(statistics.stdev, ratios))
+    # The median of a normal sample errs by sqrt(pi / 2) times as much as its mean.
+    return scatter * math.sqrt(math.pi / 2 / slices) <= rule.error
 
 
 @dataclass
@@ -91,7 +105,7 @@ class Group:
     measured: list[str] = field(default_factory=list)
 
     def begin(self) -> None:
-        """All at once, for much of a start is waiting for the GPU's driver; then each on its CPU."""
+        """All at once: much of a start is waiting for the GPU's driver. Then each on its CPU."""
         plan = self.plan
         for index in plan.order:
             output = f"{plan.reports[index]}{self.start}"
@@ -151,7 +165,7 @@ class Group:
             for seconds, of_side in zip(times, ratios, strict=True):
                 of_side.append(math.log(seconds / times[0]))
             seconds_a_side = (time.monotonic() - began) / len(ratios)
-            if is_enough(len(ratios[0]), clock, seconds_a_side):
+            if is_enough(ratios, clock, seconds_a_side):
                 break
         for side in able:
             side.say("finish")

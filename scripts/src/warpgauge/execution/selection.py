@@ -61,7 +61,7 @@ def runnable(binaries: Sequence[Binary], no_gpu: str | None) -> list[Binary]:
     """`able`, but raises UserError where a missing GPU leaves nothing."""
     left = able(binaries, no_gpu)
     if no_gpu is not None and not left:
-        fault = f"built, but everything that --filter leaves needs a GPU: {no_gpu}"
+        fault = f"built, but everything that is asked for needs a GPU: {no_gpu}"
         raise UserError(fault, ExitStatus.NOT_MEASURED)
     return left
 

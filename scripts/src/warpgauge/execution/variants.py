@@ -44,7 +44,7 @@ class Variant(Binary):
 def of_family(folder: Path, name: str, axes: Axes, scratch: Path) -> Variant:
     """The variant `name` of a family in the build folder, at the values of `axes`.
 
-    Raises UserError where there is none, or no such value.
+    Raises UserError where there is no such variant or axis.
     """
     programs = manifest.read(folder).programs
     family = name.split("/", 1)[0]
@@ -52,7 +52,14 @@ def of_family(folder: Path, name: str, axes: Axes, scratch: Path) -> Variant:
     if found is None:
         families = [one.path.name.removeprefix("bench_") for one in programs]
         raise UserError(f"{inert(name)}: no family is called so{hint(family, families)}")
-    return with_values(of_program(found, name, scratch), name, axes)
+    variant = of_program(found, name, scratch)
+    known = dict.fromkeys(axis for one in variant.names for axis in axes_of(one))
+    for axis in axes:
+        if axis not in known:
+            has = f"only {', '.join(map(inert, known))}" if known else "none"
+            raise UserError(f"--axis {inert(axis)}: {inert(name)} has no such axis, {has}")
+    told = tuple(f"--axis={axis}={','.join(values)}" for axis, values in axes.items())
+    return of_program(replace(found, arguments=told), name, scratch) if told else variant
 
 
 def of_program(program: Program, name: str, scratch: Path) -> Variant:
@@ -75,23 +82,6 @@ def of_program(program: Program, name: str, scratch: Path) -> Variant:
         lock_steps=binary.lock_steps,
         arguments=(*binary.arguments, f"--rename={name}={COMMON}"),
         needs_gpu=program.needs_gpu,
-    )
-
-
-def with_values(variant: Variant, name: str, axes: Axes) -> Variant:
-    """Only its benchmarks at the values of `axes`. Raises UserError for what it does not have."""
-    for axis, values in axes.items():
-        there = list(dict.fromkeys(filter(None, (axes_of(n).get(axis) for n in variant.names))))
-        for value in values:
-            if value not in there:
-                has = f"only {', '.join(map(inert, there))}" if there else "no such axis"
-                raise UserError(f"--axis {inert(axis)}={inert(value)}: {inert(name)} has {has}")
-    return variant.only(
-        [
-            one
-            for one in variant.names
-            if all(axes_of(one)[axis] in values for axis, values in axes.items())
-        ]
     )
 
 

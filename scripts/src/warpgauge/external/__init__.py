@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels from elsewhere: their manifest, and the kernel plan that bench_external measures."""
+"""Kernels of other programs and frameworks, described in a manifest and measured like our own."""

@@ -115,8 +115,11 @@ class Measuring:
 
     def suite(self, folder: Path) -> Suite:
         """What is in `folder` and asked for. Raises UserError for what can never be measured."""
+        return self.suite_of(discovery.find(folder, self.scratch, self.options.suite))
+
+    def suite_of(self, everything: Sequence[Binary]) -> Suite:
+        """What is asked for of these programs. Raises UserError, as `suite`."""
         options = self.options
-        everything = discovery.find(folder, self.scratch, options.suite)
         wanted = selection.wanted(everything, options.filter, self.scratch, suites=True)
         probe = self._probe(everything)
         if probe.no_gpu and options.record:

@@ -40,8 +40,9 @@ OTHER_PROCESSES = "other_processes"
 _DISTURBING = (THROTTLED, OTHER_PROCESSES)
 
 # What the engine saw of the benchmark itself, where its times are no result: bytes of L2 that
-# persisting accesses keep, host functions in the captured graph, and how many times faster it
-# claims to be than what this GPU was measured to reach. Another process would see it again.
+# persisting accesses keep, host functions in the captured graph (of older engines: now an error),
+# and how many times faster it claims to be than what this GPU was measured to reach. Another
+# process would see it again.
 L2_SET_ASIDE = "l2_set_aside"
 HOST_NODES = "host_nodes"
 BEYOND_CEILING = "beyond_ceiling"

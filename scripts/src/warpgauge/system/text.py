@@ -115,6 +115,16 @@ def quantity(value: float, unit: str) -> str:
     return f"{value:.3g} {unit}"
 
 
+def binary(value: int) -> str:
+    """A whole number as a person writes a size: ``4Ki``, ``64Mi``, ``1000``."""
+    count, unit = value, ""
+    for bigger in ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"):
+        if not count or count % 1024:
+            break
+        count, unit = count // 1024, bigger
+    return f"{count}{unit}"
+
+
 def rate(counters_bytes: float | None, counters_flops: float | None) -> str:
     """Arithmetic rate where a row has one, else bandwidth, else nothing."""
     if counters_flops:

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""warpgauge sweep: benchmarks over the values of an axis, variants side by side."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+
+from rich.console import Console
+
+from warpgauge.commands import run_paths
+from warpgauge.commands.one_gpu import Bench, waiting
+from warpgauge.commands.sweep_options import SweepOptions, parse
+from warpgauge.execution import discovery
+from warpgauge.execution.discovery import Binary
+from warpgauge.execution.gpu_watch import GpuWatch
+from warpgauge.external import folder as program_folder
+from warpgauge.external import manifest as kernels
+from warpgauge.external import plan
+from warpgauge.external.kernel import Manifest
+from warpgauge.files.atomic import is_stream, replace_all, resolved, write_stream
+from warpgauge.files.output_file import check_report
+from warpgauge.measurement import run_file
+from warpgauge.measurement.ab_run import AbRun
+from warpgauge.measurement.baseline_run import BaselineRun
+from warpgauge.measurement.measuring import Measuring
+from warpgauge.measurement.options import QUICK_PROCESSES
+from warpgauge.records import load
+from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE, Record
+from warpgauge.reports import line_plot
+from warpgauge.reports import sweep as reports
+from warpgauge.reports.terminal import sweep as terminal
+from warpgauge.system.command_log import CommandLog
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.layout import Output
+from warpgauge.system.locks import alone, of_gpu
+from warpgauge.system.text import listed, plural, typed
+from warpgauge.verdict import sweep
+
+EXTERNAL = "external"  # the family of kernels of manifests
+COMMAND = "scripts/warpgauge sweep"
+_HERE = "command that measures in this tree"
+_OWN = {
+    "csv": re.compile(rb"\A" + ",".join(reports.COLUMNS).encode()),
+    "svg": re.compile(re.escape(line_plot.MARK.encode())),
+}
+
+
+def main(argv: Sequence[str], root: Path) -> ExitStatus:
+    """Raises UserError for what the user can mend."""
+    options = parse(argv)
+    one = _Invocation(options, root, Output(), Output(stderr=True), argv)
+    for kind, path in one.files.items():
+        inputs = [options.measured] if options.measured is not None else []
+        check_report(path, root / "baselines", inputs, _OWN[kind], kind.upper())
+    if options.measured is not None:
+        record = load.load(options.measured)
+        sweep.require_some(record.rows, one.what, options.axis)
+        return one.show(record)
+    bench = Bench(options.bench, root, one.results, one.notes, one.notes)
+    with alone(bench.work, waiting(options.bench, _HERE, one.notes)):
+        return one.run(bench.runs)
+
+
+@dataclass(frozen=True)
+class _Invocation:
+    """What was asked for, where the repository is, and where output goes."""
+
+    options: SweepOptions
+    root: Path
+    results: Console
+    notes: Console
+    argv: Sequence[str]
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """To write, by kind."""
+        named = {"csv": self.options.csv, "svg": self.options.svg}
+        return {kind: path for kind, path in named.items() if path is not None}
+
+    @cached_property
+    def kernels(self) -> dict[Path, tuple[Manifest, list[str]]]:
+        """Of each manifest the kernels that have the axis. Raises UserError."""
+        axis, found = self.options.axis, {}
+        for path in self.options.kernels:
+            manifest = kernels.load(path)
+            measured = {key: one for key, one in manifest.kernels.items() if not one.reference_only}
+            found[path] = manifest, [key for key, one in measured.items() if axis in one.axes]
+            if not found[path][1]:
+                axes = sorted({name for one in measured.values() for name in one.axes})
+                has = f"their axes are {listed(axes)}" if axes else "they have no axes"
+                raise UserError(f"{path}: no kernel has the axis {typed(axis)}: {has}")
+        return found
+
+    @property
+    def what(self) -> tuple[str, ...]:
+        """What the names of all that is asked for begin with. Raises UserError."""
+        external = [f"{EXTERNAL}/{name}/" for _, names in self.kernels.values() for name in names]
+        if external and self.options.measured is None:  # no other kernel is measured
+            external = [f"{EXTERNAL}/"]
+        return (*self.options.what, *external)
+
+    def show(self, record: Record) -> ExitStatus:
+        """Print the table and write the files. Raises UserError for what nobody measured."""
+        found = sweep.of(record, self.what, self.options.axis)
+        terminal.render(found, self.results)
+        for kind, path in self.files.items():
+            csv = kind == "csv"
+            text = reports.csv_text(found) if csv else reports.svg(found, log_y=self.options.log_y)
+            if is_stream(path):
+                write_stream(path, text)
+            else:
+                replace_all({resolved(path): text})
+        return found.status
+
+    def run(self, runs: Path) -> ExitStatus:
+        """Build, measure, keep the run file in `runs`, show. Raises UserError."""
+        options = self.options.bench
+        wanted = sweep.expression(self.what, self.options.axis)
+        options = replace(options, filter=wanted)
+        paths = run_paths.chosen(options, runs)
+        paths.check(options, self.root / "baselines", [paths.run])
+        with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
+            measuring = Measuring(options, self.root, Path(scratch), self.notes, self.notes)
+            log = CommandLog(paths.log, self.argv, goes_on=False, command=COMMAND)
+            held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
+            held.enter_context(log.used())
+            built = measuring.built()
+            written = runs / f"{paths.run.stem}.plan"
+            programs = self._programs(measuring, built.programs, written)
+            if not any(one.names for one in programs):
+                why = "; ".join(f"{one.path.name} {one.fault}" for one in programs)
+                raise UserError(f"nothing can be measured: {why}", ExitStatus.NOT_MEASURED)
+            suite = measuring.suite_of(programs)
+            wait = partial(waiting, options, notes=self.notes)
+            held.enter_context(alone(runs, wait(_HERE)))
+            if uuid := suite.known.get("gpu_uuid", ""):
+                held.enter_context(alone(of_gpu(uuid), wait("command that measures on this GPU")))
+                measuring = replace(measuring, watch=GpuWatch(uuid, measuring.note))
+            measuring.wait_for_gpu()
+            processes = options.processes or QUICK_PROCESSES
+            run = BaselineRun(AbRun(measuring, suite, built.source), processes)
+            measuring.note(f"Measuring {suite.size} in {plural(processes, 'process', 'processes')}")
+            side, tired = run.measured()
+            run_file.write(paths.run, *run.document(side))
+            measuring.note(f"run file: {os.path.relpath(paths.run)}")
+            status = self.show(load.load(paths.run))
+            if tired is not None:
+                raise tired.after(status)
+            return status
+
+    def _programs(self, measuring: Measuring, folder: Path, written: Path) -> list[Binary]:
+        """Those that have what is asked for, with the values that are. Raises UserError.
+
+        The plan of the manifests is `written`: their commands can be repeated by hand.
+        """
+        external = self._external(folder, measuring.scratch, written) if self.kernels else []
+        if not self.options.what:
+            return external
+        what, axis, suite = self.options.what, self.options.axis, measuring.options.suite
+        families, wanted = sweep.families(what), re.compile(measuring.options.filter)
+        found = discovery.find(folder, measuring.scratch, suite)
+        names = [name for binary in found for name in binary.names]
+        faulty = [one for one in found if one.fault is not None and one.family in families]
+        if not faulty:
+            self._require_some(names, found, measuring)
+        asked = [one for one in found if any(map(wanted.search, one.names))]
+        if self.options.values:
+            given = (axis, self.options.values, measuring.scratch)
+            asked = [discovery.with_axis(one, *given) for one in asked]
+        return discovery.with_own_names([*asked, *faulty, *external])
+
+    def _external(self, programs: Path, scratch: Path, written: Path) -> list[Binary]:
+        """The program that measures kernels of manifests, all of them in one plan."""
+        axes = {self.options.axis: self.options.values} if self.options.values else None
+        cases = [
+            case
+            for manifest, names in self.kernels.values()
+            for case in plan.cases(manifest, names, axes)
+        ]
+        plan.write(cases, written)
+        program = programs / "benchmarks" / "bench_external"
+        where = program_folder.provide(written, program, scratch / "external")
+        return discovery.find(where, scratch)
+
+    def _require_some(
+        self, names: Sequence[str], programs: Sequence[Binary], measuring: Measuring
+    ) -> None:
+        what, axis = self.options.what, self.options.axis
+        try:
+            sweep.require_some(names, what, axis)
+        except UserError:
+            if measuring.options.suite != DEFAULT_SUITE:
+                raise
+            more = discovery.left_out(programs, measuring.scratch)
+            sweep.require_some([*names, *more], what, axis)
+            raise UserError(
+                f"only the full suite has all of {listed(what)} with the axis {axis}: ask for it "
+                f"with --suite {FULL_SUITE}"
+            ) from None

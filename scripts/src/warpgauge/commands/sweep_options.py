@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of warpgauge sweep."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpgauge.commands import arguments, bench_options
+from warpgauge.commands.arguments import (
+    Parser,
+    file,
+    folder,
+    group,
+    one_device,
+    positive,
+    refuse_together,
+)
+from warpgauge.commands.bench_options import Options
+from warpgauge.measurement.options import QUICK_PROCESSES
+from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import typed
+
+_UNITS = {"": 1, **{unit: 1 << 10 * n for n, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi"), 1)}}
+_VALUE = re.compile(r"([0-9]{1,18})(|[KMGTP]i)")
+_KERNELS = ".toml"
+_LARGEST = 2**63 - 1  # what a benchmark is sure to read
+
+_OWN = ("axis", "values", "measured", "csv", "svg", "log_y")
+
+# What only who measures can be told.
+_MEASURING = ("--values", "--suite", "--device", "--processes", "--build-dir", "--no-build",
+              "--out", "--timeout", "--seed", "--no-wait", "--verbose")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """What to show along which axis, of which run or measured how, and where it goes."""
+
+    what: tuple[str, ...]  # families, or what names begin with
+    kernels: tuple[Path, ...]  # manifests
+    axis: str
+    values: tuple[int, ...]  # in place of the suite's; () for these
+    measured: Path | None  # a run that is there already
+    csv: Path | None
+    svg: Path | None
+    log_y: bool
+    bench: Options  # how to measure
+
+
+def parse(argv: Sequence[str]) -> SweepOptions:
+    """Raises UserError for bad usage."""
+    from warpgauge.files.atomic import resolved
+    from warpgauge.files.output_file import STANDARD_OUTPUT
+
+    parser = command_line()
+    values = parser.parse_args(argv)
+    given = parser.given(values)
+    if values.measured is not None:
+        refuse_together(given, "--from", *_MEASURING)
+    files = [one for one in (values.csv, values.svg, values.out) if one is not None]
+    for index, path in enumerate(files):
+        if str(path) in STANDARD_OUTPUT:
+            raise UserError(f"{path}: standard output shows the table; name a file")
+        if resolved(path) in map(resolved, files[:index]):
+            raise UserError(f"{path} is to be written twice: name another file for one of them")
+    words = dict.fromkeys(values.what)
+    own = {name: getattr(values, name) for name in _OWN}
+    usual = vars(bench_options.command_line().parse_args([]))
+    bench = {name: getattr(values, name, default) for name, default in usual.items()}
+    return SweepOptions(
+        what=tuple(one for one in words if not one.endswith(_KERNELS)),
+        kernels=tuple(Path(one) for one in words if one.endswith(_KERNELS)),
+        bench=bench_options.options_of(bench),
+        **own,
+    )
+
+
+def command_line() -> Parser:
+    """The options, for --help too."""
+    parser = Parser(
+        prog="warpgauge sweep",
+        description="Measures benchmarks over the values of an axis, and shows the variants side "
+        "by side.",
+        epilog="Exit status: 0 everything was measured, or skipped; 2 bad usage or unreadable "
+        "input; 3 something was not measured, or is no result.",
+    )
+    # fmt: off
+    what = group(parser, "what is measured", "%(prog)s reduce/sum --x n --values 4Ki..64Mi")
+    add = what.add_argument
+    add("what", nargs="+", metavar="WHAT", type=_beginning,
+        help="a family, what the names of benchmarks begin with, or a manifest of kernels (*.toml)")
+    add("--x", dest="axis", metavar="AXIS", type=_axis, required=True, help="the axis, as n")
+    add("--values", metavar="V,...", type=_values, default=(), help="of the axis, as in "
+        "4096,1Mi, or doubled, as in 4Ki..64Mi; default: those of the suite")
+    add("--suite", choices=(DEFAULT_SUITE, FULL_SUITE), default=DEFAULT_SUITE,
+        help="full: every benchmark; default: those that cover each cost once")
+    add("--device", metavar="GPU", type=one_device, help="index or UUID; default 0")
+    add("--build-dir", metavar="DIR", type=folder, help="another project's build folder, measured "
+        "as it is; run files go to DIR/runs")
+    add("--no-build", dest="build", action="store_false", help="run what build/release holds")
+    add("--from", dest="measured", metavar="RUN", type=Path, help="show this run file or baseline, "
+        "and measure nothing")
+
+    how_long = group(parser, "how long", "%(prog)s gemm --x n --processes 7")
+    how_long.add_argument("--processes", metavar="N", type=positive,
+        help=f"of each program; default {QUICK_PROCESSES}")
+    arguments.add_measuring(how_long)
+
+    output = group(parser, "output", "%(prog)s reduce --x n --csv sum.csv --svg sum.svg")
+    add = output.add_argument
+    add("--csv", metavar="FILE", type=file, help="the table, with intervals and roofline fractions")
+    add("--svg", metavar="FILE", type=file, help="the lines, with the roofline, as a picture")
+    add("--log-y", action="store_true", help="with a logarithmic vertical axis, too")
+    add("--out", metavar="FILE", type=file, help="run file; default build/runs/<time>.json")
+    add("--verbose", action="store_true", help="show the build's output and every command")
+    # fmt: on
+    return parser
+
+
+def _beginning(text: str) -> str:
+    """Of names."""
+    if text.endswith(_KERNELS):
+        return text
+    if not text.strip("/") or not text.isprintable() or text.startswith("/"):
+        raise argparse.ArgumentTypeError(f"{typed(text)} is no beginning of a benchmark's name")
+    return text
+
+
+def _axis(text: str) -> str:
+    if not text or not text.isprintable() or set(text) & set(":/=,"):
+        raise argparse.ArgumentTypeError(f"{typed(text)} is no name of an axis, as n is one")
+    return text
+
+
+def _values(text: str) -> tuple[int, ...]:
+    """``4096,1Mi`` and ``4Ki..64Mi``, which is doubled from one to the other, in this order."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dots, last = part.partition("..")
+        ends = [_value(one) for one in ([first, last] if dots else [first])]
+        if dots and not 0 < ends[0] <= ends[1]:
+            raise argparse.ArgumentTypeError(f"{typed(part)} does not go upwards from 1 or more")
+        while ends[0] <= ends[-1]:
+            found.append(ends[0])
+            if not dots:
+                break
+            ends[0] *= 2
+    if len(set(found)) < len(found):
+        raise argparse.ArgumentTypeError(f"{typed(text)} has a value twice")
+    return tuple(found)
+
+
+def _value(text: str) -> int:
+    parts = _VALUE.fullmatch(text)
+    if parts is None:
+        raise argparse.ArgumentTypeError(f"{typed(text)} is no value, as 4096 and 4Ki are")
+    value = int(parts[1]) * _UNITS[parts[2]]
+    if value > _LARGEST:
+        raise argparse.ArgumentTypeError(f"{typed(text)} is larger than 2^63 - 1")
+    return value

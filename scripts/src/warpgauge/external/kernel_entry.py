@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel taken from a framework, as an entry of kernels.toml.
+
+The framework functions (`from_triton`, ...) share the keyword arguments of `Options`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import product
+from pathlib import Path
+from typing import Any, TypeAlias, TypedDict
+
+import numpy as np
+
+from warpgauge.files.atomic import replace_all
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import listed, quoted
+
+# NumPy's, torch's, CuPy's and JAX's name of an element type: the manifest's.
+_TYPES = {
+    "float64": "f64",
+    "float32": "f32",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float8_e4m3fn": "e4m3",
+    **{
+        f"{sign}int{bits}": f"{sign or 'i'}{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+    },
+}
+_BUFFER_TYPES = frozenset({"f32", "f64", "f16", "bf16", "e4m3", "i32", "u8"})
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+Foreign: TypeAlias = Any  # an object of a framework, whose types are not known here
+Argument = dict[str, object]  # one of the manifest's `arguments`
+Extent = str | int  # an expression of the axes, or a number
+
+
+class Options(TypedDict, total=False):
+    """What no framework knows of a kernel, as the manifest has it.
+
+    `outputs` are the names of the buffers that the kernel writes; it reads all others.
+    `expressions` gives the element count of a buffer, or the value of a scalar, as an expression of
+    the `axes`; one that is not there keeps the number of the example. Where `verify` gives an array
+    as "npy", it is saved, and so are the example's inputs, which the kernel then reads.
+    """
+
+    outputs: Sequence[str]
+    axes: Mapping[str, Sequence[int]]
+    expressions: Mapping[str, str]
+    verify: Mapping[str, Mapping[str, object]]
+    bytes: Extent
+    flops: Extent
+    type: str  # stands in the benchmark's name; default: that of the first output
+    reference_only: bool
+
+
+@dataclass(frozen=True)
+class KernelEntry:
+    """An entry of kernels.toml. Its files are absolute; `write_manifest` makes them relative."""
+
+    name: str
+    entry: Mapping[str, object]
+
+
+class Parameters:
+    """The `arguments` of an entry, built in the order of the kernel's parameters."""
+
+    def __init__(self, name: str, folder: Path, options: Options) -> None:
+        unknown = sorted(options.keys() - Options.__annotations__.keys())
+        if unknown:
+            raise TypeError(f"{name}: unknown keyword {listed(unknown)}")
+        if not _NAME.fullmatch(name):
+            raise UserError(f"{quoted(name)} is not lower snake case; rename the kernel")
+        self.name, self.folder, self.options = name, folder.resolve(), options
+        self.arguments: list[Argument] = []
+        self.files: dict[Path, bytes] = {}
+        self._checks = {output: {**check} for output, check in options.get("verify", {}).items()}
+        self._saves_inputs = any(_is_array(check.get("npy")) for check in self._checks.values())
+
+    def buffer(self, name: str, example: object, pointer: str = "") -> Argument:
+        """A buffer of the example's type and size; `pointer` is the type that the kernel reads."""
+        kind = element_type(example)
+        if (pointer or kind) != kind:
+            raise self.fault(name, f"the kernel has {pointer}, and the example {kind}")
+        if kind not in _BUFFER_TYPES:
+            raise self.fault(name, f"{kind} is no element type of a buffer in a manifest")
+        role = "output" if name in self.options.get("outputs", ()) else "input"
+        count = self.options.get("expressions", {}).get(name, math.prod(shape_of(example)))
+        argument: Argument = {role: name, "type": kind, "count": str(count)}
+        if role == "input" and self._saves_inputs:
+            argument["npy"] = self._save(name, kind, example)
+        return argument
+
+    def scalar(self, name: str, example: object, kind: str = "") -> Argument:
+        """A value; `kind` is what the kernel takes, where the example does not say."""
+        kind = kind or element_type(example)
+        value: Extent | float | None = self.options.get("expressions", {}).get(name)
+        if value is None:
+            number: Foreign = example
+            whole = kind[0] in "iu"
+            value = float(number) if not whole else str(int(number)) if number >= 0 else int(number)
+        return {"value": value, "type": kind}
+
+    def require(self, name: str, holds: Callable[[int], bool], otherwise: str) -> None:
+        """Raise UserError if the expression of a scalar breaks at any point of the axes."""
+        expression = self.options.get("expressions", {}).get(name)
+        axes = self.options.get("axes", {})
+        for point in product(*axes.values()) if expression is not None else ():
+            value = _evaluated(str(expression), dict(zip(axes, point, strict=True)))
+            if not holds(value):
+                raise self.fault(name, f"it is {value} at one value of the axes, and {otherwise}")
+
+    def add(self, *arguments: Argument) -> None:
+        self.arguments += arguments
+
+    def kernel(
+        self,
+        image: Mapping[str, object],
+        symbol: str,
+        grid: Sequence[Extent],
+        block: Sequence[Extent],
+        launch: Mapping[str, object] | None = None,
+    ) -> KernelEntry:
+        """The entry, once all parameters are there. `launch` is what else the launch needs.
+
+        Writes the files. Raises UserError for an output that is no parameter, or has no check.
+        """
+        options = self.options
+        written = {a["output"]: a["type"] for a in self.arguments if "output" in a}
+        if missing := sorted({*options.get("outputs", ()), *self._checks} - written.keys()):
+            raise UserError(
+                f"{self.name}: no parameter that is an output is called {listed(missing)}"
+            )
+        if not written:
+            raise UserError(f"{self.name}: give outputs, the names of what the kernel writes")
+        for output, check in self._checks.items():
+            if _is_array(check.get("npy")):
+                check["npy"] = self._save(output, str(written[output]), check["npy"])
+        replace_all(self.files)
+        entry: dict[str, object] = {
+            **image,
+            "symbol": symbol,
+            "type": options.get("type", next(iter(written.values()))),
+            "axes": {axis: [*map(int, values)] for axis, values in options.get("axes", {}).items()},
+            "arguments": self.arguments,
+            "grid": [str(extent) for extent in grid],
+            "block": [*block],
+            **(launch or {}),
+            **{key: str(options[key]) for key in ("bytes", "flops") if key in options},
+            "verify": self._checks,
+            "reference_only": options.get("reference_only", False),
+        }
+        return KernelEntry(self.name, {key: value for key, value in entry.items() if value})
+
+    def file(self, suffix: str, content: bytes | str) -> Path:
+        """The path of a file beside the manifest, which `kernel` writes."""
+        path = self.folder / f"{self.name}.{suffix}"
+        self.files[path] = content.encode() if isinstance(content, str) else content
+        return path
+
+    def image_of(self, source: Path) -> dict[str, object]:
+        """A cubin, fatbin or PTX, copied. What it is, its first bytes tell. Raises UserError."""
+        try:
+            content = source.read_bytes()
+        except OSError as fault:
+            raise UserError(f"{source}: {fault.strerror}") from None
+        kind = _MAGIC.get(content[:4], "ptx")
+        return {kind: self.file(kind, content)}
+
+    def fault(self, parameter: str, what: str) -> UserError:
+        return UserError(f"{self.name}: parameter {quoted(parameter)}: {what}")
+
+    def _save(self, name: str, kind: str, example: object) -> Path:
+        if kind not in ("f64", "f32", "f16", "i32", "u8"):
+            raise self.fault(name, f"NumPy cannot save {kind}; verify with a reference kernel")
+        saved = BytesIO()
+        np.save(saved, np.ascontiguousarray(_host(example)), allow_pickle=False)
+        return self.file(f"{name}.npy", saved.getvalue())
+
+
+_MAGIC = {b"\x7fELF": "cubin", b"\x50\xed\x55\xba": "fatbin"}
+
+
+def element_type(example: object) -> str:
+    """``f32`` of an array's or a NumPy scalar's elements. Raises UserError."""
+    told = getattr(example, "dtype", None)
+    if told is None:
+        raise UserError(f"{quoted(str(example))} has no dtype; give an array or a NumPy scalar")
+    name = str(told).removeprefix("torch.")
+    if name not in _TYPES:
+        raise UserError(f"arrays of {name} cannot be given to a kernel of a manifest")
+    return _TYPES[name]
+
+
+def is_scalar(example: object) -> bool:
+    """Whether this is a number, and no array, not even one of a single element."""
+    return isinstance(example, (int, float, np.generic))
+
+
+def shape_of(example: object) -> tuple[int, ...]:
+    return tuple(int(extent) for extent in getattr(example, "shape", ()))
+
+
+def named(
+    names: Sequence[str], given: Sequence[object] | Mapping[str, object]
+) -> dict[str, object]:
+    """The example arguments by the names of the parameters. Raises UserError for too many."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    if len(given) > len(names):
+        raise UserError(f"{len(given)} arguments for the {len(names)} parameters {listed(names)}")
+    return dict(zip(names, given, strict=False))
+
+
+def framework(module: str) -> Foreign:
+    """Import what is no dependency of this package. Raises UserError where it is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as fault:
+        package = module.partition(".")[0]
+        raise UserError(f"{package} cannot be imported here ({fault}); install {package}") from None
+
+
+def _evaluated(expression: str, point: Mapping[str, int]) -> int:
+    """The user's own expression; the manifest's reader looks at it with more suspicion."""
+    known = {"ceil_div": lambda a, b: -(-a // b), "min": min, "max": max, **point}
+    return int(eval(expression.replace("/", "//"), {"__builtins__": {}}, known))
+
+
+def _is_array(value: object) -> bool:
+    return hasattr(value, "dtype")
+
+
+def _host(example: object) -> np.ndarray[Any, Any]:
+    """A NumPy array of what torch, CuPy, Numba or JAX may keep on a GPU."""
+    for method in ("cpu", "get", "copy_to_host"):  # torch, CuPy, Numba
+        if hasattr(example, method):
+            example = getattr(example, method)()
+    return np.asarray(example)

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sweep as CSV, and as a picture with the roofline's ceilings."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from warpgauge.records.counters import RATES
+from warpgauge.reports import line_plot
+from warpgauge.reports.line_plot import Labels, Point, Series
+from warpgauge.reports.provenance import gpu_name
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import binary, duration, inert, of_limit, quantity
+from warpgauge.verdict.sweep import Measured, Sweep, Variant
+
+COLUMNS = ("variant", "x", "time_ns", "low", "high", *RATES)
+
+# Measured in each process, ceilings differ a little from variant to variant.
+_SAME_CEILING = 0.02
+
+# A ceiling so far above the lines would press them flat.
+_FAR_ABOVE = 8.0
+
+
+def csv_text(sweep: Sweep) -> str:
+    """A line for each point, times and their 95 % interval in ns; a gap has no numbers."""
+    file = io.StringIO()
+    rows = csv.writer(file, lineterminator="\n")
+    rows.writerow(COLUMNS)
+    for variant in sweep.variants:
+        for value, point in variant.points.items():
+            told = _numbers(point) if isinstance(point, Measured) else [""] * (len(COLUMNS) - 2)
+            rows.writerow([inert(variant.name), value, *told])
+    return file.getvalue()
+
+
+def _numbers(point: Measured) -> list[str]:
+    low, high = point.interval or (None, None)
+    times = [None if one is None else 1e9 * one for one in (point.time, low, high)]
+    rates = [point.rates.get(key) for key in RATES]
+    return ["" if one is None else f"{one:.7g}" for one in (*times, *rates)]
+
+
+@dataclass(frozen=True)
+class _Quantity:
+    """What is drawn: a rate, or the time."""
+
+    label: str
+    rate: str = ""  # the counter; "" is the time
+
+    def of(self, point: Measured, seconds: float) -> float:
+        """As it is where `point` takes `seconds`."""
+        return point.rates[self.rate] * point.time / seconds if self.rate else seconds
+
+    def told(self, value: float) -> str:
+        return quantity(value, self.label) if self.rate else duration(value)
+
+
+_DRAWN = (_Quantity("FLOP/s", "flops_per_second"), _Quantity("B/s", "bytes_per_second"))
+
+
+def svg(sweep: Sweep, *, log_y: bool = False) -> str:
+    """The document; times have a logarithmic axis in any case.
+
+    Raises UserError where every value is zero, which the axis cannot show.
+    """
+    measured = [p for v in sweep.variants for p in _drawn(v).values() if p is not None]
+    if not measured:
+        raise UserError(f"nothing to draw: the only value of {inert(sweep.axis)} is 0")
+    able = [one for one in _DRAWN if all(point.rates.get(one.rate, 0.0) > 0 for point in measured)]
+    what = able[0] if able else _Quantity("time of an operation")
+    lines = [_series(index, one, what) for index, one in enumerate(sweep.variants) if _drawn(one)]
+    ceilings = _ceilings(sweep, what) if what.rate else []
+    drawn = [*ceilings, *lines]
+    ys = [point.y for series in drawn for point in series.drawn]
+    top = max(point.y for series in lines for point in series.drawn)
+    unit, y_text = _axis(max(ys), what)
+    families = ", ".join(sorted({one.name.split("/", 1)[0] for one in sweep.variants}))
+    title = " · ".join(filter(None, (f"{families} over {sweep.axis}", gpu_name(sweep.record))))
+    return line_plot.svg(
+        drawn,
+        Labels(title, sweep.axis, unit, y_text),
+        log_y=log_y or not what.rate or max(ys) > _FAR_ABOVE * top,
+    )
+
+
+def _axis(highest: float, what: _Quantity) -> tuple[str, Callable[[float], str]]:
+    """The title of the vertical axis, and the words of a tick."""
+    if not what.rate:
+        return what.label, lambda value: _short(duration(value))
+    number, unit = quantity(highest, what.label).split(" ", 1)
+    size = 10.0 ** round(math.log10(highest / float(number)))
+    return unit, lambda value: f"{value / size:.4g}"
+
+
+def _short(text: str) -> str:
+    """``2 µs`` of ``2.000 µs``."""
+    number, _, unit = text.partition(" ")
+    return f"{float(number):g} {unit}"
+
+
+def _drawn(variant: Variant) -> dict[int, Measured | None]:
+    """The points at values above zero, None for a gap."""
+    points = {value: point for value, point in variant.points.items() if value > 0}
+    found = {v: point if isinstance(point, Measured) else None for v, point in points.items()}
+    return found if any(found.values()) else {}
+
+
+def _series(index: int, variant: Variant, what: _Quantity) -> Series:
+    points = [
+        None if point is None else _drawn_point(variant, value, point, what)
+        for value, point in _drawn(variant).items()
+    ]
+    return Series(variant.name, points, index)
+
+
+def _drawn_point(variant: Variant, value: int, point: Measured, what: _Quantity) -> Point:
+    y = what.of(point, point.time)
+    ends = sorted(what.of(point, seconds) for seconds in point.interval or ())
+    told = f"{variant.name}, {binary(value)}: {duration(point.time)}"
+    if what.rate:
+        told += f", {what.told(y)}"
+    if limit := of_limit(point.rates.get("limit_fraction")):
+        told += f", {limit} of the roofline"
+    low, high = ends or (None, None)
+    return Point(value, y, low, high, told)
+
+
+def _ceilings(sweep: Sweep, what: _Quantity) -> list[Series]:
+    """Each ceiling once, named after what it is of unless it is of all."""
+    groups: list[tuple[dict[int, float], list[int]]] = []
+    for index, variant in enumerate(sweep.variants):
+        if not (own := _ceiling(variant, what)):
+            continue
+        for curve, members in groups:
+            if _agree(curve, own):
+                curve |= own
+                members.append(index)
+                break
+        else:
+            groups.append((own, [index]))
+    return [
+        Series(
+            _ceiling_name(sweep, members) if len(groups) > 1 else "roofline",
+            [Point(value, y) for value, y in sorted(curve.items())],
+            members[0] if len(groups) > 1 else None,
+            ceiling=True,
+        )
+        for curve, members in groups
+    ]
+
+
+def _ceiling(variant: Variant, what: _Quantity) -> dict[int, float]:
+    """By value, the rate at which all of the limit would be reached."""
+    fractions = {
+        value: point.rates.get("limit_fraction", 0.0)
+        for value, point in _drawn(variant).items()
+        if point is not None
+    }
+    points = _drawn(variant)
+    return {
+        value: what.of(point, point.time) / fraction
+        for value, fraction in fractions.items()
+        if fraction > 0 and (point := points[value]) is not None
+    }
+
+
+def _agree(one: Mapping[int, float], other: Mapping[int, float]) -> bool:
+    shared = one.keys() & other.keys()
+    return bool(shared) and all(abs(one[x] / other[x] - 1) <= _SAME_CEILING for x in shared)
+
+
+def _ceiling_name(sweep: Sweep, members: Sequence[int]) -> str:
+    more = f" and {len(members) - 1} more" if len(members) > 1 else ""
+    return f"roofline of {sweep.variants[members[0]].name}{more}"

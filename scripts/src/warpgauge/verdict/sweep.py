@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run seen along one axis of its benchmarks: variants side by side, with intervals. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from warpgauge.records.counters import rates_of
+from warpgauge.records.model import Record, Row
+from warpgauge.records.sessions import newest_last
+from warpgauge.statistics.error_rates import CONFIDENCE
+from warpgauge.statistics.log_ratios import Estimates
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.text import listed, typed
+from warpgauge.verdict import disturbance
+
+# What both Python and the benchmarks, to which it is a POSIX extended expression, read as more
+# than itself.
+_SPECIAL = re.compile(r"[\\.\[()*+?{|^$]")
+_AXIS = re.compile(r"([^:/]+):([0-9]+)")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Seconds an operation, the 95 % interval over processes (None of one process), and rates."""
+
+    time: float
+    interval: tuple[float, float] | None
+    rates: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Why a benchmark has no time; `skipped`: the machine cannot run it."""
+
+    benchmark: str
+    word: str  # ERROR, INVALID or skipped
+    reason: str
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What is measured along the axis; a value that it does not have is absent."""
+
+    name: str
+    points: Mapping[int, Measured | Gap]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Variants in the order of the run; `faults` are of programs, which have no axis."""
+
+    record: Record
+    axis: str
+    variants: tuple[Variant, ...]
+    faults: tuple[str, ...] = field(default=())
+
+    @property
+    def values(self) -> list[int]:
+        return sorted({value for variant in self.variants for value in variant.points})
+
+    @property
+    def gaps(self) -> list[Gap]:
+        points = (point for one in self.variants for point in one.points.values())
+        return [point for point in points if isinstance(point, Gap)]
+
+    @property
+    def status(self) -> ExitStatus:
+        """What was skipped is nobody's fault."""
+        whole = not self.faults and all(gap.word == _SKIPPED for gap in self.gaps)
+        return ExitStatus.OK if whole else ExitStatus.NOT_MEASURED
+
+
+_SKIPPED = "skipped"
+
+
+def expression(what: Iterable[str], axis: str) -> str:
+    """The filter for benchmarks with this axis: of families, or whose names begin like `what`."""
+    escaped = [_SPECIAL.sub(r"\\\g<0>", _beginning(word)) for word in (*what, axis)]
+    begins = "|".join(f"{one}(.*/)?" if one.endswith("/") else f"{one}.*/" for one in escaped[:-1])
+    return f"^({begins}){escaped[-1].rstrip('/')}:[0-9]+(/|$)"
+
+
+def families(what: Iterable[str]) -> set[str]:
+    """Those that `what` is of."""
+    return {word.split("/", 1)[0] for word in what}
+
+
+def _beginning(word: str) -> str:
+    return word if "/" in word else f"{word}/"
+
+
+def require_some(names: Iterable[str], what: Sequence[str], axis: str) -> None:
+    """Raise UserError, with what there is, unless some of `names` have the axis."""
+    known = list(names)
+    for word in what:
+        found = [name for name in known if name.startswith(_beginning(word))]
+        if not found:
+            there = listed(sorted(families(known)))
+            raise UserError(f"no benchmark begins with {typed(word)}: the families are {there}")
+        axes = sorted({key for name in found for key, _ in _AXIS.findall(name)})
+        if axis not in axes:
+            has = f"its axes are {listed(axes)}" if axes else "it has no axis"
+            raise UserError(f"no benchmark of {typed(word)} has the axis {typed(axis)}: {has}")
+
+
+def of(record: Record, what: Sequence[str], axis: str) -> Sweep:
+    """What `record` has of `what` along the axis. Raises UserError where nothing was measured."""
+    wanted = re.compile(expression(what, axis))
+    rows = [row for row in record.rows.values() if wanted.search(row.name)]
+    variants: dict[str, dict[int, Measured | Gap]] = defaultdict(dict)
+    for row, (name, value) in zip(rows, _named([row.name for row in rows], axis), strict=True):
+        variants[name][value] = _point(row, record)
+    faults = [
+        f"{row.name}: {row.error}"
+        for row in record.rows.values()
+        if row.error is not None and row.name in families(what)
+    ]
+    made = tuple(Variant(name, dict(sorted(points.items()))) for name, points in variants.items())
+    found = Sweep(record, axis, made, tuple(faults))
+    if not any(isinstance(one, Measured) for each in made for one in each.points.values()):
+        reasons = [f"{gap.benchmark}: {gap.reason}" for gap in found.gaps] + faults
+        why = f": {reasons[0]}" if reasons else f": {record.path} has nothing of it"
+        raise UserError(f"nothing was measured{why}", ExitStatus.NOT_MEASURED)
+    return found
+
+
+def _named(names: Iterable[str], axis: str) -> list[tuple[str, int]]:
+    """The variant and the value of each name.
+
+    An axis that has several values stays in the variant's name.
+    """
+    split = [_split(name, axis) for name in names]
+    seen: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for stem, parts, _ in split:
+        for key, value in map(_pair, filter(_AXIS.fullmatch, parts)):
+            seen[stem, key].add(value)
+
+    def stays(stem: str, part: str) -> bool:
+        return not _AXIS.fullmatch(part) or len(seen[stem, _pair(part)[0]]) > 1
+
+    return [("/".join(p for p in parts if stays(stem, p)), value) for stem, parts, value in split]
+
+
+def _split(name: str, axis: str) -> tuple[str, list[str], int]:
+    """`name` without any axis; its parts but for the one of `axis`; the value of that."""
+    parts = name.split("/")
+    at = next(i for i, one in enumerate(parts) if _AXIS.fullmatch(one) and _pair(one)[0] == axis)
+    value = int(parts.pop(at).rpartition(":")[2])
+    return "/".join(one for one in parts if not _AXIS.fullmatch(one)), parts, value
+
+
+def _pair(part: str) -> tuple[str, str]:
+    key, _, value = part.rpartition(":")
+    return key, value
+
+
+def _point(row: Row, record: Record) -> Measured | Gap:
+    if row.error is not None:
+        return Gap(row.name, _SKIPPED if row.skipped else "ERROR", row.error)
+    if (disturbed := disturbance.of(row, record.sessions)) is not None:
+        return Gap(row.name, "INVALID", f"{disturbed.fault}: {disturbed.remedy}")
+    newest = [one.key for one in newest_last(record.sessions.values())]
+    times = row.process_medians[max(row.process_medians, key=newest.index)]
+    time = statistics.median(times)
+    return Measured(
+        time, None if record.single_process else _interval(time, times), rates_of(row.counters)
+    )
+
+
+def _interval(time: float, times: tuple[float, ...]) -> tuple[float, float] | None:
+    """Of the mean of the times' logs, by Student's t, and with their median in it."""
+    count = len(times)
+    if count < 2:
+        return None
+    logs = [math.log(one) for one in times]
+    one = np.ones(1)
+    error = statistics.stdev(logs) / math.sqrt(count)
+    known = Estimates(one * statistics.fmean(logs), one * error, one * (count - 1))
+    reach = float(known.reach((1.0 - CONFIDENCE) / 2)[0])
+    middle = statistics.fmean(logs)
+    return min(math.exp(middle - reach), time), max(math.exp(middle + reach), time)
