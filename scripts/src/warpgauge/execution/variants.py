@@ -89,7 +89,8 @@ def in_common(base: Variant, candidate: Variant) -> tuple[Variant, Variant]:
     """Both with the points that both have. Raises UserError where there is none."""
     names = [name for name in base.names if name in candidate.names]
     if not names:
-        one, other = (quoted(point_of(side.names[0])) for side in (base, candidate))
+        points = (point_of(side.names[0]) for side in (base, candidate))
+        one, other = (quoted(point) if point else "no axis" for point in points)
         raise UserError(
             f"the two have no point of their axes in common (the base has {one}, the candidate "
             f"{other}): give both the same axes in the same order, and values that both have"
