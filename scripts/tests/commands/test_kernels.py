@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fake_binary
+from bench_process import uuid
 from clone import GitRepository
 from manifests import KERNELS, write_manifest
 from warpgauge.commands import bench
@@ -29,12 +30,12 @@ class Project(GitRepository):
     def warpgauge(self) -> Path:
         return self.root.parent / "warpgauge"
 
-    def built_with(self, times: Mapping[str, float]) -> None:
+    def built_with(self, times: Mapping[str, float], gpus: Sequence[str] = ()) -> None:
         folder = self.warpgauge / "build" / "release" / "benchmarks"
         for old in folder.glob("*.count"):
             old.unlink()
         # Extra work of the self-check is found by its lock-step.
-        fake_binary.make(folder, "external", times, plans=True, lock_steps=True)
+        fake_binary.make(folder, "external", times, plans=True, lock_steps=True, gpus=gpus)
 
     def bench(self, *argv: str) -> ExitStatus:
         return bench.main(["--seed=1", "--kernels=sub/kernels.toml", *argv], self.warpgauge)
@@ -150,6 +151,12 @@ def test_an_interrupted_run_goes_on_unless_a_kernel_changed(
     assert len(project.runs()) == 1
 
 
+def test_each_gpu_measures_them(project: Project) -> None:
+    project.built_with({}, [uuid(1), uuid(2)])
+    assert project.bench("--device=all", "--quick") is ExitStatus.NOT_MEASURED  # no baseline
+    assert [context(run)["gpu_uuid"] for run in project.runs()] == [uuid(1), uuid(2)]
+
+
 def test_the_gate_is_tested_with_kernels_too(project: Project) -> None:
     assert project.bench("--self-check") is ExitStatus.OK
     assert list((project.root / "sub" / "baselines").glob("self-check*.json"))
@@ -158,8 +165,6 @@ def test_the_gate_is_tested_with_kernels_too(project: Project) -> None:
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["--build-dir=."], "--kernels does not go with --build-dir"),
-        (["--suite=full"], "--kernels does not go with --suite"),
         (["--against=HEAD"], "--against does not go with .* scripts/warpgauge evaluate"),
         (["--kernels=none.toml"], r"none\.toml: cannot be read \(No such file"),
     ],

@@ -47,6 +47,13 @@ def test_the_build_of_a_commit_before_the_manifest_is_found_too(tmp_path: Path) 
     )
 
 
+def test_a_folder_of_programs_is_written_as_it_is_read(tmp_path: Path) -> None:
+    program = Program(Path("/opt/bench_external"), True, ("--kernels=/a b",), (Path("/x.cubin"),))
+    written = manifest.Manifest((program, Program(Path("/opt/x"), False)), tmp_path)
+    manifest.write(tmp_path / "new", written)
+    assert manifest.read(tmp_path / "new") == written
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
@@ -59,6 +66,8 @@ def test_the_build_of_a_commit_before_the_manifest_is_found_too(tmp_path: Path) 
             '{"version": 1, "programs": [{"path": "", "device": true}]}',
             '{"version": 1, "programs": [{"path": "a\\u0000", "device": true}]}',
             '{"version": 1, "programs": [{"path": "a", "device": 1}]}',
+            '{"version": 1, "programs": [{"path": "a", "device": true, "arguments": "x"}]}',
+            '{"version": 1, "programs": [{"path": "a", "device": true, "arguments": [""]}]}',
         )),
         (json.dumps({"version": 1, "programs": [GEMM, {**GEMM, "path": "x/bench_gemm"}]}),
          "holds two programs called 'bench_gemm'"),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from manifests import KERNELS, write_manifest
-from warpgauge.external import kernel, manifest
+from warpgauge.external import kernel, manifest, plan
+from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import UserError
 
 if sys.version_info >= (3, 11):
@@ -56,6 +58,25 @@ def test_a_manifest_is_read_in_its_order(tmp_path: Path) -> None:
     )
     assert naive.options == ["-std=c++17"]
     assert read.file("scale.cubin") == tmp_path / "scale.cubin"
+
+
+def test_the_example_of_the_documents_is_a_manifest(tmp_path: Path) -> None:
+    text = (ROOT / "scripts" / "README.md").read_text().split("```toml\n")[1].split("```")[0]
+    path = write_manifest(tmp_path, text)
+    (tmp_path / "scale_reference.cu").write_text("// ...")
+    names = [case.name for case in plan.cases(manifest.load(path))]
+    assert names == re.findall(r"external/\S+", text)
+
+
+def test_a_long_chain_of_references_is_followed_once(tmp_path: Path) -> None:
+    head, scale = KERNELS.split("[kernels.scale]")
+    scale = scale.split("[kernels.naive]")[0]
+    chain = (f"[kernels.k{n}]{scale.replace('naive', f'k{n + 1}')}" for n in range(1000))
+    text = f"{head}{''.join(chain)}[kernels.k1000]{scale.replace('naive', 'k998')}"
+    circle = "'k998' by 'k999' by 'k1000' by 'k998' is a circle"
+    assert fault(tmp_path, text) == (
+        f"kernels.k998.verify: {circle}; verify one of them by a .npy file"
+    )
 
 
 X = '{ input = "x", type = "f32", count = "n" }'

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy
@@ -23,6 +24,10 @@ def saved(folder: Path, array: NDArray[numpy.generic]) -> Path:
     path = folder / "x.npy"
     numpy.save(path, array)
     return path
+
+
+def v3(header: bytes) -> bytes:
+    return b"\x93NUMPY\x03\x00" + len(header).to_bytes(4, "little") + header
 
 
 def fault(path: Path, type: str) -> str:
@@ -84,12 +89,19 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
         (whole.replace(b"(4,)", b"(((("), "is no .npy file"),
         (whole.replace(b"(4,)", b"{1:}"), "is no .npy file"),
         (whole.replace(b"False", b"0    "), "is no .npy file"),
+        (whole.replace(b"'<f4'", rb"'\\d' "), "holds elements of"),
+        (
+            v3(b"{'descr': '<f4', 'fortran_order': False, 'shape': (" + b"9999, " * 9999 + b")}"),
+            "is no .npy file",
+        ),
     ):
         path.write_bytes(content)
         assert said in fault(path, "f32")
     path.unlink()
     assert "cannot be read (No such file or directory)" in fault(path, "f32")
-    assert "cannot be read (Is a directory)" in fault(tmp_path, "f32")
+    assert "is no file" in fault(tmp_path, "f32")
+    os.mkfifo(path)
+    assert "is no file" in fault(path, "f32")
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)

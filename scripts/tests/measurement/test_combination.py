@@ -103,6 +103,9 @@ def test_what_would_decide_what_stays_open_is_named() -> None:
     assert remedy not in str(unconfirmed(comparison(a=Outcome.REGRESSION), "no commit").method)
     elsewhere = replace(comparison(a=Outcome.INCONCLUSIVE), candidate=record(build_dir="b"))
     assert "run scripts/warpgauge ab, or record" in str(unconfirmed(elsewhere, "no commit").method)
+    elsewhere = replace(comparison(a=Outcome.INCONCLUSIVE), candidate=record(manifest="k.toml"))
+    remedy = "run scripts/bench --kernels FILE --budget TIME, or record"
+    assert remedy in str(unconfirmed(elsewhere, "no commit").method)
 
 
 def test_the_hosts_controls_are_not_confirmed() -> None:

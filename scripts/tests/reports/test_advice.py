@@ -182,6 +182,10 @@ def test_what_a_baseline_leaves_inconclusive_is_bounded_beside_its_commit() -> N
     elsewhere = record(build_dir="out", baselines="there")
     (other,) = next_step(comparison(screened, base=base, cand=elsewhere))
     assert other.command.startswith("scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER --filter")
+    elsewhere = record(manifest="k.toml", baselines="there")
+    (other,) = next_step(comparison(screened, base=base, cand=elsewhere))
+    bench = "scripts/bench --kernels k.toml --baselines there --budget 5m --filter"
+    assert other.command.startswith(bench)
 
 
 def test_a_pair_is_bounded_beside_its_own_base() -> None:

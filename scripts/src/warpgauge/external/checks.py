@@ -10,7 +10,7 @@ from pathlib import Path
 from warpgauge.external.element_types import LARGEST_FLOAT, NPY_DESCR, integer_range
 from warpgauge.external.kernel import IMAGES, Argument, Check, Kernel, Manifest
 from warpgauge.files.location import Place
-from warpgauge.system.text import suggestion
+from warpgauge.system.text import cut, suggestion
 
 _FORMS = "write one of input, output, value and null"
 
@@ -25,8 +25,7 @@ def check(manifest: Manifest) -> None:
         if kernel.type is None and not kernel.reference_only:
             raise manifest.place(name).error("has no 'type'", 'add it, as in type = "f32"')
         _check_verification(manifest, name, kernel)
-    for name in manifest.kernels:
-        _refuse_cycle(manifest, name)
+    _refuse_circle(manifest)
 
 
 def _check_image(manifest: Manifest, name: str, kernel: Kernel) -> None:
@@ -150,15 +149,21 @@ def _described(one: Argument) -> str:
     return f"{role} {one.buffer!r} of {one.type}"
 
 
-def _refuse_cycle(manifest: Manifest, name: str) -> None:
-    seen, at = [name], manifest.kernels[name].reference
-    while at is not None and at not in seen:
-        seen.append(at)
-        at = manifest.kernels[at].reference
-    if at == name:
-        place = manifest.place(name, "verify")
-        circle = " by ".join(repr(one) for one in [*seen, name])
-        raise place.error(f"{circle} is a circle", "verify one of them by a .npy file")
+def _refuse_circle(manifest: Manifest) -> None:
+    """Raises UserError for kernels that verify each other, so that nothing verifies them."""
+    grounded: set[str] = set()
+    for name in manifest.kernels:
+        chain: dict[str, None] = {}
+        at: str | None = name
+        while at is not None and at not in grounded:
+            if at in chain:
+                place = manifest.place(at, "verify")
+                names = [*chain, at]
+                circle = cut(" by ".join(map(repr, names[names.index(at) :])), 200)
+                raise place.error(f"{circle} is a circle", "verify one of them by a .npy file")
+            chain[at] = None
+            at = manifest.kernels[at].reference
+        grounded.update(chain)
 
 
 def _key(place: Place, key: str) -> Place:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import ast
 import math
+import stat
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.external.element_types import NPY_DESCR, SIZE_BYTES
+from warpgauge.external.expressions import LARGEST
 from warpgauge.files.location import Place
 from warpgauge.system.text import quoted
 
@@ -42,6 +45,8 @@ def read(path: Path, type: str, place: Place) -> Npy:
     `place` is where the manifest names it. Raises UserError.
     """
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
+            raise place.error(f"{path} is no file", "name a .npy file")
         with path.open("rb") as file:
             start = file.read(_LONGEST_HEADER + 12)
             size = file.seek(0, 2)
@@ -65,14 +70,17 @@ def _header(start: bytes, path: Path, place: Place) -> tuple[Npy, tuple[int, ...
     offset = 8 + size + int.from_bytes(start[8 : 8 + size], "little")
     if start.startswith(_MAGIC) and size and offset <= len(start):
         try:
-            told = ast.literal_eval(start[8 + size : offset].decode().strip())
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                told = ast.literal_eval(start[8 + size : offset].decode().strip())
             descr, fortran, shape = told["descr"], told["fortran_order"], told["shape"]
         except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError):
             pass
         else:
             sizes = isinstance(shape, tuple) and all(type(n) is int and n >= 0 for n in shape)
-            if sizes and isinstance(descr, str) and isinstance(fortran, bool):
-                return Npy(descr, math.prod(shape), offset), shape, fortran
+            count = math.prod(shape) if sizes else 0
+            if sizes and count <= LARGEST and isinstance(descr, str) and isinstance(fortran, bool):
+                return Npy(descr, count, offset), shape, fortran
             if isinstance(descr, list):
                 raise place.error(f"{path} holds records", "save one array of plain numbers")
     raise place.error(f"{path} is no .npy file", _REMEDY)

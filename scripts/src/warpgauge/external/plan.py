@@ -46,6 +46,11 @@ def cases(
     if count > MOST_NAMES:
         fault = f"makes {count:,} benchmarks, more than {MOST_NAMES:,}"
         raise Place(manifest.path).error(fault, "divide it, or give its axes fewer values")
+    for name, own in values.items():
+        for axis, numbers in own.items():
+            if len({*numbers}) < len(numbers):
+                place = manifest.place(name, "axes", axis)
+                raise place.error("has a value twice", "remove one")
     resolution = Resolution(manifest)
     return [
         resolution.case(name, kernel, point)

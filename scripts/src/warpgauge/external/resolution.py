@@ -38,8 +38,9 @@ class Resolution:
         """Raises UserError, which names the key at fault and the point."""
         at = partial(self._evaluated, name, point)
         buffers = {
-            buffer: self._buffer(name, kernel.arguments.index(one), one, point)
-            for buffer, one in kernel.buffers.items()
+            one.buffer: self._buffer(name, number, one, point)
+            for number, one in enumerate(kernel.arguments)
+            if one.buffer is not None
         }
         values = "".join(f"/{axis}:{value}" for axis, value in point.items())
         reference = kernel.reference

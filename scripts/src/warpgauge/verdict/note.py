@@ -232,7 +232,11 @@ def _type(spec: str | None) -> _Type:
 _COUNT = Annotated[int, Meta(ge=0, le=MOST)]
 _SIZE = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
 _SIDE = Literal["baseline", "candidate"]
-_COMMAND = Literal["scripts/bench --against COMMIT", "scripts/warpgauge ab"]
+_COMMAND = Literal[
+    "scripts/bench --against COMMIT",
+    "scripts/bench --kernels FILE --budget TIME",
+    "scripts/warpgauge ab",
+]
 _TYPES: Mapping[str, _Type] = {
     "": (str, lambda quote, name: quote(cut(name, LONGEST_NAME))),
     "sentence": (str, lambda quote, text: quote(cut(clause(text), LONGEST_TEXT))),
