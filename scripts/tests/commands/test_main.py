@@ -104,7 +104,7 @@ def test_the_gate_and_the_gpus_need_no_package() -> None:
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        ([], "warpgauge: a command is missing: it is one of bench, compare, ab, baseline,"),
+        ([], "warpgauge: a command is missing: it is one of bench, compare, ab, evaluate,"),
         (["gate"], "warpgauge: 'gate' is no command: it is one of bench, "),
         (["ci"], "warpgauge ci: a command is missing: it is one of gate, comment, propose,"),
         (["ci", "bench"], "warpgauge ci: 'bench' is no command: it is one of gate, "),

@@ -268,7 +268,7 @@ void write_trace() {
     say("lock-step 1");
   for (std::size_t index = 0; index < benchmarks.size(); ++index) {
     const std::string& name = benchmarks[index][0];
-    std::string ill = told_of("ill", name);
+    std::string ill = told_of("ill", benchmarks[index].back());
     if (ill.empty() && index + 1 == benchmarks.size())
       ill = fault;
     if (ill.empty())
@@ -341,6 +341,24 @@ std::uint64_t shuffle_key(const std::string& name, std::uint64_t seed) {
   return mixed ^ (mixed >> 31);
 }
 
+// As --rename=FROM=TO has it: each benchmark's own name follows as a further field.
+std::vector<Fields> renamed(std::vector<Fields> benchmarks) {
+  const std::string rename = value_of("rename");
+  const std::size_t equals = std::min(rename.rfind('='), rename.size());
+  const std::string from = rename.substr(0, equals);
+  bool found = !given("rename");
+  for (Fields& one : benchmarks) {
+    one.push_back(one[0]);
+    if (given("rename") && (one[0] == from || begins(one[0], from + "/"))) {
+      one[0] = rename.substr(equals + 1) + one[0].substr(from.size());
+      found = true;
+    }
+  }
+  if (!found)
+    leave(2, me + ": --rename: no benchmark is named '" + from + "'");
+  return benchmarks;
+}
+
 // All benchmarks; with --axis=NAME=V1,V2,... those that have this axis, once with each value.
 std::vector<Fields> everything() {
   const std::string axis = value_of("axis");
@@ -367,7 +385,7 @@ std::vector<Fields> everything() {
   }
   if (!axis.empty() && known.empty())
     leave(2, me + ": --axis: no benchmark has the axis");
-  return made;
+  return renamed(std::move(made));
 }
 
 std::vector<Fields> chosen(bool has_full_suite) {

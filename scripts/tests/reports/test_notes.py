@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 
 from comparisons import note_of, of_every_kind
 from hostile_text import ALIVE, HOSTILE, RENDERER, outside_code
+from warpgauge.files import contract
 from warpgauge.reports import json_document, json_input, json_output
 from warpgauge.reports.markdown import report as markdown
 from warpgauge.reports.markdown.text import in_sentence
@@ -43,7 +44,7 @@ def test_every_kind_comes_back_from_a_file_and_words_itself_the_same(kind: Kind)
     for note in (note_of(kind), note_of(kind, "a\x1b[2Jb", 0), note_of(kind, number=1)):
         found = replace(of_every_kind(), notes=(note,), method=note)
         text = json_output.render(found)
-        Draft202012Validator(json_document.schema()).validate(json.loads(text))
+        Draft202012Validator(contract.schema(json_document.Comparison)).validate(json.loads(text))
         back = json_input.load(text)
         assert (back.notes, back.method) == ((note,), note)
         assert json.loads(text)["notes"][0]["text"] == str(note) == str(back.notes[0])

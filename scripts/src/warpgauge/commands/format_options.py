@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from warpgauge.files.atomic import is_stream, replace_all, resolved, write_stream
 from warpgauge.files.output_file import STANDARD_OUTPUT, check_report
@@ -24,6 +25,13 @@ from warpgauge.verdict.pairing import pair
 AnyFormat = Format[str] | Format[bytes]
 
 
+class Found(Protocol):
+    """What formats are of."""
+
+    @property
+    def exit_status(self) -> ExitStatus: ...
+
+
 @dataclass(frozen=True)
 class Formats:
     """One format on standard output, the terminal's unless another was named, and the files."""
@@ -33,23 +41,30 @@ class Formats:
     exports: tuple[tuple[Export, Path], ...] = ()
 
     @staticmethod
-    def parse(formats: Sequence[str], exports: Sequence[str] = ()) -> Formats:
-        """Raises UserError for an unknown name, two on standard output, or one file twice."""
+    def parse(
+        formats: Sequence[str],
+        exports: Sequence[str] = (),
+        known: Mapping[str, Format[str]] = FORMATS,
+    ) -> Formats:
+        """Of the `known` formats, which are of a comparison unless others are given.
+
+        Raises UserError for an unknown name, two on standard output, or one file twice.
+        """
         shown: list[Format[str]] = []
         files: dict[Path, tuple[AnyFormat, Path]] = {}
         exported: dict[Path, tuple[Export, Path]] = {}
         for text in formats:
             name, equals, file = text.partition("=")
-            names = (*FORMATS, INTERVALS)
+            names = (*known, *((INTERVALS,) if known is FORMATS else ()))
             if name not in names or (equals and not Path(file).name):
                 raise UserError(
                     f"--format {quoted(text)} is not NAME or NAME=FILE with a NAME of "
                     f"{', '.join(names)}"
                 )
-            if name in FORMATS and (not equals or file in STANDARD_OUTPUT):
-                shown.append(FORMATS[name])
+            if name in known and (not equals or file in STANDARD_OUTPUT):
+                shown.append(known[name])
                 continue
-            form = FORMATS[name] if name in FORMATS else _picture(text, Path(file))
+            form = known[name] if name in known else _picture(text, Path(file))
             files[_untaken(file, files)] = (form, Path(file))
         if len(shown) > 1:
             both = " and ".join(one.name for one in shown)
@@ -57,8 +72,10 @@ class Formats:
         for text in exports:
             name, _, file = text.partition("=")
             if name not in EXPORTS or not Path(file).name:
-                known = ", ".join(EXPORTS)
-                raise UserError(f"--export {quoted(text)} is not NAME=FILE with a NAME of {known}")
+                names = (*EXPORTS,)
+                raise UserError(
+                    f"--export {quoted(text)} is not NAME=FILE with a NAME of {', '.join(names)}"
+                )
             if file in STANDARD_OUTPUT:
                 raise UserError(
                     f"--export {quoted(text)}: standard output shows the comparison; name a file"
@@ -89,32 +106,38 @@ class Formats:
         for one, path in (*self.files, *self.exports):
             check_report(path, baselines, inputs, one.own, one.kind)
 
-    def deliver(self, comparison: Comparison, show: Callable[[], None]) -> ExitStatus:
-        """Write everything; the exit status of `comparison`. `show` shows it on a terminal.
+    def deliver(self, found: Found, show: Callable[[], None]) -> ExitStatus:
+        """Write everything; the exit status of what was `found`. `show` shows it on a terminal.
 
         What an export lacks is told, and was not measured. Raises UserError where something cannot
         be written, which keeps nothing else from it, with a status that hides no regression.
         """
         faults = []
         try:
-            if self.shown is TERMINAL:
+            if self.shown.name == TERMINAL.name:
                 show()
             else:
-                streams.write(self.shown.render(comparison))
+                streams.write(self.shown.render(found))
         except OSError as fault:
             faults.append(f"standard output cannot be written ({fault.strerror or fault})")
-        texts = {path: one.render(comparison) for one, path in self.files}
-        # An export that would hold no benchmark is not written.
-        exported = {path: one.render(comparison) for one, path in self.exports}
+        texts = {path: one.render(found) for one, path in self.files}
+        exported, left_out = {}, {}
+        if isinstance(found, Comparison):
+            # An export that would hold no benchmark is not written.
+            exported = {path: one.render(found) for one, path in self.exports}
+            left_out = {path: one.left_out(found) for one, path in self.exports}
         faults += _written({**texts, **{path: text for path, text in exported.items() if text}})
-        status = comparison.exit_status
+        status = found.exit_status
         if faults:
             regressed = status is ExitStatus.REGRESSION
             raise UserError("; ".join(faults), status if regressed else ExitStatus.BAD_USAGE)
         for one, path in self.exports:
-            if left_out := one.left_out(comparison):
+            if left_out.get(path):
                 what = "leaves out" if exported[path] else "is not written:"
-                print(f"--export {one.name}={inert(str(path))} {what} {left_out}", file=sys.stderr)
+                print(
+                    f"--export {one.name}={inert(str(path))} {what} {left_out[path]}",
+                    file=sys.stderr,
+                )
                 status = ExitStatus.NOT_MEASURED if status is ExitStatus.OK else status
         return status
 

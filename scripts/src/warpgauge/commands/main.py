@@ -42,6 +42,11 @@ COMMANDS = {
         (*STATISTICS, "pynvml"),
         "before the run files were written",
     ),
+    "evaluate": Command(
+        "tell whether a kernel is right, within memory, and faster than another",
+        (*STATISTICS, "pynvml"),
+        "before the run files were written",
+    ),
     "baseline": Command(
         "record, show, prune and check baselines",
         (*STATISTICS, "pynvml"),

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+import inspect
+import json
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -39,3 +41,16 @@ def decoded(value: object, kind: type[T], place: Place, remedy: str) -> T:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as fault:
         raise place.error(f"is no {wanted} ({cut(str(fault), _LONGEST_FAULT)})", remedy) from None
+
+
+def schema(kind: type[Document]) -> dict[str, Any]:
+    """The JSON schema of a format, whose descriptions are the types' docstrings."""
+    made = json.loads(json.dumps(msgspec.json.schema(kind)))  # its defaults are tuples
+    for one in made["$defs"].values():
+        if "description" in one:  # indented as in the source, but for newer Pythons
+            one["description"] = inspect.cleandoc(one["description"])
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$comment": "SPDX-License-Identifier: Apache-2.0",
+        **made,
+    }

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from warpgauge.reports import annotations as github
 from warpgauge.reports import intervals, junit
@@ -18,10 +18,13 @@ Content = TypeVar("Content", str, bytes)
 
 @dataclass(frozen=True)
 class Format(Generic[Content]):
-    """`render` makes the content; `own` finds itself in every such content, which is a `kind`."""
+    """`render` makes the content; `own` finds itself in every such content, which is a `kind`.
+
+    What it renders is a comparison, or what else formats were asked for.
+    """
 
     name: str
-    render: Callable[[Comparison], Content]
+    render: Callable[[Any], Content]
     kind: str
     own: re.Pattern[bytes]
 
@@ -45,26 +48,26 @@ def _json(comparison: Comparison) -> str:
     return json_output.render(comparison)
 
 
-def _format(
-    name: str, render: Callable[[Comparison], Content], kind: str, own: bytes
+def format_of(
+    name: str, render: Callable[[Any], Content], kind: str, own: bytes
 ) -> Format[Content]:
     return Format(name, render, kind, re.compile(own))
 
 
 # What a terminal shows; on standard output with the terminal's own width and colours.
 _VERDICT_LINE = rb"\A(?:\d+ regressions?, \d+ improvements?; |Not compared\.)"
-TERMINAL = _format("terminal", _plain, "comparison in plain text", _VERDICT_LINE)
+TERMINAL = format_of("terminal", _plain, "comparison in plain text", _VERDICT_LINE)
 
 _MARKDOWN = re.escape(markdown.MARK.encode())
 _JSON = rb'"warpgauge_format"\s*:\s*"comparison/'
 _GITHUB = rb"\A::(?:error|warning|notice) "
 _TEXTS = (
     TERMINAL,
-    _format("markdown", markdown.render, "Markdown of a comparison", _MARKDOWN),
-    _format("json", _json, "JSON of a comparison", _JSON),
-    _format("junit", junit.render, "JUnit XML of a comparison", rb'<testsuites name="warpgauge"'),
-    _format("github", github.render, "list of GitHub annotations", _GITHUB),
-    _format("svg", _svg, "SVG", rb"<svg\b"),
+    format_of("markdown", markdown.render, "Markdown of a comparison", _MARKDOWN),
+    format_of("json", _json, "JSON of a comparison", _JSON),
+    format_of("junit", junit.render, "JUnit XML of a comparison", rb'<testsuites name="warpgauge"'),
+    format_of("github", github.render, "list of GitHub annotations", _GITHUB),
+    format_of("svg", _svg, "SVG", rb"<svg\b"),
 )
 FORMATS: Mapping[str, Format[str]] = {one.name: one for one in _TEXTS}
 
@@ -72,6 +75,6 @@ FORMATS: Mapping[str, Format[str]] = {one.name: one for one in _TEXTS}
 INTERVALS = "intervals"
 _OWN = re.escape(intervals.MARK.encode())
 PICTURES: Mapping[str, Format[str] | Format[bytes]] = {
-    ".svg": _format(INTERVALS, intervals.svg, "picture of intervals", _OWN),
-    ".png": _format(INTERVALS, intervals.png, "picture of intervals", _OWN),
+    ".svg": format_of(INTERVALS, intervals.svg, "picture of intervals", _OWN),
+    ".png": format_of(INTERVALS, intervals.png, "picture of intervals", _OWN),
 }

@@ -6,11 +6,9 @@ Docstrings are the schema's descriptions.
 
 from __future__ import annotations
 
-import inspect
-import json
 import sys
 from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -161,16 +159,3 @@ class Comparison(contract.Document, frozen=True, kw_only=True, tag="comparison/2
     notes: tuple[Note, ...] = ()
     method: Note | None = None
     worst: str | None = None
-
-
-def schema() -> dict[str, Any]:
-    """The JSON schema: comparison.schema.json, beside this file."""
-    made = json.loads(json.dumps(msgspec.json.schema(Comparison)))  # its defaults are tuples
-    for one in made["$defs"].values():
-        if "description" in one:  # indented as in the source, but for newer Pythons
-            one["description"] = inspect.cleandoc(one["description"])
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$comment": "SPDX-License-Identifier: Apache-2.0",
-        **made,
-    }

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from warpgauge.files.contract import Document
 from warpgauge.records.model import Record, Row
 from warpgauge.records.sessions import newest_last
 from warpgauge.reports import json_document
@@ -24,7 +25,12 @@ from warpgauge.verdict.note import Note
 
 def render(comparison: Comparison) -> str:
     """The document, indented, with its last newline."""
-    told = json.dumps(msgspec.to_builtins(document(comparison)))
+    return written(document(comparison))
+
+
+def written(document: Document) -> str:
+    """A document of any format as its file holds it."""
+    told = json.dumps(msgspec.to_builtins(document))
     finite = json.loads(told, parse_constant=lambda constant: None)  # infinity and NaN are null
     text = json.dumps(finite, indent=1, allow_nan=False)
     # What begins a command of a build server's log (`text.inert`); JSON has another way to say it.

@@ -21,7 +21,7 @@ from warpgauge.records.model import Row, Session
 from warpgauge.records.sessions import FEWEST_ROUNDS
 from warpgauge.statistics import pairs
 from warpgauge.statistics.error_rates import BOUND_CONFIDENCE
-from warpgauge.statistics.log_ratios import Array, Tests
+from warpgauge.statistics.log_ratios import Array, Found, Tests
 from warpgauge.statistics.pairs import Design
 from warpgauge.verdict.comparison import Outcome, Verdict
 from warpgauge.verdict.pairing import Pairing
@@ -65,6 +65,25 @@ def compare(pairings: Sequence[Pairing]) -> Tests:
     found = replace(found, p=np.minimum(found.p / share, 1.0))
     count = np.array([float(len(numbers)) for numbers in rounds])
     return Tests(found, base, cand, count, count, np.zeros_like(count))
+
+
+def mean_of(pairings: Sequence[Pairing]) -> Found | None:
+    """What the rounds that all pairings have tell of the mean of their log ratios.
+
+    None where these are fewer than `FEWEST_ROUNDS`.
+    """
+    rounds = sorted(set.intersection(*(set(_common(one)) for one in pairings)))
+    if len(rounds) < FEWEST_ROUNDS:
+        return None
+    sides = [_logs(one, rounds) for one in pairings]
+    ratios = [_log_ratios(one, rounds, logs) for one, logs in zip(pairings, sides, strict=True)]
+    return pairs.found(
+        [np.mean(ratios, axis=0).tolist()],
+        [Design(tuple(number % 2 == 1 for number in rounds))],
+        ["mean"],
+        np.array([np.mean([_step(*both) for both in sides])]),
+        np.array([1.0 - BOUND_CONFIDENCE]),
+    )
 
 
 def _logs(pairing: Pairing, rounds: Sequence[int]) -> tuple[Array, Array]:

@@ -30,7 +30,7 @@ __all__ = ["plain", "render", "render_values"]
 _LONGEST_NOTE = 200
 
 # Columns of what is written to a file.
-_FILE_WIDTH = 120
+FILE_WIDTH = 120
 
 
 def render(
@@ -76,7 +76,7 @@ def render(
 def plain(comparison: Comparison) -> str:
     """All that `render` can print, without colour, for a file."""
     stream = io.StringIO()
-    console = Console(file=stream, width=_FILE_WIDTH, color_system=None, highlight=False)
+    console = Console(file=stream, width=FILE_WIDTH, color_system=None, highlight=False)
     render(comparison, console, verbose=True)
     return stream.getvalue()
 

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of warpgauge evaluate."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from warpgauge.commands import arguments, bench_options
+from warpgauge.commands.arguments import (
+    Parser,
+    duration,
+    file,
+    group,
+    one_device,
+    positive,
+    refuse_together,
+)
+from warpgauge.commands.bench_options import Options
+from warpgauge.records.model import FULL_SUITE
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import inert
+
+# Pairs before the first look: fewer show no change, and here a change is what is expected.
+PAIRS = 6
+
+_DESCRIPTION = """\
+Tell whether a kernel is right, within memory, and faster than the one that it
+shall replace, at all values of their axes. Each of the two is a variant of a
+family of this repository (gemm/tiled/f32), or a kernel of a manifest
+(kernels.toml:scale). Both are verified, and measured in lock-step pairs of
+processes."""
+
+_EPILOG = """\
+exit status:
+  0  right, within the memory limit, and faster or equal at every point
+  1  right, and slower at a point
+  2  bad usage, or input that cannot be read
+  3  a wrong result, over the memory limit, not measured, or undecided"""
+
+_UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}
+_UNITS |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kKMG]i?B|B|)", re.ASCII)
+_AXIS = re.compile(r"([A-Za-z_]\w*)=(\d+(?:,\d+)*)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What the user named: `name` is a variant, or a kernel of `manifest`."""
+
+    typed: str
+    name: str
+    manifest: Path | None = None
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """What the user asked for; the base is the first of the `kernels`."""
+
+    kernels: tuple[Kernel, Kernel]
+    axes: Mapping[str, Sequence[str]]
+    memory_limit: int | None  # bytes
+    measuring: Options
+
+
+def parse(argv: Sequence[str]) -> EvaluateOptions:
+    """Raises UserError for bad usage."""
+    from warpgauge.commands.format_options import Formats
+    from warpgauge.reports.evaluation_document import FORMATS
+
+    parser = command_line()
+    given = parser.parse_args(argv)
+    refuse_together(parser.given(given), "--budget", "--processes")
+    usual = vars(bench_options.command_line().parse_args([]))
+    values = {**usual, "suite": FULL_SUITE, **vars(given)}
+    values["processes"] = values["processes"] or PAIRS
+    base, candidate, axes = (values.pop(key) for key in ("base", "candidate", "axis"))
+    memory_limit, formats = values.pop("memory_limit"), values.pop("format")
+    twice = next((axis for axis in axes if sum(axis[0] == one[0] for one in axes) > 1), None)
+    if twice is not None:
+        raise UserError(
+            f"--axis {twice[0]} is given twice: name all its values in one, as in n=1,2"
+        )
+    options = bench_options.options_of({**values, "format": []})
+    options = replace(options, formats=Formats.parse(formats, known=FORMATS))
+    return EvaluateOptions((base, candidate), dict(axes), memory_limit, options)
+
+
+def command_line() -> Parser:
+    """The options, for --help too."""
+    parser = Parser(
+        prog="warpgauge evaluate",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    # fmt: off
+    what = group(parser, "what is measured", "%(prog)s gemm/cublas/f32 kernels.toml:gemm")
+    add = what.add_argument
+    add("base", type=_kernel, metavar="BASE", help="the kernel to compare with")
+    add("candidate", type=_kernel, metavar="CANDIDATE", help="the kernel to judge")
+    add("--axis", metavar="NAME=VALUE,...", type=_axis, action="append", default=[],
+        help="the values of an axis; repeatable; default: all that both have")
+    add("--device", metavar="GPU", type=one_device, help="index (as nvidia-smi -L counts) or UUID; "
+        "default: the first GPU")
+    add("--no-build", dest="build", action="store_false", help="run what build/release holds")
+
+    how_long = group(parser, "how long", "%(prog)s gemm/naive/f32 gemm/tiled/f32 --budget 60s")
+    how_long.add_argument("--processes", metavar="N", type=positive,
+        help=f"of each kernel before the first look, rounded up to even; default {PAIRS}")
+    how_long.add_argument("--budget", dest="budget_s", metavar="TIME", type=duration,
+        help=f"of measuring, as in 60s or 5m: {PAIRS} pairs of everything, then more of what is "
+        "still open; default: until all is decided")
+    arguments.add_measuring(how_long)
+
+    rule = group(parser, "what counts", "%(prog)s reduce/a/f32 reduce/b/f32 --memory-limit 1GB")
+    rule.add_argument("--memory-limit", metavar="SIZE", type=_size, help="fail (exit 3) where the "
+        "candidate's peak of device memory is more, as in 512MiB or 2GB")
+
+    output = group(parser, "output", "%(prog)s gemm/naive/f32 gemm/tiled/f32 --format json")
+    add = output.add_argument
+    add("--out", metavar="FILE", type=file, help="the candidate's run file; the base's is FILE "
+        "with -base before its suffix; default build/runs/<time>.json")
+    add("--format", metavar="NAME[=FILE]", action="append", default=[],
+        help="the evaluation as terminal, markdown or json, to standard output or FILE; repeatable")
+    add("--verbose", action="store_true", help="show the build's output and every command")
+    # fmt: on
+    return parser
+
+
+def _kernel(text: str) -> Kernel:
+    manifest, colon, name = text.rpartition(":")
+    if colon and manifest.endswith(".toml") and name:
+        return Kernel(text, name, Path(manifest))
+    if colon or text.endswith(".toml") or not all(text.split("/")) or not text.isprintable():
+        raise argparse.ArgumentTypeError(
+            f"{inert(repr(text))} is neither a variant of a family, as in gemm/tiled/f32 (without "
+            "values of axes: --axis has them), nor a kernel of a manifest, as in kernels.toml:scale"
+        )
+    return Kernel(text, text)
+
+
+def _axis(text: str) -> tuple[str, tuple[str, ...]]:
+    if found := _AXIS.fullmatch(text):
+        return found[1], tuple(dict.fromkeys(str(int(one)) for one in found[2].split(",")))
+    raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE,..., as in n=1024,2048")
+
+
+def _size(text: str) -> int:
+    with contextlib.suppress(KeyError, OverflowError):
+        if (found := _SIZE.fullmatch(text)) and (size := int(float(found[1]) * _UNITS[found[2]])):
+            return size
+    raise argparse.ArgumentTypeError(f"{text!r} is not a size of memory, as in 512MiB or 2GB")

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One variant's benchmarks, under names that it shares with the variant that it is held against.
+
+`gemm/cublas/f32` is a variant: its benchmarks are called so, and `/axis:value` for each axis. What
+stands behind the variant is a point of its axes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from warpgauge.execution import discovery, manifest
+from warpgauge.execution.discovery import Binary
+from warpgauge.execution.manifest import Program
+from warpgauge.records.benchmark_filter import hint
+from warpgauge.records.model import FULL_SUITE
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.text import inert, listed, quoted
+
+# Instead of the variant's name: on both sides, and as the family that meets in pairs.
+COMMON = "evaluate"
+
+_POINT = re.compile(r"(?:/[^/:]+:[^/:]+)*")
+
+Axes = Mapping[str, Sequence[str]]  # the values of each, as they stand in names
+
+
+@dataclass(frozen=True)
+class Variant(Binary):
+    """A program, of which `names` are the benchmarks of one variant, each COMMON and its point."""
+
+    @property
+    def family(self) -> str:
+        return COMMON
+
+    def only(self, names: Collection[str]) -> Variant:
+        """With these of its benchmarks."""
+        return replace(self, names=tuple(name for name in self.names if name in names))
+
+
+def of_family(folder: Path, name: str, axes: Axes, scratch: Path) -> Variant:
+    """The variant `name` of a family in the build folder, at the values of `axes`.
+
+    Raises UserError where there is no such variant or axis.
+    """
+    programs = manifest.read(folder).programs
+    family = name.split("/", 1)[0]
+    found = next((one for one in programs if one.path.name == f"bench_{family}"), None)
+    if found is None:
+        families = [one.path.name.removeprefix("bench_") for one in programs]
+        raise UserError(f"{inert(name)}: no family is called so{hint(family, families)}")
+    variant = of_program(found, name, scratch)
+    known = dict.fromkeys(axis for one in variant.names for axis in axes_of(one))
+    for axis in axes:
+        if axis not in known:
+            has = f"only {', '.join(map(inert, known))}" if known else "none"
+            raise UserError(f"--axis {inert(axis)}: {inert(name)} has no such axis, {has}")
+    told = tuple(f"--axis={axis}={','.join(values)}" for axis, values in axes.items())
+    return of_program(replace(found, arguments=told), name, scratch) if told else variant
+
+
+def of_program(program: Program, name: str, scratch: Path) -> Variant:
+    """The variant `name` that a program has. Raises UserError where it has none or cannot tell."""
+    binary = discovery.listed(program.path, scratch, FULL_SUITE, program.arguments)
+    if binary.fault is not None:
+        fault = f"{inert(name)}: {program.path.name} {binary.fault}"
+        raise UserError(fault, ExitStatus.NOT_MEASURED)
+    # A variant's name is part of another's: gemm/f32 of gemm/f32/split/n:8.
+    points = [one.removeprefix(name) for one in binary.names if one.startswith(name)]
+    points = [point for point in points if _POINT.fullmatch(point)]
+    if not points:
+        variants = dict.fromkeys(variant_of(one) for one in binary.names)
+        told = hint(name, variants) or f"; it has {listed([*variants])}"
+        raise UserError(f"{inert(name)}: {program.path.name} has no such variant{told}")
+    return Variant(
+        binary.path,
+        tuple(f"{COMMON}{point}" for point in points),
+        shuffles=binary.shuffles,
+        lock_steps=binary.lock_steps,
+        arguments=(*binary.arguments, f"--rename={name}={COMMON}"),
+        needs_gpu=program.needs_gpu,
+    )
+
+
+def in_common(base: Variant, candidate: Variant) -> tuple[Variant, Variant]:
+    """Both with the points that both have. Raises UserError where there is none."""
+    names = [name for name in base.names if name in candidate.names]
+    if not names:
+        points = (point_of(side.names[0]) for side in (base, candidate))
+        one, other = (quoted(point) if point else "no axis" for point in points)
+        raise UserError(
+            f"the two have no point of their axes in common (the base has {one}, the candidate "
+            f"{other}): give both the same axes in the same order, and values that both have"
+        )
+    return base.only(names), candidate.only(names)
+
+
+def point_of(name: str) -> str:
+    """``m:64/n:64`` of ``evaluate/m:64/n:64``."""
+    return name.partition("/")[2]
+
+
+def axes_of(name: str) -> dict[str, str]:
+    """The value of each axis."""
+    parts = (part.partition(":") for part in point_of(name).split("/") if part)
+    return {axis: value for axis, _, value in parts}
+
+
+def variant_of(name: str) -> str:
+    """``gemm/cublas/f32`` of ``gemm/cublas/f32/n:64``."""
+    return "/".join(part for part in name.split("/") if ":" not in part)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel beside the one that it shall replace: is it right, within memory, and faster? Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from warpgauge.records.model import Record, Row
+from warpgauge.records.sessions import only_session
+from warpgauge.system.errors import ExitStatus
+from warpgauge.verdict import paired_tests
+from warpgauge.verdict.comparison import UNMEASURED, Change, Comparison, Outcome, Verdict
+from warpgauge.verdict.pairing import pair
+
+MEMORY = "peak_device_bytes"
+
+
+@dataclass(frozen=True)
+class SpeedUp:
+    """The base's time over the candidate's, above 1 where it is faster, and its 95 % interval."""
+
+    ratio: float
+    low: float
+    high: float
+
+    @staticmethod
+    def of(change: Change) -> SpeedUp:
+        """The same as a change of time."""
+        return SpeedUp(*(1.0 / (1.0 + one) for one in (change.ratio, change.high, change.low)))
+
+
+@dataclass(frozen=True)
+class Point:
+    """Both kernels at one point of their axes."""
+
+    verdict: Verdict
+    base: Row
+    candidate: Row
+    memory_limit: int | None = None  # bytes
+
+    @property
+    def is_right(self) -> bool:
+        """Whether every verification of both sides passed: a row is an error otherwise."""
+        return self.base.error is None and self.candidate.error is None
+
+    @property
+    def is_within_memory(self) -> bool:
+        """Memory of the candidate that nobody knows is not within a limit."""
+        limit, needs = self.memory_limit, self.candidate.counters.get(MEMORY, math.inf)
+        return limit is None or needs <= limit
+
+    @property
+    def speed_up(self) -> SpeedUp | None:
+        change = self.verdict.change
+        return SpeedUp.of(change) if change is not None and self.is_measured else None
+
+    @property
+    def is_measured(self) -> bool:
+        return self.verdict.outcome not in UNMEASURED or self.is_undecided
+
+    @property
+    def is_undecided(self) -> bool:
+        """Neither is it slower, nor is it known to be slower by no more than the tolerance."""
+        return self.verdict.outcome is Outcome.INCONCLUSIVE
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What pairs of processes of two kernels showed. `names` are the kernels', the base's first.
+
+    `alone` are points that one side alone has, which were not measured.
+    """
+
+    names: tuple[str, str]
+    points: tuple[Point, ...]
+    geometric_mean: SpeedUp | None
+    comparison: Comparison
+    memory_limit: int | None = None
+    alone: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+
+    def count(self, *outcomes: Outcome) -> int:
+        return sum(point.verdict.outcome in outcomes for point in self.points)
+
+    @property
+    def gpu_name(self) -> str | None:
+        """Of the GPU that both were measured on, where its name is known."""
+        return only_session(self.comparison.candidate).gpu_name
+
+    @property
+    def exit_status(self) -> ExitStatus:
+        """A kernel that is wrong, too large or unmeasured at any point is not asked how fast it is.
+
+        Slower is one point that is a REGRESSION. Equal is slower by at most the tolerance at every
+        point, with 99 % confidence, and so is their geometric mean then.
+        """
+        whole = all(
+            one.is_right and one.is_within_memory and one.is_measured for one in self.points
+        )
+        if not whole or not self.points or self.comparison.refusal is not None:
+            return ExitStatus.NOT_MEASURED
+        if self.count(Outcome.REGRESSION):
+            return ExitStatus.REGRESSION
+        undecided = any(one.is_undecided for one in self.points)
+        return ExitStatus.NOT_MEASURED if undecided else ExitStatus.OK
+
+
+def evaluated(
+    comparison: Comparison,
+    names: tuple[str, str],
+    memory_limit: int | None = None,
+    alone: tuple[Sequence[str], Sequence[str]] = ((), ()),
+) -> Evaluation:
+    """What a comparison of pairs says of two kernels; `memory_limit` in bytes."""
+    base, candidate = comparison.baseline, comparison.candidate
+    points = tuple(
+        Point(one, base.rows[one.name], candidate.rows[one.name], memory_limit)
+        for one in comparison.verdicts
+    )
+    mean = _geometric_mean(points, base, candidate)
+    before, after = map(tuple, alone)
+    return Evaluation(names, points, mean, comparison, memory_limit, (before, after))
+
+
+def _geometric_mean(points: Sequence[Point], base: Record, candidate: Record) -> SpeedUp | None:
+    """Of the points' speed-ups; None where too few pairs measured all of them.
+
+    Its interval is that of the pairs that did: what moves all points of a pair moves their mean.
+    Points that were measured in more pairs are known better, and so is their mean.
+    """
+    changes = {p.verdict.name: p.verdict.change for p in points if p.speed_up is not None}
+    logs = [math.log1p(change.ratio) for change in changes.values() if change is not None]
+    pairings, _, _ = pair(base, candidate, changes)
+    found = paired_tests.mean_of(pairings) if logs else None
+    if found is None:
+        return None
+    middle = math.fsum(logs) / len(logs)
+    low, high = (middle + float(end - found.log_ratio[0]) for end in (found.low[0], found.high[0]))
+    return SpeedUp(*(math.exp(-one) for one in (middle, high, low)))
