@@ -6,7 +6,7 @@
 CASES is a JSON object: for each benchmark the time (seconds) that its slices tell, or a word for
 what goes wrong: "fails", or what happens at its first slice. `calls` is what it says it times in a
 batch, `log` a file that gets when its slices begin and end, `between` one that is there once it was
-killed between two benchmarks, `dies waiting` one that is there once it was killed as it waited to be
+killed between two benchmarks, `dies waiting` one that is there once it was killed before it was
 told to go, and `at the end` what goes wrong behind the last.
 """
 
