@@ -13,8 +13,8 @@ from statistics import fmean
 from rich.console import Console
 
 from warpgauge.files.atomic import replace_all
-from warpgauge.measurement.self_check import CHANGES, MEASURED_SECONDS, SelfCheck
 from warpgauge.measurement.progress import clock
+from warpgauge.measurement.self_check import CHANGES, MEASURED_SECONDS, SelfCheck
 from warpgauge.records.model import Clock
 from warpgauge.records.sessions import newest
 from warpgauge.system.layout import Cells, Columns, print_text
