@@ -123,6 +123,7 @@ def test_other_run_files_are_not_taken_for_a_self_check(suite: GitRepository) ->
     ("how", "why"),
     [
         ("--quick", "it may have had fewer looks"),
+        ("--budget=1s", "it may have had fewer looks"),
         ("--processes=2", f"the gate was not the usual one, of {FIRST_LOOK} pairs or more"),
         ("--quick --filter=sync/idle", "only a part was measured"),
     ],
