@@ -13,6 +13,7 @@ from statistics import fmean
 from rich.console import Console
 
 from warpgauge.files.atomic import replace_all
+from warpgauge.measurement import looks
 from warpgauge.measurement.progress import clock
 from warpgauge.measurement.self_check import CHANGES, MEASURED_SECONDS, SelfCheck
 from warpgauge.records.model import Clock
@@ -86,13 +87,15 @@ def render(check: SelfCheck, screened: Comparison | None, console: Console) -> N
     print_text(console, columns.line(heading, left=(0,)), style="dim")
     for row in rows:
         print_text(console, columns.line(row, left=(0,)))
-    further = [_apart(one, judged(check.same)) for one in counted if one.tolerance is not None]
+    everything = sum(one.benchmarks for one in counted if one.family == "all")
+    further = [_apart(one, everything) for one in counted if one.tolerance is not None]
+    comparisons = everything * (1 + len(check.injected))
+    further.append(f"{_undecided(check)} of {comparisons} comparisons stayed undecided.")
     if took := newest(check.run).context.get(MEASURED_SECONDS):
-        further.append(f"Measured in {clock(float(took))}.")
+        further[-1] += f" Measured in {clock(float(took))}."
     if screened is not None:
         further.append(_against(screened))
-    if further:
-        print_text(console, "\n" + "\n".join(map(inert, further)))
+    print_text(console, "\n" + "\n".join(map(inert, further)))
 
 
 def text(check: SelfCheck, screened: Comparison | None) -> str:
@@ -107,7 +110,7 @@ def text(check: SelfCheck, screened: Comparison | None) -> str:
     against = "null" if screened is None else json.dumps(_against(screened))
     return (
         f'{{\n"warpgauge_format": "{FORMAT}",\n"context": {json.dumps(shown)},\n'
-        f'"against_the_baseline": {against},\n'
+        f'"against_the_baseline": {against},\n"undecided": {_undecided(check)},\n'
         f'"families": [\n{rows}\n],\n"not_found_by_change": {{\n{missed}\n}}\n}}\n'
     )
 
@@ -159,6 +162,11 @@ def _family(one: Detection) -> dict[str, object]:
         "intervals_of_injected": one.intervals,
         "mean_pairs": round(one.pairs, 2),
     }
+
+
+def _undecided(check: SelfCheck) -> int:
+    """How many comparisons the last look left open, of all benchmarks with each change."""
+    return sum(len(looks.open_rows(one)) for one in (check.same, *check.injected.values()))
 
 
 def _missed(comparison: Comparison) -> Sequence[str]:
