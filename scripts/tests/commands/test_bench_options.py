@@ -69,7 +69,7 @@ def test_bad_usage_is_one_sentence_and_status_2(
 
 # Options, each with those that it contradicts.
 CONTRADICTIONS = {
-    "--budget=60s": ["--quick", "--processes=5", "--record", "--self-check", "--no-confirm"],
+    "--budget=60s": ["--quick", "--processes=5", "--record", "--no-confirm"],
     "--list": ["--dry-run", "--self-check"],
     "--dry-run": ["--self-check"],
     "--quiet": ["--verbose"],

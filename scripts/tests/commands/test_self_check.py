@@ -41,6 +41,10 @@ def kept(suite: GitRepository) -> dict[str, Any]:
     return dict(json.loads(result(suite).read_text()))
 
 
+def rows(path: Path) -> dict[str, Any]:
+    return {row["name"]: row for row in json.loads(path.read_text())["benchmarks"]}
+
+
 def folders(suite: GitRepository) -> list[Path]:
     return sorted(path for path in (suite.root / "build" / "runs").iterdir() if path.is_dir())
 
@@ -48,8 +52,9 @@ def folders(suite: GitRepository) -> list[Path]:
 def test_unchanged_code_raises_no_alarm_and_every_change_is_found(suite: GitRepository) -> None:
     assert suite.bench("--self-check", "--quick") is ExitStatus.OK
     out, err = suite.output()
-    # One row for the family and one for all; the host's controls judge nobody.
-    assert "sync device 2 0 0 100 % 100 % 100 % 100 % 100 % 100 % ≤ 1 % 100 %" in out
+    # One row for the family and one for all; the host's controls judge nobody. What is unchanged
+    # passes after 4 pairs, and any change needs 8.
+    assert "sync device 2 0 0 100 % 100 % 100 % 100 % 100 % 100 % ≤ 1 % 100 % 7.3" in out
     assert "all device 2 0 0 100 % 100 %" in out
     assert "host" not in out
     assert "run files: " in err
@@ -61,7 +66,7 @@ def test_unchanged_code_raises_no_alarm_and_every_change_is_found(suite: GitRepo
 def test_the_result_is_kept_and_its_run_files_can_be_judged_again(suite: GitRepository) -> None:
     suite.bench("--self-check")
     document = kept(suite)
-    assert document["warpgauge_format"] == "self-check/1"
+    assert document["warpgauge_format"] == "self-check/2"
     context = document["context"]
     assert context["commit"] == suite.git("rev-parse", "HEAD")
     assert context["gpu_name"] == "NVIDIA Fake"
@@ -117,7 +122,8 @@ def test_other_run_files_are_not_taken_for_a_self_check(suite: GitRepository) ->
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ("--quick", "it had fewer looks"),
+        ("--quick", "it may have had fewer looks"),
+        ("--budget=1s", "it may have had fewer looks"),
         ("--processes=2", f"the gate was not the usual one, of {FIRST_LOOK} pairs or more"),
         ("--quick --filter=sync/idle", "only a part was measured"),
     ],
@@ -150,14 +156,17 @@ def test_what_failed_on_any_side_is_no_success_and_not_kept(
     assert not (suite.root / "baselines").exists()
 
 
+@pytest.mark.parametrize(("lock_steps", "stop_in"), [(False, 3), (True, 3), (True, 6)])
 def test_an_interrupted_self_check_is_kept_to_go_on(
-    suite: GitRepository, monkeypatch: pytest.MonkeyPatch
+    suite: GitRepository, monkeypatch: pytest.MonkeyPatch, *, lock_steps: bool, stop_in: int
 ) -> None:
+    """Also in a further look, where those sides alone run that have something open."""
+    suite.lock_steps = lock_steps
     everything = runner.one_by_one
 
     def run(plan: Plan, observer: runner.Observer, journal: Journal | None) -> Iterator[Outcome]:
         for outcome in everything(plan, observer, journal):
-            if outcome.round == 3:
+            if outcome.round == stop_in:
                 raise KeyboardInterrupt
             yield outcome
 
@@ -167,7 +176,16 @@ def test_an_interrupted_self_check_is_kept_to_go_on(
             suite.bench("--self-check")
     assert "goes on from there" in suite.output()[1]
     suite.resume()
-    assert "all device 2 0 0" in suite.output()[0]
+    out, _ = suite.output()
+    assert "all device 2 0 0 100 % 100 % 100 % 100 % 100 % 100 % ≤ 1 % 100 % 7.3" in out
+    (folder,) = folders(suite)
+    rounds = {
+        path.stem: len(rows(path)["sync/idle"]["process_rounds"]) for path in folder.iterdir()
+    }
+    assert (rounds["base"], rounds["again"], rounds["slower-by-1-percent"]) == (8, 4, 8)
+    if lock_steps:
+        ratios = rows(folder / "slower-by-3-percent.json")["sync/busy"]["pair_ratios"]
+        assert ratios == pytest.approx([1.03] * 8, rel=1e-3)
 
 
 def test_a_policy_accepts_none_of_the_extra_work(suite: GitRepository) -> None:

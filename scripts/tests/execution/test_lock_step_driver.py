@@ -29,13 +29,17 @@ Cases = Mapping[str, object]
 
 
 def plan(tmp_path: Path, *sides: Cases, **more: object) -> Plan:
-    """The fake program on each side; a side is its cases, or all it is told."""
+    """The fake program on each side; a side is its cases, or all it is told.
+
+    A side is to measure what the base has, too, and the base what any other has.
+    """
     told = [one if "cases" in one else {"cases": one} for one in sides]
-    names = [list(cast(Cases, one["cases"])) for one in told]
+    base, *others = ([*cast(Cases, one["cases"])] for one in told)
+    common = [[name for name in own if name in base] for own in others]
     one = Plan(
         commands=[[*FAKE, json.dumps(one)] for one in told],
         reports=[str(tmp_path / f"side{index}-") for index in range(len(told))],
-        names=[name for name in names[0] if all(name in of for of in names)],
+        names=[[name for name in base if any(name in own for own in common)], *common],
         results=str(tmp_path / "results"),
         cpu=None,
         order=[*range(len(told))],
@@ -78,6 +82,79 @@ def test_what_only_one_side_has_is_skipped(tmp_path: Path) -> None:
     one = found(plan(tmp_path, {"x": 1, "a": 1, "y": 1}, {"a": 1, "z": 1}))
     assert one.keys() == {"a"}
     assert one["a"].log_ratios == [0.0, 0.0]
+
+
+def test_a_side_waits_for_its_own_benchmarks_and_ends_behind_its_last(tmp_path: Path) -> None:
+    base, one, other = (
+        {"cases": dict.fromkeys(names, time), "log": str(tmp_path / f"log {time}")}
+        for names, time in [("abcd", 1e-6), ("abd", 2e-6), ("c", 3e-6)]
+    )
+    told = found(plan(tmp_path, base, one, other))
+    assert [*told] == [*"abcd"]
+    twice, thrice = pytest.approx(math.log(2.0)), pytest.approx(math.log(3.0))
+    assert all(told[name].log_ratios == [0.0, twice, None] for name in "abd")
+    assert told["c"].log_ratios == [0.0, None, thrice]
+    assert {finding.start for finding in told.values()} == {1}
+    slices = {of: len((tmp_path / f"log {of}").read_text().splitlines()) for of in (1e-6, 3e-6)}
+    assert slices == {1e-6: 4 * 3, 3e-6: 3}
+
+
+def test_a_side_that_has_nothing_left_is_not_started_anew(tmp_path: Path) -> None:
+    one = plan(tmp_path, {"a": 1, "b": 1, "c": 1}, {"a": 1}, {"b": "crashes", "c": 1})
+    told = found(one)
+    assert told["a"].log_ratios == [0.0, 0.0, None]
+    assert (told["b"].of, told["b"].status) == (2, -11)
+    assert (told["c"].log_ratios, told["c"].start) == ([0.0, None, 0.0], 2)
+    assert [Path(f"{one.reports[index]}2.err").exists() for index in range(3)] == [
+        True,
+        False,
+        True,
+    ]
+
+
+def test_a_side_that_dies_as_it_waits_costs_no_benchmark(tmp_path: Path) -> None:
+    mark = tmp_path / "once"
+    dies = {"cases": {"c": 1}, "dies waiting": str(mark)}
+    base = {"cases": {"a": 1, "b": 1, "c": 1}, "log": str(tmp_path / "log")}
+    told = found(plan(tmp_path, base, {"a": 1, "b": 1, "c": 1}, dies))
+    assert mark.exists()
+    assert [one.log_ratios for one in told.values()] == [
+        [0.0, 0.0, None],
+        [0.0, 0.0, None],
+        [0.0, 0.0, 0.0],
+    ]
+    assert told["c"].start == 2
+
+
+def test_only_what_a_side_measured_is_lost_where_it_ends_badly_before_the_others(
+    tmp_path: Path,
+) -> None:
+    bad = {"cases": {"a": 1, "b": 1}, "at the end": "crashes"}
+    told = found(plan(tmp_path, dict.fromkeys("abcd", 1), bad, {"b": 1, "c": 1, "d": 1}))
+    assert [told[name].of for name in "abcd"] == [1, 1, None, None]
+    assert all(told[name].after_last for name in "ab")
+    assert told["c"].log_ratios == told["d"].log_ratios == [0.0, None, 0.0]
+
+
+@pytest.mark.parametrize("names", ["x", "axb", "abx"])
+def test_a_side_that_is_to_measure_what_the_base_has_not_is_at_fault(
+    tmp_path: Path, names: str
+) -> None:
+    one = plan(tmp_path, {"a": 1, "b": 1}, {"a": 1, "b": 1}, dict.fromkeys(names, 1))
+    one.names[2] = [*names]
+    told = found(one)
+    assert (told["x"].of, told["x"].began) == (2, False)
+    assert "came to x when the base came to" in told["x"].ended_for
+    measured = {name for name, finding in told.items() if finding.log_ratios}
+    assert measured == {"x": {"a", "b"}, "axb": {"a"}, "abx": {"a", "b"}}[names]
+
+
+def test_a_side_that_lacks_what_it_is_to_measure_is_at_fault(tmp_path: Path) -> None:
+    one = plan(tmp_path, {"a": 1, "b": 1}, {"a": 1, "b": 1}, {"a": 1})
+    one.names[2].append("b")
+    told = found(one)
+    assert told["a"].log_ratios == [0.0, 0.0, 0.0]
+    assert (told["b"].of, told["b"].ended_for) == (2, "came to its end when the base came to b")
 
 
 def test_a_benchmark_that_fails_on_one_side_has_no_ratio_and_costs_no_other(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@
 CASES is a JSON object: for each benchmark the time (seconds) that its slices tell, or a word for
 what goes wrong: "fails", or what happens at its first slice. `calls` is what it says it times in a
 batch, `log` a file that gets when its slices begin and end, `between` one that is there once it was
-killed between two benchmarks, and `at the end` what goes wrong behind the last.
+killed between two benchmarks, `dies waiting` one that is there once it was killed before it was
+told to go, and `at the end` what goes wrong behind the last.
 """
 
 from __future__ import annotations
@@ -77,6 +78,9 @@ def main() -> None:
     program.say(told.get("hello", "lock-step 1"))
     for name, does in told["cases"].items():
         program.say(f"case {name}")
+        if (mark := told.get("dies waiting")) and not os.path.exists(mark):  # noqa: PTH110
+            open(mark, "w").close()  # noqa: PTH123
+            os.kill(os.getpid(), signal.SIGKILL)
         if program.hear() != "skip" and does != "fails":
             program.say(f"ready {told.get('clock', 'device')} {told.get('calls', 1)}")
             while (asked := program.hear()) != "finish":

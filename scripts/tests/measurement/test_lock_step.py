@@ -27,6 +27,7 @@ from warpgauge.execution.plan import Plan
 from warpgauge.execution.turn_result import Outcome
 from warpgauge.measurement import merge, runner
 from warpgauge.measurement.journal import Journal
+from warpgauge.measurement.paired import Side
 from warpgauge.system import process_tree
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -330,6 +331,41 @@ def test_all_sides_of_a_self_check_are_compared_with_the_first(folder: Path) -> 
     for side, factor in sides.items():
         expected = [] if side == "base" else [pytest.approx(factor, rel=1e-3)] * 2
         assert run.ratios("gemm/a", side) == expected
+
+
+@pytest.mark.parametrize("ill", ["", "crash", "no room beside another"])
+def test_each_side_measures_its_own_benchmarks_beside_the_base(folder: Path, ill: str) -> None:
+    asked = {"base": "abcd", "one": "abc", "other": "bd", "none": ""}
+    make(
+        folder,
+        {"one": {"gemm/b": ill}} if ill else None,
+        sides={"base": 1.0, "one": 1.02, "other": 0.9, "none": 1.0},
+    )
+    once = plan(folder, processes=2, sides=[*asked])
+    lanes = [
+        Side(lane.binaries, {}).only([f"gemm/{letter}" for letter in asked[lane.side]]).lane(side)
+        for lane in once.lanes
+        if (side := lane.side)
+    ]
+    journal = Journal(folder / "x.journal")
+    once = replace(once, lanes=tuple(lanes))
+    run = Run(once, runner.run(once, Seen(), journal), Seen())
+    assert left_running(str(folder)) == []
+    apart = "b" if ill else ""
+    for side, factor in {"one": 1.02, "other": 0.9}.items():
+        assert run.rows(side).keys() == {f"gemm/{letter}" for letter in asked[side]}
+        for letter in set(asked[side]) - {*apart}:
+            assert run.ratios(f"gemm/{letter}", side) == pytest.approx([factor] * 2, rel=1e-3)
+    assert all(row["process_rounds"] == [1, 2] for row in run.rows("base").values())
+    guilty = {"gemm/b"} if ill == "crash" else set()
+    assert errors(run.rows("one")).keys() == guilty
+    assert errors(run.rows("other")) == errors(run.rows("base")) == {}
+    assert {one.side for one in run.outcomes} == {"base", "one", "other"}
+    # What the journal has is not measured again.
+    before = (folder / "base" / "bench_gemm.count").stat().st_size
+    again = Run(once, runner.run(replace(once, apart=set()), Seen(), journal), Seen())
+    assert (folder / "base" / "bench_gemm.count").stat().st_size == before
+    assert all(again.rows(side) == run.rows(side) for side in ("base", "one", "other"))
 
 
 @pytest.mark.parametrize("seed", range(4))

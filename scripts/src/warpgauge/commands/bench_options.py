@@ -49,7 +49,7 @@ SMALLEST_FACTOR, LARGEST_FACTOR = 1.001, 100.0
 
 # Options that contradict those behind them.
 _CONTRADICTIONS = {
-    "--budget": ("--processes", "--quick", "--record", "--self-check", "--no-confirm"),
+    "--budget": ("--processes", "--quick", "--record", "--no-confirm"),
     "--list": ("--dry-run", "--self-check"),
     "--dry-run": ("--self-check",),
     "--quiet": ("--verbose",),

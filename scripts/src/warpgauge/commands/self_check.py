@@ -30,8 +30,9 @@ def run(
     """
     both = self_check.measure(beside, folder, show.judged)
     beside.measuring.note(f"run files: {os.path.relpath(folder)}")
-    quick = beside.measuring.options.quick
-    lacks = "it had fewer looks than the gate (--quick)" if quick else ""
+    options = beside.measuring.options
+    is_usual = not options.quick and options.budget_s is None
+    lacks = "" if is_usual else "it may have had fewer looks than the gate (--quick, --budget)"
     lacks = "it was interrupted" if both.stop else lacks
     status = concluded(both.found, base, show, baselines, beside.measuring.warn, lacks)
     if both.stop is not None:

@@ -33,16 +33,19 @@ class _Side:
     plan: Plan
     turn: Turn
     folder: Path
+    names: Names
+    left: Names = ()  # of `names`
     rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
     context: dict[str, object] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
     ratios: dict[str, float] = field(default_factory=dict)
 
-    def command(self, names: Names) -> list[str]:
+    @property
+    def command(self) -> list[str]:
         """Of its processes, but for their output and what the driver adds."""
         lane = self.turn.lane
-        asked = None if names == sequence(self.plan, self.turn) else names
-        if len(selection.exactly(names).encode()) > selection.LONGEST_FILTER:
+        asked = None if self.left == sequence(self.plan, self.turn) else self.left
+        if len(selection.exactly(self.left).encode()) > selection.LONGEST_FILTER:
             lane, asked = replace(lane, filters={}), None  # the driver has it skip the others
         order = f"--shuffle={seed_of(self.plan, self.turn)}"
         return [*command(self.plan, lane, self.turn.binary, asked), order]
@@ -72,28 +75,35 @@ class _Side:
         return next(filter(None, map(failure_of, self.rows[name])), None)
 
 
-def deliver(plan: Plan, turns: Sequence[Turn], names: Names, running: Running) -> list[Outcome]:
-    """Run `names`, which the programs of all turns have, together.
+def deliver(
+    plan: Plan, turns: Sequence[Turn], names: Sequence[Names], running: Running
+) -> list[Outcome]:
+    """Run the `names` of each turn, which the base has, too, beside those of the base.
 
     One outcome for each turn, with a row and, but for the base's, a ratio for each benchmark that
-    all sides measured, and a fault for one that a side broke down in. All others are missing in it
-    (`Outcome.missing`), and have to run by themselves.
+    all its sides measured, and a fault for one that a side broke down in. All others are missing in
+    it (`Outcome.missing`), and have to run by themselves.
     """
-    in_order = sorted(turns, key=lambda turn: plan.lanes.index(turn.lane))
-    sides = [_Side(plan, turn, _folder(plan, turn)) for turn in in_order]
-    order = [in_order.index(turn) for turn in turns]
-    left, run, seconds = names, 0, 0.0
+    sides = [
+        _Side(plan, turn, _folder(plan, turn), own) for turn, own in zip(turns, names, strict=True)
+    ]
+    sides.sort(key=lambda side: plan.lanes.index(side.turn.lane))
+    base, order = sides[0], [[side.turn for side in sides].index(turn) for turn in turns]
+    left, run, seconds = base.names, 0, 0.0
     reasons = defaultdict[str, list[str]](list)
     remarks: list[str] = []
     while left:
         run += 1
-        found, ending = _driven(plan, sides, order, left, run, running)
+        for side in sides:
+            side.left = tuple(name for name in side.names if name in left)
+        found, ending = _driven(plan, sides, order, run, running)
         seconds += ending.seconds
         for side in sides:
             side.read(run, found.keys())
         unknown = []
         for name in left:
-            why = _settled(plan, sides, run, found[name]) if name in found else None
+            asked = [side for side in sides if name in side.names]
+            why = _settled(plan, sides, asked, run, found[name]) if name in found else None
             if why is None:
                 unknown.append(name)
             elif why:
@@ -105,7 +115,7 @@ def deliver(plan: Plan, turns: Sequence[Turn], names: Names, running: Running) -
             remarks.append(f"{program} left a process behind, which {end}")
         lost = unknown if len(unknown) == len(left) else []
         if unknown and (ending.status or ending.ended_for):
-            require_room(sides[0].folder)
+            require_room(base.folder)
             if found or (ending.status < 0 and not ending.ended_for):
                 lost = [name for name in unknown if name not in found][:1]  # it ran
             reasons[ending.described()] += lost
@@ -113,7 +123,8 @@ def deliver(plan: Plan, turns: Sequence[Turn], names: Names, running: Running) -
     for why, of in reasons.items():
         who = quoted(of[0]) if len(of) == 1 else plural(len(of), "benchmark")
         remarks.append(f"{why}: not in lock-step, but in alternating processes: {who}")
-    outcomes = [_outcome(side, names, seconds / len(sides)) for side in sides]
+    starts_too = sum(1 + len(side.names) for side in sides)  # a start counts as one benchmark more
+    outcomes = [_outcome(side, seconds * (1 + len(side.names)) / starts_too) for side in sides]
     outcomes[-1] = replace(outcomes[-1], remarks=remarks)
     return [outcomes[index] for index in order]
 
@@ -131,21 +142,20 @@ def _driven(
     plan: Plan,
     sides: Sequence[_Side],
     order: Sequence[int],
-    names: Names,
     run: int,
     running: Running,
 ) -> tuple[Mapping[str, Finding], Ending]:
     """What the driver finds by benchmark, and how it ends."""
-    first = sides[0].turn
+    first, names = sides[0].turn, sides[0].left
     family, folder = first.binary.family, sides[0].folder
     planned, results = folder / f"pair{run}.plan", folder / f"pair{run}.results"
     cores = sorted(os.sched_getaffinity(0))
     # By the GPU too: several that are measured at once shall not meet on one core.
     core = random.Random(f"{plan.seed} {first.round} {family} {plan.environment}").choice(cores)
     told = driver.Plan(
-        commands=[side.command(names) for side in sides],
+        commands=[side.command for side in sides],
         reports=[side.reports(run) for side in sides],
-        names=[*names],
+        names=[[*side.left] for side in sides],
         results=str(results),
         cpu=core if len(cores) > 1 else None,
         order=[*order],
@@ -188,8 +198,10 @@ def _found(results: Path) -> dict[str, Finding]:
     return found
 
 
-def _settled(plan: Plan, sides: Sequence[_Side], run: int, found: Finding) -> str | None:
-    """Give the sides what was found of a benchmark; why it has to run by itself, if it has to.
+def _settled(
+    plan: Plan, sides: Sequence[_Side], asked: Sequence[_Side], run: int, found: Finding
+) -> str | None:
+    """Give those `asked` what was found of a benchmark; why it has to run by itself, if it has to.
 
     None where nobody could try: something before it broke a side's context.
     """
@@ -205,28 +217,29 @@ def _settled(plan: Plan, sides: Sequence[_Side], run: int, found: Finding) -> st
         if program.needs_gpu:
             plan.freed(ending)
     elif found.log_ratios:
-        for side in sides:
+        for side in asked:
             if not side.rows[name]:
                 require_room(side.folder)
                 side.faults[name] = f"{program.path.name} did not report it"
-    failures = {side.turn.lane.side: side.failure(name) for side in sides}
+    failures = {side.turn.lane.side: side.failure(name) for side in asked}
     if all(failure and failure.skipped for failure in failures.values()):
         return ""
     failed = [f"{side}: {failure}" for side, failure in failures.items() if failure]
-    at_fault = any(name in side.faults for side in sides)
+    at_fault = any(name in side.faults for side in asked)
     if failed or at_fault or not found.log_ratios:
-        for side in sides:
+        for side in asked:
             del side.rows[name]
         return "" if at_fault else ", ".join(failed) or None
     for side, log_ratio in zip(sides[1:], found.log_ratios[1:], strict=True):
-        side.ratios[name] = math.exp(log_ratio)
+        if log_ratio is not None:
+            side.ratios[name] = math.exp(log_ratio)
     return ""
 
 
-def _outcome(side: _Side, names: Names, seconds: float) -> Outcome:
-    rows = [row for name in names for row in side.rows.get(name, [])]
+def _outcome(side: _Side, seconds: float) -> Outcome:
+    rows = [row for name in side.names for row in side.rows.get(name, [])]
     report = {"context": side.context, "benchmarks": rows} if side.context or rows else {}
     turn = side.turn
-    binary = replace(turn.binary, names=names)
+    binary = replace(turn.binary, names=side.names)
     lane = turn.lane.side
     return Outcome(binary, turn.round, report, side.faults, seconds, lane, pair_ratios=side.ratios)

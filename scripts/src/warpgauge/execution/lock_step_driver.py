@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import math
 import os
@@ -37,7 +38,7 @@ class Plan:
 
     commands: list[list[str]]
     reports: list[str]  # prefixes
-    names: list[str]  # that all have; a program is told to skip all others
+    names: list[list[str]]  # of each side, the base's being all; it is told to skip any others
     results: str
     cpu: int | None  # where all work; None for anywhere
     order: list[int]  # the sides as they start
@@ -49,14 +50,15 @@ class Plan:
 class Finding:
     """What became of a benchmark: each side's log ratio of times over the base, or a fault.
 
-    `log_ratios` are by side, and empty where a side could not measure: its row tells. A fault is
-    that of the side `of`: the driver ended it because of `ended_for`, or it ended by itself with
-    `status`; `after_last` where that was behind its last benchmark. Not `began`: while no benchmark
-    ran, so that none is to blame, and none can be measured in lock-step.
+    `log_ratios` are by side, None for one that was not to measure it, and empty where one could
+    not: its row tells. A fault is that of the side `of`: the driver ended it because of
+    `ended_for`, or it ended by itself with `status`; `after_last` where that was behind its last
+    benchmark. Not `began`: while no benchmark ran, so that none is to blame, and none can be
+    measured in lock-step.
     """
 
     name: str
-    log_ratios: list[float] = field(default_factory=list)
+    log_ratios: list[float | None] = field(default_factory=list)
     slices: int = 0
     of: int | None = None
     ended_for: str = ""
@@ -96,18 +98,22 @@ def is_enough(ratios: Sequence[Sequence[float]], clock: str, seconds: float) -> 
 
 @dataclass
 class Group:
-    """All sides, alive together, and what they have measured."""
+    """The sides that have something left to measure, alive together. The base is there always."""
 
     plan: Plan
+    left: Sequence[list[str]]  # of each side
     random: random.Random
     start: int
     sides: list[Side] = field(default_factory=list)
-    measured: list[str] = field(default_factory=list)
+    at: dict[int, str] = field(default_factory=dict)  # what each waits at; "" where it has ended
+    measured: dict[str, list[int]] = field(default_factory=dict)  # by which sides
 
     def begin(self) -> None:
         """All at once: much of a start is waiting for the GPU's driver. Then each on its CPU."""
         plan = self.plan
         for index in plan.order:
+            if index > 0 and not self.left[index]:
+                continue
             output = f"{plan.reports[index]}{self.start}"
             try:
                 side = Side(index, plan.commands[index], output, plan.deadline_s)
@@ -122,16 +128,25 @@ class Group:
                     os.sched_setaffinity(side.process.pid, {plan.cpu})
         self.sides.sort(key=lambda side: side.index)
 
-    def next_case(self, wanted: Sequence[str]) -> str:
-        """The next benchmark of `wanted` that all have come to; "" behind the last."""
-        base, *others = (self._next_of(side, wanted) for side in self.sides)
-        for index, case in enumerate(others, 1):
-            if case != base:
+    def next_case(self) -> str:
+        """What the base has come to, and with it all that are to measure it; "" behind the last.
+
+        The others wait at what they came to.
+        """
+        for side in self.sides:
+            if side.index not in self.at:
+                self.at[side.index] = self._next_of(side)
+        base = self.at[0]
+        for side in self.sides:
+            case = self.at[side.index]
+            if case != base and (not base or base in self.left[side.index]):
                 came = f"came to {case or 'its end'} when the base came to {base or 'its end'}"
-                raise SideFault(index, came)
+                raise SideFault(side.index, came)
+            if case and case == base:
+                side.require_silence()  # one that died as it waited has not begun this one
         return base
 
-    def _next_of(self, side: Side, wanted: Sequence[str]) -> str:
+    def _next_of(self, side: Side) -> str:
         while True:
             try:
                 words = side.hear("case")
@@ -139,44 +154,48 @@ class Group:
                 if not fault.ended_for and side.ended() in (0, 1):  # 1 tells of rows that failed
                     return ""
                 raise
-            if (name := " ".join(words[1:])) in wanted:
+            if (name := " ".join(words[1:])) in self.left[side.index]:
                 return name
             side.say("skip")
             side.hear("done")
 
     def measure(self, name: str) -> Finding:
-        """Prepares a benchmark on all sides, measures it in slices, and ends it on all."""
+        """Prepares a benchmark on all sides at it, measures it in slices, and ends it on all."""
+        alive = sum(map(bool, self.at.values()))
+        asked = [side for side in self.sides if self.at[side.index] == name]
         calls, clocks, able = [1.0], {"device"}, list[Side]()
-        for side in self.in_turns():
-            side.say(f"go {len(self.sides) - 1}")
+        for side in self.in_turns(asked):
+            del self.at[side.index]
+            side.say(f"go {alive - 1}")
             words = side.hear("ready", "done")
             if words[0] == "ready":
                 clocks.update(words[1:2])
                 calls.append(side.number(words, 2))
                 able.append(side)
         clock = "host" if "host" in clocks else "device"
-        ratios: list[list[float]] = [[] for _ in self.sides]
+        ratios: dict[int, list[float]] = {side.index: [] for side in asked}
         began = time.monotonic()
-        while len(able) == len(self.sides):
-            times = [0.0] * len(ratios)
-            for side in self.in_turns():
+        while len(able) == len(asked):
+            times = {}
+            for side in self.in_turns(asked):
                 side.say(f"slice {max(calls):.0f}")
                 times[side.index] = side.number(side.hear("slice"), 1)
-            for seconds, of_side in zip(times, ratios, strict=True):
-                of_side.append(math.log(seconds / times[0]))
-            seconds_a_side = (time.monotonic() - began) / len(ratios)
-            if is_enough(ratios, clock, seconds_a_side):
+            for index, seconds in times.items():
+                ratios[index].append(math.log(seconds / times[0]))
+            seconds_a_side = (time.monotonic() - began) / len(asked)
+            if is_enough([*ratios.values()], clock, seconds_a_side):
                 break
         for side in able:
             side.say("finish")
             side.hear("done")
-        self.measured.append(name)
-        middles = [*map(statistics.median, ratios)] if ratios[0] else []
-        return Finding(name, middles, len(ratios[0]), start=self.start)
+        self.measured[name] = [*ratios]
+        middles = {index: statistics.median(own) for index, own in ratios.items() if own}
+        by_side = [middles.get(index) for index in range(len(self.left))] if middles else []
+        return Finding(name, by_side, len(ratios[0]), start=self.start)
 
-    def in_turns(self) -> list[Side]:
-        """All sides, in an order that is drawn anew."""
-        return self.random.sample(self.sides, len(self.sides))
+    def in_turns(self, sides: Sequence[Side]) -> list[Side]:
+        """In an order that is drawn anew."""
+        return self.random.sample(sides, len(sides))
 
     def end_for(self, fault: SideFault) -> int:
         """All of them, and the exit status of the one at fault."""
@@ -194,33 +213,40 @@ class Group:
 def findings(plan: Plan) -> Iterator[Finding]:
     """At least one for each benchmark, in the order in which they were measured.
 
-    A side that fails costs the benchmark it was at; all start anew for what is left.
+    A side that fails costs the benchmark it was at; all start anew for what each has left.
     """
-    left, generator, start = list(plan.names), random.Random(plan.seed), 0
-    while left:
+    left, generator, start = [[*names] for names in plan.names], random.Random(plan.seed), 0
+
+    def settle(name: str) -> None:
+        for names in left:
+            names[:] = [one for one in names if one != name]
+
+    while any(left):
         start += 1
-        group, name = Group(plan, generator, start), ""
+        group, name = Group(plan, left, generator, start), ""
         try:
             group.begin()
-            while name := group.next_case(left):
+            while name := group.next_case():
                 found = group.measure(name)
-                left.remove(name)
+                settle(name)
                 name = ""
                 yield found
-            if not left:
+            if not any(left):
                 return
-            raise SideFault(0, "never came to it")
+            lacks = next(index for index, names in enumerate(left) if names)
+            raise SideFault(lacks, "never came to it")
         except SideFault as caught:
             fault, status = caught, group.end_for(caught)
         told = Finding(name, of=fault.side, ended_for=fault.ended_for, status=status, start=start)
         if name:
-            left.remove(name)
+            settle(name)
             yield told
-        elif not left:  # behind the last: who ends badly cannot be trusted
-            for one in group.measured:
-                yield dataclasses.replace(told, name=one, after_last=True)
+        elif not left[fault.side]:  # behind its last: who ends badly cannot be trusted
+            for one, sides in group.measured.items():
+                if fault.side in sides:
+                    yield dataclasses.replace(told, name=one, after_last=True)
         elif not group.measured:  # more of the same would follow
-            for one in left:
+            for one in dict.fromkeys(itertools.chain(*left)):
                 yield dataclasses.replace(told, name=one, began=False)
             return
 

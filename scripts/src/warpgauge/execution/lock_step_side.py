@@ -61,12 +61,16 @@ class Side:
 
     def say(self, line: str) -> None:
         """Tell it something while it waits. Raises SideFault where it does not."""
-        if self._unread or (self._heard(0) and self._received(1, socket.MSG_PEEK)):
-            raise SideFault(self.index, "spoke out of turn")
+        self.require_silence()
         try:
             self._socket.sendall(line.encode() + b"\n")
         except OSError:
             raise SideFault(self.index) from None
+
+    def require_silence(self) -> None:
+        """Raises SideFault where it does not wait to be told something."""
+        if self._unread or (self._heard(0) and self._received(1, socket.MSG_PEEK)):
+            raise SideFault(self.index, "spoke out of turn")
 
     def hear(self, *expected: str) -> list[str]:
         """The words of its next line, the first of which is one of these. Raises SideFault."""

@@ -115,7 +115,7 @@ class AbRun:
             measuring.options.schedule,
             run=measuring.run,
             judge=keep_and_judge,
-            open_rows=looks.open_rows,
+            open_rows=lambda found: {CANDIDATE: looks.open_rows(found)},
             say=measuring.note,
             budget=measuring.budget,
         )

@@ -9,7 +9,7 @@ sequential boundaries for clinical trials").
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -43,22 +43,23 @@ def take(
     *,
     run: Run,
     judge: Callable[[Mapping[str, Side], Sequence[int]], Found],
-    open_rows: Callable[[Found], list[str]],
+    open_rows: Callable[[Found], Mapping[str, Collection[str]]],
     say: Callable[[str], None],
     budget: Budget,
 ) -> Looks[Found]:
     """What the sides show after the first of the looks, and after further ones at what is open.
 
     `judge` keeps and judges what all sides delivered so far, given the rounds after which it was
-    asked to. The first look has all its rounds whatever the budget; a later one ends with the last
-    round that fits. Where one is interrupted, the look before it is what was found.
+    asked to; `open_rows` tells what is still open of each side, held against the first. The first
+    look has all its rounds whatever the budget; a later one ends with the last round that fits.
+    Where one is interrupted, the look before it is what was found.
     """
     first, *further = rounds_of_looks
     sides = measure(sides, None, range(1, first + 1), run)
     budget.minimum_is_measured()
     looked, stop = [first], None
     found = judge(sides, looked)
-    names = left = open_rows(found)
+    names = left = _left(sides, open_rows(found))
 
     def whole_rounds(lanes: Sequence[Lane], rounds: range) -> Iterator[Delivered]:
         """As many of them as there is time for."""
@@ -69,12 +70,13 @@ def take(
                 return
 
     for until in further:
-        lanes = [side.only(left).lane() for side in sides.values()]
-        if not left or not budget.fits(lanes):
+        lanes = [sides[name].only(rows).lane() for name, rows in left.items()]
+        if not lanes or not budget.fits(lanes):
             break
         time_left = "" if budget.given is None else f" ({duration(budget.left)} left)"
         last = looked[-1]
-        say(f"Rounds {last + 1} to {until} of {plural(len(left), 'open benchmark')}{time_left}")
+        open_now = plural(_benchmarks(left), "open benchmark")
+        say(f"Rounds {last + 1} to {until} of {open_now}{time_left}")
         try:
             sides = measure(sides, left, range(last + 1, until + 1), whole_rounds)
             measured = _rounds(sides)
@@ -84,7 +86,7 @@ def take(
                 looked.append(measured)
                 found = judge(sides, looked)
                 # What others show may open again what was decided.
-                left = open_rows(found)
+                left = _left(sides, open_rows(found))
         except KeyboardInterrupt as interrupt:
             counted = plural(looked[-1], "pair")
             say(f"Interrupted: the first {counted} count.")
@@ -96,11 +98,24 @@ def take(
         "budget_seconds": budget.given or 0.0,
     }
     if len(looked) > 1:
-        more = {"most_pairs": looked[-1], "open_benchmarks": len(names), "still_open": len(left)}
-        rounds |= more
+        rounds |= {"most_pairs": looked[-1], "open_benchmarks": _benchmarks(names)}
+        rounds["still_open"] = _benchmarks(left)
     else:
-        rounds["undecided"] = len(left)
+        rounds["undecided"] = _benchmarks(left)
     return Looks(found, rounds, stop)
+
+
+def _left(
+    sides: Mapping[str, Side], open_rows: Mapping[str, Collection[str]]
+) -> dict[str, Collection[str]]:
+    """What each side measures again, the first whatever another does. Others do not run."""
+    left = {name: rows for name, rows in open_rows.items() if rows}
+    first = next(iter(sides))
+    return {first: {row for rows in left.values() for row in rows}, **left} if left else {}
+
+
+def _benchmarks(left: Mapping[str, Collection[str]]) -> int:
+    return max(map(len, left.values()), default=0)
 
 
 def _rounds(sides: Mapping[str, Side]) -> int:

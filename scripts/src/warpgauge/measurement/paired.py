@@ -63,15 +63,21 @@ class Side:
 
 
 def measure(
-    sides: Mapping[str, Side], names: Collection[str] | None, rounds: range, run: Run
+    sides: Mapping[str, Side],
+    names: Mapping[str, Collection[str]] | None,
+    rounds: range,
+    run: Run,
 ) -> dict[str, Side]:
     """Sides, by name, with what `rounds` delivered, added to what they had before.
 
-    Of all their benchmarks or, after a first look say, of `names` only: then binaries that have
-    none of these do not run. One that only one side has runs alone.
+    Of all their benchmarks or, after a first look say, of each side's `names` only: then sides that
+    have no entry, and binaries that have none of these, do not run. One that only one side has runs
+    alone.
     """
     lanes = [
-        (side if names is None else side.only(names)).lane(name) for name, side in sides.items()
+        (side if names is None else side.only(names[name])).lane(name)
+        for name, side in sides.items()
+        if names is None or name in names
     ]
     found = list(run(lanes, rounds))
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Protocol
 
 import msgspec
@@ -102,19 +102,27 @@ class _Run:
         self, turns: Sequence[Turn], asked: Sequence[Names], attempt: int = 1
     ) -> list[Outcome]:
         """The outcome of each turn with these names. Raises UserError where it cannot be kept."""
-        together: Names = ()
-        if len(turns) > 1 and all(turn.binary.lock_steps for turn in turns):
-            of_all = set(asked[0]).intersection(*asked) - self.plan.apart
-            together = tuple(name for name in asked[0] if name in of_all)
+        together = self._together(turns, asked)
         all_of_them = [*zip(turns, asked, strict=True)]
         parts = [all_of_them] if together else [[one] for one in all_of_them]
         outcomes = [one for part in parts for one in self._kept(part, together, attempt)]
         measured = (outcome.pair_ratios.keys() for outcome in outcomes)
-        self.plan.apart.update(set(together).difference(*measured))
+        self.plan.apart.update({*chain(*together)}.difference(*measured))
         return outcomes
 
+    def _together(self, turns: Sequence[Turn], asked: Sequence[Names]) -> list[Names]:
+        """What each measures in lock-step: what the base is asked for, too. Empty for nothing."""
+        if not all(turn.binary.lock_steps for turn in turns):
+            return []
+        base = min(range(len(turns)), key=lambda index: self.plan.lanes.index(turns[index].lane))
+        able = set(asked[base]) - self.plan.apart
+        found = [tuple(name for name in names if name in able) for names in asked]
+        others = {*chain(*found[:base], *found[base + 1 :])}
+        found[base] = tuple(name for name in asked[base] if name in others)
+        return found if others else []
+
     def _kept(
-        self, asked: Sequence[tuple[Turn, Names]], together: Names, attempt: int
+        self, asked: Sequence[tuple[Turn, Names]], together: Sequence[Names], attempt: int
     ) -> list[Outcome]:
         """Out of the journal, if it has all of them, or else into it."""
         if attempt == 1:
@@ -153,7 +161,9 @@ class _Run:
             for (turn, names), kept in zip(asked, whole, strict=True)
         ]
 
-    def _delivered(self, asked: Sequence[tuple[Turn, Names]], together: Names) -> list[Outcome]:
+    def _delivered(
+        self, asked: Sequence[tuple[Turn, Names]], together: Sequence[Names]
+    ) -> list[Outcome]:
         """`together` in lock-step, and of each turn by itself what that leaves."""
         plan, runs = self.plan, self.observer.runs
         if not together:

@@ -8,7 +8,7 @@ extra work of known size. What is then called changed is a false alarm, or found
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.measurement import looks, paired
@@ -32,6 +32,9 @@ _AGAIN = "again"
 # The sides by name, and what --inject is given in each.
 _INJECTED = {BASE: "", _AGAIN: "", **{name: f".={1 + by:g}" for name, by in _SLOWER.items()}}
 
+# In the context of the run files: how long their measuring took, in seconds.
+MEASURED_SECONDS = "measured_seconds"
+
 Judge = Callable[[Record, Record], Comparison]
 
 
@@ -45,7 +48,7 @@ class SelfCheck:
 
 
 def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
-    """The looks at everything; the run files of all sides are left in `folder`.
+    """The gate's looks, at each side as if it were the only one; its run file is left in `folder`.
 
     Raises UserError.
     """
@@ -57,7 +60,8 @@ def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
     facts = {"order_seed": str(options.seed), "filter": options.filter}
 
     def kept_and_judged(sides: Mapping[str, Side], looked: Sequence[int]) -> SelfCheck:
-        of_all = {**facts, LOOKS: " ".join(map(str, looked))}
+        took = f"{measuring.budget.spent:.0f}"
+        of_all = {**facts, LOOKS: " ".join(map(str, looked)), MEASURED_SECONDS: took}
         return _found(paired.kept(sides, files, of_all, beside.suite.known), judge)
 
     measuring.note(
@@ -66,9 +70,7 @@ def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
     )
     return looks.take(
         {name: beside.built_here(inject) for name, inject in _INJECTED.items()},
-        # Fewer looks than the gate takes, for seven sides run in each round. What these find, the
-        # gate finds, too.
-        replace(options, quick=True).schedule,
+        options.schedule,
         run=measuring.run,
         judge=kept_and_judged,
         open_rows=_open_rows,
@@ -100,9 +102,11 @@ def _is_of(context: Mapping[str, str], side: str) -> bool:
     return known == (side, _INJECTED[side]) and {"gpu_name", "processes"} <= context.keys()
 
 
-def _open_rows(found: SelfCheck) -> list[str]:
-    every = (found.same, *found.injected.values())
-    return [name for one in every for name in looks.open_rows(one)]
+def _open_rows(found: SelfCheck) -> dict[str, list[str]]:
+    """By side."""
+    injected = {name: found.injected[change] for name, change in _SLOWER.items()}
+    compared = {_AGAIN: found.same, **injected}
+    return {name: looks.open_rows(one) for name, one in compared.items()}
 
 
 def _found(records: Mapping[str, Record], judge: Judge) -> SelfCheck:

@@ -5,26 +5,33 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 from rich.console import Console
 
 from warpgauge.files.atomic import replace_all
-from warpgauge.measurement.self_check import CHANGES, SelfCheck
+from warpgauge.measurement import looks
+from warpgauge.measurement.progress import clock
+from warpgauge.measurement.self_check import CHANGES, MEASURED_SECONDS, SelfCheck
 from warpgauge.records.model import Clock
-from warpgauge.records.sessions import newest_last
+from warpgauge.records.sessions import newest
 from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import inert, percent, plural
+from warpgauge.verdict.comparability import TOLERANCE
 from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison, Outcome, Verdict
 from warpgauge.verdict.controls import FAMILY as CONTROLS
 from warpgauge.verdict.controls import judged
 
-FORMAT = "self-check/1"
+FORMAT = "self-check/2"
 
 # What of the context tells which GPU and which build were checked.
-_SHOWN = "gpu_name gpu_uuid driver_version runtime_version commit date processes".split()
+_SHOWN = (
+    *"gpu_name gpu_uuid driver_version runtime_version commit date looks".split(),
+    MEASURED_SECONDS,
+)
 
 # The share of a family's benchmarks in which a change counts as found by the gate.
 FOUND = 0.9
@@ -32,7 +39,11 @@ FOUND = 0.9
 
 @dataclass(frozen=True)
 class Detection:
-    """How a family's benchmarks of one clock fared."""
+    """How a family's benchmarks of one clock fared, when the gate had looked for the last time.
+
+    Those that a policy gives a wider `tolerance` are counted by that instead of by their families,
+    for a smaller change need not be found there.
+    """
 
     family: str
     clock: Clock
@@ -43,6 +54,8 @@ class Detection:
     found: Mapping[float, int]  # by the injected change (a fraction) how many were called slower
     covered: int  # injected changes that lie inside the printed interval
     intervals: int  # of all that were injected, as many as have one
+    pairs: float  # that each of them needed, unchanged or injected: the mean
+    tolerance: float | None = None
 
     @property
     def smallest(self) -> float | None:
@@ -66,20 +79,28 @@ def render(check: SelfCheck, screened: Comparison | None, console: Console) -> N
     """Print false alarms and the share found of each change; `screened` is the baseline's word."""
     found = (f"{percent(change, sign=False)} found" for change in CHANGES)
     counts = ("clock", "benchmarks", "false alarms", "unknown", "bounded")
-    heads = (*counts, *found, "9 of 10 find", "in interval")
+    heads = (*counts, *found, "9 of 10 find", "in interval", "pairs")
     heading = Cells("family", heads)
-    rows = [_cells(one) for one in detections(check.same, check.injected)]
+    counted = detections(check.same, check.injected)
+    rows = [_cells(one) for one in counted if one.tolerance is None]
     columns = Columns.fitting([heading, *rows], console.width)
     print_text(console, columns.line(heading, left=(0,)), style="dim")
     for row in rows:
         print_text(console, columns.line(row, left=(0,)))
+    everything = sum(one.benchmarks for one in counted if one.family == "all")
+    further = [_apart(one, everything) for one in counted if one.tolerance is not None]
+    comparisons = everything * (1 + len(check.injected))
+    further.append(f"{_undecided(check)} of {comparisons} comparisons stayed undecided.")
+    if took := newest(check.run).context.get(MEASURED_SECONDS):
+        further[-1] += f" Measured in {clock(float(took))}."
     if screened is not None:
-        print_text(console, f"\n{inert(_against(screened))}")
+        further.append(_against(screened))
+    print_text(console, "\n" + "\n".join(map(inert, further)))
 
 
 def text(check: SelfCheck, screened: Comparison | None) -> str:
     """The file: JSON, a family a line, with the names of what was missed."""
-    context = newest_last(check.run.sessions.values())[-1].context
+    context = newest(check.run).context
     shown = {key: context[key] for key in _SHOWN if key in context}
     rows = ",\n".join(json.dumps(_family(one)) for one in detections(check.same, check.injected))
     missed = ",\n".join(
@@ -89,7 +110,7 @@ def text(check: SelfCheck, screened: Comparison | None) -> str:
     against = "null" if screened is None else json.dumps(_against(screened))
     return (
         f'{{\n"warpgauge_format": "{FORMAT}",\n"context": {json.dumps(shown)},\n'
-        f'"against_the_baseline": {against},\n'
+        f'"against_the_baseline": {against},\n"undecided": {_undecided(check)},\n'
         f'"families": [\n{rows}\n],\n"not_found_by_change": {{\n{missed}\n}}\n}}\n'
     )
 
@@ -110,7 +131,16 @@ def _cells(one: Detection) -> Cells:
     counts = [str(count) for count in (one.benchmarks, one.alarms, one.unknown)]
     counts += [_share(one.bounded, one.benchmarks)]
     covered = _share(one.covered, one.intervals)
-    return Cells(one.family, (one.clock.value, *counts, *shares, nine_of_ten, covered))
+    pairs = f"{one.pairs:.1f}"
+    return Cells(one.family, (one.clock.value, *counts, *shares, nine_of_ten, covered, pairs))
+
+
+def _apart(one: Detection, of: int) -> str:
+    """``3 of 106 have a tolerance of 10 %: 1 % found in 0, 10 % in 3; false alarms in 0.``"""
+    assert one.tolerance is not None
+    found = (f"{percent(by, sign=False)} in {count}" for by, count in one.found.items())
+    have = f"{one.benchmarks} of {of} have a tolerance of {percent(one.tolerance, sign=False)}"
+    return f"{have}: found {', '.join(found)}; false alarms in {one.alarms}."
 
 
 def _share(count: int, of: int) -> str:
@@ -121,6 +151,7 @@ def _family(one: Detection) -> dict[str, object]:
     return {
         "family": one.family,
         "clock": one.clock.value,
+        **({"tolerance": one.tolerance} if one.tolerance is not None else {}),
         "benchmarks": one.benchmarks,
         "false_alarms": one.alarms,
         "unknown": one.unknown,
@@ -129,14 +160,20 @@ def _family(one: Detection) -> dict[str, object]:
         "smallest_change_found_by_nine_of_ten": one.smallest,
         "injected_inside_interval": one.covered,
         "intervals_of_injected": one.intervals,
+        "mean_pairs": round(one.pairs, 2),
     }
+
+
+def _undecided(check: SelfCheck) -> int:
+    """How many comparisons the last look left open, of all benchmarks with each change."""
+    return sum(len(looks.open_rows(one)) for one in (check.same, *check.injected.values()))
 
 
 def _missed(comparison: Comparison) -> Sequence[str]:
     return [
         one.name
         for one in comparison.verdicts
-        if one.outcome is not Outcome.REGRESSION and one.family != CONTROLS
+        if one.outcome is not Outcome.REGRESSION and one.family != CONTROLS and _wider(one) is None
     ]
 
 
@@ -150,41 +187,71 @@ def _against(screened: Comparison) -> str:
 
 
 def detections(same: Comparison, injected: Mapping[float, Comparison]) -> list[Detection]:
-    """A family and clock a row, then all of each clock; the host's controls judge nobody."""
-    judging = [verdict for verdict in same.verdicts if verdict.family != CONTROLS]
-    groups = defaultdict[tuple[str, Clock], list[Verdict]](list)
-    for verdict in sorted(judging, key=lambda one: (one.family, one.clock.value)):
-        groups[verdict.family, verdict.clock].append(verdict)
-    totals = [(("all", clock), [one for one in judging if one.clock is clock]) for clock in Clock]
-    slower = {
-        change: {one.name for one in found.verdicts if one.outcome is Outcome.REGRESSION}
-        for change, found in injected.items()
-    }
-    inside = defaultdict[str, list[bool]](
-        list
-    )  # by benchmark, for each change that has an interval
+    """A family and clock a row, then all of each clock, then those of each wider tolerance.
+
+    The host's controls judge nobody.
+    """
+    groups = defaultdict[tuple[str, Clock, float | None], list[Verdict]](list)
+    totals = defaultdict[tuple[str, Clock, float | None], list[Verdict]](list)
+    for verdict in sorted(same.verdicts, key=lambda one: (one.family, one.clock.value)):
+        if verdict.family == CONTROLS:
+            continue
+        tolerance = _wider(verdict)
+        totals["all", verdict.clock, tolerance].append(verdict)
+        if tolerance is None:
+            groups[verdict.family, verdict.clock, None].append(verdict)
+    by_name = defaultdict[str, dict[float, Verdict]](dict)
     for change, found in injected.items():
         for one in found.verdicts:
-            if one.change is not None:
-                inside[one.name].append(one.change.low <= change <= one.change.high)
+            by_name[one.name][change] = one
+    in_order = sorted(totals.items(), key=lambda item: (item[0][2] or 0.0, item[0][1].value))
     return [
-        Detection(
-            family,
-            clock,
-            benchmarks=len(verdicts),
-            alarms=sum(one.outcome in CHANGED for one in verdicts),
-            unknown=sum(one.outcome in UNMEASURED for one in verdicts),
-            bounded=sum(map(_is_bounded, verdicts)),
-            found={
-                change: len(names & {one.name for one in verdicts})
-                for change, names in slower.items()
-            },
-            covered=sum(sum(inside[one.name]) for one in verdicts),
-            intervals=sum(len(inside[one.name]) for one in verdicts),
-        )
-        for (family, clock), verdicts in [*groups.items(), *totals]
-        if verdicts
+        _detection(*key, verdicts, [by_name[one.name] for one in verdicts], injected)
+        for key, verdicts in [*groups.items(), *in_order]
     ]
+
+
+def _detection(
+    family: str,
+    clock: Clock,
+    tolerance: float | None,
+    same: Sequence[Verdict],
+    injected: Sequence[Mapping[float, Verdict]],
+    changes: Iterable[float],
+) -> Detection:
+    """Of benchmarks, by what was said of each as it is, and of each change to it."""
+    inside = [
+        one.change.low <= change <= one.change.high
+        for by_change in injected
+        for change, one in by_change.items()
+        if one.change is not None
+    ]
+    every = [*same, *(one for by_change in injected for one in by_change.values())]
+    pairs = [one.processes[1] for one in every if one.processes is not None]
+    return Detection(
+        family,
+        clock,
+        benchmarks=len(same),
+        alarms=sum(one.outcome in CHANGED for one in same),
+        unknown=sum(one.outcome in UNMEASURED for one in same),
+        bounded=sum(map(_is_bounded, same)),
+        found={
+            change: sum(
+                change in one and one[change].outcome is Outcome.REGRESSION for one in injected
+            )
+            for change in changes
+        },
+        covered=sum(inside),
+        intervals=len(inside),
+        pairs=fmean(pairs) if pairs else 0.0,
+        tolerance=tolerance,
+    )
+
+
+def _wider(one: Verdict) -> float | None:
+    """The tolerance that a policy gives it beyond the built-in one."""
+    is_wider = one.tolerance is not None and one.tolerance > TOLERANCE[one.clock]
+    return one.tolerance if is_wider else None
 
 
 def _is_bounded(one: Verdict) -> bool:
