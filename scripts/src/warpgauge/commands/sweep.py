@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.console import Console
 
 from warpgauge.commands import run_paths
+from warpgauge.commands.external_kernels import PROGRAM
 from warpgauge.commands.one_gpu import Bench, waiting
 from warpgauge.commands.sweep_options import SweepOptions, parse
 from warpgauge.execution import discovery
@@ -185,7 +186,7 @@ class _Invocation:
             for case in plan.cases(manifest, names, axes)
         ]
         plan.write(cases, written)
-        program = programs / "benchmarks" / "bench_external"
+        program = programs / PROGRAM
         where = program_folder.provide(written, program, scratch / "external")
         return discovery.find(where, scratch)
 

@@ -6,8 +6,6 @@ Docstrings are the schema's descriptions.
 
 from __future__ import annotations
 
-import inspect
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +17,7 @@ from msgspec import Meta
 
 from warpgauge.external.element_types import ElementType
 from warpgauge.external.expressions import LARGEST
+from warpgauge.files import contract
 from warpgauge.files.location import Place
 
 # Part of a benchmark's name, a word of the kernel plan, or a name in an expression.
@@ -169,13 +168,7 @@ def place_of(path: Path, *keys: str | int) -> Place:
 
 def schema() -> dict[str, Any]:
     """The JSON schema: kernels.schema.json, beside this file."""
-    made = json.loads(json.dumps(msgspec.json.schema(Document)))
-    for one in made["$defs"].values():
-        one["description"] = inspect.cleandoc(one["description"])
+    made = contract.schema(Document)
     for name, keys in (("Argument", _FORMS), ("Kernel", IMAGES), ("Check", ("reference", "npy"))):
         made["$defs"][name]["oneOf"] = [{"required": [key]} for key in keys]
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$comment": "SPDX-License-Identifier: Apache-2.0",
-        **made,
-    }
+    return made

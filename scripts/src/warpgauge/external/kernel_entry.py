@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 
+from warpgauge.external.expressions import LARGEST, ExpressionError, evaluate
 from warpgauge.files.atomic import replace_all
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import listed, quoted
@@ -112,7 +113,10 @@ class Parameters:
         expression = self.options.get("expressions", {}).get(name)
         axes = self.options.get("axes", {})
         for point in product(*axes.values()) if expression is not None else ():
-            value = _evaluated(str(expression), dict(zip(axes, point, strict=True)))
+            try:
+                value = evaluate(str(expression), dict(zip(axes, point, strict=True)), -LARGEST)
+            except ExpressionError as fault:
+                raise self.fault(name, f"{quoted(str(expression))} {fault}") from None
             if not holds(value):
                 raise self.fault(name, f"it is {value} at one value of the axes, and {otherwise}")
 
@@ -225,12 +229,6 @@ def framework(module: str) -> Foreign:
     except ImportError as fault:
         package = module.partition(".")[0]
         raise UserError(f"{package} cannot be imported here ({fault}); install {package}") from None
-
-
-def _evaluated(expression: str, point: Mapping[str, int]) -> int:
-    """The user's own expression; the manifest's reader looks at it with more suspicion."""
-    known = {"ceil_div": lambda a, b: -(-a // b), "min": min, "max": max, **point}
-    return int(eval(expression.replace("/", "//"), {"__builtins__": {}}, known))
 
 
 def _is_array(value: object) -> bool:

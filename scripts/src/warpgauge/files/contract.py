@@ -43,7 +43,7 @@ def decoded(value: object, kind: type[T], place: Place, remedy: str) -> T:
         raise place.error(f"is no {wanted} ({cut(str(fault), _LONGEST_FAULT)})", remedy) from None
 
 
-def schema(kind: type[Document]) -> dict[str, Any]:
+def schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON schema of a format, whose descriptions are the types' docstrings."""
     made = json.loads(json.dumps(msgspec.json.schema(kind)))  # its defaults are tuples
     for one in made["$defs"].values():
