@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from warpgauge.reports import annotations as github
-from warpgauge.reports import intervals, junit
+from warpgauge.reports import junit
+from warpgauge.reports.drawing import intervals, picture, png
 from warpgauge.reports.markdown import report as markdown
 from warpgauge.verdict.comparison import Comparison
 
@@ -45,6 +46,14 @@ def _json(comparison: Comparison) -> str:
     return json_output.render(comparison)
 
 
+def _intervals_svg(comparison: Comparison) -> str:
+    return picture.document(intervals.drawn(comparison), intervals.MARK)
+
+
+def _intervals_png(comparison: Comparison) -> bytes:
+    return png.rendered(intervals.drawn(comparison), intervals.MARK)
+
+
 def _format(
     name: str, render: Callable[[Comparison], Content], kind: str, own: bytes
 ) -> Format[Content]:
@@ -72,6 +81,6 @@ FORMATS: Mapping[str, Format[str]] = {one.name: one for one in _TEXTS}
 INTERVALS = "intervals"
 _OWN = re.escape(intervals.MARK.encode())
 PICTURES: Mapping[str, Format[str] | Format[bytes]] = {
-    ".svg": _format(INTERVALS, intervals.svg, "picture of intervals", _OWN),
-    ".png": _format(INTERVALS, intervals.png, "picture of intervals", _OWN),
+    ".svg": _format(INTERVALS, _intervals_svg, "picture of intervals", _OWN),
+    ".png": _format(INTERVALS, _intervals_png, "picture of intervals", _OWN),
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One benchmark over the nights, with standard errors, change points and what else changed. Pure."""
+"""One benchmark over the nights: standard errors, change points, other events. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Night:
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """From the night `index` on, times are longer by the fraction `change`, within `low` to `high`."""
+    """From the night `index` on times are longer by a fraction, `change`, from `low` to `high`."""
 
     index: int
     change: float

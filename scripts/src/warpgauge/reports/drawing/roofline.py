@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Point:
-    """`intensity` in FLOP a byte, `rate` in FLOP/s, both above zero. One legend entry a `family`."""
+    """FLOP a byte and FLOP/s, both above zero. A `family` has one colour."""
 
     name: str
     family: str
