@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from warpgauge.records.counters import RATES
-from warpgauge.reports.drawing import lines, picture
+from warpgauge.reports.drawing import axes, lines, picture
 from warpgauge.reports.drawing.lines import Labels, Point, Series
 from warpgauge.reports.provenance import gpu_name
 from warpgauge.system.errors import UserError
@@ -90,16 +89,9 @@ def svg(sweep: Sweep, *, log_y: bool = False) -> str:
 def _axis(highest: float, what: _Quantity) -> tuple[str, Callable[[float], str]]:
     """The title of the vertical axis, and the words of a tick."""
     if not what.rate:
-        return what.label, lambda value: _short(duration(value))
-    number, unit = quantity(highest, what.label).split(" ", 1)
-    size = 10.0 ** round(math.log10(highest / float(number)))
+        return what.label, lambda value: axes.short(duration(value))
+    size, unit = axes.unit_of(quantity(highest, what.label), highest)
     return unit, lambda value: f"{value / size:.4g}"
-
-
-def _short(text: str) -> str:
-    """``2 µs`` of ``2.000 µs``."""
-    number, _, unit = text.partition(" ")
-    return f"{float(number):g} {unit}"
 
 
 def _drawn(variant: Variant) -> dict[int, Measured | None]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from warpgauge.reports.drawing.picture import GAP, rect, shape, shortened, text, width_of
 from warpgauge.reports.drawing.style import LETTER, LINE
+from warpgauge.system.text import duration
 
 Words = Callable[[float], str]
 
@@ -79,6 +80,30 @@ def log_ticks(low: float, high: float, most: int = 10) -> list[float]:
 def margin(ticks: Sequence[float], words: Words) -> float:
     """From the picture's edge to a vertical axis: its title, and the widest label."""
     return GAP + LINE + max(width_of(words(tick)) for tick in ticks) + 8
+
+
+def short(words: str) -> str:
+    """``2 µs`` of ``2.000 µs``."""
+    number, _, unit = words.partition(" ")
+    return f"{float(number):g} {unit}"
+
+
+def unit_of(words: str, value: float) -> tuple[float, str]:
+    """The size and the name of the unit in which `words` tell a `value` above zero."""
+    number, unit = words.split(" ", 1)
+    return 10.0 ** round(math.log10(value / float(number))), unit
+
+
+def seconds_words(highest: float) -> Words:
+    """For the ticks of an axis of times up to `highest`: as many digits as they differ in."""
+    size, unit = unit_of(duration(highest), highest)
+    return lambda value: f"{value / size:.9g} {unit}"
+
+
+def change_words(value: float) -> str:
+    """For the ticks of an axis of changes, which are fractions."""
+    sign = "" if abs(value) < 1e-9 else "−" if value < 0 else "+"
+    return f"{sign}{round(100 * abs(value), 4):g} %"
 
 
 def below(x: Axis, ticks: Sequence[float], words: Words, y: Axis) -> Iterator[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from warpgauge.reports.decision_text import at_most
 from warpgauge.reports.drawing import axes, picture
-from warpgauge.reports.drawing.axes import Axis, linear
+from warpgauge.reports.drawing.axes import Axis, change_words, linear
 from warpgauge.reports.drawing.picture import CIRCLE, DIAMOND, GAP, SQUARE, Sign, rect, shape, text
 from warpgauge.reports.drawing.style import LETTER
 from warpgauge.reports.headline import headline, interval
@@ -88,7 +88,7 @@ def drawn(comparison: Comparison) -> str:
     body += [
         *picture.lines([signs], left, 36),
         *(_band(x, _TOP + _ROW * at, row) for at, row in enumerate(rows)),
-        *axes.below(x, ticks, _tick, y),
+        *axes.below(x, ticks, change_words, y),
         axes.frame(x, y),
         shape("path", "zero ink", f'd="M{x.at(0.0):.2f} {_TOP:.2f}V{bottom:.2f}"'),
         *(part for at, row in enumerate(rows) for part in _drawn(x, _TOP + _ROW * (at + 0.5), row)),
@@ -191,13 +191,8 @@ def _linear_ticks(x: Axis) -> list[float]:
 
 def _curved_ticks(x: Axis) -> list[float]:
     ticks = [tick for tick in _TICKS if x.low <= tick <= x.high]
-    return x.spread(sorted(ticks, key=abs), _tick)
+    return x.spread(sorted(ticks, key=abs), change_words)
 
 
 def _curve(value: float) -> float:
     return math.asinh(value / _LINEAR_WIDTH)
-
-
-def _tick(value: float) -> str:
-    sign = "" if abs(value) < 1e-9 else "−" if value < 0 else "+"
-    return f"{sign}{round(100 * abs(value), 2):g} %"

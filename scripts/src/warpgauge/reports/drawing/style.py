@@ -46,9 +46,10 @@ fill:currentColor}
 .wg-paper{fill:var(--wg-paper)}
 .wg-tolerance{fill:var(--wg-tolerance)}
 .wg-grid,.wg-frame{fill:none;stroke:var(--wg-grid);stroke-width:1}
-.wg-line,.wg-ceiling,.wg-bar,.wg-whisker,.wg-zero{fill:none;stroke:currentColor;stroke-width:2}
+.wg-line,.wg-ceiling,.wg-bar,.wg-whisker,.wg-zero,.wg-error{fill:none;stroke:currentColor;stroke-width:2}
 .wg-whisker{stroke-width:1.5}
-.wg-zero{stroke-width:1}
+.wg-zero,.wg-error{stroke-width:1}
+.wg-error{stroke-opacity:.45}
 .wg-ceiling{stroke-dasharray:7 5;stroke-width:1.5}
 .wg-bar{stroke-opacity:.4;stroke-width:5}
 .wg-band{fill:currentColor;fill-opacity:.22;stroke:none}
