@@ -8,6 +8,8 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from itertools import combinations
 
+from rich.cells import cell_len
+
 SVG = "{http://www.w3.org/2000/svg}"
 TAGS = {"svg", "style", "rect", "path", "polyline", "polygon", "text", "title"}
 LETTER, HEIGHT = 7.3, 11.0  # of the widest font of one width that a browser may have
@@ -58,7 +60,7 @@ class Drawn:
             x, y = float(one.attrib["x"]), float(one.attrib["y"])
             kinds = one.attrib["class"].split()
             share = 1.0 if "wg-end" in kinds else 0.5 if "wg-middle" in kinds else 0.0
-            length = LETTER * len(words)
+            length = LETTER * cell_len(words)
             if "rotate(-90" in one.attrib.get("transform", ""):
                 yield words, (x - HEIGHT, y - length * share, x, y + length * (1 - share))
             elif "transform" not in one.attrib:

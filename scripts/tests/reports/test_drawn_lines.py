@@ -138,10 +138,13 @@ def test_lines_of_the_same_colour_have_other_marks() -> None:
 
 @settings(deadline=None)
 @given(HOSTILE, HOSTILE)
+@example("\u4e2d" * 300, "\u4e2d" * 300)
 @example("</text><script>alert(1)</script>", "&lt;\x00\ud800\ufffe")
 def test_foreign_text_is_text_and_nothing_else(name: str, told: str) -> None:
     one = Series(name, [Point(1024, 1.0, told=told)], 0)
-    plotted([one], Labels(told, name, name)).assert_inert()
+    drawn = plotted([one], Labels(told, name, name))
+    drawn.assert_inert()
+    drawn.assert_tidy()
 
 
 def test_huge_values_are_drawn() -> None:

@@ -11,6 +11,9 @@ from warpgauge.reports.drawing.picture import GAP, rect, shape, shortened, text,
 from warpgauge.reports.drawing.style import LETTER, LINE
 from warpgauge.system.text import duration
 
+# A part of the values that their axis is at least as long as: the labels of ticks differ.
+LEAST = 1e-4
+
 Words = Callable[[float], str]
 
 
@@ -128,7 +131,9 @@ def frame(x: Axis, y: Axis) -> str:
 
 def titles(x: Axis, y: Axis, below: str, beside: str) -> Iterator[str]:
     """What the axes show; that of the vertical one is read from below, at the picture's edge."""
-    yield text((x.start + x.end) / 2, y.start + 42, _fitting(below, x.end - x.start), "middle")
+    if below:
+        words = _fitting(below, x.end - x.start)
+        yield text((x.start + x.end) / 2, y.start + 42, words, "middle")
     across, up = GAP + 6, (y.start + y.end) / 2
     words = _fitting(beside, y.start - y.end)
     yield text(across, up, words, "middle", f' transform="rotate(-90 {across:g} {up:g})"')

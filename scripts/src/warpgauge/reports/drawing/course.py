@@ -116,7 +116,7 @@ def _range(nights: Sequence[Night]) -> tuple[float, float, Callable[[float], flo
     high = math.exp(min(max(high for _, high in ends), max(times) + longest))
     if high / low > _LOGARITHMIC:
         return low / 1.1, high * 1.1, logarithm
-    room = 0.05 * (high - low) or 0.01 * high
+    room = max(0.05 * (high - low), axes.LEAST * high)
     return low - room, high + room, linear
 
 

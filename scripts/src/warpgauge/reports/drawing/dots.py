@@ -80,7 +80,8 @@ def drawn(dots: Dots) -> str:
         *_dots(dots, x, y),
         *axes.titles(x, y, dots.x, dots.y),
     ]
-    width = max(x.end, left + picture.title_width(dots.title)) + GAP
+    signs = max((sign.width for line in legend for sign in line), default=0.0)
+    width = max(x.end, left + max(picture.title_width(dots.title), signs)) + GAP
     height = y.start + _BOTTOM + (LINE if dots.x else 0.0)
     return picture.element(body, width, height, dots.title)
 
@@ -91,7 +92,7 @@ def _range(dots: Dots) -> tuple[float, float]:
     ends += [value for both in (dots.interval, dots.band) for value in both or ()]
     ends += [dots.middle] if dots.middle is not None else []
     low, high = min(ends), max(ends)
-    room = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
+    room = max(0.06 * (high - low), axes.LEAST * max(abs(low), abs(high))) or 1.0
     return low - room, high + room
 
 

@@ -19,7 +19,7 @@ from warpgauge.reports.drawing.style import LETTER
 from warpgauge.reports.headline import headline, interval
 from warpgauge.reports.provenance import gpu_name
 from warpgauge.reports.ranking import rank
-from warpgauge.system.text import cut, inert, percent
+from warpgauge.system.text import percent
 from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict, is_accepted
 
 # In both kinds of file: by it a later run knows that it may replace one.
@@ -128,7 +128,7 @@ def _within(change: Change) -> Change:
 
 def _plain(name: str) -> str:
     """Letters that every font has, and that no neighbour can move."""
-    shown = cut(inert(name), picture.LONGEST_NAME)
+    shown = picture.shortened(name)
     return "".join(
         char if char <= _LAST_LETTER or char == "…" else ascii(char)[1:-1] for char in shown
     )

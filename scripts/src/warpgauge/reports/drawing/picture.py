@@ -15,10 +15,10 @@ from xml.sax.saxutils import escape, quoteattr
 
 from warpgauge.reports.drawing import style
 from warpgauge.reports.drawing.style import LETTER, LINE
-from warpgauge.system.text import cut, inert
+from warpgauge.system.text import inert
 
 GAP = 16.0
-LONGEST_NAME, LONGEST_TITLE, _LONGEST_TOOLTIP = 60, 160, 400
+LONGEST_NAME, _LONGEST_TITLE, _LONGEST_TOOLTIP = 60, 160, 400
 
 _SHAPES = ("M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "M-3.5-3.5h7v7h-7z", "M0-5L5 0 0 5-5 0z",
            "M0-4.5L4.5 3.5h-9z", "M0 4.5L4.5-3.5h-9z")  # fmt: skip
@@ -28,7 +28,7 @@ CIRCLE, SQUARE, DIAMOND = _SHAPES[:3]
 def element(body: Iterable[str], width: float, height: float, label: str) -> str:
     """The picture for a page; `label` is what a screen reader says of it."""
     wide, high = math.ceil(width), math.ceil(height)
-    spoken = quoteattr(cut(inert(label), _LONGEST_TOOLTIP))
+    spoken = quoteattr(shortened(label, _LONGEST_TOOLTIP))
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="wg-picture" viewBox="0 0 {wide} {high}" '
         f'width="{wide}" height="{high}" role="img" aria-label={spoken}>'
@@ -56,7 +56,7 @@ def text(x: float, y: float, words: str, kinds: str = "", more: str = "") -> str
 
 def shape(tag: str, kinds: str, attributes: str, told: str = "") -> str:
     """Anything but text; `told` is its tooltip."""
-    inside = f"<title>{escape(cut(inert(told), _LONGEST_TOOLTIP))}</title>" if told else ""
+    inside = f"<title>{escape(shortened(told, _LONGEST_TOOLTIP))}</title>" if told else ""
     end = f">{inside}</{tag}>" if inside else "/>"
     return f'<{tag} class="{_classes(kinds)}" {attributes}{end}'
 
@@ -71,21 +71,31 @@ def rect(kinds: str, x: float, y: float, width: float, height: float, told: str 
 
 
 def title(words: str, x: float) -> str:
-    return text(x, 24, cut(inert(words), LONGEST_TITLE), "bold")
+    return text(x, 24, shortened(words, _LONGEST_TITLE), "bold")
 
 
 def title_width(words: str) -> float:
     # Bold letters are a little wider where a browser has no font of one width for them.
-    return 1.1 * width_of(cut(inert(words), LONGEST_TITLE))
+    return 1.1 * width_of(shortened(words, _LONGEST_TITLE))
 
 
-def shortened(name: str, longest: int = LONGEST_NAME) -> str:
-    return cut(inert(name), longest)
+def shortened(words: str, longest: int = LONGEST_NAME) -> str:
+    """Inert, and cut to so many letters, of which those of East Asia count as two."""
+    shown, room = inert(words[: longest + 1]), longest
+    for at, char in enumerate(shown):
+        room -= _letters(char)
+        if room < 0:
+            return f"{shown[:at]}…"
+    return shown
 
 
 def width_of(words: str) -> float:
-    """Of inert text: letters of East Asia are twice as wide."""
-    return LETTER * sum(2 if east_asian_width(char) in "WF" else 1 for char in words)
+    """Of inert text."""
+    return LETTER * sum(map(_letters, words))
+
+
+def _letters(char: str) -> int:
+    return 2 if east_asian_width(char) in "WF" else 1
 
 
 def marker(colour: int | None) -> str:

@@ -61,7 +61,8 @@ def drawn(roofline: Roofline) -> str:
     x = Axis(x_low, x_high, left, left + _WIDTH, logarithm)
     y = Axis(y_low, y_high, top + height, top, logarithm)
     words = [f"{shortened(one.name)}, {_told(one.rate)}" for one in roofline.arithmetic]
-    right = max((GAP + picture.width_of(one) for one in words), default=0.0)
+    # Half of the last tick's label is right of the frame, too.
+    right = GAP + max((picture.width_of(one) for one in words), default=0.0)
     body = [
         picture.title(roofline.title, left),
         *picture.lines(legend, left, 36),
