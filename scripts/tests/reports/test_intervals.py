@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,22 +13,27 @@ from hypothesis import example, given, settings
 
 from builders import row, run, scaled, write
 from comparisons import comparison, of_every_kind, verdict, with_text
+from drawn import SVG, Drawn, box
 from hostile_text import HOSTILE
 from warpgauge.commands.compare import starter as main
 from warpgauge.commands.format_options import Formats
-from warpgauge.reports import intervals, json_input, json_output
+from warpgauge.reports import json_input, json_output
+from warpgauge.reports.drawing import intervals, png
 from warpgauge.reports.interval_bar import WIDTH, interval_bar, plot
 from warpgauge.system.errors import UserError
 from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict
 
 SLOWER, FASTER = Outcome.REGRESSION, Outcome.IMPROVED
-SVG = "{http://www.w3.org/2000/svg}"
+TEXT = f"{SVG}text"
+
+
+def drawn(found: Comparison) -> Drawn:
+    return Drawn(intervals.drawn(found))
 
 
 def words(found: Comparison) -> list[str]:
-    """The lines of text in the SVG document."""
-    document = ElementTree.fromstring(intervals.svg(found))
-    return [one.text or "" for one in document.iter(f"{SVG}text")]
+    """The lines of text in the picture."""
+    return [one.text or "" for one in ElementTree.fromstring(intervals.drawn(found)).iter(TEXT)]
 
 
 def size(png: bytes) -> tuple[int, int]:
@@ -53,32 +57,65 @@ def test_what_changed_is_drawn_then_what_is_accepted_then_what_is_inconclusive()
 def test_nothing_to_draw_is_a_picture_that_says_so() -> None:
     for found in (comparison([verdict("a")]), comparison([]), comparison([], refusal="Other.")):
         assert "There is no interval to draw." in words(found)
-        assert size(intervals.png(found))[0] > 500
+        assert size(rendered(found))[0] > 500
 
 
-def test_the_same_comparison_is_the_same_bytes_whatever_a_user_has_set(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    import matplotlib as mpl
+def rendered(found: Comparison) -> bytes:
+    return png.rendered(intervals.drawn(found), intervals.MARK)
 
-    drawn = intervals.svg(of_every_kind()), intervals.png(of_every_kind())
+
+def test_a_point_lies_on_its_whisker_over_the_tolerance_and_slower_is_right() -> None:
+    picture = drawn(comparison([verdict("a", SLOWER, 0.02), verdict("b", FASTER, -0.03)]))
+    slower, faster = picture.marks("mark")
+    zero, whiskers = path_ends(picture, "zero")[0], path_ends(picture, "whisker")
+    assert faster[0] < zero[0] < slower[0]
+    assert faster[1] > slower[1]  # a row below
+    for (x, _), (left, right) in zip((slower, faster), whiskers, strict=True):
+        assert left < x < right
+        assert picture.left <= left <= right <= picture.right
+    bands = [box(one) for one in picture.elements("rect", "tolerance")]
+    assert [(left + right) / 2 for left, _, right, _ in bands] == pytest.approx(
+        [zero[0]] * 2, abs=0.01
+    )
+    # The tolerance is 1 %, the first change 2 %.
+    assert (slower[0] - zero[0]) / (bands[0][2] - zero[0]) == pytest.approx(2.0, rel=0.01)
+
+
+def path_ends(picture: Drawn, kind: str) -> list[tuple[float, float]]:
+    """From where to where on the horizontal axis."""
+    found = [one.attrib["d"] for one in picture.elements("path", kind)]
+    moves = [re.findall(r"M([\d.]+)|H([\d.]+)", one) for one in found]
+    return [(float(one[0][0]), float(one[-1][1] or one[0][0])) for one in moves]
+
+
+def test_of_what_is_inconclusive_one_whisker_goes_to_the_bound() -> None:
+    one = verdict("a", Outcome.INCONCLUSIVE, 0.004, bound=0.05)
+    picture = drawn(comparison([one]))
+    ((left, right),) = path_ends(picture, "whisker")
+    ((x, _),) = picture.marks("hollow")
+    assert left == pytest.approx(x, abs=0.01)
+    assert right > x
+
+
+def test_more_rows_than_a_picture_holds_are_counted() -> None:
+    picture = drawn(comparison([verdict(f"a/{n}", SLOWER, 0.05) for n in range(60)]))
+    assert len(picture.marks("mark")) == 40
+    assert any("20 more are not drawn" in text for text in picture.texts())
+    picture.assert_tidy()
+
+
+def test_the_same_comparison_is_the_same_bytes() -> None:
     back = json_input.load(json_output.render(of_every_kind()))
-    monkeypatch.setitem(mpl.rcParams, "font.size", 30.0)
-    monkeypatch.setitem(mpl.rcParams, "savefig.transparent", True)
-    assert (intervals.svg(back), intervals.png(back)) == drawn
-    assert b"matplotlib" not in drawn[1].lower()
+    assert intervals.drawn(back) == intervals.drawn(of_every_kind())
+    assert rendered(back) == rendered(of_every_kind())
 
 
-def test_it_calls_nobody_and_runs_nothing() -> None:
-    document = intervals.svg(with_text("<script>alert(1)</script> javascript:x $\\frac{1}{2}$"))
-    names = {one.tag for one in ElementTree.fromstring(document).iter()}
-    known = "svg defs style g path use text clipPath rect".split()
-    assert names <= {f"{SVG}{tag}" for tag in known}
-    assert "<!DOCTYPE" not in document
-    without = re.sub(r'xmlns(:xlink)?="http://www\.w3\.org/[^"]*"', "", document)
-    assert "http" not in without
-    assert not re.search(r"\bon\w+=", re.sub(r">[^<]*<", "><", without))
-    assert set(re.findall(r'href="(.)', without)) <= {"#"}
+def test_a_png_shows_its_letters_whatever_fonts_a_machine_has() -> None:
+    # Of the same size, with other letters in it.
+    one, other = (rendered(comparison([verdict(name, SLOWER, 0.05)])) for name in ("aaa", "ooo"))
+    assert size(one) == size(other)
+    assert one != other
+    assert intervals.MARK.encode() in one
 
 
 @given(HOSTILE)
@@ -86,22 +123,22 @@ def test_it_calls_nobody_and_runs_nothing() -> None:
 @example("\u05d0\u05d1 \u0628 \u4e2d\u6587 \U0001f600")
 @example("-->]]>&lt;<!--")
 @example("$\\")
+@example("<script>alert(1)</script> javascript:x")
 @settings(deadline=None, max_examples=10)
-def test_any_name_makes_a_picture(text: str) -> None:
-    ElementTree.fromstring(intervals.svg(with_text(text)))
-    assert size(intervals.png(with_text(text)))[1] > 100
+def test_any_name_makes_a_picture_that_is_inert(text: str) -> None:
+    picture = intervals.drawn(with_text(text))
+    Drawn(picture).assert_inert()
+    assert size(png.rendered(picture, intervals.MARK))[1] > 100
 
 
 @pytest.mark.parametrize("ratio", [0.0007, 0.0225, 0.24, 0.9, 2.5, 3.83, 9.0, 40.0, 99.0])
-def test_no_label_of_the_axis_touches_the_next(ratio: float) -> None:
+def test_no_label_touches_another(ratio: float) -> None:
     rows = [verdict("a", SLOWER, ratio), verdict("b", FASTER, max(-ratio, -0.95))]
     for found in (comparison(rows), comparison(rows[:1]), comparison(rows[1:])):
-        text = intervals.svg(found)
-        labels = re.findall(r'text-anchor: middle" x="([\d.]+)"[^>]*>([+−]?[\d.]+ %)<', text)
-        halves = [(float(x), 0.31 * 9.0 * len(label)) for x, label in labels]
-        ends = sorted((x - half, x + half) for x, half in halves)
-        assert len(ends) >= 3
-        assert min(right[0] - left[1] for left, right in pairwise(ends)) > 5.0
+        picture = drawn(found)
+        picture.assert_tidy()
+        assert sum(bool(re.fullmatch(r"[+−]?[\d.]+ %", one)) for one in picture.texts()) >= 3
+        assert all(map(picture.holds, picture.marks("mark")))
 
 
 def compared(tmp_path: Path, *asked: str, name: str = "a/b") -> int:
@@ -141,15 +178,15 @@ def test_the_terminals_picture_shows_the_verdict_and_calls_nobody(tmp_path: Path
     assert (tmp_path / "real.svg").read_text().startswith("<svg")
 
 
-def test_without_matplotlib_the_environment_is_asked_for_before_the_work(
+def test_for_a_png_the_environment_is_asked_for_before_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[list[str]] = []
     ensure = "warpgauge.system.environment.ensure"
     monkeypatch.setattr(ensure, lambda names, lock: asked.append([*names, lock]))
-    for one in ("markdown=x.md", "intervals=x.svg"):
+    for one in ("markdown=x.md", "intervals=x.svg", "intervals=x.png"):
         Formats.parse([one.replace("=", f"={tmp_path}/")]).check(tmp_path / "baselines", ())
-    assert asked == [["matplotlib", "requirements.lock"]]
+    assert asked == [["resvg_py", "requirements.lock"]]
 
 
 def test_an_interval_stands_where_it_lies_and_ends_in_an_arrow_beyond() -> None:

@@ -17,7 +17,8 @@ from comparisons import comparison, of_every_kind, verdict, with_text
 from github_page import CHROMIUM, HEIGHT, WIDTH, measured
 from hostile_text import ALIVE
 from warpgauge.records.counters import RESOURCES
-from warpgauge.reports import intervals, json_input, json_output
+from warpgauge.reports import json_input, json_output
+from warpgauge.reports.drawing import intervals, picture
 from warpgauge.reports.markdown.report import render
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import (
@@ -214,7 +215,8 @@ def test_the_examples_are_made_from_their_comparisons() -> None:
     for name in COMPARED:
         found = json_input.load(texts[f"{name}.json"])
         assert texts[f"{name}.md"] == render(found), name
-        assert texts[f"{name}.svg"] == intervals.svg(found), name
+        drawn = picture.document(intervals.drawn(found), intervals.MARK)
+        assert texts[f"{name}.svg"] == drawn, name
     for name, text in comments.items():
         assert texts[name] == text, name
 

@@ -13,6 +13,7 @@ from typing import Protocol
 from warpgauge.files.atomic import is_stream, replace_all, resolved, write_stream
 from warpgauge.files.output_file import STANDARD_OUTPUT, check_report
 from warpgauge.records.model import Record, Source
+from warpgauge.reports.drawing import png
 from warpgauge.reports.exports import EXPORTS, Export
 from warpgauge.reports.formats import FORMATS, INTERVALS, PICTURES, TERMINAL, Format
 from warpgauge.system import environment, streams
@@ -99,8 +100,8 @@ class Formats:
 
     def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
         """Raises UserError for a file that cannot or must not be written; see `output_file`."""
-        if any(one.name == INTERVALS for one, _ in self.files):
-            environment.ensure(["matplotlib"], lock=environment.WHOLE)
+        if any(one is PICTURES[".png"] for one, _ in self.files):
+            environment.ensure([png.PACKAGE], lock=environment.WHOLE)
         if any(one.name == "openmetrics" for one, _ in self.exports):
             environment.ensure(["prometheus_client"])
         for one, path in (*self.files, *self.exports):

@@ -34,8 +34,8 @@ from warpgauge.measurement.measuring import Measuring
 from warpgauge.measurement.options import QUICK_PROCESSES
 from warpgauge.records import load
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE, Record
-from warpgauge.reports import line_plot
 from warpgauge.reports import sweep as reports
+from warpgauge.reports.drawing import lines
 from warpgauge.reports.terminal import sweep as terminal
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError
@@ -49,7 +49,7 @@ COMMAND = "scripts/warpgauge sweep"
 _HERE = "command that measures in this tree"
 _OWN = {
     "csv": re.compile(rb"\A" + ",".join(reports.COLUMNS).encode()),
-    "svg": re.compile(re.escape(line_plot.MARK.encode())),
+    "svg": re.compile(re.escape(lines.MARK.encode())),
 }
 
 

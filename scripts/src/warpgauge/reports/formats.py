@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from warpgauge.reports import annotations as github
-from warpgauge.reports import intervals, junit
+from warpgauge.reports import junit
+from warpgauge.reports.drawing import intervals, picture, png
 from warpgauge.reports.markdown import report as markdown
 from warpgauge.verdict.comparison import Comparison
 
@@ -48,6 +49,14 @@ def _json(comparison: Comparison) -> str:
     return json_output.render(comparison)
 
 
+def _intervals_svg(comparison: Comparison) -> str:
+    return picture.document(intervals.drawn(comparison), intervals.MARK)
+
+
+def _intervals_png(comparison: Comparison) -> bytes:
+    return png.rendered(intervals.drawn(comparison), intervals.MARK)
+
+
 def format_of(
     name: str, render: Callable[[Any], Content], kind: str, own: bytes
 ) -> Format[Content]:
@@ -75,6 +84,6 @@ FORMATS: Mapping[str, Format[str]] = {one.name: one for one in _TEXTS}
 INTERVALS = "intervals"
 _OWN = re.escape(intervals.MARK.encode())
 PICTURES: Mapping[str, Format[str] | Format[bytes]] = {
-    ".svg": format_of(INTERVALS, intervals.svg, "picture of intervals", _OWN),
-    ".png": format_of(INTERVALS, intervals.png, "picture of intervals", _OWN),
+    ".svg": format_of(INTERVALS, _intervals_svg, "picture of intervals", _OWN),
+    ".png": format_of(INTERVALS, _intervals_png, "picture of intervals", _OWN),
 }

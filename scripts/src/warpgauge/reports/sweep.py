@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from warpgauge.records.counters import RATES
-from warpgauge.reports import line_plot
-from warpgauge.reports.line_plot import Labels, Point, Series
+from warpgauge.reports.drawing import axes, lines, picture
+from warpgauge.reports.drawing.lines import Labels, Point, Series
 from warpgauge.reports.provenance import gpu_name
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import binary, duration, inert, of_limit, quantity
@@ -73,34 +72,26 @@ def svg(sweep: Sweep, *, log_y: bool = False) -> str:
         raise UserError(f"nothing to draw: the only value of {inert(sweep.axis)} is 0")
     able = [one for one in _DRAWN if all(point.rates.get(one.rate, 0.0) > 0 for point in measured)]
     what = able[0] if able else _Quantity("time of an operation")
-    lines = [_series(index, one, what) for index, one in enumerate(sweep.variants) if _drawn(one)]
+    curves = [_series(index, one, what) for index, one in enumerate(sweep.variants) if _drawn(one)]
     ceilings = _ceilings(sweep, what) if what.rate else []
-    drawn = [*ceilings, *lines]
+    drawn = [*ceilings, *curves]
     ys = [point.y for series in drawn for point in series.drawn]
-    top = max(point.y for series in lines for point in series.drawn)
+    top = max(point.y for series in curves for point in series.drawn)
     unit, y_text = _axis(max(ys), what)
     families = ", ".join(sorted({one.name.split("/", 1)[0] for one in sweep.variants}))
     title = " · ".join(filter(None, (f"{families} over {sweep.axis}", gpu_name(sweep.record))))
-    return line_plot.svg(
-        drawn,
-        Labels(title, sweep.axis, unit, y_text),
-        log_y=log_y or not what.rate or max(ys) > _FAR_ABOVE * top,
+    log_y = log_y or not what.rate or max(ys) > _FAR_ABOVE * top
+    return picture.document(
+        lines.drawn(drawn, Labels(title, sweep.axis, unit, y_text), log_y=log_y), lines.MARK
     )
 
 
 def _axis(highest: float, what: _Quantity) -> tuple[str, Callable[[float], str]]:
     """The title of the vertical axis, and the words of a tick."""
     if not what.rate:
-        return what.label, lambda value: _short(duration(value))
-    number, unit = quantity(highest, what.label).split(" ", 1)
-    size = 10.0 ** round(math.log10(highest / float(number)))
+        return what.label, lambda value: axes.short(duration(value))
+    size, unit = axes.unit_of(quantity(highest, what.label), highest)
     return unit, lambda value: f"{value / size:.4g}"
-
-
-def _short(text: str) -> str:
-    """``2 µs`` of ``2.000 µs``."""
-    number, _, unit = text.partition(" ")
-    return f"{float(number):g} {unit}"
 
 
 def _drawn(variant: Variant) -> dict[int, Measured | None]:

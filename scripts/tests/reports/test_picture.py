@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every picture keeps to: several in one page do not meet, and its colours are the page's."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from comparisons import of_every_kind
+from drawn import SVG
+from warpgauge.reports.drawing import course, dots, intervals, lines, picture, png, roofline, style
+from warpgauge.reports.drawing.course import Course, Night
+from warpgauge.reports.drawing.dots import Dots, Group
+from warpgauge.reports.drawing.lines import Labels, Point, Series
+from warpgauge.reports.drawing.roofline import Ceiling, Roofline
+
+PICTURES = {
+    "lines": lines.drawn([Series("a", [Point(1, 2.0), Point(2, 3.0)], 0)], Labels("t", "x", "y")),
+    "intervals": intervals.drawn(of_every_kind()),
+    "dots": dots.drawn(Dots("t", "y", [Group("a", [1.0, 2.0], 0)], interval=(1, 2), band=(0, 3))),
+    "roofline": roofline.drawn(
+        Roofline("t", [roofline.Point("a/b", "a", 1, 1)], [Ceiling("a", 1)], [Ceiling("b", 2)])
+    ),
+    "course": course.drawn(Course("t", [Night("2026-01-01", 1.0, 0.1)])),
+}
+each = pytest.mark.parametrize("drawn", PICTURES.values(), ids=PICTURES)
+
+
+@each
+def test_a_picture_for_a_page_has_no_name_no_style_and_no_address(drawn: str) -> None:
+    document = ElementTree.fromstring(drawn)
+    for one in document.iter():
+        assert not {"id", "style", "href", "onload"} & one.attrib.keys()
+        assert one.tag != f"{SVG}style"
+    assert "url(" not in drawn
+    assert set(re.findall(r"\w+://[^\"]*", drawn)) == {"http://www.w3.org/2000/svg"}
+    assert document.attrib["role"] == "img"
+    assert document.attrib["aria-label"]
+
+
+@each
+def test_a_file_of_one_is_complete_and_carries_its_mark(drawn: str) -> None:
+    file = picture.document(drawn, "some mark")
+    document = ElementTree.fromstring(file)
+    (rules,) = document.iter(f"{SVG}style")
+    assert rules.text == style.text()
+    assert "some mark" in file
+    assert len(list(document.iter())) == len(list(ElementTree.fromstring(drawn).iter())) + 1
+
+
+@each
+def test_every_class_has_a_rule_and_a_colour_in_light_and_dark(drawn: str) -> None:
+    used = {kind for kinds in re.findall(r'class="([^"]*)"', drawn) for kind in kinds.split()}
+    ruled = set(re.findall(r"\.([\w-]+)", style.text()))
+    assert used <= ruled
+    light, dark = style.text().split("@media", 1)
+    wanted = set(re.findall(r"var\((--wg-\w+)\)", dark))
+    for part in (light, dark.split("}", 1)[0]):
+        assert wanted == set(re.findall(r"(--wg-\w+):", part))
+
+
+@each
+def test_a_png_is_light_and_carries_its_mark(drawn: str) -> None:
+    image = png.rendered(drawn, "some mark")
+    assert image.startswith(b"\x89PNG\r\n\x1a\n")
+    assert b"tEXtTitle\0some mark" in image
+    width = float(ElementTree.fromstring(drawn).attrib["width"])
+    assert int.from_bytes(image[16:20], "big") == 2 * width
+
+
+def test_the_style_touches_nothing_else_in_a_page() -> None:
+    without_media = re.sub(r"@media[^{]*\{(.*?\})\}", r"\1", style.text())
+    selectors = [one.strip() for one in re.findall(r"([^{}]+)\{", without_media)]
+    parts = [part for one in selectors for part in one.split(",")]
+    assert parts
+    assert all(part.startswith(".wg-") for part in parts)
+    assert "var(" not in style.plain_text()
+
+
+def lightness(colour: str) -> float:
+    """Relative luminance (WCAG 2)."""
+    shares = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_texts_and_marks_stand_out_from_light_and_dark_paper() -> None:
+    light, dark = style.text().split("@media", 1)
+    for rules in (light, dark.split("}", 1)[0]):
+        colours = dict(re.findall(r"--wg-(\w+):(#\w+)", rules))
+        paper = lightness(colours.pop("paper"))
+        for name in ("grid", "tolerance"):
+            colours.pop(name)
+        for name, colour in colours.items():
+            low, high = sorted((paper, lightness(colour)))
+            # Graphics need 3, texts 4.5.
+            least = 3.0 if re.fullmatch(r"c\d", name) else 4.5
+            assert (high + 0.05) / (low + 0.05) >= least, name
