@@ -126,6 +126,10 @@ def _check_one(manifest: Manifest, kernel: Kernel, output: str, one: Check, plac
         if not math.isfinite(getattr(one, key)):
             raise _key(place, key).error("is not finite", "write a tolerance")
     if one.reference is None:
+        seeded = next((key for key, its in kernel.buffers.items() if its.input and not its.npy), "")
+        if seeded:
+            fault = f"no file holds what the drawn data of the input {seeded!r} give"
+            raise place.error(fault, f"give {seeded!r} a .npy file too, or verify by a reference")
         return
     place = _key(place, "reference")
     if one.reference != kernel.reference:
