@@ -331,6 +331,7 @@ def test_without_a_gpu_nothing_is_measured(
         (["odl/f32", "new/f32"], "odl/f32: no family is called so: did you mean 'old'"),
         (["old/f3", "new/f32"], "old/f3: bench_old has no such variant: did you mean 'old/f32'"),
         (["old/f32", "new/f32", "--axis=n"], "'n' is not NAME=VALUE,..."),
+        (["old/f32", "new/f32", f"--axis=n={10**18}"], "0' is not NAME=VALUE,..."),
         (["old/f32", "new/f32", "--axis=m=8"], "--axis m: old/f32 has no such axis, only n"),
         (["old/f32", "new/f32", "--axis=n=8", "--axis=n=64"], "--axis n is given twice"),
         (["old/f32", "new/f64"], "have no point of their axes in common"),
