@@ -152,6 +152,7 @@ def test_a_program_of_another_warpgauge_that_knows_no_values_says_so(
         ("reduce --x=n --from=a.json --values=4", "--from does not go with --values"),
         ("reduce --x=n --from=nowhere.json", "nowhere.json"),
         ("reduce --x=n --csv=a --svg=./a", "is to be written twice"),
+        ("reduce --x=n --out=a.json --svg=a.log", "a.log is to be written twice"),
         ("reduce --x=n --svg=/dev/stdout", "standard output shows the table"),
         ("reduce --x=n --svg=suite.txt", "it is there and is no SVG"),
         ("reduce --x=n --csv=nowhere/a.csv", "cannot write nowhere/a.csv"),
