@@ -345,7 +345,7 @@ def test_without_a_gpu_nothing_is_measured(
         (["old/f32", "new/f64"], "have no point of their axes in common"),
         (["old/f32", "new/f32", "--memory-limit=big"], "'big' is not a size of memory"),
         (["old/f32", "new/f32", "--out=x.log"], "cannot write x.log: it would replace x.log"),
-        (["old/f32", "new/f32", "--out=x.json", "--format=json=x.log"], "replace x.log, which is in"),
+        (["old/f32", "new/f32", "--out=x.json", "--format=json=x.log"], "would replace x.log"),
         (["old/f32", "new/f32", "--format=junit"], "a NAME of terminal, markdown, json"),
         (["old/f32", "new/f32", "--budget=60s", "--processes=3"], "does not go with --processes"),
     ],

@@ -103,6 +103,7 @@ CIRCLE = KERNELS.replace(
         ('symbol = "scale_kernel"', "", "kernels.scale: object missing required field `symbol`"),
         ('type = "f32"\naxes', "axes", "kernels.scale: has no 'type'"),
         ('type = "f32"\naxes', 'type = "a/b"\naxes', "kernels.scale.type: is no name"),
+        ("kernels.scale", "kernels.one_hot", "kernels.one_hot: is measured with a cold cache, and"),
         ("kernels.scale", "kernels.'a b'", "kernels.a b: is no name"),
         ("n = [256, 4096]", "n = []", "kernels.scale.axes.n: expected `array` of length >= 1"),
         ("n = [256, 4096]", "n = [1, -1]", "kernels.scale.axes.n[1]: expected `int` >= 0"),

@@ -22,10 +22,20 @@ def check(manifest: Manifest) -> None:
         for number, argument in enumerate(kernel.arguments):
             _check_argument(argument, manifest.place(name, "arguments", number))
         _check_names(kernel, manifest.place(name, "arguments"))
-        if kernel.type is None and not kernel.reference_only:
-            raise manifest.place(name).error("has no 'type'", 'add it, as in type = "f32"')
+        if not kernel.reference_only:
+            _check_name(name, kernel, manifest.place(name))
         _check_verification(manifest, name, kernel)
     _refuse_circle(manifest)
+
+
+def _check_name(name: str, kernel: Kernel, place: Place) -> None:
+    """Of its benchmarks, from which the engine reads how they are measured."""
+    if kernel.type is None:
+        raise place.error("has no 'type'", 'add it, as in type = "f32"')
+    words = {word for part in (name, kernel.type, *kernel.axes) for word in part.split("_")}
+    if other := sorted(words & {"hot", "sustained"}):
+        fault = f"is measured with a cold cache, and {other[0]!r} in a name says otherwise"
+        raise place.error(fault, "rename it")
 
 
 def _check_image(manifest: Manifest, name: str, kernel: Kernel) -> None:

@@ -14,7 +14,6 @@ from warpgauge.files.atomic import replace_all
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import listed
 
-
 _HEAD = "# Made by write_manifest, which replaces this file: edit a copy.\n"
 
 
