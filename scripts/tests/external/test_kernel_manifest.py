@@ -128,7 +128,7 @@ CIRCLE = KERNELS.replace(
         ("block = [256]", "block = []", "kernels.scale.block: expected `array` of length >= 1"),
         ("block = [256]", "block = [1, 1, 1, 1]", "kernels.scale.block: expected `array` of leng"),
         ("block = [256]", 'block = [256]\noptions = ["-G"]', "kernels.scale.options: a cubin is n"),
-        (VERIFY, 'verify.y = { npy = "y" }', "kernels.scale.verify.y: no file holds what the drawn"),
+        (VERIFY, 'verify.y = { npy = "y" }', "kernels.scale.verify.y: no file holds what the d"),
         (VERIFY, "", "kernels.scale: nothing verifies the output 'y'; add verify.y, or"),
         (VERIFY, VERIFY.replace(".y", ".x"), "kernels.scale.verify.x: is no output of this kernel"),
         (VERIFY, "verify.y = {}", "kernels.scale.verify.y: has neither of 'reference' and 'npy'"),
