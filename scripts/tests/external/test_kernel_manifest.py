@@ -109,6 +109,7 @@ CIRCLE = KERNELS.replace(
         ("n = [256, 4096]", "n = [1, -1]", "kernels.scale.axes.n[1]: expected `int` >= 0"),
         ("n = [256, 4096]", "n = [1.5]", "kernels.scale.axes.n[0]: expected `int`, got `float`"),
         ("n = [256, 4096]", "n = 5", "kernels.scale.axes.n: expected `array`, got `int`"),
+        ("n = [256, 4096]", "lambda = [5]", "kernels.scale.axes.lambda: cannot stand in an expr"),
         ("n = [256, 4096]", "'n-1' = [5]", "kernels.scale.axes.n-1: is no name"),
         (X, "3", "kernels.scale.arguments[0]: expected `object`, got `int`"),
         (X, "{}", "kernels.scale.arguments[0]: is nothing; write one of input, output, value"),

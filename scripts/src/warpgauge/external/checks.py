@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import keyword
 import math
 from collections import Counter
 from pathlib import Path
@@ -32,6 +33,8 @@ def _check_name(name: str, kernel: Kernel, place: Place) -> None:
     """Of its benchmarks, from which the engine reads how they are measured."""
     if kernel.type is None:
         raise place.error("has no 'type'", 'add it, as in type = "f32"')
+    if unfit := next(filter(keyword.iskeyword, kernel.axes), ""):
+        raise _key(place, f"axes.{unfit}").error("cannot stand in an expression", "rename it")
     words = {word for part in (name, kernel.type, *kernel.axes) for word in part.split("_")}
     if other := sorted(words & {"hot", "sustained"}):
         fault = f"is measured with a cold cache, and {other[0]!r} in a name says otherwise"
