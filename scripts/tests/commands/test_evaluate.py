@@ -177,6 +177,14 @@ def test_a_kernel_that_crashes_is_not_measured(kernels: Kernels) -> None:
     assert [one["outcome"] for one in told["points"]] == ["IMPROVED", "ERROR"]
 
 
+def test_a_kernel_that_never_starts_is_told_with_its_reason(kernels: Kernels) -> None:
+    kernels.make("new", faster(2.0), faults={"always": "no start"})
+    assert kernels.run("old/f32", "new/f32", "--processes=2") is ExitStatus.NOT_MEASURED
+    shown = kernels.output()
+    assert shown.startswith("FAILED at 2 of 2 points")
+    assert "n:8, n:64: in round 1: bench_new was killed by SIGSEGV." in shown
+
+
 def test_the_memory_limit_is_the_candidates(kernels: Kernels) -> None:
     kernels.make("new", faster(2.0), {"peak_device_bytes": float(2**20)})
     assert kernels.run("old/f32", "new/f32", "--memory-limit=1MiB") is ExitStatus.OK
@@ -331,10 +339,13 @@ def test_without_a_gpu_nothing_is_measured(
         (["odl/f32", "new/f32"], "odl/f32: no family is called so: did you mean 'old'"),
         (["old/f3", "new/f32"], "old/f3: bench_old has no such variant: did you mean 'old/f32'"),
         (["old/f32", "new/f32", "--axis=n"], "'n' is not NAME=VALUE,..."),
+        (["old/f32", "new/f32", f"--axis=n={10**18}"], "0' is not NAME=VALUE,..."),
         (["old/f32", "new/f32", "--axis=m=8"], "--axis m: old/f32 has no such axis, only n"),
         (["old/f32", "new/f32", "--axis=n=8", "--axis=n=64"], "--axis n is given twice"),
         (["old/f32", "new/f64"], "have no point of their axes in common"),
         (["old/f32", "new/f32", "--memory-limit=big"], "'big' is not a size of memory"),
+        (["old/f32", "new/f32", "--out=x.log"], "cannot write x.log: it would replace x.log"),
+        (["old/f32", "new/f32", "--out=x.json", "--format=json=x.log"], "would replace x.log"),
         (["old/f32", "new/f32", "--format=junit"], "a NAME of terminal, markdown, json"),
         (["old/f32", "new/f32", "--budget=60s", "--processes=3"], "does not go with --processes"),
     ],

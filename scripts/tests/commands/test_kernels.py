@@ -82,8 +82,13 @@ def test_kernels_are_held_to_baselines_beside_their_manifest(project: Project) -
     assert "no other commit of --kernels is measured here" in shown
 
 
-def test_uncommitted_kernels_are_not_recorded(project: Project) -> None:
-    (project.root / "sub" / "scale.cubin").write_bytes(b"another")
+@pytest.mark.parametrize("folder", ["sub", "elsewhere in the clone"])
+def test_uncommitted_kernels_are_not_recorded(project: Project, folder: str) -> None:
+    cubin = write_manifest(project.root / folder).with_name("scale.cubin")
+    named = f'"../{folder}/scale.cubin"'
+    write_manifest(project.root / "sub", KERNELS.replace('"scale.cubin"', named))
+    project.commit_all()
+    cubin.write_bytes(b"another")
     with pytest.raises(UserError, match="--record needs a committed tree"):
         project.bench("--record")
 

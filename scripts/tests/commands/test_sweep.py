@@ -152,6 +152,7 @@ def test_a_program_of_another_warpgauge_that_knows_no_values_says_so(
         ("reduce --x=n --from=a.json --values=4", "--from does not go with --values"),
         ("reduce --x=n --from=nowhere.json", "nowhere.json"),
         ("reduce --x=n --csv=a --svg=./a", "is to be written twice"),
+        ("reduce --x=n --out=a.json --svg=a.log", "a.log is to be written twice"),
         ("reduce --x=n --svg=/dev/stdout", "standard output shows the table"),
         ("reduce --x=n --svg=suite.txt", "it is there and is no SVG"),
         ("reduce --x=n --csv=nowhere/a.csv", "cannot write nowhere/a.csv"),
@@ -287,10 +288,16 @@ def test_kernels_of_a_manifest_stand_beside_a_family(reductions: Repository) -> 
 def test_a_manifest_whose_program_fails_is_one_sentence(reductions: Repository) -> None:
     Path("scale.cubin").write_bytes(b"\x7fELF")
     Path("kernels.toml").write_text(_KERNELS)
-    with pytest.raises(UserError, match="nothing can be measured: bench_external ") as refusal:
-        swept(reductions, "kernels.toml", "--x=n")
-    assert refusal.value.status is ExitStatus.NOT_MEASURED
-    assert "--filter" not in str(refusal.value)
+    for said in (
+        "bench_external is not there: build first",
+        "measured: bench_external cannot list",
+    ):
+        with pytest.raises(UserError, match=said) as refusal:
+            swept(reductions, "kernels.toml", "--x=n")
+        assert refusal.value.status is ExitStatus.NOT_MEASURED
+        assert "--filter" not in str(refusal.value)
+        folder = reductions.built / "benchmarks"
+        fake_binary.make(folder, "external", listing_fault="it broke")
 
 
 def test_values_of_a_manifests_axis_are_in_its_plan(reductions: Repository) -> None:

@@ -27,7 +27,7 @@ def _entry(folder: Path, kernel: object, symbol: str = "") -> KernelEntry:
 
 def test_a_raw_kernel_is_compiled_with_the_options_of_cupy(tmp_path: Path) -> None:
     entry = _entry(tmp_path, cupy.RawKernel(CODE, "scale", options=("-std=c++17",))).entry
-    assert (tmp_path / "scale.cu").read_text() == CODE
+    assert (tmp_path / "scale.cupy.cu").read_text() == CODE
     assert entry["symbol"] == "scale"
     assert entry["options"] == ["-std=c++17", "-ftz=true", "--device-as-default-execution-space"]
     assert entry["arguments"] == [

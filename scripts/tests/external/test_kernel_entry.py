@@ -121,6 +121,16 @@ def test_two_kernels_of_one_name_are_refused(tmp_path: Path) -> None:
         write_manifest(tmp_path / "kernels.toml", [KernelEntry("one", {}), KernelEntry("one", {})])
 
 
+def test_a_manifest_that_somebody_wrote_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "kernels.toml"
+    for _ in "12":
+        write_manifest(path, [KernelEntry("one", {})])
+    path.write_text("version = 1\n")
+    with pytest.raises(UserError, match="not made by write_manifest; name another file"):
+        write_manifest(path, [KernelEntry("one", {})])
+    assert path.read_text() == "version = 1\n"
+
+
 def test_a_framework_that_is_not_there_is_one_sentence() -> None:
     with pytest.raises(UserError, match=r"no_such_framework cannot be imported here .*; install"):
         framework("no_such_framework.cuda")

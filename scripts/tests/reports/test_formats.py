@@ -239,7 +239,7 @@ def test_the_bench_exports_a_run_without_a_baseline(repository: Repository) -> N
 
 def test_the_bench_refuses_a_report_in_place_of_its_run_file(repository: Repository) -> None:
     file = repository.root / "run.json"
-    with pytest.raises(UserError, match=r"it would replace .*, which is compared"):
+    with pytest.raises(UserError, match=r"it would replace .*, which is in use"):
         repository.bench(f"--out={file}", f"--format=json={file}")
     (repository.root / "baselines").mkdir()
     with pytest.raises(UserError, match="only --record writes"):

@@ -36,6 +36,12 @@ def test_other_axes_stay_in_the_name_where_they_have_several_values(loaded: Load
     assert [one.name for one in along(loaded, ["f/a/m:1/n:4"], "m").variants] == ["f/a"]
 
 
+def test_an_axis_that_only_some_benchmarks_have_hides_none_of_them(loaded: Loader) -> None:
+    found = along(loaded, ["f/a/n:4", "f/a/n:4/m:1", "f/a/n:8/m:1"])
+    points = {one.name: list(one.points) for one in found.variants}
+    assert points == {"f/a": [4], "f/a/m:1": [4, 8]}
+
+
 def test_a_word_without_a_slash_is_a_family_and_another_the_beginning_of_names() -> None:
     names = ["f/n:4", "f/sum/n:4", "f/sum_cub/n:4", "f/sum/mn:4", "f2/n:4", "f/sum/n:4x", "f.x/n:4"]
 

@@ -45,7 +45,7 @@ exit status:
 _UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}
 _UNITS |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kKMG]i?B|B|)", re.ASCII)
-_AXIS = re.compile(r"([A-Za-z_]\w*)=(\d+(?:,\d+)*)", re.ASCII)
+_AXIS = re.compile(r"([A-Za-z_]\w*)=(\d{1,18}(?:,\d{1,18})*)", re.ASCII)
 
 
 @dataclass(frozen=True)

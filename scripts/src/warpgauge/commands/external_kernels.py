@@ -40,7 +40,7 @@ class ExternalKernels:
         options = measuring.options
         baselines = options.baselines
         apart = [] if baselines is None else [baselines.absolute()]
-        source = machine_context.source(self.path.absolute().parent, apart)
+        source = machine_context.source(self.path.absolute().parent, apart, self._files)
         if options.record:
             machine_context.require_committed(source)
         # A program of a tree with changes may be recorded: another commit is, the manifest's.
@@ -58,6 +58,10 @@ class ExternalKernels:
             raise UserError(fault, ExitStatus.NOT_MEASURED)
         plan_path = where / "kernels.plan"
         plan.write(self.cases, plan_path)
-        files = [path for case in self.cases for path in case.files]
         source = self.path.absolute().parent
-        return folder.provide(plan_path, built / PROGRAM, where, source=source, inputs=files)
+        return folder.provide(plan_path, built / PROGRAM, where, source=source, inputs=self._files)
+
+    @property
+    def _files(self) -> list[Path]:
+        """That its kernels read."""
+        return [path for case in self.cases for path in case.files]

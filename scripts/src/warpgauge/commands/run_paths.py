@@ -64,7 +64,7 @@ class RunPaths:
 
     def check(self, options: Options, baselines: Path, runs: Sequence[Path]) -> None:
         """Raise UserError unless these, the log and all reports may be written."""
-        inputs = [options.baseline] if options.baseline else []
+        inputs = [self.log, *([options.baseline] if options.baseline else [])]
         for path in runs:
             output_file.check_run_file(path, baselines, inputs)
         command_log.require_ours(self.log)

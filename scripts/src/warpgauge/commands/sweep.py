@@ -15,13 +15,12 @@ from pathlib import Path
 from rich.console import Console
 
 from warpgauge.commands import run_paths
-from warpgauge.commands.external_kernels import PROGRAM
+from warpgauge.commands.external_kernels import ExternalKernels
 from warpgauge.commands.one_gpu import Bench, waiting
 from warpgauge.commands.sweep_options import SweepOptions, parse
 from warpgauge.execution import discovery
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.gpu_watch import GpuWatch
-from warpgauge.external import folder as program_folder
 from warpgauge.external import manifest as kernels
 from warpgauge.external import plan
 from warpgauge.external.kernel import Manifest
@@ -133,8 +132,9 @@ class _Invocation:
             held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
             held.enter_context(log.used())
             built = measuring.built()
-            written = runs / f"{paths.run.stem}.plan"
-            programs = self._programs(measuring, built.programs, written)
+            # The commands of a log can be repeated later: what they need stays.
+            kept = runs / f"{paths.run.stem}-kernels"
+            programs = self._programs(measuring, built.programs, kept)
             if not any(one.names for one in programs):
                 why = "; ".join(f"{one.path.name} {one.fault}" for one in programs)
                 raise UserError(f"nothing can be measured: {why}", ExitStatus.NOT_MEASURED)
@@ -156,12 +156,12 @@ class _Invocation:
                 raise tired.after(status)
             return status
 
-    def _programs(self, measuring: Measuring, folder: Path, written: Path) -> list[Binary]:
+    def _programs(self, measuring: Measuring, folder: Path, kept: Path) -> list[Binary]:
         """Those that have what is asked for, with the values that are. Raises UserError.
 
-        The plan of the manifests is `written`: their commands can be repeated by hand.
+        The program that measures kernels of manifests gets its plan in the folder `kept`.
         """
-        external = self._external(folder, measuring.scratch, written) if self.kernels else []
+        external = self._external(folder, measuring.scratch, kept) if self.kernels else []
         if not self.options.what:
             return external
         what, axis, suite = self.options.what, self.options.axis, measuring.options.suite
@@ -177,7 +177,7 @@ class _Invocation:
             asked = [discovery.with_axis(one, *given) for one in asked]
         return discovery.with_own_names([*asked, *faulty, *external])
 
-    def _external(self, programs: Path, scratch: Path, written: Path) -> list[Binary]:
+    def _external(self, programs: Path, scratch: Path, kept: Path) -> list[Binary]:
         """The program that measures kernels of manifests, all of them in one plan."""
         axes = {self.options.axis: self.options.values} if self.options.values else None
         cases = [
@@ -185,10 +185,8 @@ class _Invocation:
             for manifest, names in self.kernels.values()
             for case in plan.cases(manifest, names, axes)
         ]
-        plan.write(cases, written)
-        program = programs / PROGRAM
-        where = program_folder.provide(written, program, scratch / "external")
-        return discovery.find(where, scratch)
+        first, *_ = self.kernels
+        return discovery.find(ExternalKernels(first, cases).provide(programs, kept), scratch)
 
     def _require_some(
         self, names: Sequence[str], programs: Sequence[Binary], measuring: Measuring

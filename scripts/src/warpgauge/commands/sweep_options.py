@@ -22,6 +22,7 @@ from warpgauge.commands.arguments import (
 from warpgauge.commands.bench_options import Options
 from warpgauge.measurement.options import QUICK_PROCESSES
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
+from warpgauge.system import command_log
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import typed
 
@@ -62,7 +63,9 @@ def parse(argv: Sequence[str]) -> SweepOptions:
     given = parser.given(values)
     if values.measured is not None:
         refuse_together(given, "--from", *_MEASURING)
-    files = [one for one in (values.csv, values.svg, values.out) if one is not None]
+    run = values.out
+    log = run and run.with_suffix(command_log.SUFFIX)
+    files = [one for one in (run, log, values.csv, values.svg) if one is not None]
     for index, path in enumerate(files):
         if str(path) in STANDARD_OUTPUT:
             raise UserError(f"{path}: standard output shows the table; name a file")

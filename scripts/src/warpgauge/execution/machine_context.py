@@ -37,11 +37,14 @@ _UNKNOWN = ("", "[N/A]", "[Not Supported]", "[Unknown Error]")
 _COMMIT_VARIABLE = "WARPGAUGE_COMMIT"
 
 
-def source(root: Path, apart: Sequence[Path] = (Path("baselines"),)) -> dict[str, str]:
+def source(
+    root: Path, apart: Sequence[Path] = (Path("baselines"),), also: Sequence[Path] = ()
+) -> dict[str, str]:
     """The commit that was built and whether the tree differs from it; "" when nobody knows.
 
-    What differs in a folder of `apart` (absolute, or as seen from `root`) does not count. An
-    exported tree in somebody else's repository, unknown to its commit, has none there.
+    What differs in a folder of `apart` (absolute, or as seen from `root`) does not count; a file of
+    `also` counts wherever it lies in the clone. An exported tree in somebody else's repository,
+    unknown to its commit, has none there.
     """
     try:
         git.require(root, "rev-parse", "--verify", "--quiet", "HEAD:./")
@@ -49,7 +52,11 @@ def source(root: Path, apart: Sequence[Path] = (Path("baselines"),)) -> dict[str
         ours = root.resolve()
         inside = [path for one in apart if ours in (path := (ours / one).resolve()).parents]
         left_out = [f":(exclude,literal){path.relative_to(ours)}" for path in inside]
-        changes = git.require(root, "status", "--porcelain", "-uall", "--", ".", *left_out)
+        top = Path(git.require(root, "rev-parse", "--show-toplevel"))
+        more = {path for one in {*also} if top in (path := one.resolve()).parents}
+        others = [f":(top,literal){path.relative_to(top)}" for path in more]
+        status = ["status", "--porcelain", "-uall", "--", ".", *left_out, *others]
+        changes = git.require(root, *status)
     except UserError:
         named = os.environ.get(_COMMIT_VARIABLE, "")
         return {"commit": named, "dirty": "false" if named else ""}

@@ -103,9 +103,9 @@ class Case:
         given += [one.expected for one in self.verifications]
         return [*(one.path for one in launches), *(one.path for one in given if one is not None)]
 
-    def lines(self, name: str) -> Iterator[str]:
-        """Of the plan, where the benchmark is called `name`."""
-        yield f"case {name}"
+    def lines(self) -> Iterator[str]:
+        """Of the plan."""
+        yield f"case {self.name}"
         if self.bytes is not None:
             yield f"bytes {self.bytes}"
         if self.flops is not None:

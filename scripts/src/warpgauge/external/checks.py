@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import keyword
 import math
 from collections import Counter
 from pathlib import Path
@@ -22,10 +23,22 @@ def check(manifest: Manifest) -> None:
         for number, argument in enumerate(kernel.arguments):
             _check_argument(argument, manifest.place(name, "arguments", number))
         _check_names(kernel, manifest.place(name, "arguments"))
-        if kernel.type is None and not kernel.reference_only:
-            raise manifest.place(name).error("has no 'type'", 'add it, as in type = "f32"')
+        if not kernel.reference_only:
+            _check_name(name, kernel, manifest.place(name))
         _check_verification(manifest, name, kernel)
     _refuse_circle(manifest)
+
+
+def _check_name(name: str, kernel: Kernel, place: Place) -> None:
+    """Of its benchmarks, from which the engine reads how they are measured."""
+    if kernel.type is None:
+        raise place.error("has no 'type'", 'add it, as in type = "f32"')
+    if unfit := next(filter(keyword.iskeyword, kernel.axes), ""):
+        raise _key(place, f"axes.{unfit}").error("cannot stand in an expression", "rename it")
+    words = {word for part in (name, kernel.type, *kernel.axes) for word in part.split("_")}
+    if other := sorted(words & {"hot", "sustained"}):
+        fault = f"is measured with a cold cache, and {other[0]!r} in a name says otherwise"
+        raise place.error(fault, "rename it")
 
 
 def _check_image(manifest: Manifest, name: str, kernel: Kernel) -> None:
@@ -126,6 +139,10 @@ def _check_one(manifest: Manifest, kernel: Kernel, output: str, one: Check, plac
         if not math.isfinite(getattr(one, key)):
             raise _key(place, key).error("is not finite", "write a tolerance")
     if one.reference is None:
+        seeded = next((key for key, its in kernel.buffers.items() if its.input and not its.npy), "")
+        if seeded:
+            fault = f"no file holds what the drawn data of the input {seeded!r} give"
+            raise place.error(fault, f"give {seeded!r} a .npy file too, or verify by a reference")
         return
     place = _key(place, "reference")
     if one.reference != kernel.reference:

@@ -44,7 +44,8 @@ def evaluate(
         except RecursionError:
             raise ExpressionError("is nested too deeply", "simplify it") from None
     if not low <= value <= high:
-        shown = f"{value}, " if abs(value) < _SHOWN else ""
+        told = isinstance(expression, int) or abs(value) >= _SHOWN
+        shown = "" if told else f"{value}, "
         raise ExpressionError(f"is {shown}not within {low} and {high}")
     return value
 

@@ -76,4 +76,4 @@ def _source(cupy: Foreign, parameters: Parameters, raw: Foreign) -> dict[str, ob
         raise UserError(f"{parameters.name}: only source for the backend nvrtc can be measured")
     if "<cupy/" in raw.code:
         given.append(f"-I{Path(cupy.__file__).parent / '_core' / 'include'}")
-    return {"source": parameters.file("cu", raw.code), "options": [*dict.fromkeys(given)]}
+    return {"source": parameters.file("cupy.cu", raw.code), "options": [*dict.fromkeys(given)]}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from warpgauge.execution.discovery import MOST_NAMES
@@ -59,20 +59,14 @@ def cases(
     ]
 
 
-def write(
-    cases: Sequence[Case], path: Path, rename: Callable[[str], str] = lambda name: name
-) -> None:
-    """Write the plan of `cases` to `path`, each under the name that `rename` gives it.
-
-    Raises UserError, also for two cases of one name.
-    """
+def write(cases: Sequence[Case], path: Path) -> None:
+    """Write the plan of `cases` to `path`. Raises UserError, also for two cases of one name."""
     lines, names = ["warpgauge-kernels 1"], set()
     for case in cases:
-        name = rename(case.name)
-        if name in names:
-            raise UserError(f"two benchmarks are called {quoted(name)}: rename a kernel")
-        names.add(name)
-        lines += case.lines(name)
+        if case.name in names:
+            raise UserError(f"two benchmarks are called {quoted(case.name)}: rename a kernel")
+        names.add(case.name)
+        lines += case.lines()
     for line in lines:
         if _CONTROL.search(line):
             fault = f"{quoted(line)} cannot stand in a kernel plan: rename the file or folder"

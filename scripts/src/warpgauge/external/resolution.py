@@ -17,6 +17,7 @@ from warpgauge.external.expressions import LARGEST, ExpressionError, evaluate
 from warpgauge.external.kernel import Argument, Check, Kernel, Manifest
 from warpgauge.external.npy import Npy
 from warpgauge.files.location import Place
+from warpgauge.system.text import quoted
 
 # CUDA C++ Programming Guide, "Compute Capabilities": the same for every GPU that is supported.
 _LARGEST_GRID = (2**31 - 1, 65535, 65535)
@@ -72,7 +73,8 @@ class Resolution:
             return evaluate(expression, point, low, high)
         except ExpressionError as fault:
             place = self._place(name, point, *keys)
-            raise place.error(f"{expression!r} {fault}", fault.remedy) from None
+            shown = quoted(expression, 200) if isinstance(expression, str) else expression
+            raise place.error(f"{shown} {fault}", fault.remedy) from None
 
     def _place(self, name: str, point: Point, *keys: str | int) -> Place:
         """With the point, where there is one."""

@@ -14,13 +14,20 @@ from warpgauge.files.atomic import replace_all
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import listed
 
+_HEAD = "# Made by write_manifest, which replaces this file: edit a copy.\n"
+
 
 def write_manifest(path: Path, kernels: Sequence[KernelEntry]) -> None:
-    """Write kernels.toml. Raises UserError for two kernels of one name."""
+    """Write kernels.toml, which may replace one that was written so.
+
+    Raises UserError for two kernels of one name, and for a file that somebody else wrote.
+    """
     names = [kernel.name for kernel in kernels]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise UserError(f"{path}: more than one kernel is called {listed(twice)}; rename one")
     path = path.resolve()
+    if path.is_file() and not path.read_bytes().startswith(_HEAD.encode()):
+        raise UserError(f"{path}: it is there, and not made by write_manifest; name another file")
     tables = [
         "\n".join(
             [
@@ -30,7 +37,7 @@ def write_manifest(path: Path, kernels: Sequence[KernelEntry]) -> None:
         )
         for kernel in kernels
     ]
-    replace_all({path: "\n\n".join(["version = 1", *tables]) + "\n"})
+    replace_all({path: "\n\n".join([f"{_HEAD}version = 1", *tables]) + "\n"})
 
 
 def _toml(value: object, folder: Path) -> str:

@@ -74,7 +74,7 @@ def _target(path: Path, inputs: Sequence[Path]) -> Path:
             if target == given.resolve() or (
                 given.is_dir() and target in map(Path.resolve, given.iterdir())
             ):
-                raise _refusal(path, f"it would replace {given}, which is compared")
+                raise _refusal(path, f"it would replace {given}, which is in use")
             if target.suffix == ".json" and given.is_dir() and target.parent == given.resolve():
                 raise _refusal(path, f"{given} is compared, and every *.json in it is read")
         with tempfile.TemporaryFile(dir=target.parent):

@@ -52,10 +52,10 @@ def headline(evaluation: Evaluation) -> str:
     slower, faster = map(evaluation.count, (Outcome.REGRESSION, Outcome.IMPROVED))
     undecided = evaluation.count(Outcome.INCONCLUSIVE)
     of = f"of {plural(len(points), 'point')}"
+    if wrong:  # of a kernel that never ran nothing is known, and no comparison is a consequence
+        return f"FAILED at {wrong} {of}: a result was wrong, or there was none."
     if evaluation.comparison.refusal is not None:
         return f"NOT COMPARED: {evaluation.comparison.refusal}"
-    if wrong:
-        return f"FAILED at {wrong} {of}: a result was wrong, or there was none."
     if large:
         return f"OVER THE MEMORY LIMIT at {large} {of}."
     if lost or not points:
@@ -180,8 +180,11 @@ def _remarks(evaluation: Evaluation) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
     for point in evaluation.points:
         name = point.verdict.name.partition("/")[2] or "(no axes)"
-        if point.verdict.reason and point.verdict.reason != evaluation.comparison.refusal:
-            reasons.setdefault(point.verdict.reason, []).append(name)
+        reason = point.verdict.reason
+        if reason == evaluation.comparison.refusal:
+            reason = point.candidate.error or point.base.error or ""
+        if reason:
+            reasons.setdefault(reason, []).append(name)
         if point.is_right and MEMORY not in point.candidate.counters and not point.is_within_memory:
             unknown = "its peak device memory is not known, so that it is not within the limit"
             reasons.setdefault(unknown, []).append(name)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -135,16 +135,14 @@ def of(record: Record, what: Sequence[str], axis: str) -> Sweep:
 def _named(names: Iterable[str], axis: str) -> list[tuple[str, int]]:
     """The variant and the value of each name.
 
-    An axis that has several values stays in the variant's name.
+    An axis that has several values, or that some names lack, stays in the variant's name.
     """
     split = [_split(name, axis) for name in names]
-    seen: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for stem, parts, _ in split:
-        for key, value in map(_pair, filter(_AXIS.fullmatch, parts)):
-            seen[stem, key].add(value)
+    # How many names of a stem there are, and how many of them have this axis at this value.
+    seen = Counter(one for stem, parts, _ in split for one in (stem, *((stem, p) for p in parts)))
 
     def stays(stem: str, part: str) -> bool:
-        return not _AXIS.fullmatch(part) or len(seen[stem, _pair(part)[0]]) > 1
+        return not _AXIS.fullmatch(part) or seen[stem, part] < seen[stem]
 
     return [("/".join(p for p in parts if stays(stem, p)), value) for stem, parts, value in split]
 
