@@ -44,9 +44,18 @@ def parquet(
     kinds |= dict.fromkeys(("seconds", "log_sd"), pyarrow.float64())
     schema = pyarrow.schema([(name, kinds.get(name, text)) for name in COLUMNS])
 
-    def strings(index: Any, values: Sequence[str | None]) -> Any:  # noqa: ANN401 - pyarrow's
-        words = pyarrow.array(values, pyarrow.string())
-        return pyarrow.DictionaryArray.from_arrays(pyarrow.array(index, pyarrow.int32()), words)
+    def strings(index: NDArray[np.int32], values: Sequence[str | None]) -> Any:  # noqa: ANN401
+        """What of `values` the index means; a word may be there more than once, or be missing."""
+        words = {
+            word: at
+            for at, word in enumerate(dict.fromkeys(one for one in values if one is not None))
+        }
+        number = np.array([-1 if one is None else words[one] for one in values], dtype=np.int32)
+        found = number[index]
+        numbers = pyarrow.array(found, mask=found < 0)
+        return pyarrow.DictionaryArray.from_arrays(
+            numbers, pyarrow.array([*words], pyarrow.string())
+        )
 
     count = 0
     with ParquetWriter(path, schema, compression="zstd") as writer:
