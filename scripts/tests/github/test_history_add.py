@@ -108,11 +108,12 @@ def test_the_scatter_of_a_single_process_is_not_known(project: Nights) -> None:
 
 
 def test_what_failed_or_was_disturbed_has_a_reason_in_place_of_a_time(project: Nights) -> None:
-    rows = [row("memcpy/a"), failed("memcpy/b"), row("sync/c", throttled=1.0)]
+    rows = [row("memcpy/a"), failed("memcpy/b"), row("sync/c", throttled=1.0, host_clock=1.0)]
     project.night(run(rows, commit=project.commit))
     project.add()
     line = project.line()
     assert line["benchmarks"] == {"memcpy/a": POINT}
+    assert line["host"] == ["sync/c"]
     unmeasured = line["unmeasured"]
     assert isinstance(unmeasured, dict)
     assert unmeasured["memcpy/b"] == "out of device memory"

@@ -33,12 +33,13 @@ class HistoryClone:
         processes: int = 7,
         gpu: str = GPU,
         run: int | None = None,
+        host: tuple[str, ...] = (),
         **facts: str,
     ) -> None:
         told, reasons = {**FACTS, **facts}, dict(unmeasured or {})
         date = f"2026-11-{day:02}T01:00:00Z"
         points = {name: Point(time, sd, processes) for name, time in seconds.items()}
-        night = Night(date, f"{day:02}" * 20, run or day, told, points, reasons)
+        night = Night(date, f"{day:02}" * 20, run or day, told, points, reasons, host)
         self.text(f"2026-11-{day:02}-{run or day}", lines.line(night), gpu)
 
     def text(self, name: str, text: str, gpu: str = GPU) -> None:

@@ -20,6 +20,7 @@ from hosted_repository import git
 from warpgauge.history import database, lines
 from warpgauge.history import series as history
 from warpgauge.history.series import Series
+from warpgauge.records.model import Clock
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import UserError
 
@@ -72,6 +73,15 @@ def test_a_series_has_its_nights_by_date_with_their_errors(clone: Clone) -> None
     assert clone.days() == [1, 2, 4, 4]
     assert clone.series("no/such").nights == ()
     assert clone.series(gpu="no-such").nights == ()
+
+
+def test_a_clock_is_told_by_any_night(clone: Clone) -> None:
+    clone.night(1, {"a/b": 1e-6})
+    clone.night(2, {"c/d": 1e-6}, host=("c/d", "no/such"))
+    known = {"a/b": Clock.DEVICE, "c/d": Clock.HOST}
+    assert database.ask(clone.root, "main", history.clocks) == known
+    clone.night(3, {"a/b": 1e-6, "c/d": 1e-6})
+    assert database.ask(clone.root, "main", history.clocks) == known
 
 
 def test_the_error_is_that_of_a_median() -> None:

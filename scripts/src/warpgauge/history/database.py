@@ -40,7 +40,8 @@ CREATE TABLE source (sha TEXT NOT NULL);
 CREATE TABLE files (id INTEGER PRIMARY KEY, gpu INTEGER NOT NULL, path TEXT NOT NULL,
     blob TEXT NOT NULL);
 CREATE TABLE gpus (id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE);
-CREATE TABLE benchmarks (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE benchmarks (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
+    host INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE nights (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, gpu INTEGER NOT NULL,
     date TEXT NOT NULL, sha TEXT NOT NULL, run INTEGER NOT NULL, facts TEXT NOT NULL);
 CREATE TABLE points (gpu INTEGER, benchmark INTEGER, night INTEGER, seconds REAL NOT NULL, sd REAL,
@@ -191,7 +192,7 @@ class _Column:
 def _add(database: sqlite3.Connection, root: Path, files: Iterable[File]) -> None:
     """The nights in these files. Those of one GPU model are in memory together."""
     ids = dict(database.execute("SELECT name, id FROM benchmarks").fetchall())
-    known = len(ids)
+    known, host = len(ids), set[str]()
     for slug, group in groupby(sorted(files), key=lambda file: file.gpu):
         database.execute("INSERT OR IGNORE INTO gpus (slug) VALUES (?)", (slug,))
         (gpu,) = database.execute("SELECT id FROM gpus WHERE slug = ?", (slug,)).fetchone()
@@ -221,6 +222,7 @@ def _add(database: sqlite3.Connection, root: Path, files: Iterable[File]) -> Non
                 for name, reason in night.unmeasured.items()
             ]
             database.executemany("INSERT INTO unmeasured VALUES (?, ?, ?, ?)", reasons)
+            host.update(night.host)
         insert = "INSERT INTO points VALUES (?, ?, ?, ?, nullif(?, -1.0), ?)"
         for key in sorted(columns):
             one = columns[key]
@@ -228,3 +230,5 @@ def _add(database: sqlite3.Connection, root: Path, files: Iterable[File]) -> Non
             database.executemany(insert, rows)
     new = list(ids.items())[known:]
     database.executemany("INSERT INTO benchmarks (name, id) VALUES (?, ?)", new)
+    timed = [(name,) for name in host]
+    database.executemany("UPDATE benchmarks SET host = 1 WHERE name = ?", timed)

@@ -20,7 +20,7 @@ from msgspec import Meta
 from warpgauge.files import contract
 from warpgauge.files.location import Place
 from warpgauge.records.fields import NAME_LIMIT
-from warpgauge.records.model import Record
+from warpgauge.records.model import Clock, Record
 from warpgauge.records.sessions import only_session
 from warpgauge.system import git
 from warpgauge.system.errors import UserError
@@ -60,6 +60,8 @@ class Point(msgspec.Struct, frozen=True, array_like=True):
 class Night(contract.Document, frozen=True, tag="history/2"):
     """What was measured where; `unmeasured` says why a benchmark has no time.
 
+    `host` are the benchmarks that the host's clock timed; the others are device times.
+
     `date` is GitHub's, when the run began: a runner whose clock is wrong would order the nights.
     """
 
@@ -69,10 +71,11 @@ class Night(contract.Document, frozen=True, tag="history/2"):
     facts: dict[str, str]
     benchmarks: dict[Name, Point]
     unmeasured: dict[Name, str]
+    host: tuple[Name, ...] = ()
 
 
 class _OldNight(contract.Document, frozen=True, tag="history/1"):
-    """Without scatter."""
+    """Without scatter and clocks."""
 
     date: str
     commit: str
@@ -110,7 +113,8 @@ def of(record: Record, date: str, commit: str, run: int) -> Night:
         short = None if sd is None else _rounded(sd, _SD_DIGITS)
         benchmarks[row.name] = Point(_rounded(time, _DIGITS), short, len(medians))
     facts = {key: session.context[key] for key in FACTS if session.context.get(key)}
-    return Night(date, commit, run, facts, benchmarks, unmeasured)
+    host = tuple(row.name for row in record.rows.values() if row.clock is Clock.HOST)
+    return Night(date, commit, run, facts, benchmarks, unmeasured, host)
 
 
 def line(night: Night) -> str:

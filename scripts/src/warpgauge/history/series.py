@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from warpgauge.records.model import Clock
 from warpgauge.statistics.log_ratios import Array
 
 
@@ -74,6 +75,12 @@ def series(database: sqlite3.Connection, benchmark: str, gpu_model: str) -> Seri
 def benchmarks(database: sqlite3.Connection) -> dict[str, int]:
     """All that any night names, with their numbers in the database."""
     return dict(database.execute("SELECT name, id FROM benchmarks ORDER BY id").fetchall())
+
+
+def clocks(database: sqlite3.Connection) -> dict[str, Clock]:
+    """What each benchmark is timed by, as far as a night tells."""
+    found = database.execute("SELECT name, host FROM benchmarks")
+    return {name: Clock.HOST if host else Clock.DEVICE for name, host in found}
 
 
 def all_series(
