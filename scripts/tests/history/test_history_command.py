@@ -6,8 +6,10 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from history_clone import FACTS, HistoryClone
@@ -192,3 +194,40 @@ def test_without_pyarrow_a_sentence_says_what_to_install(
     with pytest.raises(UserError, match="pip install pyarrow"):
         history.ask("export", str(tmp_path / "it.parquet"))
     assert not [*tmp_path.glob("*parquet*"), *tmp_path.glob(".warpgauge-*")]
+
+
+def steps() -> Iterator[tuple[dict[str, float], dict[str, str]]]:
+    """60 nights: at night 20 the code slows `a/x` down, at night 40 a driver speeds `c/x` up."""
+    random = np.random.default_rng(21)
+    for night in range(60):
+        factors = {"a/x": 1.05 if night >= 20 else 1.0, "b/x": 1.0, "c/x": 1.0}
+        if night >= 40:
+            factors["c/x"] = 0.9
+        times = {name: 1e-6 * by * random.normal(1.0, 0.001) for name, by in factors.items()}
+        yield times, {"driver_version": "590.2"} if night >= 40 else {}
+
+
+def test_changes_are_told_with_their_night_and_cause(history: History) -> None:
+    history.nights(steps())
+    rows = history.rows("changes")
+    assert [row[0] for row in rows[2:4]] == ["a/x", "c/x"]
+    since, commits, others, change, cause = rows[2][1:]
+    assert (since, others, cause) == ("2026-01-21", "0", "code")
+    assert commits == "1919191919…2020202020"
+    assert change.startswith("+5.")
+    assert rows[3][1] == "2026-02-10"
+    assert rows[3][-1] == "driver_version"
+    assert rows[3][-2].startswith("−9.") or rows[3][-2].startswith("−10.")
+    assert history.rows("changes", "--filter=^b/")[1] == ["0 changes"]
+
+
+def test_a_change_that_a_policy_expects_is_quiet(history: History, tmp_path: Path) -> None:
+    history.nights(steps())
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        '[[expected]]\npattern = "^a/"\nslower_by_at_most_percent = 10\n'
+        'reason = "Rounds as IEEE 754 does."\nexpires = 2100-01-01\n'
+    )
+    told = ("changes", f"--policy={path}", "--filter=^a/")
+    assert history.rows(*told)[1] == ["0 changes; 1 explained, which --verbose shows"]
+    assert history.rows(*told, "--verbose")[2][-1] == "Rounds as IEEE 754 does."

@@ -8,17 +8,19 @@ import sqlite3
 import tempfile
 from argparse import Namespace
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 
 from warpgauge.commands.history_options import command_line
 from warpgauge.files.atomic import is_stream
 from warpgauge.files.output_file import check_report
-from warpgauge.history import database, export, series, show
+from warpgauge.history import changes, database, export, series, show
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.system import streams
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.text import plural, typed
+from warpgauge.verdict import policy
 
 _PARQUET = re.compile(rb"\APAR1")
 
@@ -53,6 +55,20 @@ def _series(asked: sqlite3.Connection, given: Namespace, root: Path, console: Ou
         show.every_night(asked, model, given.benchmark, given.nights, console)
 
 
+def _changes(asked: sqlite3.Connection, given: Namespace, root: Path, console: Output) -> None:
+    names, clocks = show.matching(asked, given.filter), series.clocks(asked)
+    rules = policy.named_or_in(root / "baselines", given.policy)
+    if rules:
+        rules.require_quick(names)
+    for model in show.models(asked, given.gpu):
+        nights = series.nights_of(asked, model)
+        found = changes.found(
+            series.all_series(asked, model, names), nights, clocks, newest=given.newest
+        )
+        told = changes.alerts(found, nights, clocks, rules, datetime.now(timezone.utc).date())
+        show.alerts(told, nights, console, verbose=given.verbose)
+
+
 def _export(asked: sqlite3.Connection, given: Namespace, root: Path, console: Output) -> None:
     path: Path = given.file
     if is_stream(path):
@@ -70,4 +86,4 @@ def _export(asked: sqlite3.Connection, given: Namespace, root: Path, console: Ou
     print_line(console, f"{path}: {plural(count, 'time')} of {plural(len(models), 'GPU model')}")
 
 
-_COMMANDS = {"show": _show, "series": _series, "export": _export}
+_COMMANDS = {"show": _show, "series": _series, "changes": _changes, "export": _export}

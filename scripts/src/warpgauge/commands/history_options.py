@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from argparse import _ArgumentGroup
+from pathlib import Path
 
 from warpgauge.commands import arguments
 from warpgauge.commands.arguments import Parser, file, group, positive, revision
@@ -47,7 +48,14 @@ def command_line() -> Parser:
     _add_nights(what)
 
     changed = commands.add_parser("changes", help="tell when times changed", description=_CHANGES)
-    arguments.add_filter(_what(changed, "%(prog)s --gpu nvidia-h200 --filter '^gemm/'"))
+    what = _what(changed, "%(prog)s --gpu nvidia-h200 --filter '^gemm/'")
+    arguments.add_filter(what)
+    add = what.add_argument
+    add("--newest", action="store_true", help="only changes that the last nights show")
+    add("--policy", type=Path, metavar="FILE", help="which changes are too small or expected; "
+        "default: baselines/policy.toml")
+    add("--verbose", action="store_true", help="show those, too, that a policy entry or a later "
+        "commit explains")
 
     exported = commands.add_parser("export", help="write a Parquet file", description=_EXPORT)
     what = _what(exported, "%(prog)s history.parquet --gpu nvidia-h200")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge history show and series: how the times of a GPU model went, as tables."""
+"""warpgauge history show, series and changes: how the times of a GPU model went, as tables."""
 
 from __future__ import annotations
 
+import math
 import re
 import sqlite3
 from collections.abc import Collection, Sequence
@@ -11,6 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from warpgauge.history import series
+from warpgauge.history.changes import Alert
 from warpgauge.history.series import Night, Series
 from warpgauge.records import benchmark_filter
 from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit, hint
@@ -100,6 +102,42 @@ def every_night(
     print_text(console, "error: standard error, by the scatter between processes", style="dim")
 
 
+def alerts(
+    told: Sequence[Alert], nights: Sequence[Night], console: Console, *, verbose: bool
+) -> None:
+    """Print a line an alert, by night; those that need nobody with `verbose` alone."""
+    shown = [one for one in told if verbose or not one.is_quiet]
+    quiet = len(told) - len(shown)
+    print_text(console, _title(nights), style="bold")
+    heading = Cells("benchmark", ("since", "commits", "others", "change", "cause"))
+    lines = [_alert(one, nights) for one in shown]
+    if lines:
+        _print(console, heading, lines, (0, 1, 4), "others: benchmarks that changed alike")
+    if not lines or quiet:
+        left = f"; {quiet} explained, which --verbose shows" if quiet else ""
+        print_text(console, f"{plural(len(shown), 'change')}{left}", style="dim")
+
+
+def _alert(one: Alert, nights: Sequence[Night]) -> Cells:
+    largest = one.changes[0]
+    first, last = (nights[at].date[:10] for at in (one.first, one.last))
+    since = first if first == last else f"{first} … {last}"
+    causes = [*one.machine, *(["code"] if one.is_code else [])]
+    cause = largest.explained or ", ".join(causes) or "unknown"
+    if not largest.point.placed:
+        cause += "; the last nights alone"
+    return Cells(
+        inert(largest.benchmark or "all host times"),
+        (
+            inert(since),
+            inert(f"{short(one.good)}…{short(one.bad)}"),
+            str(len(one.changes) - 1),
+            percent(math.expm1(largest.point.change)),
+            inert(cause),
+        ),
+    )
+
+
 def _title(nights: Sequence[Night]) -> str:
     first, last = (night.date[:10] for night in (nights[0], nights[-1]))
     gpu = nights[-1].facts.get("gpu_name", _UNKNOWN)
@@ -107,12 +145,18 @@ def _title(nights: Sequence[Night]) -> str:
     return inert(f"{gpu} · {plural(len(nights), 'night')}, {days}")
 
 
-def _print(console: Console, heading: Cells, lines: Sequence[Cells], left: Sequence[int]) -> None:
+def _print(
+    console: Console,
+    heading: Cells,
+    lines: Sequence[Cells],
+    left: Sequence[int],
+    legend: str = "change: beside the median of the nights before",
+) -> None:
     columns = Columns.fitting([heading, *lines], console.width, _DISPENSABLE)
     print_text(console, columns.line(heading, left), style="dim")
     for line in lines:
         print_text(console, columns.line(line, left))
-    print_text(console, "change: beside the median of the nights before", style="dim")
+    print_text(console, legend, style="dim")
 
 
 def _time(one: Series, position: int, first: int = 0) -> tuple[str, str]:
