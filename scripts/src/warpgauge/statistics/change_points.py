@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The nights from which on a benchmark's time is another one.
 
-Candidates come from E-divisive means (Matteson and James 2014, "A nonparametric approach for
-multiple change point analysis of multivariate data"): the split of a window whose sides are the
-furthest apart by the energy distance, then both parts likewise. As in Fleming et al. 2023, "Hunter:
-using change point detection to hunt for performance regressions", windows overlap by half, a t test
-takes the place of permutations, and a change point stands if it still passes between its
-neighbours. Four things differ. Each night weighs by its own standard error. Neighbouring nights may
-resemble each other, so that a drift is no step. Ranks have to agree with the t test, for nights
+Candidates come from E-divisive means (`energy_splits`), and stand if they still pass between their
+neighbours, as in Fleming et al. 2023, "Hunter: using change point detection to hunt for performance
+regressions". Four things differ. Each night weighs by its own standard error. Neighbouring nights
+may resemble each other, and a drift is no step. Ranks have to agree with the t test, for nights
 need not be normal: of two states, or with outliers. And the chance to err is that of all splits
 together, so that it is known how many change points are false.
 """
@@ -22,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from warpgauge.statistics.energy_splits import SHORTEST, STEP, WINDOW, candidates
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.statistics.rank_sums import mann_whitney
 from warpgauge.statistics.samples import Index
@@ -29,16 +27,11 @@ from warpgauge.statistics.samples import Index
 # Of unchanged nights, how many change points and how many alarms a series may show in 365 nights.
 FALSE_A_YEAR = 0.0005
 
-WINDOW = 100  # nights; it knows a level to a tenth of a night's scatter
-_STEP = WINDOW // 2
-# Fewer nights cannot pass by ranks beside a whole window. They raise an alarm if they are the last.
-SHORTEST = 5
 _FEWEST = 8  # nights before the last ones, to know how far these scatter
 _LAST = 15  # nights that may raise an alarm; by then a change point stands
-_WEAK = 1e-3  # p of a candidate; neighbours that are not yet found widen its scatter
 _SURE = 0.99  # that the first night of the new level is between `first` and `last`
-_BLOCK = 64  # windows at once, so that a table of their pairs of nights fits in the cache
 _MOST_RESEMBLANCE = 0.95
+_SMALLEST_ERROR = 1e-6  # the last digit of a time in the history
 
 
 @dataclass(frozen=True)
@@ -74,8 +67,8 @@ class _Test(NamedTuple):
 def find(values: Array, errors: Array, *, alpha: float = FALSE_A_YEAR) -> list[ChangePoint]:
     """All change points of a series, and an alarm if its last nights differ.
 
-    `values` are the log times of nights and `errors` their standard errors; NaN where a night has
-    none. Of unchanged nights that are independent of each other, or each of which depends on the
+    `values` are the log times of nights (NaN: none) and `errors` their standard errors (NaN: not
+    known). Of unchanged nights that are independent of each other, or each of which depends on the
     one before it, at most `alpha` change points and as many alarms are found in 365.
     """
     return find_all(values[None], errors[None], alpha=alpha)[0]
@@ -91,8 +84,8 @@ def find_all(
     series = [_Series.of(*row) for row in zip(values, errors, strict=True)]
     starts = [_start(len(one.values)) if newest else 0 for one in series]
     parts = [one.since(start) for one, start in zip(series, starts, strict=True)]
-    candidates = _candidates(parts)
-    found = (part.found(at, alpha) for part, at in zip(parts, candidates, strict=True))
+    splits = candidates([one.values for one in parts], [one.weights for one in parts])
+    found = (part.found(at, alpha) for part, at in zip(parts, splits, strict=True))
     return [
         [one.numbered(point) for point in points] for one, points in zip(parts, found, strict=True)
     ]
@@ -100,7 +93,7 @@ def find_all(
 
 def _start(nights: int) -> int:
     """Of the windows that the newest night may still change; they keep their places overnight."""
-    return max(0, (nights // _STEP - 4) * _STEP)
+    return max(0, (nights // STEP - 4) * STEP)
 
 
 @dataclass(frozen=True)
@@ -113,7 +106,7 @@ class _Series:
 
     @staticmethod
     def of(values: Array, errors: Array) -> _Series:
-        at = np.flatnonzero(np.isfinite(values) & np.isfinite(errors))
+        at = np.flatnonzero(np.isfinite(values))
         return _Series(values[at], _weights(values[at], errors[at]), at)
 
     def since(self, start: int) -> _Series:
@@ -125,16 +118,16 @@ class _Series:
         index, last = int(self.at[point.index]), int(self.at[point.last])
         return replace(point, index=index, first=before, last=last)
 
-    def found(self, candidates: Sequence[int], alpha: float) -> list[ChangePoint]:
+    def found(self, splits: Sequence[int], alpha: float) -> list[ChangePoint]:
         # There are WINDOW²/2 pairs of a split and an end in a window, one each WINDOW/2 nights.
-        standing = self._placed(candidates, alpha / 365.0 / WINDOW)
+        standing = self._placed(splits, alpha / 365.0 / WINDOW)
         points = [self._point(*one) for one in self._with_neighbours(standing)]
         alarm = self._alarm(standing[-1] if standing else 0, alpha / 365.0 / _LAST)
         return [*points, alarm] if alarm is not None else points
 
-    def _placed(self, candidates: Sequence[int], level: float) -> list[int]:
+    def _placed(self, splits: Sequence[int], level: float) -> list[int]:
         """Those that stand between their neighbours, each where it is the most likely."""
-        points = self._standing(sorted({*candidates}), level)
+        points = self._standing(sorted({*splits}), level)
         for number in range(len(points)):  # one after the other: each bounds the next one
             points[number] = self._likelihood(*[*self._with_neighbours(points)][number])[0]
         return self._standing(points, level)
@@ -207,7 +200,9 @@ def _weights(values: Array, errors: Array) -> Array:
     """
     if not len(values):
         return values
-    own = np.maximum(errors, max(float(np.median(errors)), 1e-9)) ** 2
+    known = errors[np.isfinite(errors)]
+    least = max(float(np.median(known)) if len(known) else 0.0, _SMALLEST_ERROR)
+    own = np.fmax(errors, least) ** 2
     steps = np.diff(values) ** 2 / 2.0
     beyond = max(float(np.mean(steps)) - float(np.mean(own)), 0.0) if len(steps) else 0.0
     return np.asarray(1.0 / (own + beyond))
@@ -273,87 +268,3 @@ def _resemblance(residuals: Array, at: int) -> float:
         return 0.0
     seen = (float(np.sum(products)) - float(products[at - 1])) / squares
     return min(max(seen + 2.0 / len(residuals), 0.0), _MOST_RESEMBLANCE)
-
-
-def _candidates(series: Sequence[_Series]) -> list[list[int]]:
-    """Splits that are worth a closer look, of each series."""
-    found: list[list[int]] = [[] for _ in series]
-    waiting = [
-        (row, start, min(start + WINDOW, len(one.values)))
-        for row, one in enumerate(series)
-        for start in range(0, max(len(one.values) - _STEP // 2, 1), _STEP)
-    ]
-    while waiting:
-        waiting.sort(key=lambda one: one[2] - one[1])  # those of a block have about one length
-        block, waiting = waiting[-_BLOCK:], waiting[:-_BLOCK]
-        block = [one for one in block if one[2] - one[1] >= 2 * SHORTEST]
-        if not block:
-            continue
-        splits, p = _furthest(
-            _padded([series[row].values[start:end] for row, start, end in block]),
-            _padded([series[row].weights[start:end] for row, start, end in block]),
-        )
-        for (row, start, end), split, chance in zip(block, splits, p, strict=True):
-            if chance <= _WEAK:
-                at = start + int(split)
-                found[row].append(at)
-                waiting += [(row, start, at), (row, at, end)]
-    return found
-
-
-def _padded(rows: Sequence[Array]) -> Array:
-    """In one table; zeros follow where a row is shorter."""
-    table = np.zeros((len(rows), max(map(len, rows))))
-    for line, row in zip(table, rows, strict=True):
-        line[: len(row)] = row
-    return table
-
-
-def _furthest(x: Array, w: Array) -> tuple[Index, Array]:
-    """The split of each window with the largest energy distance, and p of its t test.
-
-    Over all splits t and ends k it is the largest of l r / (l + r) × (2 E|X-Y| - E|X-X'| - E|Y-Y'|)
-    for X before t and Y from t to k (Matteson and James 2014, formulas 5 and 8, with exponent 1),
-    where l and r are the sums of both sides' weights, and each pair of nights counts by the product
-    of theirs.
-    """
-    count, size = x.shape
-    tiny = 1e-9 * np.min(w, where=w > 0.0, initial=np.inf) ** 2  # no number of nights
-    distances = np.abs(x[:, :, None] - x[:, None, :]) * (w[:, :, None] * w[:, None, :])
-    sums = np.zeros((count, size + 1, size + 1))
-    np.cumsum(np.cumsum(distances, axis=1), axis=2, out=sums[:, 1:, 1:])
-    within = np.diagonal(sums, axis1=1, axis2=2)  # twice, of all nights before
-    single, square = (_summed(part) for part in (w, w**2))
-    left, own_left = single[:, :, None], np.maximum(single**2 - square, tiny)[:, :, None]
-    right = single[:, None, :] - left
-    own_right = np.maximum(right**2 - (square[:, None, :] - square[:, :, None]), tiny)
-    across = sums - within[:, :, None]
-    apart = (within[:, None, :] - within[:, :, None] - 2.0 * across) / own_right  # of Y, Y'
-    product = np.maximum(left * right, tiny)
-    energy = (2.0 * across / product - within[:, :, None] / own_left - apart) * product
-    energy /= np.maximum(single[:, None, :], np.sqrt(tiny))
-    order = np.arange(size + 1)
-    allowed = (order[:, None] >= SHORTEST) & (order[None, :] - order[:, None] >= SHORTEST)
-    lengths = np.sum(w > 0.0, axis=1)
-    energy[:, ~allowed] = -np.inf
-    energy[np.broadcast_to((order > lengths[:, None])[:, None, :], energy.shape)] = -np.inf
-    best = np.argmax(energy.reshape(count, -1), axis=1)
-    split, end = np.divmod(best, size + 1)
-    return split, _weak_p(x, w, split, end)
-
-
-def _summed(w: Array) -> Array:
-    return np.concatenate([np.zeros((len(w), 1)), np.cumsum(w, axis=1)], axis=1)
-
-
-def _weak_p(x: Array, w: Array, split: Index, end: Index) -> Array:
-    """Of Student's t test of the nights before `split` and those from it to `end`, by row."""
-    row = np.arange(len(x))
-    sums = [_summed(part) for part in (w, w * x, w * x**2)]
-    left = [part[row, split] for part in sums]
-    right = [part[row, end] - one for part, one in zip(sums, left, strict=True)]
-    change = right[1] / right[0] - left[1] / left[0]
-    squares = sum(three - two**2 / one for one, two, three in (left, right))
-    freedom = end - 2.0
-    error = np.sqrt(np.maximum(squares / freedom, 0.0) * (1.0 / left[0] + 1.0 / right[0]))
-    return 2.0 * special.stdtr(freedom, -np.abs(change) / np.maximum(error, 1e-300))
