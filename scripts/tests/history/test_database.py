@@ -149,6 +149,18 @@ def test_another_ref_has_its_own_nights(clone: Clone) -> None:
         assert clone.days(ref="old") == [1]
 
 
+def test_what_is_open_stays_what_it_was(clone: Clone) -> None:
+    clone.night(1, {"a/b": 1e-6})
+    git(clone.root, "branch", "old")
+    clone.night(2, {"a/b": 2e-6})
+
+    def read(asked: sqlite3.Connection) -> int:
+        assert clone.days(ref="old") == [1]  # which takes the file's name
+        return len(history.series(asked, "a/b", GPU).nights)
+
+    assert database.ask(clone.root, "main", read) == 2
+
+
 def _truncated(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:5000])
 

@@ -61,47 +61,43 @@ def ask(root: Path, ref: str, question: Callable[[sqlite3.Connection], T]) -> T:
     """
     commit = lines.commit_of(root, ref)
     with contextlib.ExitStack() as held:
-        path = root / _FOLDER / _NAME
-        if not _is_of(path, commit):
-            path = _updated(root, commit, held)
+        database = _opened(root / _FOLDER / _NAME, commit) or _made(root, commit, held)
         try:
-            return _asked(path, question)
+            with contextlib.closing(database):
+                return question(database)
         except sqlite3.DatabaseError:
-            path = _updated(root, commit, held, anew=True)
-            return _asked(path, question)
+            with contextlib.closing(_made(root, commit, held, anew=True)) as database:
+                return question(database)
 
 
-def _asked(path: Path, question: Callable[[sqlite3.Connection], T]) -> T:
-    with contextlib.closing(_connection(path)) as database:
-        return question(database)
+def _opened(path: Path, commit: str | None = None) -> sqlite3.Connection | None:
+    """The file there, where it was made here of this commit (None: of any), as far as it tells.
 
-
-def _connection(path: Path) -> sqlite3.Connection:
-    # Nobody changes the file that is open here: it needs no lock, and its folder may be read-only.
-    name = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
-    return sqlite3.connect(name, uri=True)
-
-
-def _is_of(path: Path, commit: str | None = None) -> bool:
-    """Whether `path` was made here, of this commit (None: of any), as far as a look at it tells."""
+    It stays the same while it is open, whatever takes its name.
+    """
     if not path.is_file():  # nothing, or a pipe
-        return False
-    try:
-        return _asked(path, lambda database: _stamp(database, commit))
-    except sqlite3.DatabaseError:
-        return False
+        return None
+    # Nobody changes a file that is there: it needs no lock, and its folder may be read-only.
+    name = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+    with contextlib.ExitStack() as held:
+        try:
+            database = held.enter_context(contextlib.closing(sqlite3.connect(name, uri=True)))
+            keys = ("application_id", "user_version")
+            kind = [database.execute(f"PRAGMA {key}").fetchone()[0] for key in keys]
+            if kind != [_APPLICATION, _VERSION]:
+                return None
+            if database.execute("SELECT sha FROM source").fetchone() != (commit,) and commit:
+                return None
+        except sqlite3.DatabaseError:
+            return None
+        held.pop_all()  # it stays open
+        return database
 
 
-def _stamp(database: sqlite3.Connection, commit: str | None) -> bool:
-    kind = [database.execute(f"PRAGMA {key}").fetchone()[0] for key in ("application_id",
-            "user_version")]  # fmt: skip
-    if kind != [_APPLICATION, _VERSION]:
-        return False
-    return database.execute("SELECT sha FROM source").fetchone() == (commit,) or commit is None
-
-
-def _updated(root: Path, commit: str, held: contextlib.ExitStack, *, anew: bool = False) -> Path:
-    """The path of the file of this commit; in a folder for now where the clone is read-only."""
+def _made(
+    root: Path, commit: str, held: contextlib.ExitStack, *, anew: bool = False
+) -> sqlite3.Connection:
+    """The file of this commit; in a folder for as long as `held` where the clone is read-only."""
     folder = root / _FOLDER
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
@@ -109,21 +105,25 @@ def _updated(root: Path, commit: str, held: contextlib.ExitStack, *, anew: bool 
         folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="warpgauge-")))
     path = folder / _NAME
     with alone(folder):
-        if anew or not _is_of(path, commit):  # another command may have made it meanwhile
-            _replace(root, commit, path, None if anew or not _is_of(path) else path)
-    return path
+        # Another command may have made it meanwhile.
+        database = None if anew else _opened(path, commit)
+        if database is None:
+            _replace(root, commit, path, anew=anew)
+            database = _opened(path, commit)
+    if database is None:  # where file systems do not lock
+        raise UserError(f"{path} was replaced by another command meanwhile: run this one again")
+    return database
 
 
-def _replace(root: Path, commit: str, path: Path, old: Path | None) -> None:
-    """Put the file of `commit` at `path`, from the `old` one where that saves work."""
+def _replace(root: Path, commit: str, path: Path, *, anew: bool) -> None:
+    """Put the file of `commit` at `path`, from what is there where that saves work, or `anew`."""
     for left in path.parent.glob(f"*{_UNFINISHED}"):  # by a build that was killed
         left.unlink(missing_ok=True)
     descriptor, name = tempfile.mkstemp(_UNFINISHED, dir=path.parent)
     os.close(descriptor)
     new = Path(name)
     try:
-        made = old is not None and _completed(root, commit, old, new)
-        if not made:
+        if anew or not _completed(root, commit, path, new):
             new.write_bytes(b"")
             with _writing(new, _TABLES) as database:
                 _add(database, root, lines.files(root, commit))
@@ -140,18 +140,22 @@ def _replace(root: Path, commit: str, path: Path, old: Path | None) -> None:
 
 def _completed(root: Path, commit: str, old: Path, new: Path) -> bool:
     """Whether `new` became `old` with what `commit` adds and without what it took away."""
+    database = _opened(old)
+    if database is None:
+        return False
     wanted = {file.path: file for file in lines.files(root, commit)}
     try:
-        known = dict(_asked(old, lambda it: it.execute("SELECT path, blob FROM files").fetchall()))
+        with contextlib.closing(database):
+            known = dict(database.execute("SELECT path, blob FROM files").fetchall())
         gone = [path for path in known if path not in wanted or wanted[path].blob != known[path]]
         added = [file for path, file in wanted.items() if known.get(path) != file.blob]
         if len(gone) + len(added) > len(known):  # to begin anew is quicker
             return False
         shutil.copyfile(old, new)
-        with _writing(new) as database:
-            _remove(database, gone)
-            _add(database, root, added)
-            database.execute("UPDATE source SET sha = ?", (commit,))
+        with _writing(new) as copy:
+            _remove(copy, gone)
+            _add(copy, root, added)
+            copy.execute("UPDATE source SET sha = ?", (commit,))
     except sqlite3.DatabaseError:
         return False
     return True
