@@ -21,7 +21,7 @@ STEP = WINDOW // 2
 # Of a side of a split: fewer nights cannot pass by ranks beside a whole window.
 SHORTEST = 5
 _WEAK = 1e-3  # p of a candidate; neighbours that are not yet found widen its scatter
-_BLOCK = 64  # windows at once, so that a table of their pairs of nights fits in the cache
+_BLOCK = 16  # windows at once, so that a table of their pairs of nights fits in the cache
 
 
 def candidates(values: Sequence[Array], weights: Sequence[Array]) -> list[list[int]]:
@@ -91,14 +91,14 @@ def _furthest(x: Array, w: Array) -> tuple[Index, Array]:
     energy[np.broadcast_to((order > lengths[:, None])[:, None, :], energy.shape)] = -np.inf
     best = np.argmax(energy.reshape(count, -1), axis=1)
     split, end = np.divmod(best, size + 1)
-    return split, _weak_p(x, w, split, end)
+    return split, quick_p(x, w, split, end)
 
 
 def _summed(w: Array) -> Array:
     return np.concatenate([np.zeros((len(w), 1)), np.cumsum(w, axis=1)], axis=1)
 
 
-def _weak_p(x: Array, w: Array, split: Index, end: Index) -> Array:
+def quick_p(x: Array, w: Array, split: Index, end: Index) -> Array:
     """Of Student's t test of the nights before `split` and those from it to `end`, by row."""
     row = np.arange(len(x))
     sums = [_summed(part) for part in (w, w * x, w * x**2)]
