@@ -43,7 +43,9 @@ class HistoryClone:
         night = Night(date, f"{day:02}" * 20, run or day, told, points, reasons, host)
         self.text(f"2026-11-{day:02}-{run or day}", lines.line(night), gpu)
 
-    def nights(self, told: Iterable[tuple[Mapping[str, float], Mapping[str, str]]]) -> None:
+    def nights(
+        self, told: Iterable[tuple[Mapping[str, float], Mapping[str, str]]], gpu: str = GPU
+    ) -> None:
         """One a day from 2026 on, each with its times and what is not as in FACTS."""
         made = []
         for number, (seconds, facts) in enumerate(told):
@@ -51,7 +53,7 @@ class HistoryClone:
             points = {name: Point(time, 0.004, 7) for name, time in seconds.items()}
             commit = f"{number:02}" * 20
             made.append(Night(day.isoformat(), commit, number, {**FACTS, **facts}, points, {}))
-        self.text("all", "".join(map(lines.line, made)))
+        self.text("all", "".join(map(lines.line, made)), gpu)
 
     def text(self, name: str, text: str, gpu: str = GPU) -> None:
         path = self.root / gpu / f"{name}.jsonl"

@@ -221,6 +221,17 @@ def test_changes_are_told_with_their_night_and_cause(history: History) -> None:
     assert history.rows("changes", "--filter=^b/")[1] == ["0 changes"]
 
 
+def test_many_times_are_searched_in_processes(history: History) -> None:
+    for gpu in ("nvidia-one", "nvidia-two"):
+        history.nights(steps(), gpu)
+    few = history.ask("changes")
+    none = {f"x/{number}": "none" for number in range(3000)}
+    history.night(1, {"z/z": 1e-6}, none, gpu="nvidia-zero")
+    shown = history.ask("changes")
+    assert shown.startswith(few)
+    assert shown[len(few) :].splitlines()[1:] == ["0 changes"]
+
+
 def test_a_change_that_a_policy_expects_is_quiet(history: History, tmp_path: Path) -> None:
     history.nights(steps())
     path = tmp_path / "mine.toml"

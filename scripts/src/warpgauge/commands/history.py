@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import re
+import signal
 import sqlite3
 import tempfile
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import datetime, timezone
+from multiprocessing import get_context
 from pathlib import Path
 
 from warpgauge.commands.history_options import command_line
@@ -22,6 +26,8 @@ from warpgauge.system.layout import Output, print_line
 from warpgauge.system.text import plural, typed
 from warpgauge.verdict import policy
 
+# Points of several GPU models, from which on processes save more than they take to begin: seconds.
+_WORTH_PROCESSES = 300_000
 _PARQUET = re.compile(rb"\APAR1")
 
 
@@ -60,13 +66,43 @@ def _changes(asked: sqlite3.Connection, given: Namespace, root: Path, console: O
     rules = policy.named_or_in(root / "baselines", given.policy)
     if rules:
         rules.require_quick(names)
-    for model in show.models(asked, given.gpu):
-        nights = series.nights_of(asked, model)
-        found = changes.found(
-            series.all_series(asked, model, names), nights, clocks, newest=given.newest
+    models = show.models(asked, given.gpu)
+    nights = {model: series.nights_of(asked, model) for model in models}
+    many = len(models) > 1 and len(names) * sum(map(len, nights.values())) > _WORTH_PROCESSES
+    with _pool(many) as pool:
+        # Read here, searched beside it.
+        searches = [
+            pool.submit(
+                changes.found,
+                list(series.all_series(asked, model, names)),
+                nights[model],
+                clocks,
+                newest=given.newest,
+            )
+            for model in models
+        ]
+        today = datetime.now(timezone.utc).date()
+        for model, search in zip(models, searches, strict=True):
+            told = changes.alerts(search.result(), nights[model], clocks, rules, today)
+            show.alerts(told, nights[model], console, verbose=given.verbose)
+
+
+@contextmanager
+def _pool(many: bool) -> Iterator[Executor]:
+    """A process a core, or a thread where there is little to do; an end ends what is left."""
+    pool: Executor = (
+        ProcessPoolExecutor(
+            mp_context=get_context("spawn"),
+            initializer=signal.signal,
+            initargs=(signal.SIGINT, signal.SIG_IGN),  # an interrupt is told here, and once
         )
-        told = changes.alerts(found, nights, clocks, rules, datetime.now(timezone.utc).date())
-        show.alerts(told, nights, console, verbose=given.verbose)
+        if many
+        else ThreadPoolExecutor(1)
+    )
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _export(asked: sqlite3.Connection, given: Namespace, root: Path, console: Output) -> None:
