@@ -165,7 +165,7 @@ def test_another_shell_is_refused(words: list[str], capsys: pytest.CaptureFixtur
 def test_every_command_is_completed() -> None:
     options = completed().parse_args(["bench", "--quick", "--filter=x"])
     assert (options.quick, options.filter) == (True, "x")
-    assert completed().parse_args(["ci", "history", "show", "--nights=3"]).nights == 3
+    assert completed().parse_args(["history", "show", "--nights=3"]).nights == 3
 
 
 @pytest.mark.parametrize("command", [("propose", "--gpu=nvidia-h200"), ("history", "add")])

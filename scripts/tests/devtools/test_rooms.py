@@ -12,7 +12,7 @@ from warpgauge.system.environment import ROOT
 
 SOURCES = ROOT / "scripts" / "src"
 PACKAGE = SOURCES / "warpgauge"
-MOST_MODULES = 230  # an __init__.py has a docstring and nothing else, and is not counted
+MOST_MODULES = 240  # an __init__.py has a docstring and nothing else, and is not counted
 MOST_LINES = 300  # of a module
 
 # What each room may import, beside itself.
@@ -27,7 +27,15 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "baselines": {"verdict", "execution", "records", "files", "system"},
     "measurement": {"execution", "verdict", "records", "files", "system"},
     "external": {"execution", "records", "files", "system"},
-    "history": {"measurement", "baselines", "verdict", "records", "files", "system"},
+    "history": {
+        "measurement",
+        "baselines",
+        "verdict",
+        "statistics",
+        "records",
+        "files",
+        "system",
+    },
 }
 _BELOW = {*MAY_IMPORT}
 MAY_IMPORT = {**MAY_IMPORT, "github": _BELOW, "commands": {*_BELOW, "github"}}

@@ -4,17 +4,21 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import stdev
 
 import pytest
 
-from builders import Json, failed, row, run
+from builders import STEADY, Json, failed, row, run
 from hosted_project import NAMES, RUN, Project, checked_out
 from hosted_repository import NAME, git
 from warpgauge.commands.ci import history
 from warpgauge.system.errors import ExitStatus, UserError
 
+# What a line tells of a benchmark whose process medians are STEADY.
+POINT = [1e-6, float(f"{stdev(map(math.log, STEADY)):.3g}"), len(STEADY)]
 FILE = f"nvidia-test/2026-11-20-{RUN}.jsonl"
 
 
@@ -65,7 +69,7 @@ def test_a_line_tells_what_was_measured_where(project: Nights) -> None:
     assert line["commit"] == project.commit
     assert line["run"] == RUN
     assert line["date"] == "2026-11-20T09:00:00Z"  # GitHub's, whatever the runner says
-    assert line["seconds"] == dict.fromkeys(NAMES, 1e-6)
+    assert line["benchmarks"] == dict.fromkeys(NAMES, POINT)
     facts = {"gpu_name": "NVIDIA Test", "gpu_uuid": "GPU-1", "boot_id": "boot-1"}
     assert line["facts"] == {**facts, "driver_version": "580.1"}
 
@@ -97,12 +101,19 @@ def test_all_gpus_of_a_night_are_one_commit_and_no_forged_one_is_beside(project:
     assert project.files() == ["README.md", f"nvidia-other/2026-11-20-{RUN}.jsonl", FILE]
 
 
+def test_the_scatter_of_a_single_process_is_not_known(project: Nights) -> None:
+    project.night(run([row("memcpy/a", [1.0])], commit=project.commit))
+    project.add()
+    assert project.line()["benchmarks"] == {"memcpy/a": [1e-6, None, 1]}
+
+
 def test_what_failed_or_was_disturbed_has_a_reason_in_place_of_a_time(project: Nights) -> None:
-    rows = [row("memcpy/a"), failed("memcpy/b"), row("sync/c", throttled=1.0)]
+    rows = [row("memcpy/a"), failed("memcpy/b"), row("sync/c", throttled=1.0, host_clock=1.0)]
     project.night(run(rows, commit=project.commit))
     project.add()
     line = project.line()
-    assert line["seconds"] == {"memcpy/a": 1e-6}
+    assert line["benchmarks"] == {"memcpy/a": POINT}
+    assert line["host"] == ["sync/c"]
     unmeasured = line["unmeasured"]
     assert isinstance(unmeasured, dict)
     assert unmeasured["memcpy/b"] == "out of device memory"

@@ -57,6 +57,7 @@ COMMANDS = {
         (*STATISTICS, "pynvml"),
         "before a run file was written",
     ),
+    "history": Command("show what the nights measured, and when times changed", STATISTICS),
     "fidelity": Command("hold device times against CUPTI's", STATISTICS, "before all was measured"),
 }
 _OWN_OPTIONS = ("compare", "fidelity")  # the others' are in a module beside theirs
@@ -76,7 +77,7 @@ CI = {
         "before a pull request was opened",
     ),
     "history": Command(
-        "add the nightly times to the history, and show them",
+        "add the nightly times to the history",
         STATISTICS,
         "before anything was added",
     ),

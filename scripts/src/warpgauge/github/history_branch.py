@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """warpgauge ci history add: the run files of a night become one commit on the history's branch.
 
-Each night of a GPU model is a file of its own: nothing that is there is read, and nothing replaced
-but what another attempt of the same run had added.
+Each run's nights of a GPU model are a file of their own: nothing that is there is read, and nothing
+replaced but what another attempt of the same run had added.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from warpgauge.github import gpus, recorded_files
 from warpgauge.github.branch import Repository
-from warpgauge.history import entry
+from warpgauge.history import lines
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.text import plural
@@ -24,8 +24,9 @@ _README = """\
 # What each night measured
 
 `<gpu>/<day>-<run>.jsonl`: one line of JSON a night and GPU model, added by the workflow `nightly`.
-`scripts/warpgauge ci history show` reads it, and so does whatever reads JSON lines:
-`cat nvidia-h200/*.jsonl | jq -c '[.date, .commit, .seconds["gemm/cublas/f32/n:1024"]]'`.
+`benchmarks` holds `[seconds, standard deviation of the log between processes, processes]` by name.
+`scripts/warpgauge history show` reads it, and so does whatever reads JSON lines:
+`cat nvidia-h200/*.jsonl | jq -c '[.date, .commit, .benchmarks["gemm/cublas/f32/n:1024"][0]]'`.
 """
 
 
@@ -46,7 +47,7 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
         for name, content in files.items():
             path, gpu = Path(scratch, f"{name}.json"), models[name]
             record = recorded_files.checked_record(path, content, gpu, run.commit, root)
-            night = entry.line(entry.of(record, run.started, run.commit, run.id))
+            night = lines.line(lines.of(record, run.started, run.commit, run.id))
             texts[f"{gpu.slug}/{run.day}-{run.id}.jsonl"] = night
     measured = ", ".join(models[name].name for name in files)
     parent = repository.head(BRANCH)

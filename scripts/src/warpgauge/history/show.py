@@ -1,105 +1,168 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge ci history show: how the times of a GPU model went, night by night."""
+"""warpgauge history show, series and changes: how the times of a GPU model went, as tables."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
-from pathlib import Path
-from statistics import median
+import sqlite3
+from collections.abc import Collection, Sequence
 
+import numpy as np
 from rich.console import Console
 
-from warpgauge.files.location import Place
-from warpgauge.history import entry
-from warpgauge.history.entry import Night
+from warpgauge.history import series
+from warpgauge.history.changes import Alert
+from warpgauge.history.series import Night, Series
 from warpgauge.records import benchmark_filter
-from warpgauge.records.benchmark_filter import hint
-from warpgauge.system import git
+from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit, hint
 from warpgauge.system.errors import UserError
 from warpgauge.system.git import short
 from warpgauge.system.layout import Cells, Columns, print_text
-from warpgauge.system.text import duration, inert, percent, plural, quoted, typed
+from warpgauge.system.text import duration, inert, percent, plural, suggestion, typed
 
 _UNKNOWN = "–"
 _DISPENSABLE = (0, 1)  # columns of either table, where there is no room
 _GPU = re.compile(r"(?:GPU-)?([0-9A-Za-z]{1,8})")
 
 
-def nights(root: Path, ref: str, slug: str) -> list[Night]:
-    """Those of a GPU model that the commit `ref` holds, by date. Raises UserError."""
-    found = git.run(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{tree}}")
-    if found.returncode:
-        raise UserError(
-            f"{quoted(ref)} is no branch of this clone: git fetch origin history gets the history, "
-            "if there is one yet"
-        )
-    # Every line of every file, in one process.
-    told = git.run(root, "grep", "--no-color", "-h", "-e", "", found.stdout.strip(), "--", slug)
-    if told.returncode > 1:
-        raise UserError(f"git grep failed in {root}: {git.words(told)}")
-    lines = [line for line in told.stdout.split("\n") if line]
-    if not lines:
-        raise UserError(f"{quoted(ref)} holds no night of {slug}")
-    place = Place(Path(ref), f"a line of {slug}")
-    history = [entry.read(line, place) for line in lines]
-    return sorted(history, key=lambda night: (night.date, night.run))
+def models(database: sqlite3.Connection, asked: str) -> list[str]:
+    """The GPU model `asked` for by its slug; empty: all. Raises UserError where it has no night."""
+    known = series.gpu_models(database)
+    if not known:
+        raise UserError("the history holds no night: the workflow nightly adds them")
+    if asked and asked not in known:
+        raise UserError(f"the history holds no night of {typed(asked)}: {suggestion(asked, known)}")
+    return [asked] if asked else known
 
 
-def show(history: Sequence[Night], filter: str, console: Console) -> None:
-    """Print the table. Raises UserError where `filter` matches nothing."""
-    names = dict.fromkeys(name for night in reversed(history) for name in night.seconds)
-    wanted = [name for name in names if benchmark_filter.matches(filter, name, "--filter")]
-    if not wanted:
+def matching(database: sqlite3.Connection, filter: str) -> set[str]:
+    """The benchmarks that `filter` asks for. Raises UserError where there is none."""
+    names = series.benchmarks(database)
+    with cpu_limit(SEARCH_LIMIT_S, f"--filter {typed(filter)} takes too long; simplify it"):
+        found = {name for name in names if benchmark_filter.matches(filter, name, "--filter")}
+    if not found and filter:
         raise UserError(f"no benchmark matches --filter {typed(filter)}{hint(filter, names)}")
-    print_text(console, _title(history), style="bold")
-    if len(wanted) == 1:
-        print_text(console, inert(wanted[0]))
-        lines = _of_one(history, wanted[0])
-        heading = Cells("night", ("commit", "GPU", "driver", "time", "change"))
-        left: Sequence[int] = (0, 1, 2)
-    else:
-        lines = [_of_many(history, name) for name in wanted]
-        heading = Cells("benchmark", ("nights", "newest", "time", "change"))
-        left = (1,)
+    return found
+
+
+def newest(
+    database: sqlite3.Connection,
+    gpu_model: str,
+    names: Collection[str],
+    last: int,
+    console: Console,
+) -> None:
+    """Print the newest time of these benchmarks beside the median of the `last` nights before."""
+    nights = series.nights_of(database, gpu_model)[-last:]
+    heading = Cells("benchmark", ("nights", "newest", "time", "change"))
+    lines = [
+        Cells(
+            inert(one.benchmark),
+            (str(len(one.nights)), inert(one.date[-1][:10]), *_time(one, len(one.nights) - 1)),
+        )
+        for one in series.all_series(database, gpu_model, names, last)
+    ]
+    print_text(console, _title(nights), style="bold")
+    _print(console, heading, lines, left=(1,))
+
+
+def every_night(
+    database: sqlite3.Connection, gpu_model: str, benchmark: str, last: int, console: Console
+) -> None:
+    """Print the `last` nights of one benchmark, those without a time too."""
+    told = series.series(database, benchmark, gpu_model)
+    reasons = series.reasons(database, benchmark, gpu_model)
+    nights = series.nights_of(database, gpu_model)
+    first = max(len(nights) - last, 0)
+    at = {night: position for position, night in enumerate(told.nights)}
+    lines = []
+    for index, night in list(enumerate(nights))[first:]:
+        # The digits that tell one GPU of a model from another.
+        gpu = _GPU.match(night.facts.get("gpu_uuid", ""))
+        driver = inert(night.facts.get("driver_version", _UNKNOWN))
+        cells: tuple[str, ...] = (
+            inert(short(night.commit)),
+            gpu.group(1) if gpu else _UNKNOWN,
+            driver,
+        )
+        if index in at:
+            error = told.errors[at[index]]
+            shown = _UNKNOWN if np.isnan(error) else f"±{error:.2%}".replace("%", " %")
+            time, change = _time(told, at[index], first)
+            cells = (*cells, time, shown, change)
+        else:
+            why = reasons.get(night.id, "not in the suite")
+            cells = (*cells, _UNKNOWN, _UNKNOWN, inert(why))
+        lines.append(Cells(inert(night.date[:10]), cells))
+    print_text(console, _title(nights[first:]), style="bold")
+    print_text(console, inert(benchmark))
+    heading = Cells("night", ("commit", "GPU", "driver", "time", "error", "change"))
+    _print(console, heading, lines, left=(0, 1, 2))
+    print_text(console, "error: standard error, by the scatter between processes", style="dim")
+
+
+def alerts(
+    told: Sequence[Alert], nights: Sequence[Night], console: Console, *, verbose: bool
+) -> None:
+    """Print a line an alert, by night; those that need nobody with `verbose` alone."""
+    shown = [one for one in told if verbose or not one.is_quiet]
+    quiet = len(told) - len(shown)
+    print_text(console, _title(nights), style="bold")
+    heading = Cells("benchmark", ("since", "commits", "others", "change", "cause"))
+    lines = [_alert(one, nights) for one in shown]
+    if lines:
+        _print(console, heading, lines, (0, 1, 4), "others: benchmarks that changed alike")
+    if not lines or quiet:
+        left = f"; {quiet} explained, which --verbose shows" if quiet else ""
+        print_text(console, f"{plural(len(shown), 'change')}{left}", style="dim")
+
+
+def _alert(one: Alert, nights: Sequence[Night]) -> Cells:
+    largest = one.changes[0]
+    first, last = (nights[at].date[:10] for at in (one.first, one.last))
+    since = first if first == last else f"{first} … {last}"
+    causes = [*one.machine, *(["code"] if one.is_code else [])]
+    cause = largest.explained or ", ".join(causes) or "unknown"
+    if not largest.point.placed:
+        cause += "; the last nights alone"
+    return Cells(
+        inert(largest.benchmark or "all host times"),
+        (
+            inert(since),
+            inert(f"{short(one.good)}…{short(one.bad)}"),
+            str(len(one.changes) - 1),
+            percent(math.expm1(largest.point.change)),
+            inert(cause),
+        ),
+    )
+
+
+def _title(nights: Sequence[Night]) -> str:
+    first, last = (night.date[:10] for night in (nights[0], nights[-1]))
+    gpu = nights[-1].facts.get("gpu_name", _UNKNOWN)
+    days = first if first == last else f"{first} … {last}"
+    return inert(f"{gpu} · {plural(len(nights), 'night')}, {days}")
+
+
+def _print(
+    console: Console,
+    heading: Cells,
+    lines: Sequence[Cells],
+    left: Sequence[int],
+    legend: str = "change: beside the median of the nights before",
+) -> None:
     columns = Columns.fitting([heading, *lines], console.width, _DISPENSABLE)
     print_text(console, columns.line(heading, left), style="dim")
     for line in lines:
         print_text(console, columns.line(line, left))
-    print_text(console, "change: beside the median of the nights before", style="dim")
+    print_text(console, legend, style="dim")
 
 
-def _title(history: Sequence[Night]) -> str:
-    first, last = (night.date[:10] for night in (history[0], history[-1]))
-    gpu = history[-1].facts.get("gpu_name", _UNKNOWN)
-    days = first if first == last else f"{first} … {last}"
-    return inert(f"{gpu} · {plural(len(history), 'night')}, {days}")
-
-
-def _of_many(history: Sequence[Night], name: str) -> Cells:
-    there = [night for night in history if name in night.seconds]
-    times = [night.seconds[name] for night in there]
-    newest, change = inert(there[-1].date[:10]), _change(times[:-1], times[-1])
-    return Cells(inert(name), (str(len(there)), newest, duration(times[-1]), change))
-
-
-def _of_one(history: Sequence[Night], name: str) -> list[Cells]:
-    lines: list[Cells] = []
-    before: list[float] = []
-    for night in history:
-        time = night.seconds.get(name)
-        # The digits that tell one GPU of a model from another.
-        gpu = _GPU.match(night.facts.get("gpu_uuid", ""))
-        driver = inert(night.facts.get("driver_version", _UNKNOWN))
-        cells = [inert(short(night.commit)), gpu.group(1) if gpu else _UNKNOWN, driver]
-        if time is None:
-            cells += [_UNKNOWN, inert(night.unmeasured.get(name, "not in the suite"))]
-        else:
-            cells += [duration(time), _change(before, time)]
-            before.append(time)
-        lines.append(Cells(inert(night.date[:10]), tuple(cells)))
-    return lines
-
-
-def _change(before: Sequence[float], time: float) -> str:
-    return percent(time / median(before) - 1) if before else _UNKNOWN
+def _time(one: Series, position: int, first: int = 0) -> tuple[str, str]:
+    """The time at a position, and how far it is from those of the nights from `first` on."""
+    begin = int(np.searchsorted(one.nights, first))
+    seconds = np.exp(one.log_seconds)
+    before = seconds[begin:position]
+    change = percent(seconds[position] / np.median(before) - 1) if len(before) else _UNKNOWN
+    return duration(float(seconds[position])), change

@@ -19,6 +19,7 @@ from scipy import special
 
 from warpgauge.statistics.error_rates import CONFIDENCE
 from warpgauge.statistics.log_ratios import Array, Estimates, Found
+from warpgauge.statistics.rank_sums import mann_whitney
 from warpgauge.statistics.samples import Index, Mask, numbered, sums_by
 from warpgauge.statistics.variance import Variances
 
@@ -225,7 +226,7 @@ def _by_ranks(table: Array, design: Design, worse: Array, steps: Array, chance: 
     means = (table[:, one, None] + table[:, None, other]).reshape(len(table), -1) / 2.0
     means.sort(axis=1)
     middle = np.median(means, axis=1)
-    chances = _mann_whitney(len(one), len(other))
+    chances = mann_whitney(len(one), len(other))
     beyond = np.abs(middle) > steps
     shifted = means * np.sign(middle)[:, None] - steps[:, None]
     against = np.sum(shifted < 0.0, axis=1) + np.ceil(0.5 * np.sum(shifted == 0.0, axis=1))
@@ -245,23 +246,6 @@ def _by_ranks(table: Array, design: Design, worse: Array, steps: Array, chance: 
 
     tail = np.full(len(means), (1.0 - CONFIDENCE) / 4)
     return Found(middle, end(tail, -1), end(tail, 1), end(chance, 1), p)
-
-
-@cache
-def _mann_whitney(one: int, other: int) -> Array:
-    """The chance that U is at most 0, 1, 2 … for samples of these sizes without a difference."""
-    size = one * other + 1
-    counts = [np.zeros(size) for _ in range(other + 1)]
-    for column in counts:
-        column[0] = 1.0
-    for _ in range(one):
-        for b in range(1, other + 1):
-            # The largest value of all is of the first sample, above all b of the other, or not.
-            grown = counts[b - 1].copy()
-            grown[b:] += counts[b][: size - b]
-            counts[b] = grown
-    total = np.cumsum(counts[other])
-    return np.asarray(total / total[-1])
 
 
 def _together(by_t: Found, rows: Sequence[int], by_rank: Found | None) -> dict[str, Array]:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from warpgauge.system import command_log
@@ -25,8 +27,7 @@ _QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Whatever comes of it. Raises UserError where there is no git."""
-    environment = {key: value for key, value in os.environ.items() if key not in _MISLEADING}
-    command = ["git", "-C", str(folder), "-c", f"core.hooksPath={os.devnull}", *arguments]
+    command = _command(folder, *arguments)
     try:
         with command_log.running(command) as logged:
             done = subprocess.run(
@@ -36,7 +37,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
                 text=True,
                 errors="replace",
                 check=False,
-                env={**environment, **_QUIET},
+                env=_environment(),
             )
             logged.ended(done.returncode)
         return done
@@ -50,6 +51,44 @@ def require(folder: Path, *arguments: str) -> str:
     if done.returncode:
         raise UserError(f"git {arguments[0]} failed in {folder}: {words(done)}")
     return done.stdout.strip()
+
+
+def blobs(folder: Path, names: Sequence[str]) -> Iterator[bytes]:
+    """What the objects of these whole names hold, in this order. Raises UserError without one."""
+    with tempfile.TemporaryFile() as asked:  # a pipe would be full before the first is answered
+        asked.write("".join(f"{name}\n" for name in names).encode())
+        asked.seek(0)
+        with subprocess.Popen(
+            _command(folder, "cat-file", "--batch"),
+            stdin=asked,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=_environment(),
+        ) as process:
+            assert process.stdout
+            try:
+                for name in names:
+                    header = (
+                        process.stdout.readline().split()
+                    )  # name, type and size, if it is there
+                    size = int(header[2]) if len(header) == 3 else 0
+                    content = process.stdout.read(size + 1)
+                    if len(header) != 3 or len(content) <= size:
+                        raise UserError(
+                            f"{folder} lacks the git object {short(name)}: git fsck tells more"
+                        )
+                    yield content[:-1]
+            finally:
+                process.kill()
+
+
+def _command(folder: Path, *arguments: str) -> list[str]:
+    return ["git", "-C", str(folder), "-c", f"core.hooksPath={os.devnull}", *arguments]
+
+
+def _environment() -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if key not in _MISLEADING}
+    return {**kept, **_QUIET}
 
 
 def words(done: subprocess.CompletedProcess[str]) -> str:

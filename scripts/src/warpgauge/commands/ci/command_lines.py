@@ -6,20 +6,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from warpgauge.commands import arguments
-from warpgauge.commands.arguments import Parser, group, positive, revision
+from warpgauge.commands.arguments import Parser, group, positive
 
-HISTORY = "origin/history"
 WORKFLOW, POLICY = ".github/workflows/gpu.yml", "baselines/policy.toml"
-_NIGHTS = 30
 _RUN = "--repository owner/name --run-id 1234"
 
 _ADD = """\
 Take the run files that the GPU jobs of a run of nightly.yml uploaded, and add a line for each to
 the branch history. GH_TOKEN is the token, GITHUB_API_URL where its API is."""
-
-_SHOW = """\
-Show the nights of a GPU model: each benchmark's newest time beside the median of the nights before
-it, or of a single one every night."""
 
 _PROPOSE = """\
 Take the run files that the GPU jobs of a run of baseline.yml uploaded, add them to the baseline
@@ -116,22 +110,13 @@ def propose() -> Parser:
 def history() -> Parser:
     parser = Parser(
         prog="warpgauge ci history",
-        description="Keeps what each night measured, on a branch of its own, and shows it.",
+        description="Keeps what each night measured, on a branch of its own, which warpgauge "
+        "history shows.",
         epilog="Exit status: 0 done; 2 refused, and nothing was written; 3 nothing was measured.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     added = commands.add_parser("add", help="add the night that a run measured", description=_ADD)
     arguments.add_run(group(added, "which run", f"%(prog)s {_RUN}"), "nightly.yml")
-    shown = commands.add_parser("show", help="show how times went", description=_SHOW)
-    what = group(shown, "what is shown", "%(prog)s --gpu nvidia-h200 --filter '^gemm/' --nights 14")
-    add = what.add_argument
-    add("--gpu", metavar="SLUG", default="",
-        help="of .github/gpus.json; empty: the first there")  # fmt: skip
-    arguments.add_filter(what)
-    add("--nights", metavar="N", type=positive, default=_NIGHTS,
-        help=f"the last so many; default {_NIGHTS}")  # fmt: skip
-    add("--ref", metavar="REF", type=revision, default=HISTORY,
-        help=f"where the history is; default {HISTORY}")  # fmt: skip
     return parser
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge ci history: add a night, show what there is."""
+"""warpgauge ci history: add a night."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from warpgauge.commands.ci import command_lines
-from warpgauge.github import gpus, history_branch
+from warpgauge.github import history_branch
 from warpgauge.github.api import GitHub
 from warpgauge.github.branch import Repository
-from warpgauge.history import show
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import Output, print_line
 
@@ -21,13 +20,6 @@ def main(
 ) -> ExitStatus:
     """Raises UserError for what the user can mend."""
     given = command_lines.history().parse_args(argv)
-    console = Output(highlight=False)
-    if given.command == "add":
-        repository = Repository(GitHub.of(environment), given.repository)
-        print_line(console, history_branch.add(repository, given.run_id, root))
-        return ExitStatus.OK
-    listed = gpus.file_of(root)
-    gpu = gpus.chosen(listed, given.gpu) if given.gpu else gpus.read(listed)[0]
-    history = show.nights(root, given.ref, gpu.slug)
-    show.show(history[-given.nights :], given.filter, console)
+    repository = Repository(GitHub.of(environment), given.repository)
+    print_line(Output(highlight=False), history_branch.add(repository, given.run_id, root))
     return ExitStatus.OK

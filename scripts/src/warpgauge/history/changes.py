@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What changed in the nights of a GPU model: which benchmarks, from which commit on, and why.
+
+GPUs that take turns differ by what they always differ by, and what moves all host times of a night
+is its machine. Both are taken out before change points are looked for (`statistics.change_points`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from itertools import groupby, pairwise
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpgauge.records.model import Clock
+from warpgauge.statistics.change_points import FALSE_A_YEAR, ChangePoint, find_all
+from warpgauge.statistics.log_ratios import Array
+from warpgauge.verdict.policy import Policy
+
+# What may change times without a change of the code.
+MACHINE = (
+    "gpu_uuid driver_version runtime_version cublas_version nvcc_version kernel_release cpu_model "
+    "power_limit_watts"
+).split()
+
+# A smaller change alarms nobody: that of pairs (statistics.md). A policy may ask for more.
+MINIMUM_EFFECT: Mapping[Clock, float] = {Clock.DEVICE: 0.005, Clock.HOST: 0.015}
+
+# Fewer nights do not tell what a GPU differs by, nor fewer benchmarks what a night does.
+_FEWEST_NIGHTS, _FEWEST_ROWS = 5, 8
+_MEDIAN_SD = np.sqrt(np.pi / 2.0)  # of many normal values, in standard errors of their mean
+_LARGEST_SLOPE = 3.0
+
+
+class Night(Protocol):
+    """Where and of what a night was measured."""
+
+    @property
+    def commit(self) -> str: ...
+    @property
+    def facts(self) -> Mapping[str, str]: ...
+
+
+class Series(Protocol):
+    """One benchmark; `nights` are indices into those of the GPU model."""
+
+    @property
+    def benchmark(self) -> str: ...
+    @property
+    def nights(self) -> Sequence[int]: ...
+    @property
+    def log_seconds(self) -> Array: ...
+    @property
+    def errors(self) -> Array: ...
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change point of a benchmark; of what moves all host times, if it has no name.
+
+    `explained` is empty, or the reason that it needs nobody.
+    """
+
+    benchmark: str
+    point: ChangePoint
+    explained: str = ""
+
+    @property
+    def family(self) -> str:
+        return self.benchmark.split("/")[0]
+
+    @property
+    def slower(self) -> bool:
+        return self.point.change > 0.0
+
+
+@dataclass(frozen=True)
+class Alert:
+    """Changes of one family and direction that may have one cause: the largest one first.
+
+    The first night that is changed is one from `first` to `last`; it was `good` before and `bad`
+    after. `machine` names the facts that are others there.
+    """
+
+    changes: tuple[Change, ...]
+    first: int
+    last: int
+    good: str
+    bad: str
+    machine: tuple[str, ...]
+
+    @property
+    def is_code(self) -> bool:
+        """Nothing but the commit is another one."""
+        return not self.machine and self.good != self.bad and bool(self.changes[0].benchmark)
+
+    @property
+    def is_quiet(self) -> bool:
+        return all(change.explained for change in self.changes)
+
+
+def found(
+    series: Iterable[Series],
+    nights: Sequence[Night],
+    clocks: Mapping[str, Clock],
+    *,
+    alpha: float = FALSE_A_YEAR,
+    newest: bool = False,
+) -> list[Change]:
+    """The changes of all series of a GPU model; with `newest` those that the last nights show.
+
+    `clocks` says what a benchmark is timed by; one that it does not name is device time.
+    """
+    rows = list(series)
+    values, errors = (np.full((len(rows), len(nights)), np.nan) for _ in range(2))
+    for row, one in enumerate(rows):
+        values[row, list(one.nights)] = one.log_seconds
+        errors[row, list(one.nights)] = one.errors
+    gpus = np.unique([night.facts.get("gpu_uuid", "") for night in nights], return_inverse=True)[1]
+    host = np.array([clocks.get(one.benchmark) is Clock.HOST for one in rows], dtype=bool)
+    names = [one.benchmark for one in rows]
+    points: list[list[ChangePoint]] = [[] for _ in rows]
+    for _ in range(2 if _take_turns(gpus) else 1):
+        levels = _levels(values, points)
+        alike = values - _differences(values - levels, gpus)
+        steadied, widened, together, error = _without_common(alike, errors, host, levels)
+        points = find_all(steadied, widened, alpha=alpha, newest=newest)
+    changes = [Change(name, one) for name, those in zip(names, points, strict=True)
+               for one in those]  # fmt: skip
+    common = find_all(together[None], error[None], alpha=alpha, newest=newest)[0]
+    return [*changes, *(Change("", one) for one in common)]
+
+
+def alerts(
+    changes: Iterable[Change],
+    nights: Sequence[Night],
+    clocks: Mapping[str, Clock],
+    policy: Policy | None,
+    today: date,
+) -> list[Alert]:
+    """Changes that matter, those together that may have one cause, by night."""
+    told = []
+    by_name = sorted(changes, key=lambda one: (one.benchmark, one.point.index))
+    for name, group in groupby(by_name, key=lambda one: one.benchmark):
+        clock = clocks.get(name, Clock.DEVICE) if name else Clock.HOST
+        entry = policy.minimum_effect(name) if policy and name else None
+        least = max(MINIMUM_EFFECT[clock], entry.fraction if entry else 0.0)
+        those = [one for one in group if abs(np.expm1(one.point.change)) >= least]
+        for number, one in enumerate(those):
+            later = [other.point for other in those[number + 1 :]]
+            reason = _fixed(one.point, later, least, nights) or _expected(one, policy, today)
+            told.append(replace(one, explained=reason))
+    by_place = sorted(told, key=lambda one: (one.family, one.slower, one.point.index))
+    grouped: list[Alert] = []
+    for _, group in groupby(by_place, key=lambda one: (one.family, one.slower)):
+        grouped += _together(group, nights)
+    return sorted(grouped, key=lambda one: (one.last, one.first, one.changes[0].family))
+
+
+def _fixed(
+    point: ChangePoint, later: Sequence[ChangePoint], least: float, nights: Sequence[Night]
+) -> str:
+    """Since when the time is what it was before, if it is."""
+    total = point.change
+    for one in later:
+        total += one.change
+        if one.placed and abs(np.expm1(total)) < least:
+            return f"undone by {nights[one.index].commit}"
+    return ""
+
+
+def _expected(change: Change, policy: Policy | None, today: date) -> str:
+    """The reason of the policy's last entry that accepts a slowdown, if one does."""
+    fraction = np.expm1(change.point.change)
+    matching = [
+        one
+        for one in (policy.expected if policy else ())
+        if change.benchmark and one.pattern.search(change.benchmark) and one.expires >= today
+    ]
+    return matching[-1].reason if matching and 0.0 < fraction <= matching[-1].fraction else ""
+
+
+def _together(changes: Iterable[Change], nights: Sequence[Night]) -> list[Alert]:
+    """By the nights that all changes of an alert have in common: these narrow each other down."""
+    groups: list[tuple[int, int, list[Change]]] = []
+    for one in changes:
+        point = one.point
+        for number, (first, last, those) in enumerate(groups):
+            first, last = max(first, point.first), min(last, point.last)
+            if first <= last and those[0].point.placed is point.placed:
+                groups[number] = (first, last, [*those, one])
+                break
+        else:
+            groups.append((point.first, point.last, [one]))
+    return [_alert(*group, nights) for group in groups]
+
+
+def _alert(first: int, last: int, changes: list[Change], nights: Sequence[Night]) -> Alert:
+    before, *others = nights[max(first - 1, 0) : last + 1]
+    machine = tuple(
+        key for key in MACHINE if any(one.facts.get(key) != before.facts.get(key) for one in others)
+    )
+    largest = sorted(changes, key=lambda one: -abs(one.point.change))
+    return Alert(tuple(largest), first, last, before.commit, nights[last].commit, machine)
+
+
+def _take_turns(gpus: NDArray[np.intp]) -> bool:
+    """Whether a GPU came back after another one. One that stayed away is a change like others."""
+    return bool(np.count_nonzero(np.diff(gpus)) >= len(np.unique(gpus)))
+
+
+def _levels(values: Array, points: Sequence[Sequence[ChangePoint]]) -> Array:
+    """The median of each row between its change points, at each night."""
+    levels = np.empty_like(values)
+    for row, those in enumerate(points):
+        ends = [0, *(one.index for one in those if one.placed), values.shape[1]]
+        for start, end in pairwise(ends):
+            levels[row, start:end] = _median(values[row : row + 1, start:end], 1)[0]
+    return levels
+
+
+def _differences(residuals: Array, gpus: NDArray[np.intp]) -> Array:
+    """How far each night's GPU is from the others, where GPUs take turns; NaN if it is unknown.
+
+    Nights of a GPU that was there too rarely tell nothing then. Where most nights are such ones,
+    GPUs are noise.
+    """
+    known = np.bincount(gpus)[gpus] >= _FEWEST_NIGHTS
+    if not _take_turns(gpus) or 2 * np.count_nonzero(known) < len(gpus):
+        return np.zeros_like(residuals)
+    found = np.full_like(residuals, np.nan)
+    for gpu in np.unique(gpus[known]):
+        found[:, gpus == gpu] = _median(residuals[:, gpus == gpu], 1)[:, None]
+    return found
+
+
+def _without_common(
+    values: Array, errors: Array, host: NDArray[np.bool_], levels: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Host times without what moves all of them in a night, and that itself, with its errors.
+
+    It is the median of their distances from their levels. A row follows it by the slope of its
+    steps from night to night over those of the median, which no change point moves but by one step.
+    """
+    if np.count_nonzero(host) < _FEWEST_ROWS:
+        nothing = np.full(values.shape[1], np.nan)
+        return values, errors, nothing, nothing
+    residuals = values[host] - levels[host]
+    common = _median(residuals, 0)
+    scatter = 1.4826 * _median(np.abs(residuals - common), 0)  # Hampel 1974: that of normal values
+    count = np.maximum(np.sum(np.isfinite(residuals), axis=0), 1)
+    error = _MEDIAN_SD * scatter / np.sqrt(count)
+    steps, of_common = np.diff(residuals, axis=1), np.diff(common)
+    both = np.isfinite(steps) & np.isfinite(of_common)
+    products = np.sum(np.where(both, steps * of_common, 0.0), axis=1)
+    squares = np.sum(np.where(both, of_common**2, 0.0), axis=1)
+    slopes = np.clip(products / np.maximum(squares, 1e-300), 0.0, _LARGEST_SLOPE)[:, None]
+    steadied, widened = values.copy(), errors.copy()
+    steadied[host] -= slopes * np.where(np.isfinite(common), common, 0.0)
+    widened[host] = np.hypot(errors[host], slopes * np.where(np.isfinite(error), error, 0.0))
+    return steadied, widened, common, error
+
+
+def _median(values: Array, axis: int) -> Array:
+    """Without those that are NaN; NaN where all are."""
+    some = np.isfinite(values).any(axis=axis)
+    filled = np.where(np.expand_dims(some, axis), values, 0.0)
+    return np.asarray(np.where(some, np.nanmedian(filled, axis=axis), np.nan))

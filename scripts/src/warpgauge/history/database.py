@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The history in a SQLite file, made from the branch when it is asked for, and never the truth.
+
+The file is stamped with the commit it was made from. It is never changed under its name: what a new
+commit adds goes into a copy, which then takes its place. So readers need no lock, and a build that
+is killed leaves what was there. A file that is damaged, or is none of ours, is made anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import tempfile
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby, repeat
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from warpgauge.history import lines
+from warpgauge.history.lines import File
+from warpgauge.system.errors import UserError
+from warpgauge.system.locks import alone
+
+_FOLDER, _NAME, _UNFINISHED = Path("build", "history"), "nights.sqlite", ".new"
+# Of the file's header, by which a file of this kind is known (sqlite.org/fileformat.html).
+_APPLICATION, _VERSION = 0x77674831, 1
+
+# A series is one range of keys, and so are all series of a GPU model, in which order the file is
+# written: pages are full, and lie in a row.
+_TABLES = f"""
+PRAGMA application_id = {_APPLICATION};
+PRAGMA user_version = {_VERSION};
+CREATE TABLE source (sha TEXT NOT NULL);
+CREATE TABLE files (id INTEGER PRIMARY KEY, gpu INTEGER NOT NULL, path TEXT NOT NULL,
+    blob TEXT NOT NULL);
+CREATE TABLE gpus (id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE);
+CREATE TABLE benchmarks (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
+    host INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE nights (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, gpu INTEGER NOT NULL,
+    date TEXT NOT NULL, sha TEXT NOT NULL, run INTEGER NOT NULL, facts TEXT NOT NULL);
+CREATE TABLE points (gpu INTEGER, benchmark INTEGER, night INTEGER, seconds REAL NOT NULL, sd REAL,
+    processes INTEGER NOT NULL, PRIMARY KEY (gpu, benchmark, night)) WITHOUT ROWID;
+CREATE TABLE unmeasured (gpu INTEGER, benchmark INTEGER, night INTEGER, reason TEXT NOT NULL,
+    PRIMARY KEY (gpu, benchmark, night)) WITHOUT ROWID;
+"""
+
+T = TypeVar("T")
+
+
+def ask(root: Path, ref: str, question: Callable[[sqlite3.Connection], T]) -> T:
+    """What `question` finds in the history that the clone `root` has under `ref`.
+
+    It gets a connection that cannot write, and is asked again where the file turns out damaged.
+    Raises UserError: there is no such history, or a line of it cannot be read.
+    """
+    commit = lines.commit_of(root, ref)
+    with contextlib.ExitStack() as held:
+        database = _opened(root / _FOLDER / _NAME, commit) or _made(root, commit, held)
+        try:
+            with contextlib.closing(database):
+                return question(database)
+        except sqlite3.DatabaseError:
+            with contextlib.closing(_made(root, commit, held, anew=True)) as database:
+                return question(database)
+
+
+def _opened(path: Path, commit: str | None = None) -> sqlite3.Connection | None:
+    """The file there, where it was made here of this commit (None: of any), as far as it tells.
+
+    It stays the same while it is open, whatever takes its name.
+    """
+    if not path.is_file():  # nothing, or a pipe
+        return None
+    # Nobody changes a file that is there: it needs no lock, and its folder may be read-only.
+    name = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+    with contextlib.ExitStack() as held:
+        try:
+            database = held.enter_context(contextlib.closing(sqlite3.connect(name, uri=True)))
+            keys = ("application_id", "user_version")
+            kind = [database.execute(f"PRAGMA {key}").fetchone()[0] for key in keys]
+            if kind != [_APPLICATION, _VERSION]:
+                return None
+            if database.execute("SELECT sha FROM source").fetchone() != (commit,) and commit:
+                return None
+        except sqlite3.DatabaseError:
+            return None
+        held.pop_all()  # it stays open
+        return database
+
+
+def _made(
+    root: Path, commit: str, held: contextlib.ExitStack, *, anew: bool = False
+) -> sqlite3.Connection:
+    """The file of this commit; in a folder for as long as `held` where the clone is read-only."""
+    folder = root / _FOLDER
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="warpgauge-")))
+    path = folder / _NAME
+    with alone(folder):
+        # Another command may have made it meanwhile.
+        database = None if anew else _opened(path, commit)
+        if database is None:
+            _replace(root, commit, path, anew=anew)
+            database = _opened(path, commit)
+    if database is None:  # where file systems do not lock
+        raise UserError(f"{path} was replaced by another command meanwhile: run this one again")
+    return database
+
+
+def _replace(root: Path, commit: str, path: Path, *, anew: bool) -> None:
+    """Put the file of `commit` at `path`, from what is there where that saves work, or `anew`."""
+    for left in path.parent.glob(f"*{_UNFINISHED}"):  # by a build that was killed
+        left.unlink(missing_ok=True)
+    descriptor, name = tempfile.mkstemp(_UNFINISHED, dir=path.parent)
+    os.close(descriptor)
+    new = Path(name)
+    try:
+        if anew or not _completed(root, commit, path, new):
+            new.write_bytes(b"")
+            with _writing(new, _TABLES) as database:
+                _add(database, root, lines.files(root, commit))
+                database.execute("INSERT INTO source VALUES (?)", (commit,))
+        new.chmod(0o644)
+        new.replace(path)
+    except OSError as fault:
+        raise UserError(f"{path} cannot be written ({fault.strerror or fault})") from None
+    except sqlite3.OperationalError as fault:
+        raise UserError(f"{path} cannot be written ({fault})") from None
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _completed(root: Path, commit: str, old: Path, new: Path) -> bool:
+    """Whether `new` became `old` with what `commit` adds and without what it took away."""
+    database = _opened(old)
+    if database is None:
+        return False
+    wanted = {file.path: file for file in lines.files(root, commit)}
+    try:
+        with contextlib.closing(database):
+            known = dict(database.execute("SELECT path, blob FROM files").fetchall())
+        gone = [path for path in known if path not in wanted or wanted[path].blob != known[path]]
+        added = [file for path, file in wanted.items() if known.get(path) != file.blob]
+        if len(gone) + len(added) > len(known):  # to begin anew is quicker
+            return False
+        shutil.copyfile(old, new)
+        with _writing(new) as copy:
+            _remove(copy, gone)
+            _add(copy, root, added)
+            copy.execute("UPDATE source SET sha = ?", (commit,))
+    except sqlite3.DatabaseError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _writing(path: Path, tables: str = "") -> Iterator[sqlite3.Connection]:
+    """A connection to a file that nobody else knows; it is thrown away where this fails."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.executescript(
+            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
+            f"PRAGMA cache_size = -100000; {tables}"
+        )
+        database.execute("BEGIN")
+        yield database
+        database.execute("COMMIT")
+
+
+def _remove(database: sqlite3.Connection, paths: Iterable[str]) -> None:
+    of_night = "WHERE gpu = ? AND benchmark IN (SELECT id FROM benchmarks) AND night = ?"
+    for path in paths:
+        (file,) = database.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
+        found = database.execute("SELECT gpu, id FROM nights WHERE file = ?", (file,)).fetchall()
+        database.executemany(f"DELETE FROM points {of_night}", found)
+        database.executemany(f"DELETE FROM unmeasured {of_night}", found)
+        database.execute("DELETE FROM nights WHERE file = ?", (file,))
+        database.execute("DELETE FROM files WHERE id = ?", (file,))
+
+
+class _Column:
+    """The points of one benchmark, in the order of their nights; 22 bytes each."""
+
+    def __init__(self) -> None:
+        self.night, self.processes = array("q"), array("i")
+        self.seconds, self.sd = array("d"), array("d")
+
+
+def _add(database: sqlite3.Connection, root: Path, files: Iterable[File]) -> None:
+    """The nights in these files. Those of one GPU model are in memory together."""
+    ids = dict(database.execute("SELECT name, id FROM benchmarks").fetchall())
+    known, host = len(ids), set[str]()
+    for slug, group in groupby(sorted(files), key=lambda file: file.gpu):
+        database.execute("INSERT OR IGNORE INTO gpus (slug) VALUES (?)", (slug,))
+        (gpu,) = database.execute("SELECT id FROM gpus WHERE slug = ?", (slug,)).fetchone()
+        columns: dict[int, _Column] = {}
+        numbers: dict[str, int] = {}
+        for file, night in lines.nights(root, group):
+            if file.path not in numbers:
+                told = (gpu, file.path, file.blob)
+                at = database.execute("INSERT INTO files (gpu, path, blob) VALUES (?, ?, ?)", told)
+                numbers[file.path] = at.lastrowid or 0
+            facts = msgspec.json.encode(night.facts).decode()
+            row = (numbers[file.path], gpu, night.date, night.commit, night.run, facts)
+            at = database.execute(
+                "INSERT INTO nights (file, gpu, date, sha, run, facts) VALUES (?, ?, ?, ?, ?, ?)",
+                row,
+            )
+            number = at.lastrowid or 0
+            for name, point in night.benchmarks.items():
+                key = ids.setdefault(name, len(ids) + 1)
+                column = columns.get(key) or columns.setdefault(key, _Column())
+                column.night.append(number)
+                column.seconds.append(point.seconds)
+                column.sd.append(-1.0 if point.sd is None else point.sd)
+                column.processes.append(point.processes)
+            reasons = [
+                (gpu, ids.setdefault(name, len(ids) + 1), number, reason)
+                for name, reason in night.unmeasured.items()
+            ]
+            database.executemany("INSERT INTO unmeasured VALUES (?, ?, ?, ?)", reasons)
+            host.update(night.host)
+        insert = "INSERT INTO points VALUES (?, ?, ?, ?, nullif(?, -1.0), ?)"
+        for key in sorted(columns):
+            one = columns[key]
+            rows = zip(repeat(gpu), repeat(key), one.night, one.seconds, one.sd, one.processes)
+            database.executemany(insert, rows)
+    new = list(ids.items())[known:]
+    database.executemany("INSERT INTO benchmarks (name, id) VALUES (?, ?)", new)
+    timed = [(name,) for name in host]
+    database.executemany("UPDATE benchmarks SET host = 1 WHERE name = ?", timed)

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The history as it is kept: on the branch `history`, one line of JSON a night and GPU.
+
+`<gpu>/<day>-<run>.jsonl` holds the nights of a GPU model that one workflow run measured.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from statistics import median, stdev
+from typing import Annotated, NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from warpgauge.files import contract
+from warpgauge.files.location import Place
+from warpgauge.records.fields import NAME_LIMIT
+from warpgauge.records.model import Clock, Record
+from warpgauge.records.sessions import only_session
+from warpgauge.system import git
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import cut, quoted
+from warpgauge.verdict import disturbance
+
+# What may explain a step in the times, and what tells one machine from another.
+FACTS = tuple(
+    "gpu_name gpu_uuid boot_id driver_version runtime_version cublas_version nvcc_version "
+    "kernel_release cpu_model power_limit_watts".split()
+)
+
+_DIGITS = 7  # of a time: a hundred times below what any benchmark repeats to
+_SD_DIGITS = 3  # seven processes know it within a factor of two
+_REMEDY = "update warpgauge, or mend the line"
+_FILE = re.compile(r"([a-z0-9]+(?:-[a-z0-9]+)*)/[A-Za-z0-9._-]+\.jsonl")
+
+# Seconds. What is shorter or longer no benchmark takes, and a ratio of such times may overflow.
+_SHORTEST, _LONGEST = 1e-12, 1e6
+Seconds = Annotated[float, Meta(ge=_SHORTEST, le=_LONGEST)]
+Name = Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
+Run = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+class Point(msgspec.Struct, frozen=True, array_like=True):
+    """The median of the process medians, in seconds, and how far those scatter.
+
+    `sd` is the standard deviation of their logarithms, None where it is not known; `processes` is
+    their number, 0 where it is not known.
+    """
+
+    seconds: Seconds
+    sd: Annotated[float, Meta(ge=0.0, le=100.0)] | None
+    processes: Annotated[int, Meta(ge=0, le=1_000_000)]
+
+
+class Night(contract.Document, frozen=True, tag="history/2"):
+    """What was measured where; `unmeasured` says why a benchmark has no time.
+
+    `host` are the benchmarks that the host's clock timed; the others are device times.
+
+    `date` is GitHub's, when the run began: a runner whose clock is wrong would order the nights.
+    """
+
+    date: str
+    commit: str
+    run: Run  # its number on GitHub
+    facts: dict[str, str]
+    benchmarks: dict[Name, Point]
+    unmeasured: dict[Name, str]
+    host: tuple[Name, ...] = ()
+
+
+class _OldNight(contract.Document, frozen=True, tag="history/1"):
+    """Without scatter and clocks."""
+
+    date: str
+    commit: str
+    run: Run
+    facts: dict[str, str]
+    seconds: dict[Name, Seconds]
+    unmeasured: dict[Name, str]
+
+
+_DECODER = msgspec.json.Decoder(Night | _OldNight)
+
+
+def of(record: Record, date: str, commit: str, run: int) -> Night:
+    """What a run file of the workflow run `run` tells; raises UserError.
+
+    Times that something disturbed are none.
+    """
+    session = only_session(record)
+    benchmarks, unmeasured = {}, {}
+    for row in record.rows.values():
+        reason = row.error
+        if reason is None and (disturbed := disturbance.of(row, record.sessions)) is not None:
+            reason = disturbed.fault
+        if reason is not None:
+            unmeasured[row.name] = cut(reason, 200)
+            continue
+        medians = row.process_medians[session.key]
+        time = median(medians)
+        if not _SHORTEST <= time <= _LONGEST:
+            raise UserError(
+                f"{record.path}: {quoted(row.name)} takes {time:g} s, which no benchmark does; "
+                "nothing is added"
+            )
+        sd = stdev(np.log(medians)) if len(medians) > 1 else None
+        short = None if sd is None else _rounded(sd, _SD_DIGITS)
+        benchmarks[row.name] = Point(_rounded(time, _DIGITS), short, len(medians))
+    facts = {key: session.context[key] for key in FACTS if session.context.get(key)}
+    host = tuple(row.name for row in record.rows.values() if row.clock is Clock.HOST)
+    return Night(date, commit, run, facts, benchmarks, unmeasured, host)
+
+
+def line(night: Night) -> str:
+    """With its line break."""
+    return json.dumps(msgspec.to_builtins(night), allow_nan=False, separators=(",", ":")) + "\n"
+
+
+def read(text: bytes, place: Place) -> Night:
+    """The night of a line, of this format or of history/1. Raises UserError."""
+    try:
+        night = _DECODER.decode(text)
+    except msgspec.ValidationError as fault:
+        wanted = contract.format_of(Night)
+        raise place.error(f"is no {wanted} ({cut(str(fault), 200)})", _REMEDY) from None
+    except (msgspec.DecodeError, RecursionError):
+        raise place.error("is no JSON", _REMEDY) from None
+    if isinstance(night, Night):
+        return night
+    points = {name: Point(seconds, None, 0) for name, seconds in night.seconds.items()}
+    return Night(night.date, night.commit, night.run, night.facts, points, night.unmeasured)
+
+
+class File(NamedTuple):
+    """One of the branch: the GPU model's slug, its path, and the name of its content in git."""
+
+    gpu: str
+    path: str
+    blob: str
+
+
+def commit_of(root: Path, ref: str) -> str:
+    """Its whole name. Raises UserError where the clone `root` has none called `ref`."""
+    found = git.run(
+        root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"
+    )
+    if found.returncode:
+        raise UserError(
+            f"{quoted(ref)} is no branch of this clone: git fetch origin history gets the history, "
+            "if there is one yet"
+        )
+    return found.stdout.strip()
+
+
+def files(root: Path, commit: str) -> list[File]:
+    """Those that hold nights, by GPU model and path."""
+    listed = git.require(root, "ls-tree", "-r", "-z", "--full-tree", commit)
+    found = []
+    for entry in listed.split("\0"):
+        about, _, path = entry.partition("\t")
+        match = _FILE.fullmatch(path)
+        if match and about.startswith("100"):  # no link
+            found.append(File(match[1], path, about.split()[2]))
+    return sorted(found)
+
+
+def nights(root: Path, wanted: Iterable[File]) -> Iterator[tuple[File, Night]]:
+    """What is in these files, in their order. Raises UserError, which says in which line."""
+    wanted = list(wanted)
+    contents = git.blobs(root, [file.blob for file in wanted])
+    for file, content in zip(wanted, contents, strict=True):
+        for number, text in enumerate(content.splitlines(), 1):
+            if text.strip():
+                yield file, read(text, Place(Path(file.path), f"line {number}"))
+
+
+def _rounded(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}g}")

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How one benchmark went on a GPU model, night by night, out of the history's database."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from warpgauge.records.model import Clock
+from warpgauge.statistics.log_ratios import Array
+
+
+@dataclass(frozen=True)
+class Night:
+    """Where and of what a night was measured; `id` is its own in the database."""
+
+    id: int
+    date: str
+    run: int
+    commit: str
+    facts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Series:
+    """The nights that have a time of the benchmark, by date; all fields are as long as each other.
+
+    `nights` are indices into `nights_of` the GPU model. `errors` are standard errors of
+    `log_seconds`, by the scatter between that night's processes: NaN where that is not known (one
+    process, or a line of history/1). `gpu` are UUIDs.
+    """
+
+    benchmark: str
+    nights: tuple[int, ...]
+    log_seconds: Array
+    errors: Array
+    gpu: tuple[str, ...]
+    driver: tuple[str, ...]
+    commit: tuple[str, ...]
+    date: tuple[str, ...]
+
+
+def gpu_models(database: sqlite3.Connection) -> list[str]:
+    """Those that have a night, by their slugs."""
+    found = database.execute(
+        "SELECT slug FROM gpus WHERE id IN (SELECT gpu FROM nights) ORDER BY slug"
+    )
+    return [slug for (slug,) in found]
+
+
+def nights_of(database: sqlite3.Connection, gpu_model: str) -> tuple[Night, ...]:
+    """All nights of a GPU model, by date and run."""
+    found = database.execute(
+        "SELECT id, date, run, sha, facts FROM nights WHERE gpu = (SELECT id FROM gpus WHERE "
+        "slug = ?) ORDER BY date, run, id",
+        (gpu_model,),
+    )
+    facts = msgspec.json.Decoder(dict[str, str])
+    return tuple(
+        Night(number, date, run, commit, facts.decode(text))
+        for number, date, run, commit, text in found
+    )
+
+
+def series(database: sqlite3.Connection, benchmark: str, gpu_model: str) -> Series:
+    """That of one benchmark; without nights where it was never measured there."""
+    return _Nights(database, gpu_model).series(benchmark, benchmarks(database).get(benchmark, 0))
+
+
+def benchmarks(database: sqlite3.Connection) -> dict[str, int]:
+    """All that any night names, with their numbers in the database."""
+    return dict(database.execute("SELECT name, id FROM benchmarks ORDER BY id").fetchall())
+
+
+def clocks(database: sqlite3.Connection) -> dict[str, Clock]:
+    """What each benchmark is timed by, as far as a night tells."""
+    found = database.execute("SELECT name, host FROM benchmarks")
+    return {name: Clock.HOST if host else Clock.DEVICE for name, host in found}
+
+
+def all_series(
+    database: sqlite3.Connection,
+    gpu_model: str,
+    names: Collection[str] | None = None,
+    last: int | None = None,
+) -> Iterator[Series]:
+    """Those of all benchmarks (or of `names`) that the `last` nights of a GPU model (or all) have.
+
+    A million points, three years of a thousand benchmarks, take about 2 s.
+    """
+    nights = _Nights(database, gpu_model, last)
+    for name, number in benchmarks(database).items():
+        if names is None or name in names:
+            found = nights.series(name, number)
+            if found.nights:
+                yield found
+
+
+def reasons(database: sqlite3.Connection, benchmark: str, gpu_model: str) -> dict[int, str]:
+    """Why a benchmark has no time, by the night's `id`."""
+    found = database.execute(
+        "SELECT night, reason FROM unmeasured WHERE gpu = (SELECT id FROM gpus WHERE slug = ?) AND "
+        "benchmark = (SELECT id FROM benchmarks WHERE name = ?)",
+        (gpu_model, benchmark),
+    )
+    return dict(found.fetchall())
+
+
+class _Nights:
+    """The `last` nights of a GPU model, or all, and what its series take from them."""
+
+    def __init__(
+        self, database: sqlite3.Connection, gpu_model: str, last: int | None = None
+    ) -> None:
+        nights = nights_of(database, gpu_model)
+        self._database, self._gpu_model = database, gpu_model
+        at = {night.id: index for index, night in enumerate(nights)}
+        self._first = max(len(nights) - last, 0) if last else 0
+        # What a night is called in the database does not tell how old it is, but for the oldest.
+        self._oldest = min((night.id for night in nights[self._first :]), default=0)
+        self._index = np.zeros(max(at, default=0) + 1, dtype=np.intp)
+        self._index[list(at)] = list(at.values())
+        self._columns = (
+            [night.facts.get("gpu_uuid", "") for night in nights],
+            [night.facts.get("driver_version", "") for night in nights],
+            [night.commit for night in nights],
+            [night.date for night in nights],
+        )
+        self._taken: tuple[Any, ...] = ()
+
+    def series(self, benchmark: str, number: int) -> Series:
+        """That of the benchmark of this number."""
+        rows = self._database.execute(
+            "SELECT night, seconds, sd, processes FROM points WHERE gpu = (SELECT id FROM gpus "
+            "WHERE slug = ?) AND benchmark = ? AND night >= ?",
+            (self._gpu_model, number, self._oldest),
+        ).fetchall()
+        table = np.array(rows, dtype=np.float64).reshape(-1, 4)
+        index = self._index[table[:, 0].astype(np.intp)]
+        order = np.argsort(index, kind="stable")
+        order = order[np.searchsorted(index[order], self._first) :]
+        _, seconds, sd, processes = table[order].T
+        places = tuple(index[order].tolist())
+        # As good as all series have the same nights.
+        if not self._taken or self._taken[0] != places:
+            columns = (tuple(column[place] for place in places) for column in self._columns)
+            self._taken = (places, *columns)
+        _, gpu, driver, commit, date = self._taken
+        errors = standard_error(sd, processes)
+        return Series(benchmark, places, np.log(seconds), errors, gpu, driver, commit, date)
+
+
+def standard_error(sd: Array, processes: Array) -> Array:
+    """Of the median of so many normal values that scatter by `sd`; exact for one, near for more.
+
+    It is wider than the mean's by the square root of pi/2 in the limit, and its variance by
+    pi / (2 n + pi - 2) within 3 % at each odd n.
+    """
+    return np.asarray(sd * np.sqrt(np.pi / (2.0 * processes + np.pi - 2.0)))

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nights from which on a benchmark's time is another one.
+
+Candidates come from E-divisive means (`energy_splits`), and stand if they still pass between their
+neighbours, as in Fleming et al. 2023, "Hunter: using change point detection to hunt for performance
+regressions". Four things differ. Each night weighs by its own standard error. Neighbouring nights
+may resemble each other, and a drift is no step. Ranks have to agree with the t test, for nights
+need not be normal: of two states, or with outliers. And the chance to err is that of all splits
+together, so that it is known how many change points are false.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from warpgauge.statistics.energy_splits import SHORTEST, STEP, WINDOW, candidates, quick_p
+from warpgauge.statistics.log_ratios import Array
+from warpgauge.statistics.rank_sums import mann_whitney
+from warpgauge.statistics.samples import Index
+
+# Of unchanged nights, how many change points and how many alarms a series may show in 365 nights.
+FALSE_A_YEAR = 0.0005
+
+_FEWEST = 8  # nights before the last ones, to know how far these scatter
+_LAST = 15  # nights that may raise an alarm; by then a change point stands
+_SURE = 0.99  # that the first night of the new level is between `first` and `last`
+_MOST_RESEMBLANCE = 0.95
+_SMALLEST_ERROR = 1e-6  # the last digit of a time in the history
+
+
+@dataclass(frozen=True)
+class ChangePoint:
+    """`index` is the first night of the new level, most likely; `change` is the log ratio of both.
+
+    `low` and `high` bound the change, `first` and `last` the index, each with 99 %. Without
+    `placed` it is an alarm: the last nights differ, and too few of them tell whether that lasts.
+    """
+
+    index: int
+    change: float
+    low: float
+    high: float
+    first: int
+    last: int
+    p: float
+    placed: bool = True
+
+
+class _Test(NamedTuple):
+    change: float
+    error: float
+    freedom: float
+    by_t: float
+    by_rank: float
+
+    @property
+    def p(self) -> float:
+        return max(self.by_t, self.by_rank)
+
+
+def find(values: Array, errors: Array, *, alpha: float = FALSE_A_YEAR) -> list[ChangePoint]:
+    """All change points of a series, and an alarm if its last nights differ.
+
+    `values` are the log times of nights (NaN: none) and `errors` their standard errors (NaN: not
+    known). Of unchanged nights that are independent of each other, or each of which depends on the
+    one before it, at most `alpha` change points and as many alarms are found in 365.
+    """
+    return find_all(values[None], errors[None], alpha=alpha)[0]
+
+
+def find_all(
+    values: Array, errors: Array, *, alpha: float = FALSE_A_YEAR, newest: bool = False
+) -> list[list[ChangePoint]]:
+    """Those of many series at once (one a row); with `newest` only those of the last nights.
+
+    Nights before the last one to two windows are then not looked at.
+    """
+    series = [_Series.of(*row) for row in zip(values, errors, strict=True)]
+    starts = [_start(len(one.values)) if newest else 0 for one in series]
+    parts = [one.since(start) for one, start in zip(series, starts, strict=True)]
+    splits = candidates([one.values for one in parts], [one.weights for one in parts])
+    found = (part.found(at, alpha) for part, at in zip(parts, splits, strict=True))
+    return [
+        [one.numbered(point) for point in points] for one, points in zip(parts, found, strict=True)
+    ]
+
+
+def _start(nights: int) -> int:
+    """Of the windows that the newest night may still change; they keep their places overnight."""
+    return max(0, (nights // STEP - 2) * STEP)
+
+
+@dataclass(frozen=True)
+class _Series:
+    """The nights that have a time; `at` are their indices."""
+
+    values: Array
+    weights: Array
+    at: Index
+
+    @staticmethod
+    def of(values: Array, errors: Array) -> _Series:
+        at = np.flatnonzero(np.isfinite(values))
+        middle = float(np.median(values[at])) if len(at) else 0.0  # squares keep their digits
+        return _Series(values[at] - middle, _weights(values[at], errors[at]), at)
+
+    def since(self, start: int) -> _Series:
+        return _Series(self.values[start:], self.weights[start:], self.at[start:])
+
+    def numbered(self, point: ChangePoint) -> ChangePoint:
+        """By nights of which some have no time: the change may be in any of those, too."""
+        before = int(self.at[point.first - 1]) + 1 if point.first else int(self.at[0])
+        index, last = int(self.at[point.index]), int(self.at[point.last])
+        return replace(point, index=index, first=before, last=last)
+
+    def found(self, splits: Sequence[int], alpha: float) -> list[ChangePoint]:
+        # There are WINDOW²/2 pairs of a split and an end in a window, one each WINDOW/2 nights.
+        standing = self._placed(splits, alpha / 365.0 / WINDOW)
+        points = [self._point(*one) for one in self._with_neighbours(standing)]
+        alarm = self._alarm(standing[-1] if standing else 0, alpha / 365.0 / _LAST)
+        return [*points, alarm] if alarm is not None else points
+
+    def _placed(self, splits: Sequence[int], level: float) -> list[int]:
+        """Those that stand between their neighbours, each where it is the most likely."""
+        points = self._standing(sorted({*splits}), level)
+        for number in range(len(points)):  # one after the other: each bounds the next one
+            points[number] = self._likelihood(*[*self._with_neighbours(points)][number])[0]
+        return self._standing(points, level)
+
+    def _standing(self, points: list[int], level: float) -> list[int]:
+        """The weakest one goes, until all pass."""
+        while points:
+            p = [self._test(*one).p for one in self._with_neighbours(points)]
+            weakest = int(np.argmax(p))
+            if p[weakest] <= level:
+                break
+            del points[weakest]
+        return points
+
+    def _with_neighbours(self, points: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+        """Each with the start of what is before it and the end of what follows."""
+        ends = [0, *points, len(self.values)]
+        for before, at, after in zip(ends, ends[1:], ends[2:], strict=False):
+            yield max(before, at - WINDOW), at, min(after, at + WINDOW)
+
+    def _test(self, start: int, at: int, end: int) -> _Test:
+        return _test(self.values[start:end], self.weights[start:end], at - start)
+
+    def _point(self, start: int, at: int, end: int, placed: bool = True) -> ChangePoint:
+        test = self._test(start, at, end)
+        reach = test.error * float(special.stdtrit(test.freedom, (1.0 + _SURE) / 2.0))
+        _, first, last = self._likelihood(start, at, end, SHORTEST if placed else 1)
+        low, high, p = test.change - reach, test.change + reach, test.p if placed else test.by_t
+        return ChangePoint(at, test.change, low, high, first, last, p, placed)
+
+    def _likelihood(
+        self, start: int, at: int, end: int, shortest: int = SHORTEST
+    ) -> tuple[int, int, int]:
+        """The most likely split, and the first and last of those that are it with 99 %.
+
+        With every split equally likely before, they are as likely after as the data are under
+        them: exp(-S/2), where S is the weighted sum of squares around both means (Smith 1975, "A
+        Bayesian approach to inference about a change-point in a sequence of random variables").
+        """
+        x, w = self.values[start:end], self.weights[start:end]
+        splits = np.arange(shortest, len(x) - shortest + 1)
+        wx, left = np.cumsum(w * x)[splits - 1], np.cumsum(w)[splits - 1]
+        explained = wx**2 / left + (np.sum(w * x) - wx) ** 2 / (np.sum(w) - left)
+        squares = np.sum(w * x**2) - explained
+        scale = max(float(squares.min()) / max(len(x) - 2, 1), 1.0)
+        chances = np.exp(-(squares - squares.min()) / 2.0 / scale)
+        order = np.argsort(-chances)
+        needed = int(np.searchsorted(np.cumsum(chances[order]), _SURE * chances.sum())) + 1
+        likely = splits[order[:needed]] + start
+        return int(splits[order[0]]) + start, int(likely.min()), int(likely.max())
+
+    def _alarm(self, start: int, level: float) -> ChangePoint | None:
+        """The last nights that differ from those before by the t test alone, if any do."""
+        end = len(self.values)
+        start = max(start, end - WINDOW)
+        splits = np.arange(max(start + _FEWEST, end - _LAST), end)
+        x, w = (np.tile(one[start:end], (len(splits), 1)) for one in (self.values, self.weights))
+        # The full test never says more, and takes longer.
+        worth = splits[quick_p(x, w, splits - start, np.full_like(splits, end - start)) <= level]
+        p = [self._test(start, int(at), end).by_t for at in worth]
+        if not p or min(p) > level:
+            return None
+        return self._point(start, int(worth[int(np.argmin(p))]), end, placed=False)
+
+
+def _weights(values: Array, errors: Array) -> Array:
+    """The inverse of each night's variance: that of its error, and what nights scatter beyond it.
+
+    Half of the mean squared step from night to night is the variance of a night, whatever the
+    levels are (von Neumann 1941, "Distribution of the ratio of the mean square successive
+    difference to the variance"). An error is at least the median one: a few processes agree by
+    chance.
+    """
+    if not len(values):
+        return values
+    known = errors[np.isfinite(errors)]
+    least = max(float(np.median(known)) if len(known) else 0.0, _SMALLEST_ERROR)
+    own = np.fmax(errors, least) ** 2
+    steps = np.diff(values) ** 2 / 2.0
+    beyond = max(float(np.mean(steps)) - float(np.mean(own)), 0.0) if len(steps) else 0.0
+    return np.asarray(1.0 / (own + beyond))
+
+
+def _test(x: Array, w: Array, at: int) -> _Test:
+    """Of the nights before `at` against the others.
+
+    Student's t of weighted means, whose scatter is at least what the weights say. If the later or
+    the earlier ones scatter more than both together, they do so in their mean, too (Welch 1947).
+    With the correlation r of neighbouring residuals, means are known (1 - r) / (1 + r) times as
+    well (Bartlett 1946). Ranks have the exact distribution of U, widened by the same factor. They
+    do not pass where a line explains the nights as well as a step (Schwarz 1978, "Estimating the
+    dimension of a model", for the choice of its night).
+    """
+    sides = (slice(None, at), slice(at, None))
+    total = [float(np.sum(w[side])) for side in sides]
+    means = [
+        float(np.sum(w[side] * x[side])) / sum_ for side, sum_ in zip(sides, total, strict=True)
+    ]
+    residuals = np.sqrt(w) * (x - np.where(np.arange(len(x)) < at, *means))
+    squares = [float(np.sum(residuals[side] ** 2)) for side in sides]
+    counts = [at, len(x) - at]
+    freedom = max(len(x) - 2.0, 1.0)
+    pooled = max(sum(squares) / freedom, 1.0)
+    own = [max(one / max(count - 1, 1), pooled) for one, count in zip(squares, counts, strict=True)]
+    parts = [one / sum_ for one, sum_ in zip(own, total, strict=True)]
+    resemblance = _resemblance(residuals, at)
+    wider = (1.0 + resemblance) / (1.0 - resemblance)
+    change, error = means[1] - means[0], math.sqrt(sum(parts) * wider)
+    freedom = max(freedom / wider, 1.0)
+    by_t = 2.0 * float(special.stdtr(freedom, -abs(change) / error))
+    step = sum(squares) + pooled * math.log(len(x))  # for where it is was chosen
+    by_rank = 1.0 if _squares_of_line(x, w) <= step else _by_rank(x, at, wider)
+    return _Test(change, error, freedom, by_t, by_rank)
+
+
+def _squares_of_line(x: Array, w: Array) -> float:
+    """The weighted sum of squares around a straight line: a drift is no step."""
+    night = np.arange(len(x), dtype=np.float64)
+    night -= np.sum(w * night) / np.sum(w)
+    middle = x - np.sum(w * x) / np.sum(w)
+    slope = np.sum(w * night * middle) / np.sum(w * night**2)
+    return float(np.sum(w * (middle - slope * night) ** 2))
+
+
+def _by_rank(x: Array, at: int, wider: float) -> float:
+    """Two-sided p of the rank-sum test; ties count half, rounded against a difference."""
+    left, right = np.sort(x[:at]), x[at:]
+    below = int(np.searchsorted(left, right, "left").sum())
+    ties = int(np.searchsorted(left, right, "right").sum()) - below
+    pairs = len(left) * len(right)
+    against = min(pairs, math.ceil(min(below, pairs - below - ties) + ties / 2.0))
+    chance = min(float(mann_whitney(len(left), len(right))[against]), 0.5)
+    return 2.0 * float(special.ndtr(special.ndtri(chance) / math.sqrt(wider)))
+
+
+def _resemblance(residuals: Array, at: int) -> float:
+    """The correlation of neighbouring residuals, without its bias by two fitted means."""
+    products = residuals[1:] * residuals[:-1]
+    squares = float(np.sum(residuals**2))
+    if len(residuals) < 3 or squares <= 0.0:
+        return 0.0
+    seen = (float(np.sum(products)) - float(products[at - 1])) / squares
+    return min(max(seen + 2.0 / len(residuals), 0.0), _MOST_RESEMBLANCE)

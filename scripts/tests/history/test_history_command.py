@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""warpgauge history: what the history holds, read from the clone alone."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from history_clone import FACTS, HistoryClone
+from warpgauge.commands import history as history_command
+from warpgauge.history import lines
+from warpgauge.history.lines import Night, Point
+from warpgauge.system.errors import ExitStatus, UserError
+
+POINT = Point(1e-6, 0.01, 7)
+NIGHT = json.loads(lines.line(Night("2026-11-01", "c" * 40, 1, FACTS, {"a/b": POINT}, {})))
+
+
+class History(HistoryClone):
+    capsys: pytest.CaptureFixture[str]
+
+    def ask(self, command: str, *argv: str) -> str:
+        told = [command, "--ref=main", *argv]
+        assert history_command.main(told, self.root) is ExitStatus.OK
+        return self.capsys.readouterr().out
+
+    def rows(self, command: str, *argv: str) -> list[list[str]]:
+        shown = self.ask(command, *argv)
+        return [re.split(r"\s{2,}", line.strip()) for line in shown.splitlines()]
+
+
+@pytest.fixture
+def history(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> History:
+    monkeypatch.setenv("COLUMNS", "120")
+    made = History(tmp_path)
+    made.capsys = capsys
+    return made
+
+
+def test_the_newest_time_stands_beside_the_median_before(history: History) -> None:
+    for day, time in enumerate((1e-6, 1.04e-6, 1.01e-6, 1.2e-6), start=1):
+        history.night(day, {"a/b": time, "c/d": 2e-6})
+    assert history.rows("show") == [
+        ["NVIDIA Test · 4 nights, 2026-11-01 … 2026-11-04"],
+        ["benchmark", "nights", "newest", "time", "change"],
+        ["a/b", "4", "2026-11-04", "1.200 µs", "+18.8 %"],
+        ["c/d", "4", "2026-11-04", "2.000 µs", "0.00 %"],
+        ["change: beside the median of the nights before"],
+    ]
+    rows = history.rows("show", "--nights=2", "--filter=a")  # the last ones alone
+    assert rows[0] == ["NVIDIA Test · 2 nights, 2026-11-03 … 2026-11-04"]
+    assert rows[2:-1] == [["a/b", "2", "2026-11-04", "1.200 µs", "+18.8 %"]]
+
+
+def test_of_a_series_every_night_is_shown(history: History) -> None:
+    history.night(1, {"a/b": 1e-6, "c/d": 1e-6})
+    history.night(2, {"c/d": 1e-6}, {"a/b": "out of device memory"}, gpu_uuid="GPU-99999999-1")
+    history.night(3, {"a/b": 1.1e-6, "c/d": 1e-6}, driver_version="590.2", sd=None, processes=1)
+    history.night(4, {"c/d": 1e-6})
+    told = [
+        ["night", "commit", "GPU", "driver", "time", "error", "change"],
+        ["2026-11-01", "0101010101", "12345678", "580.1", "1.000 µs", "±0.18 %", "–"],
+        ["2026-11-02", "0202020202", "99999999", "580.1", "–", "–", "out of device memory"],
+        ["2026-11-03", "0303030303", "12345678", "590.2", "1.100 µs", "–", "+10.0 %"],
+        ["2026-11-04", "0404040404", "12345678", "580.1", "–", "–", "not in the suite"],
+    ]
+    assert history.rows("series", "a/b")[1:7] == [["a/b"], *told]
+    # The nights before are those that are shown.
+    assert history.rows("series", "a/b", "--nights=2")[3][-1] == "–"
+
+
+def test_each_gpu_model_has_a_table_and_one_can_be_asked_for(history: History) -> None:
+    history.night(1, {"a/b": 1e-6})
+    history.night(1, {"a/b": 3e-6, "e/f": 1e-6}, gpu="nvidia-other", gpu_name="NVIDIA Other")
+    for argv in (("show",), ("series", "a/b")):
+        titles = [row[0] for row in history.rows(*argv) if "·" in row[0]]
+        assert [title.partition(" ·")[0] for title in titles] == ["NVIDIA Other", "NVIDIA Test"]
+    assert [row[0] for row in history.rows("show", "--gpu=nvidia-test")[2:-1]] == ["a/b"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (("show", "--ref=origin/history"), "git fetch origin history gets the history"),
+        (("show", "--ref="), "names no commit"),
+        (("show", "--ref=a\nb"), "names no commit"),
+        (("show", "--ref=--help"), "is no branch"),
+        (("show", "--filter=gemn"), "no benchmark matches --filter 'gemn': did you mean"),
+        (("show", "--gpu=nvidia-tset"), "no night of 'nvidia-tset': did you mean 'nvidia-test'"),
+        (("series", "gemm/c"), "no benchmark 'gemm/c': did you mean 'gemm/b'"),
+    ],
+)
+def test_what_is_not_there_is_told(history: History, argv: tuple[str, ...], words: str) -> None:
+    history.night(1, {"gemm/b": 1e-6})
+    with pytest.raises(UserError, match=words):
+        history.ask(*argv)
+
+
+def test_a_branch_without_a_night_is_told(history: History) -> None:
+    history.commit()
+    with pytest.raises(UserError, match="holds no night"):
+        history.ask("show")
+
+
+POINTS = ({"a/b": 1e-6}, {"a/b": []}, {"a/b": ["1", None, 7]}, {"": [1.0, None, 0]}, [1.0],
+          *({"a/b": [time, 0.1, 7]} for time in (-1.0, 1e308, 1e-300)),
+          *({"a/b": [1e-6, *rest]} for rest in ((-0.1, 7), (0.1, -1), (0.1, 1.5))))  # fmt: skip
+WRONG = [*({"benchmarks": points} for points in POINTS), {"facts": {"gpu_name": 1}}, {"run": "1"},
+         {"run": 2**64}, {"warpgauge_format": "history/3"}, {"warpgauge_format": "history/1"},
+         {"unmeasured": None}, {"date": None}]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("{", "[]", "1", "[" * 9999, '{"later":' + "[" * 99999, '{"date": "\\ud800"}'),
+        *(json.dumps(NIGHT | one) for one in WRONG),
+    ],
+)
+def test_a_line_that_nobody_can_read_is_told_with_its_place(history: History, line: str) -> None:
+    history.text("1", f"{json.dumps(NIGHT)}\n{line}\n")
+    words = r"nvidia-test/1.jsonl, line 2: is no (JSON|history/2 .*); update"
+    with pytest.raises(UserError, match=words):
+        history.ask("show")
+
+
+def test_a_line_without_scatter_is_read_too(history: History) -> None:
+    old = {**NIGHT, "warpgauge_format": "history/1", "seconds": {"a/b": 2e-6}}
+    del old["benchmarks"]
+    history.text("1", json.dumps(old))
+    assert history.rows("series", "a/b")[3][4:] == ["2.000 µs", "–", "–"]
+
+
+def test_a_key_of_a_later_warpgauge_is_passed_over(history: History) -> None:
+    history.text("1", json.dumps({**NIGHT, "later": [None]}))
+    assert history.rows("show")[2][0] == "a/b"
+
+
+def test_hostile_text_reaches_no_terminal(history: History) -> None:
+    hostile = "\x1b[2J::error::x ##[group]"
+    name = f"a/{hostile}"
+    history.night(1, {name: 1e-6}, driver_version=hostile, gpu_uuid=hostile)
+    history.night(2, {}, {name: hostile}, gpu_name=hostile)
+    for argv in (("show",), ("series", name)):
+        shown = history.ask(*argv)
+        assert "a/" in shown
+        assert "\x1b" not in shown
+        assert "##[" not in shown
+
+
+def test_an_export_holds_every_time_with_its_night(history: History, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is an optional extra")
+    from pyarrow import parquet
+
+    history.night(1, {"a/b": 1e-6, "c/d": 2e-6})
+    history.night(2, {"c/d": 3e-6}, {"a/b": "x"}, sd=None, processes=1, driver_version="590.2")
+    history.night(2, {"e/f": 4e-6}, gpu="nvidia-other", run=9)
+    path = tmp_path / "build" / "it.parquet"
+    path.parent.mkdir()
+    assert "4 times of 2 GPU models" in history.ask("export", str(path))
+    shown = ("gpu", "benchmark", "date", "run", "seconds", "log_sd", "processes", "driver_version")
+    rows = parquet.read_table(path).to_pylist()
+    days = [f"2026-11-0{day}T01:00:00Z" for day in (1, 2)]
+    assert [tuple(row[key] for key in shown) for row in rows] == [
+        ("nvidia-other", "e/f", days[1], 9, 4e-6, 0.004, 7, "580.1"),
+        ("nvidia-test", "a/b", days[0], 1, 1e-6, 0.004, 7, "580.1"),
+        ("nvidia-test", "c/d", days[0], 1, 2e-6, 0.004, 7, "580.1"),
+        ("nvidia-test", "c/d", days[1], 2, 3e-6, None, 1, "590.2"),
+    ]
+    assert rows[0]["commit"] == "02" * 20
+    assert rows[0]["boot_id"] is None
+    # It replaces what is its own, and nothing else.
+    history.ask("export", str(path), "--filter=^c/", "--gpu=nvidia-test")
+    assert parquet.read_table(path).num_rows == 2
+    path.write_text("mine")
+    with pytest.raises(UserError, match="no Parquet file"):
+        history.ask("export", str(path))
+    assert path.read_text() == "mine"
+
+
+def test_without_pyarrow_a_sentence_says_what_to_install(
+    history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    history.night(1, {"a/b": 1e-6})
+    with pytest.raises(UserError, match="pip install pyarrow"):
+        history.ask("export", str(tmp_path / "it.parquet"))
+    assert not [*tmp_path.glob("*parquet*"), *tmp_path.glob(".warpgauge-*")]
+
+
+def steps() -> Iterator[tuple[dict[str, float], dict[str, str]]]:
+    """60 nights: at night 20 the code slows `a/x` down, at night 40 a driver speeds `c/x` up."""
+    random = np.random.default_rng(21)
+    for night in range(60):
+        factors = {"a/x": 1.05 if night >= 20 else 1.0, "b/x": 1.0, "c/x": 1.0}
+        if night >= 40:
+            factors["c/x"] = 0.9
+        times = {name: 1e-6 * by * random.normal(1.0, 0.001) for name, by in factors.items()}
+        yield times, {"driver_version": "590.2"} if night >= 40 else {}
+
+
+def test_changes_are_told_with_their_night_and_cause(history: History) -> None:
+    history.nights(steps())
+    rows = history.rows("changes")
+    assert [row[0] for row in rows[2:4]] == ["a/x", "c/x"]
+    since, commits, others, change, cause = rows[2][1:]
+    assert (since, others, cause) == ("2026-01-21", "0", "code")
+    assert commits == "1919191919…2020202020"
+    assert change.startswith("+5.")
+    assert rows[3][1] == "2026-02-10"
+    assert rows[3][-1] == "driver_version"
+    assert rows[3][-2].startswith("−9.") or rows[3][-2].startswith("−10.")
+    assert history.rows("changes", "--filter=^b/")[1] == ["0 changes"]
+
+
+def test_many_times_are_searched_in_processes(history: History) -> None:
+    for gpu in ("nvidia-one", "nvidia-two"):
+        history.nights(steps(), gpu)
+    few = history.ask("changes")
+    none = {f"x/{number}": "none" for number in range(3000)}
+    history.night(1, {"z/z": 1e-6}, none, gpu="nvidia-zero")
+    shown = history.ask("changes")
+    assert shown.startswith(few)
+    assert shown[len(few) :].splitlines()[1:] == ["0 changes"]
+
+
+def test_a_change_that_a_policy_expects_is_quiet(history: History, tmp_path: Path) -> None:
+    history.nights(steps())
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        '[[expected]]\npattern = "^a/"\nslower_by_at_most_percent = 10\n'
+        'reason = "Rounds as IEEE 754 does."\nexpires = 2100-01-01\n'
+    )
+    told = ("changes", f"--policy={path}", "--filter=^a/")
+    assert history.rows(*told)[1] == ["0 changes; 1 explained, which --verbose shows"]
+    assert history.rows(*told, "--verbose")[2][-1] == "Rounds as IEEE 754 does."
