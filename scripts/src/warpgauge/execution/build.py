@@ -74,8 +74,11 @@ def build(
     say: Callable[[str], None],
     echo: Callable[[str], None],
     settings: Sequence[str] = (),
+    targets: Sequence[str] = (),
 ) -> Path:
     """The folder build/<preset>, up to date, configured with `settings` beside the preset's.
+
+    Of `targets` alone, where some are named.
 
     `say` gets a short line on what goes on, `echo` every line of the output. Raises UserError
     with the command and the telling lines of its output.
@@ -92,7 +95,8 @@ def build(
             say(f"building, step {found[1]} of {found[2]}")
 
     say("building")
-    _logged(["cmake", "--build", "--preset", preset, "-j", str(jobs())], root, log, step)
+    only = ["--target", *targets] if targets else []
+    _logged(["cmake", "--build", "--preset", preset, "-j", str(jobs()), *only], root, log, step)
     return log.parent / preset
 
 
