@@ -27,7 +27,10 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "baselines": {"verdict", "execution", "records", "files", "system"},
     "measurement": {"execution", "verdict", "records", "files", "system"},
     "external": {"execution", "records", "files", "system"},
-    "history": {"measurement", "baselines", "verdict", "records", "files", "system"},
+    "history": {
+        *("measurement", "execution", "baselines", "verdict", "statistics"),
+        *("records", "files", "system"),
+    },
 }
 _BELOW = {*MAY_IMPORT}
 MAY_IMPORT = {**MAY_IMPORT, "github": _BELOW, "commands": {*_BELOW, "github"}}

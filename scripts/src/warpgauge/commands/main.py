@@ -52,6 +52,11 @@ COMMANDS = {
         (*STATISTICS, "pynvml"),
         "before a run file was written",
     ),
+    "bisect": Command(
+        "find the commit that made a benchmark slower",
+        (*STATISTICS, "pynvml"),
+        "before a commit was found",
+    ),
     "fidelity": Command("hold device times against CUPTI's", STATISTICS, "before all was measured"),
 }
 _OWN_OPTIONS = ("compare", "fidelity")  # the others' are in a module beside theirs

@@ -100,6 +100,19 @@ def build(
     return log.parent / preset
 
 
+def sources(folder: Path) -> frozenset[Path]:
+    """The files that what was built in `folder` was made of; nothing where ninja does not tell."""
+    command = ["ninja", "-C", str(folder), "-t", "deps"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False
+        )
+    except OSError:
+        return frozenset()
+    found = (line.strip() for line in done.stdout.splitlines() if line.startswith("    "))
+    return frozenset(Path(os.path.normpath(folder / path)) for path in found)
+
+
 def _logged(command: Sequence[str], root: Path, log: Path, see: Callable[[str], None]) -> None:
     output: list[str] = []
     with log.open("a") as file, command_log.running(command, folder=root) as logged:
