@@ -25,7 +25,7 @@ from warpgauge.execution.plain_program import PlainProgram
 from warpgauge.execution.program_folder import Programs
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.budget import Budget
-from warpgauge.measurement.looks import Looks
+from warpgauge.measurement.looks import Looks, open_rows
 from warpgauge.measurement.measuring import Measuring, Suite
 from warpgauge.measurement.paired import Side
 from warpgauge.records.benchmark_filter import hint
@@ -89,7 +89,9 @@ class _Invocation:
             suite = Suite(candidate.binaries, Probe({}), known)
             measuring.note(f"Measuring {suite.size} in pairs")
             beside = AbRun(measuring, suite, {})
-            both = beside.compared(base, candidate, options.filter, paths.pair, show.judged)
+            both = beside.compared(
+                base, candidate, options.filter, paths.pair, show.judged, open_rows
+            )
             status = show.compared(self._noted(both))
             measuring.tell_budget()
             if both.stop is not None:

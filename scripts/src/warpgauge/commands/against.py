@@ -13,6 +13,7 @@ from pathlib import Path
 from warpgauge.commands.show_results import Conclusion, without_gpu
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.combination import measured_in_pairs
+from warpgauge.measurement.looks import open_rows
 from warpgauge.measurement.measuring import Measuring
 from warpgauge.records.model import Record
 from warpgauge.system import git
@@ -35,7 +36,7 @@ def run(
     rules = rules and rules.without(old)
     show = replace(show, settings=replace(show.settings, policy=rules))
     measuring.note(f"Measuring {beside.suite.size} in pairs with commit {short(commit)}")
-    both = beside.compared(base, candidate, measuring.options.filter, files, show.judged)
+    both = beside.compared(base, candidate, measuring.options.filter, files, show.judged, open_rows)
     found = _told(measured_in_pairs(both, commit), old, commit)
     found = without_gpu(_without_removed(found, baseline), probe)
     status = show.compared(found)

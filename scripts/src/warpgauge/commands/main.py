@@ -58,6 +58,11 @@ COMMANDS = {
         "before a run file was written",
     ),
     "history": Command("show what the nights measured, and when times changed", STATISTICS),
+    "bisect": Command(
+        "find the commit that made a benchmark slower",
+        (*STATISTICS, "pynvml"),
+        "before a commit was found",
+    ),
     "fidelity": Command("hold device times against CUPTI's", STATISTICS, "before all was measured"),
 }
 _OWN_OPTIONS = ("compare", "fidelity")  # the others' are in a module beside theirs

@@ -74,8 +74,11 @@ def build(
     say: Callable[[str], None],
     echo: Callable[[str], None],
     settings: Sequence[str] = (),
+    targets: Sequence[str] = (),
 ) -> Path:
     """The folder build/<preset>, up to date, configured with `settings` beside the preset's.
+
+    Of `targets` alone, where some are named.
 
     `say` gets a short line on what goes on, `echo` every line of the output. Raises UserError
     with the command and the telling lines of its output.
@@ -92,8 +95,22 @@ def build(
             say(f"building, step {found[1]} of {found[2]}")
 
     say("building")
-    _logged(["cmake", "--build", "--preset", preset, "-j", str(jobs())], root, log, step)
+    only = ["--target", *targets] if targets else []
+    _logged(["cmake", "--build", "--preset", preset, "-j", str(jobs()), *only], root, log, step)
     return log.parent / preset
+
+
+def sources(folder: Path) -> frozenset[Path]:
+    """The files that what was built in `folder` was made of; nothing where ninja does not tell."""
+    command = ["ninja", "-C", str(folder), "-t", "deps"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False
+        )
+    except OSError:
+        return frozenset()
+    found = (line.strip() for line in done.stdout.splitlines() if line.startswith("    "))
+    return frozenset(Path(os.path.normpath(folder / path)) for path in found)
 
 
 def _logged(command: Sequence[str], root: Path, log: Path, see: Callable[[str], None]) -> None:

@@ -8,18 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpgauge.execution import build, discovery, selection
+from warpgauge.execution import selection
 from warpgauge.execution.discovery import Binary
 from warpgauge.measurement import looks, paired
-from warpgauge.measurement.looks import Looks
+from warpgauge.measurement.looks import Found, Looks
 from warpgauge.measurement.measuring import Measuring, Suite
 from warpgauge.measurement.paired import BASE, CANDIDATE, Side
 from warpgauge.records.model import Record
-from warpgauge.system import worktree
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
-from warpgauge.system.locks import alone
-from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.paired_tests import LOOKS
 
 
@@ -53,7 +50,8 @@ class AbRun:
             shown = short(commit)
             self.measuring.note(f"Commit {shown} is this tree: both sides run the same programs.")
             return self._side(self.suite.binaries, facts)
-        everything, measuring = self._built(commit), self.measuring
+        measuring = self.measuring
+        everything = measuring.of_commit(commit, "Base")
         chosen = selection.chosen(everything, measuring.options.filter, measuring.scratch)
         side = self._side(selection.able(chosen, self.suite.probe.no_gpu), facts)
         return side.without(self.suite.left_out)
@@ -63,40 +61,20 @@ class AbRun:
         filters = {binary.family: filter for binary in binaries} if filter else {}
         return Side(tuple(binaries), facts, filters=filters)
 
-    def _built(self, commit: str) -> list[Binary]:
-        measuring, shown = self.measuring, short(commit)
-        # Of several GPUs that are measured at once each may want one, the same or another.
-        with alone(measuring.root / "build" / "base"):
-            kept = max(worktree.KEPT, measuring.at_once + 1)
-            root = worktree.provide(measuring.root, commit, kept)
-            measuring.note(f"Base: commit {shown}, in {os.path.relpath(root)}")
-            try:
-                folder = measuring.programs(root, like=measuring.root)
-            except UserError as fault:
-                log = os.path.relpath(build.log_of(root))
-                why = f"commit {shown} does not build here; what the build said is in {log}"
-                raise UserError(why, ExitStatus.NOT_MEASURED) from fault
-        try:
-            return discovery.find(folder, measuring.scratch, measuring.options.suite)
-        except UserError as fault:
-            if not measuring.options.build:
-                raise
-            why = f"commit {shown} builds no benchmark program that this scripts/bench knows"
-            raise UserError(why, ExitStatus.NOT_MEASURED) from fault
-
     def compared(
         self,
         base: Side,
         candidate: Side,
         filter: str,
         files: tuple[Path, Path],
-        judge: Callable[[Record, Record], Comparison],
+        judge: Callable[[Record, Record], Found],
+        open_rows: Callable[[Found], list[str]],
         before: Sequence[int] = (),
-    ) -> Looks[Comparison]:
+    ) -> Looks[Found]:
         """The looks at the two sides, which are left in `files`, base first. Raises UserError.
 
-        `filter` is what the sides' benchmarks are left of; `before` the looks that there were, each
-        by the rounds that it came after.
+        `filter` is what the sides' benchmarks are left of; `open_rows` tells what further looks are
+        for; `before` are the looks that there were, each by the rounds that it came after.
         """
         if not base.binaries:
             why = "has none of these benchmarks: there is nothing to compare with"
@@ -105,7 +83,7 @@ class AbRun:
         measuring, paths = self.measuring, dict(zip((BASE, CANDIDATE), files, strict=True))
         facts = {"order_seed": str(measuring.options.seed), "filter": filter}
 
-        def keep_and_judge(sides: Mapping[str, Side], looked: Sequence[int]) -> Comparison:
+        def keep_and_judge(sides: Mapping[str, Side], looked: Sequence[int]) -> Found:
             of_both = {**facts, LOOKS: " ".join(map(str, [*before, *looked]))}
             records = paired.kept(sides, paths, of_both, self.suite.known)
             return judge(records[BASE], records[CANDIDATE])
@@ -115,7 +93,7 @@ class AbRun:
             measuring.options.schedule,
             run=measuring.run,
             judge=keep_and_judge,
-            open_rows=lambda found: {CANDIDATE: looks.open_rows(found)},
+            open_rows=lambda found: {CANDIDATE: open_rows(found)},
             say=measuring.note,
             budget=measuring.budget,
         )

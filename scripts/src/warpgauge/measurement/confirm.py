@@ -9,6 +9,7 @@ from pathlib import Path
 from warpgauge.execution.selection import exactly
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.combination import combined, flagged, unconfirmed
+from warpgauge.measurement.looks import open_rows
 from warpgauge.measurement.measuring import Measuring
 from warpgauge.records.model import Clock, Record, Session
 from warpgauge.records.sessions import newest_last
@@ -44,7 +45,9 @@ def confirmed(
             program = base.binaries[0]
             raise UserError(f"{program.path.name} of commit {short(commit)} {program.fault}")
         # The screening was a look, too.
-        both = beside.compared(base, candidate, exactly(names), files, judge, before=(0,))
+        both = beside.compared(
+            base, candidate, exactly(names), files, judge, open_rows, before=(0,)
+        )
     except (UserError, OSError) as fault:
         why = str(of_system(fault) if isinstance(fault, OSError) else fault)
         return unconfirmed(screened, why)

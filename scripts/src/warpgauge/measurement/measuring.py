@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,8 +22,10 @@ from warpgauge.measurement.budget import Budget
 from warpgauge.measurement.journal import Journal
 from warpgauge.measurement.options import MeasurementOptions
 from warpgauge.records.counters import GPUS_AT_ONCE
-from warpgauge.system import packages
+from warpgauge.system import packages, worktree
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.git import short
+from warpgauge.system.locks import alone
 from warpgauge.system.text import inert, named, plural
 from warpgauge.verdict.context import BASELINES, BUILD_DIR
 
@@ -95,13 +98,45 @@ class Measuring:
         where = {BUILD_DIR: str(folder), BASELINES: str(baselines)}
         return Built(folder, {**source, **where})
 
-    def programs(self, root: Path, *, like: Path | None = None) -> Path:
-        """The same of the tree `root`, which may be built as `like` was. Raises UserError."""
+    def programs(
+        self, root: Path, *, like: Path | None = None, targets: Sequence[str] = ()
+    ) -> Path:
+        """The same of the tree `root`, which may be built as `like` was. Raises UserError.
+
+        Of `targets` alone, where some are named.
+        """
         if self.options.build:
-            settings = [build.settings(like / "build" / "release")] if like else []
+            settings = build.settings(like / "build" / "release") if like else []
             with progress.status(self.notes) as say:
-                build.build(root, "release", say, self.echo, *settings)
+                build.build(root, "release", say, self.echo, settings, targets)
         return root / "build" / "release"
+
+    def of_commit(
+        self, commit: str, what: str, *, kept: int = worktree.KEPT, targets: Sequence[str] = ()
+    ) -> list[Binary]:
+        """The programs of `commit`, which is `what`, built in a worktree as this tree was.
+
+        As many commits as `kept` stay built. Raises UserError, NOT_MEASURED where it does not
+        build.
+        """
+        shown = short(commit)
+        # Of several GPUs that are measured at once each may want one, the same or another.
+        with alone(self.root / "build" / "base"):
+            root = worktree.provide(self.root, commit, max(kept, self.at_once + 1))
+            self.note(f"{what}: commit {shown}, in {os.path.relpath(root)}")
+            try:
+                folder = self.programs(root, like=self.root, targets=targets)
+            except UserError as fault:
+                log = os.path.relpath(build.log_of(root))
+                why = f"commit {shown} does not build here; what the build said is in {log}"
+                raise UserError(why, ExitStatus.NOT_MEASURED) from fault
+        try:
+            return discovery.find(folder, self.scratch, self.options.suite)
+        except UserError as fault:
+            if not self.options.build:
+                raise
+            why = f"commit {shown} builds no benchmark program that this scripts/bench knows"
+            raise UserError(why, ExitStatus.NOT_MEASURED) from fault
 
     def _source_of_programs(self, tree: dict[str, str]) -> dict[str, str]:
         """That of the tree, unless other programs are there and --no-build runs them."""

@@ -49,12 +49,12 @@ def provide(root: Path, commit: str, kept: int = KEPT) -> Path:
     The folder that stands for `root`, which need not be the top of its repository. `kept` commits
     stay in all, those used last.
     """
-    folder = root / "build" / "base" / short(commit)
+    folder = _top(root, commit)
     if folder.exists() and not _is_at(folder, commit):
         _remove(root, folder)
     if not folder.exists():
         _add(root, folder, commit)
-    inside = folder / git.require(root, "rev-parse", "--show-prefix")
+    inside = folder_of(root, commit)
     changes = git.require(inside, "status", "--porcelain", "--", ".", ":(exclude)build")
     if changes:
         raise UserError(
@@ -65,6 +65,15 @@ def provide(root: Path, commit: str, kept: int = KEPT) -> Path:
     os.utime(folder)
     _remove_all_but_newest(folder, kept)
     return inside
+
+
+def folder_of(root: Path, commit: str) -> Path:
+    """Where `provide` puts `commit`. Raises UserError."""
+    return _top(root, commit) / git.require(root, "rev-parse", "--show-prefix")
+
+
+def _top(root: Path, commit: str) -> Path:
+    return root / "build" / "base" / short(commit)
 
 
 def _is_at(folder: Path, commit: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from warpgauge.records.model import Clock
-from warpgauge.statistics.error_rates import ALPHA
+from warpgauge.statistics.error_rates import ALPHA, BOUND_CONFIDENCE
 from warpgauge.verdict.comparability import TOLERANCE
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.policy import MinimumEffect, Policy
@@ -26,7 +26,8 @@ class ComparisonSettings:
 
     `filter` is a regular expression as `Request` reads it. `minimum_effect` (a fraction) goes
     before that of the `policy` and before the table in `comparability`. `alpha` is the chance that
-    unchanged code shows any false alarm. `process_scatter` is how far two processes of the same
+    unchanged code shows any false alarm. `bound_confidence` is that of the bounds of pairs.
+    `process_scatter` is how far two processes of the same
     code are taken to lie apart where only a plain file could tell (standard deviation of the
     difference of their logs). With `fail_on_resources` what takes more regresses whatever its time.
     `allow` is compared although forbidden. `today` dates the policy's entries and the baseline.
@@ -35,6 +36,7 @@ class ComparisonSettings:
     filter: str | None = None
     minimum_effect: float | None = None
     alpha: float = ALPHA
+    bound_confidence: float = BOUND_CONFIDENCE
     process_scatter: float = PROCESS_SCATTER
     fail_on_resources: bool = False
     allow: frozenset[Override] = frozenset()

@@ -56,7 +56,7 @@ def judge(
     if are_paired(baseline, candidate):
         pairings, lonely = paired_tests.split(pairings)
         unpaired += lonely
-        tests = paired_tests.compare(pairings)
+        tests = paired_tests.compare(pairings, settings.bound_confidence)
         rule: Screening = Confirming(settings)
     else:
         tests = screening.screen(baseline, candidate, pairings, settings.process_scatter)

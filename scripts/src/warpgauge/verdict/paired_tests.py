@@ -48,7 +48,7 @@ def _common(pairing: Pairing) -> list[int]:
     return [number for number in pairing.candidate.rounds if number in theirs]
 
 
-def compare(pairings: Sequence[Pairing]) -> Tests:
+def compare(pairings: Sequence[Pairing], bound_confidence: float = BOUND_CONFIDENCE) -> Tests:
     """The tests of all pairings, in their order; each has `FEWEST_ROUNDS` or more in common."""
     rounds = [_common(pairing) for pairing in pairings]
     sides = [_logs(*one) for one in zip(pairings, rounds, strict=True)]
@@ -60,7 +60,7 @@ def compare(pairings: Sequence[Pairing]) -> Tests:
         [Design(tuple(number % 2 == 1 for number in numbers)) for numbers in rounds],
         [(pairing.candidate.family, pairing.candidate.clock) for pairing in pairings],
         np.array([_step(*both) for both in sides]),
-        (1.0 - BOUND_CONFIDENCE) * share,
+        (1.0 - bound_confidence) * share,
     )
     found = replace(found, p=np.minimum(found.p / share, 1.0))
     count = np.array([float(len(numbers)) for numbers in rounds])

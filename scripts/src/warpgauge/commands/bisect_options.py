@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of warpgauge bisect."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from warpgauge.commands import arguments, bench_options
+from warpgauge.commands.arguments import Parser, duration, group, one_device, revision
+from warpgauge.commands.bench_options import Options
+from warpgauge.records.model import FULL_SUITE
+from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
+
+_EPILOG = """\
+exit status:
+  0  one commit is to blame, for each benchmark
+  2  bad usage: BAD does not descend from GOOD, or shows no difference
+  3  not certain: the commits that may be to blame are named"""
+
+
+@dataclass(frozen=True)
+class BisectOptions:
+    """Between which commits to look for what; `bench` says how to measure."""
+
+    good: str
+    bad: str
+    rows: tuple[str, ...]
+    resume: bool
+    bench: Options
+
+
+def parse(argv: Sequence[str]) -> BisectOptions:
+    """Raises UserError for bad usage."""
+    values = vars(command_line().parse_args(argv))
+    good, bad, rows, resume = (values.pop(name) for name in ("good", "bad", "row", "resume_bisect"))
+    usual = vars(bench_options.command_line().parse_args([]))
+    # As many pairs before the first look as a change needs: no commit is decided by fewer.
+    fixed = {"suite": FULL_SUITE, "processes": FEWEST_OF_A_CHANGE}
+    options = bench_options.options_of({**usual, **fixed, **values})
+    return BisectOptions(good, bad, tuple(dict.fromkeys(rows)), resume, options)
+
+
+def command_line() -> Parser:
+    """The options, for --help too."""
+    parser = Parser(
+        prog="warpgauge bisect",
+        description="Find the commit that made a benchmark slower: builds commits between GOOD "
+        "and BAD, and measures each in pairs with GOOD.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    # fmt: off
+    what = group(parser, "what is looked for", "%(prog)s v1.2 main --row reduce/sum/cub/f32/n:1Mi")
+    add = what.add_argument
+    add("good", metavar="GOOD", type=revision, help="a commit in which it was fast")
+    add("bad", metavar="BAD", type=revision, help="one that descends from it, and is slower")
+    add("--row", metavar="NAME", action="append", required=True, help="the benchmark's whole name; "
+        "repeatable: they share builds")
+    add("--device", metavar="GPU", type=one_device, help="index or UUID; default 0")
+
+    how_long = group(parser, "how long", "%(prog)s v1.2 main --row NAME --budget 15m")
+    add = how_long.add_argument
+    add("--budget", dest="budget_s", metavar="TIME", type=duration, help="of all, builds included, "
+        "as in 15m; default: until it is certain")
+    add("--resume", dest="resume_bisect", action="store_true", help="go on with the same search, "
+        "which was interrupted or whose time was up")
+    arguments.add_measuring(how_long)
+    add("--verbose", action="store_true", help="show the builds' output and every command")
+    # fmt: on
+    return parser

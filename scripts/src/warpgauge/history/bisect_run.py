@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds commits between GOOD and BAD, and measures each beside GOOD, until one is to blame."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+
+from warpgauge.execution.program_identity import Identity
+from warpgauge.execution.selection import exactly
+from warpgauge.history import bisect, commit_builds
+from warpgauge.history.bisect import State, following, suspects
+from warpgauge.history.commit_builds import CommitBuilds
+from warpgauge.history.commit_change import Seen, seen
+from warpgauge.measurement.ab_run import AbRun
+from warpgauge.measurement.budget import Budget
+from warpgauge.measurement.journal import Journal
+from warpgauge.measurement.measuring import Measuring, Suite
+from warpgauge.measurement.paired import Side
+from warpgauge.records import load
+from warpgauge.records.model import Record, Row
+from warpgauge.statistics.error_rates import ALPHA
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.git import short
+from warpgauge.system.text import listed, percent
+from warpgauge.verdict.resource_changes import resource_changes
+
+_TIME_IS_UP = "the time is up"
+
+
+class Built(msgspec.Struct, frozen=True):
+    """What a commit's programs are, or why there are none."""
+
+    identity: tuple[str, str] = ("", "")
+    fault: str = ""
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """What was seen of benchmarks."""
+
+    seen: dict[str, Seen]
+
+
+@dataclass(frozen=True)
+class Found:
+    """Of one benchmark: the commits that may be to blame, and `why` that is not certain, if so.
+
+    `whole` is the change from GOOD to BAD. Where one commit is certain, `slower` is what it shows
+    beside GOOD, `before` what the commit before it does, None where that equals GOOD; `causes` are
+    what differs between these two, and `files` the pair of run files.
+    """
+
+    row: str
+    whole: Seen
+    suspects: tuple[str, ...]
+    why: str = ""
+    slower: Seen | None = None
+    before: Seen | None = None
+    causes: tuple[str, ...] = ()
+    files: tuple[Path, Path] | None = None
+    skipped: Mapping[str, str] = field(default_factory=dict)  # commits, and why
+
+
+@dataclass
+class Bisection:
+    """The search between `commits`, GOOD first; it ends `until` then, by `clock`."""
+
+    measuring: Measuring
+    suite: Suite
+    builds: CommitBuilds
+    commits: Sequence[str]
+    rows: Sequence[str]
+    journal: Journal
+    folder: Path  # gets the run files
+    until: float = math.inf
+    clock: Callable[[], float] = time.monotonic
+    _states: dict[str, dict[str, State]] = field(default_factory=lambda: defaultdict(dict))
+    _seen: dict[tuple[str, str], Seen] = field(default_factory=dict)  # by row and key
+    _files: dict[tuple[str, str], tuple[Path, Path]] = field(default_factory=dict)
+    _skipped: dict[tuple[str, str], str] = field(default_factory=dict)  # by row and key: why
+    _by_identity: dict[Identity, str] = field(default_factory=dict)  # the key
+    _identities: dict[str, Identity] = field(default_factory=dict)  # the same the other way
+    _steps: Counter[str] = field(default_factory=Counter)
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """Of the commits; those of equal programs share one."""
+        return commit_builds.keys(self.measuring.root, self.commits)
+
+    @property
+    def most_steps(self) -> int:
+        return bisect.most_steps(len(self.commits) - 1)
+
+    @cached_property
+    def weights(self) -> list[float]:
+        return self.builds.likelihoods(self.commits)
+
+    def run(self) -> list[Found]:
+        """What is found of each row. Raises UserError where none is slower in BAD."""
+        last = len(self.commits) - 1
+        self._require_difference()
+        whole = self._measured(last, self.rows, lambda row, one: _is_settled(one))
+        if whole is None:  # no time for more than the first look
+            whole = {row: self._seen[row, self.keys[last]] for row in self.rows}
+        slower = [row for row, one in whole.items() if one.is_slower]
+        if not slower:
+            self._refuse(whole)
+        thresholds = {row: whole[row].half for row in slower}
+        for row in slower:
+            self._states[row] |= {self.keys[0]: State.GOOD, self.keys[last]: State.BAD}
+        why = {row: self._search(row, thresholds) for row in slower}
+        return [self._found(row, whole[row], why[row]) for row in slower] + [
+            Found(row, one, tuple(self.commits[1:]), self._unclear(one))
+            for row, one in whole.items()
+            if row not in slower and not one.is_no_slower
+        ]
+
+    def _require_difference(self) -> None:
+        for index in (0, len(self.commits) - 1):
+            built = self._built(index)
+            if built.fault:
+                raise UserError(built.fault, ExitStatus.NOT_MEASURED)
+        if self.keys[0] == self.keys[-1]:
+            good, bad = (short(self.commits[i]) for i in (0, -1))
+            raise UserError(f"the programs of {good} and {bad} are equal: there is no difference")
+
+    def _refuse(self, whole: Mapping[str, Seen]) -> None:
+        """Raises UserError where no row is slower, nor may be."""
+        no_slower = [f"{row} {one}" for row, one in whole.items() if one.is_no_slower]
+        if len(no_slower) == len(whole):
+            bad, good = short(self.commits[-1]), short(self.commits[0])
+            raise UserError(f"nothing is slower in {bad} than in {good}: {listed(no_slower)}")
+
+    def _unclear(self, one: Seen) -> str:
+        if one.fault:
+            return one.fault
+        return f"whether it is slower is not certain: {percent(one.least)} to {percent(one.most)}"
+
+    def _search(self, row: str, thresholds: Mapping[str, float]) -> str:
+        """Test commits until one is to blame for `row`; why none is certain, else nothing."""
+        states = self._states[row]
+        while (index := following(self.keys, states, self.weights)) is not None:
+            if self.clock() >= self.until:
+                return _TIME_IS_UP
+            if self._steps[row] >= self.most_steps:
+                return f"{self.most_steps} commits were measured, as many as were allowed for"
+            rows = [one for one in thresholds if self._is_open(one, index)]
+            if not self._test(index, rows, thresholds):
+                return _TIME_IS_UP
+        return "" if len(suspects(self.keys, states)) == 1 else "commits in between are unknown"
+
+    def _is_open(self, row: str, index: int) -> bool:
+        """Whether this commit would tell something of the row."""
+        states = self._states[row]
+        left = suspects(self.keys, states)
+        return left[0] <= index < left[-1] and self.keys[index] not in states
+
+    def _test(self, index: int, rows: Sequence[str], thresholds: Mapping[str, float]) -> bool:
+        """Learn the states of these rows in a commit; False where the time ends before."""
+        key, built = self.keys[index], self._built(index)
+        if built.fault:
+            return self._skip(index, rows, built.fault)
+        if self.keys[index] != key:  # it equals one that was built before
+            return True
+        found = self._measured(index, rows, lambda row, one: one.state(thresholds[row]) is not None)
+        if found is None:
+            return False
+        for row, one in found.items():
+            state = one.state(thresholds[row])
+            if state is None or one.fault:
+                why = one.fault or f"{one}, too near to half of the change"
+                self._skip(index, [row], f"commit {short(self.commits[index])}: {why}")
+            else:
+                self._states[row][key] = state
+        return True
+
+    def _skip(self, index: int, rows: Sequence[str], why: str) -> bool:
+        self.measuring.note(f"Skipped: {why}")
+        for row in rows:
+            self._states[row][self.keys[index]] = State.UNKNOWN
+            self._skipped[row, self.keys[index]] = why
+        return True
+
+    def _built(self, index: int) -> Built:
+        """What a commit's programs are. Where they equal earlier ones, its key becomes theirs."""
+        commit, key = self.commits[index], self.keys[index]
+        built = self.journal.find(["built", commit], Built)
+        if built is None:
+            try:
+                built = Built(self.builds.identity(commit))
+            except UserError as fault:
+                if index in (0, len(self.commits) - 1):
+                    raise
+                built = Built(fault=str(fault))
+            self.journal.keep(["built", commit], built)
+        if not built.fault:
+            identity = Identity(*built.identity)
+            self._identities[key] = identity
+            same = self._by_identity.setdefault(identity, key)
+            if same != key:
+                self.measuring.note(f"Commit {short(commit)} has programs that are known already.")
+                self.keys[:] = [same if one == key else one for one in self.keys]
+        return built
+
+    def _measured(
+        self, index: int, rows: Sequence[str], settled: Callable[[str, Seen], bool]
+    ) -> dict[str, Seen] | None:
+        """Rows of a commit beside GOOD, until they are settled; None where the time ends before."""
+        commit, key = self.commits[index], self.keys[index]
+        kept = self.journal.find(["seen", commit, *rows], Measured)
+        files = self._pair(commit, self.rows.index(rows[0]))
+        for row in rows:
+            self._files[row, key] = files
+        self._steps.update(rows)
+        if kept is None:
+            kept, is_final = self._looked(commit, rows, files, settled)
+            if is_final:
+                self.journal.keep(["seen", commit, *rows], kept)
+        else:
+            is_final = True
+        for row, one in kept.seen.items():
+            self._seen[row, key] = one
+            self.measuring.note(f"Commit {short(commit)}: {row} {one}")
+        return kept.seen if is_final else None
+
+    def _looked(
+        self,
+        commit: str,
+        rows: Sequence[str],
+        files: tuple[Path, Path],
+        settled: Callable[[str, Seen], bool],
+    ) -> tuple[Measured, bool]:
+        """What the looks showed, and whether further time would show no more."""
+        error = ALPHA / (self.most_steps * len(self.rows))
+        left = None if self.until == math.inf else max(self.until - self.clock(), 1.0)
+        measuring = replace(
+            self.measuring, budget=Budget(left), journal=Journal(self.journal.of(short(commit)))
+        )
+        base, candidate = (
+            Side(tuple(self.builds.of(one)), {"commit": one, "dirty": "false"}).only(rows)
+            for one in (self.commits[0], commit)
+        )
+
+        def judge(base: Record, candidate: Record) -> dict[str, Seen]:
+            return seen(base, candidate, rows, error)
+
+        def open_rows(found: Mapping[str, Seen]) -> list[str]:
+            return [row for row, one in found.items() if not one.fault and not settled(row, one)]
+
+        measuring.note(f"Measuring commit {short(commit)} in pairs with {short(self.commits[0])}")
+        beside = AbRun(measuring, self.suite, {})
+        looks = beside.compared(base, candidate, exactly(rows), files, judge, open_rows)
+        if looks.stop is not None:
+            raise looks.stop
+        most = looks.rounds.get("most_pairs", looks.rounds["pairs"])
+        at_end = left is None or most >= measuring.options.schedule[-1]
+        return Measured(looks.found), at_end or not open_rows(looks.found)
+
+    def _pair(self, commit: str, number: int) -> tuple[Path, Path]:
+        name = f"{short(commit)}-{number}" if number else short(commit)
+        return self.folder / f"{name}-base.json", self.folder / f"{name}.json"
+
+    def _found(self, row: str, whole: Seen, why: str) -> Found:
+        left = suspects(self.keys, self._states[row])
+        skipped = {
+            self.commits[i]: self._skipped[row, self.keys[i]]
+            for i in range(left[0], left[-1])
+            if (row, self.keys[i]) in self._skipped
+        }
+        commits = tuple(self.commits[i] for i in left)
+        found = Found(row, whole, commits, why, skipped=skipped)
+        if len(left) > 1:
+            return found
+        key, before = self.keys[left[0]], self.keys[left[0] - 1]
+        return replace(
+            found,
+            why="",
+            slower=self._seen[row, key],
+            before=self._seen.get((row, before)),
+            causes=self._causes(row, before, key),
+            files=self._files[row, key],
+        )
+
+    def _causes(self, row: str, before: str, key: str) -> tuple[str, ...]:
+        changes = resource_changes(self._row(row, before, key), self._row(row, key, key))
+        old, new = (self._identities[one] for one in (before, key))
+        same = {
+            "the kernels are the same: the host's code differs": old.kernels == new.kernels,
+            "the host's code is the same: the kernels differ": old.host == new.host,
+        }
+        return (*map(str, changes), *(words for words, is_so in same.items() if is_so))
+
+    def _row(self, row: str, key: str, beside: str) -> Row:
+        """The row of a key; GOOD's is that which was measured `beside` another."""
+        if key == self.keys[0]:
+            return load.load(self._files[row, beside][0]).rows[row]
+        return load.load(self._files[row, key][1]).rows[row]
+
+
+def _is_settled(one: Seen) -> bool:
+    return one.is_slower or one.is_no_slower

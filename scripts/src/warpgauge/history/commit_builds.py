@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commits of a bisect: which there are, which have equal sources, and their programs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from warpgauge.execution import build, program_identity, selection
+from warpgauge.execution.discovery import Binary
+from warpgauge.execution.program_identity import Identity
+from warpgauge.measurement.measuring import Measuring
+from warpgauge.records.benchmark_filter import hint
+from warpgauge.system import git, worktree
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.git import short
+from warpgauge.system.text import typed
+
+# What goes into a program, but for documents, Python and tests, which lie beside.
+_SOURCE = re.compile(
+    r"(?:kernels|benchmarks|fixtures|\.cmake)/"
+    r"|(?:.*/)?(?:CMakeLists\.txt|CMakePresets\.json|[^/]*\.cmake)$"
+)
+_NO_SOURCE = re.compile(r".*(?:\.md|\.py|\.svg|_test\.cpp|_test\.cu)$")
+# How likely a commit is to blame that changes no file the program is made of, where another's
+# chance is 1.
+_UNLIKELY = 0.1
+
+
+def between(root: Path, good: str, bad: str) -> list[str]:
+    """The commits from `good` to `bad`, along first parents: a merge counts as one.
+
+    Raises UserError where the one does not descend from the other.
+    """
+    ends = [worktree.commit_of(root, ref) for ref in (good, bad)]
+    if ends[0] == ends[1]:
+        raise UserError(f"{typed(good)} and {typed(bad)} are the same commit: name two")
+    if git.run(root, "merge-base", "--is-ancestor", *ends).returncode:
+        raise UserError(f"{typed(bad)} does not descend from {typed(good)}: name GOOD, then BAD")
+    ahead = git.require(root, "rev-list", "--first-parent", "--reverse", f"{ends[0]}..{ends[1]}")
+    return [ends[0], *ahead.split()]
+
+
+def keys(root: Path, commits: Sequence[str]) -> list[str]:
+    """Of each commit what its programs' sources are: commits of one key build the same."""
+    return [_key(git.require(root, "ls-tree", "-r", commit)) for commit in commits]
+
+
+def _key(tree: str) -> str:
+    lines = (line for line in tree.splitlines() if _is_source(line.partition("\t")[2]))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _is_source(path: str) -> bool:
+    return _SOURCE.match(path) is not None and _NO_SOURCE.match(path) is None
+
+
+@dataclass
+class CommitBuilds:
+    """The programs of commits that have the `rows`; as many commits as `kept` stay built."""
+
+    measuring: Measuring
+    rows: Sequence[str]
+    kept: int
+    _targets: tuple[str, ...] = ()  # the programs that GOOD has them in
+    _found: dict[str, list[Binary]] = field(default_factory=dict)
+
+    def of(self, commit: str) -> list[Binary]:
+        """Those of a commit, with these rows alone. Raises UserError."""
+        if commit not in self._found:
+            self._found[commit] = self._built(commit)
+            self._targets = self._targets or tuple(one.path.name for one in self._found[commit])
+        return self._found[commit]
+
+    def _built(self, commit: str) -> list[Binary]:
+        if self._targets:
+            try:
+                return self._having(commit, self._targets)
+            except UserError:  # it may have them in another program
+                pass
+        return self._having(commit, ())
+
+    def _having(self, commit: str, targets: Sequence[str]) -> list[Binary]:
+        built = self.measuring.of_commit(commit, "Built", kept=self.kept, targets=targets)
+        having = [one for one in selection.only(built, self.rows) if one.names]
+        there = {name for one in having for name in one.names}
+        if missing := [row for row in self.rows if row not in there]:
+            names = [name for one in built for name in one.names]
+            what = f"commit {short(commit)} has no benchmark {typed(missing[0])}"
+            raise UserError(f"{what}{hint(missing[0], names)}")
+        return having
+
+    def identity(self, commit: str) -> Identity:
+        """What its programs are. Raises UserError."""
+        files = [path for one in self.of(commit) for path in (one.path, *one.inputs)]
+        files += sorted(self._folder(commit).rglob("*.so*"))
+        described = git.run(self._root(commit), "describe", "--always", "--dirty").stdout.strip()
+        try:
+            return program_identity.of(files, (described, short(commit)))
+        except OSError as fault:
+            raise UserError(
+                f"{fault.filename}: {fault.strerror}", ExitStatus.NOT_MEASURED
+            ) from fault
+
+    def likelihoods(self, commits: Sequence[str]) -> list[float]:
+        """How likely each is to blame, by whether it changes what the last one's programs are of.
+
+        Nothing is excluded: it decides which commits are tested first.
+        """
+        root = self._root(commits[-1])
+        made_of = build.sources(self._folder(commits[-1]))
+        names = {os.path.relpath(path, root) for path in made_of if path.is_relative_to(root)}
+        return [1.0, *(self._likelihood(commit, names) for commit in commits[1:])]
+
+    def _likelihood(self, commit: str, names: set[str]) -> float:
+        if not names:
+            return 1.0
+        compared = ("diff", "--name-only", "--relative", f"{commit}^", commit)
+        changed = git.require(self.measuring.root, *compared).splitlines()
+        return 1.0 if names.intersection(changed) else _UNLIKELY
+
+    def _root(self, commit: str) -> Path:
+        return worktree.folder_of(self.measuring.root, commit)
+
+    def _folder(self, commit: str) -> Path:
+        return self._root(commit) / "build" / "release"

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""warpgauge bisect over a git clone of fake programs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+import fake_binary
+from clone import GitRepository
+from warpgauge.commands import bisect
+from warpgauge.execution import build, manifest
+from warpgauge.system import packages
+from warpgauge.system.errors import ExitStatus, UserError
+
+FAST = {"sync": {"sync/busy": 50000.0, "sync/idle": 10000.0}, "host": {"host/copy": 3000.0}}
+BUSY, IDLE = "sync/busy", "sync/idle"
+
+
+def slower(percent: float, row: str = BUSY) -> dict[str, dict[str, float]]:
+    sync = FAST["sync"]
+    return {**FAST, "sync": {**sync, row: sync[row] * (1 + percent / 100)}}
+
+
+@dataclass
+class History(GitRepository):
+    """Its programs are made of benchmarks/suite.json, and of a version that changes nothing."""
+
+    built_commits: list[str] = field(default_factory=list)
+    commits: list[str] = field(default_factory=list)
+
+    def write(self, suite: object) -> None:
+        (self.root / "benchmarks").mkdir(exist_ok=True)
+        (self.root / "benchmarks" / "suite.json").write_text(json.dumps(suite))
+
+    def add(self, suite: object, *, source: str = "", message: str = "a commit") -> str:
+        """A commit; with `source` another text that changes the sources."""
+        self.write(suite)
+        (self.root / "benchmarks" / "sync.cu").write_text(source)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message", message)
+        self.commits.append(self.git("rev-parse", "HEAD"))
+        return self.commits[-1]
+
+    def document(self) -> str:
+        """A commit that no program is made of."""
+        with (self.root / "README.md").open("a") as file:
+            file.write(f"{len(self.commits)}\n")
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", "documents")
+        self.commits.append(self.git("rev-parse", "HEAD"))
+        return self.commits[-1]
+
+    def build(self, root: Path, preset: str, say: Callable[[str], None], *rest: object) -> None:
+        self.built_commits.append(self.git("-C", str(root), "rev-parse", "HEAD"))
+        suite = json.loads((root / "benchmarks" / "suite.json").read_text())
+        if not suite:
+            raise UserError("`cmake` failed:\n  error: no")
+        built = root / "build" / "release"
+        for family, times in suite.items():
+            version = (root / "benchmarks" / "sync.cu").read_text()
+            context = {"version": version} if "equal" not in version else {}
+            more = {} if family == "host" else {"context": {**fake_binary.GPU, **context}}
+            fake_binary.make(built, family, times, lock_steps=True, **more)  # type: ignore[arg-type]
+        listed = json.loads((built / manifest.FILE).read_text())
+        for program in listed["programs"]:
+            program["inputs"] = [f"{program['path']}.told"]  # the fake itself is always the same
+        (built / manifest.FILE).write_text(json.dumps(listed))
+
+    def bisect(self, *argv: str, good: int = 0, rows: tuple[str, ...] = (BUSY,)) -> ExitStatus:
+        named = [word for row in rows for word in ("--row", row)]
+        ends = (self.commits[good], self.commits[-1])
+        return bisect.main([*ends, *named, "--seed=1", *argv], self.root)
+
+    @property
+    def builds(self) -> int:
+        return len(set(self.built_commits))
+
+
+@pytest.fixture
+def history(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> History:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(packages, "provide", lambda needs, say: None)
+    root = tmp_path / "clone"
+    root.mkdir()
+    made = History(root, capsys)
+    made.git("init", "--quiet", "--initial-branch=main")
+    (root / ".gitignore").write_text("/build/\n")
+    monkeypatch.setattr(build, "build", made.build)
+    return made
+
+
+def test_one_of_64_commits_is_found_in_7_builds(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A third changes documents alone, a third other programs, and two do not build."""
+
+    def made_of(folder: Path) -> frozenset[Path]:
+        return frozenset(folder.parents[1] / "benchmarks" / n for n in ("suite.json", "sync.cu"))
+
+    monkeypatch.setattr(build, "sources", made_of)
+    history.add(FAST)
+    source = ""
+    for number in range(1, 65):
+        suite = slower(2.0) if number >= 41 else FAST
+        if number in (34, 52):
+            history.add({}, source=source, message="broken")
+        elif number == 41:
+            history.add(suite, source=(source := "41"), message="Unroll the loop")
+        elif number % 3 == 0:
+            history.document()
+        elif number % 3 == 1 and number - 1 not in (34, 52):
+            (history.root / "benchmarks" / "gemm.cu").write_text(str(number))
+            history.add(suite, source=source)
+        else:
+            history.add(suite, source=(source := str(number)))
+    assert history.bisect() is ExitStatus.OK
+    out, _ = history.output()
+    guilty = history.commits[41]
+    assert f"{BUSY}: +2.0 %" in out
+    assert f"Slower since {guilty[:10]} " in out
+    assert "Unroll the loop" in out
+    assert f"git show {guilty[:10]}" in out
+    assert "the kernels are the same: the host's code differs" in out
+    assert history.builds <= 7
+    assert history.git("status", "--porcelain") == ""
+    assert not [*(history.root / "build" / "runs").glob("*.journal")]
+
+
+def test_what_the_last_line_names_can_be_compared(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from warpgauge.commands import compare
+
+    history.add(FAST)
+    history.add(slower(4.0), source="2")
+    monkeypatch.chdir(history.root)
+    assert history.bisect() is ExitStatus.OK
+    words = history.output()[0].partition("scripts/compare.py ")[2].split()
+    assert compare.starter(words[:2]) == ExitStatus.REGRESSION
+
+
+def test_equal_programs_are_built_and_not_measured_twice(history: History) -> None:
+    history.add(FAST, source="equal 0")
+    for number in range(1, 16):
+        history.add(slower(3.0) if number >= 14 else FAST, source=f"equal {number}")
+    assert history.bisect() is ExitStatus.OK
+    out, err = history.output()
+    assert f"Slower since {history.commits[14][:10]}" in out
+    assert "has programs that are known already" in err
+    measured = [*(history.root / "build" / "runs").glob("bisect-*/*-base.json")]
+    assert len(measured) == 1  # BAD itself; all others equal it or GOOD
+
+
+def test_what_a_revert_took_back_is_not_blamed(history: History) -> None:
+    history.add(FAST)
+    for number in range(1, 20):
+        fast = number < 5 or 10 <= number < 17
+        revert = 10 <= number < 14
+        suite, source = (FAST, "") if revert else (FAST if fast else slower(3.0), str(number))
+        history.add(suite, source=source)
+    assert history.bisect() is ExitStatus.OK
+    assert f"Slower since {history.commits[17][:10]}" in history.output()[0]
+
+
+def test_commits_that_do_not_build_leave_a_range(history: History) -> None:
+    history.add(FAST)
+    history.add(FAST, source="1")
+    broken = history.add({}, message="broken")
+    history.add(slower(3.0), source="3")
+    history.add(slower(3.0), source="4")
+    assert history.bisect() is ExitStatus.NOT_MEASURED
+    out = history.output()[0]
+    assert "Not certain: commits in between are unknown." in out
+    assert "One of 2 commits is to blame" in out
+    assert f"Skipped: {broken[:10]}" in out
+    assert "does not build here" in out
+
+
+def test_a_commit_without_the_row_is_skipped(history: History) -> None:
+    history.add(FAST)
+    without = history.add({"host": FAST["host"]})
+    history.add(FAST, source="2")
+    history.add(slower(3.0), source="3")
+    history.add(slower(3.0), source="4")
+    history.add(slower(3.0), source="5")
+    assert history.bisect() in (ExitStatus.OK, ExitStatus.NOT_MEASURED)
+    assert f"Slower since {history.commits[3][:10]}" in history.output()[0]
+    assert without not in history.built_commits or "has no benchmark" in history.output()[1]
+
+
+def test_each_row_finds_its_own_commit_and_shares_builds(history: History) -> None:
+    history.add(FAST)
+    both = {**FAST, "sync": {BUSY: 51500.0, IDLE: 10400.0}}
+    for number in range(1, 10):
+        suite = FAST if number < 4 else slower(3.0) if number < 7 else both
+        history.add(suite, source=str(number))
+    assert history.bisect(rows=(BUSY, IDLE)) is ExitStatus.OK
+    out = history.output()[0]
+    first, second = out.split(f"{IDLE}:")
+    assert f"Slower since {history.commits[4][:10]}" in first
+    assert f"Slower since {history.commits[7][:10]}" in second
+    assert history.builds <= 7
+
+
+class Interrupted:
+    """Ctrl-C before some turn."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
+        from warpgauge.execution import lock_step
+
+        self.left, deliver = turns, lock_step.deliver
+
+        def counted(*arguments: object) -> object:
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+            return deliver(*arguments)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(lock_step, "deliver", counted)
+
+
+@pytest.mark.parametrize("turns", [0, 3, 9])
+def test_an_interrupted_search_goes_on(
+    history: History, monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    history.add(FAST)
+    for number in range(1, 9):
+        history.add(slower(3.0) if number >= 5 else FAST, source=str(number))
+    with monkeypatch.context() as patch:
+        Interrupted(patch, turns)
+        with pytest.raises(KeyboardInterrupt):
+            history.bisect()
+    assert "--resume goes on from there" in history.output()[1]
+    before = Interrupted(monkeypatch, 10_000)
+    assert history.bisect("--resume") is ExitStatus.OK
+    assert f"Slower since {history.commits[5][:10]}" in history.output()[0]
+    resumed = 10_000 - before.left
+    again = Interrupted(monkeypatch, 10_000)
+    assert history.bisect() is ExitStatus.OK
+    assert resumed == 10_000 - again.left - turns
+
+
+def test_a_search_whose_time_is_up_names_the_range_and_goes_on(history: History) -> None:
+    history.add(FAST)
+    for number in range(1, 9):
+        history.add(slower(3.0) if number >= 5 else FAST, source=str(number))
+    assert history.bisect("--budget=1s") is ExitStatus.NOT_MEASURED
+    out = history.output()[0]
+    assert "Not certain: the time is up." in out
+    assert "One of 8 commits is to blame" in out
+    assert history.bisect("--resume") is ExitStatus.OK
+    assert f"Slower since {history.commits[5][:10]}" in history.output()[0]
+
+
+def test_no_difference_is_bad_input(history: History) -> None:
+    history.add(FAST)
+    history.add(FAST, source="1")
+    with pytest.raises(UserError, match="nothing is slower in") as caught:
+        history.bisect()
+    assert caught.value.status is ExitStatus.BAD_USAGE
+
+
+def test_what_became_faster_is_not_looked_for(history: History) -> None:
+    history.add(slower(3.0))
+    history.add(FAST, source="1")
+    with pytest.raises(UserError, match="nothing is slower in"):
+        history.bisect()
+
+
+def test_equal_programs_at_both_ends_are_not_measured(history: History) -> None:
+    history.add(FAST)
+    history.document()
+    with pytest.raises(UserError, match="there is no difference"):
+        history.bisect()
+    assert not [*(history.root / "build" / "runs").glob("bisect-*/*")]
+
+
+def test_wrong_ends_and_rows_are_one_sentence(history: History) -> None:
+    history.add(FAST)
+    history.add(slower(3.0), source="1")
+    ends = history.commits
+    for good, bad, row, why in (
+        (ends[1], ends[0], BUSY, "does not descend from"),
+        (ends[0], ends[0], BUSY, "are the same commit"),
+        (ends[0], "nonsense", BUSY, "is no commit of this clone"),
+        (ends[0], ends[1], "sync/bussy", "has no benchmark .*sync/bussy"),
+    ):
+        with pytest.raises(UserError, match=why) as caught:
+            bisect.main([good, bad, "--row", row], history.root)
+        assert caught.value.status is ExitStatus.BAD_USAGE
+    with pytest.raises(UserError, match="no search between these commits to resume"):
+        history.bisect("--resume")
