@@ -25,6 +25,7 @@ from warpgauge.external import manifest as external
 from warpgauge.external import plan
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.budget import Budget
+from warpgauge.measurement.looks import open_rows
 from warpgauge.measurement.measuring import Built, Measuring, Suite
 from warpgauge.measurement.paired import BASE, CANDIDATE, Side
 from warpgauge.reports import evaluation as report
@@ -81,7 +82,7 @@ class _Invocation:
                 _side(*one, built) for one in zip(common, asked.kernels, strict=True)
             )
             pairs = AbRun(measuring, suite, built.source)
-            looks = pairs.compared(base, candidate, "", paths.pair, judge.judge)
+            looks = pairs.compared(base, candidate, "", paths.pair, judge.judge, open_rows)
             found = self._evaluated(looks.found, both, common)
             status = options.formats.deliver(found, lambda: report.render(found, self.results))
             measuring.tell_budget()
