@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -42,17 +41,6 @@ def one(row: Sequence[float], step: float = 0.0, chance: float = CHANCE) -> dict
 
 def noise(count: int, sd: float = 0.01, rows: int = 1) -> Array:
     return np.random.default_rng(SEED).normal(0.0, sd, (rows, count))
-
-
-@pytest.mark.parametrize(("ones", "others"), [(1, 1), (1, 4), (2, 3), (4, 4), (5, 3)])
-def test_the_distribution_of_u_is_that_of_every_order_of_two_samples(
-    ones: int, others: int
-) -> None:
-    count = np.zeros(ones * others + 1)
-    for ranks in combinations(range(ones + others), ones):
-        count[sum(ranks) - ones * (ones - 1) // 2] += 1
-    chances = pairs._mann_whitney(ones, others)
-    assert chances == pytest.approx(np.cumsum(count) / count.sum())
 
 
 def test_of_many_pairs_with_heavy_tails_the_interval_is_that_of_hodges_and_lehmann() -> None:
