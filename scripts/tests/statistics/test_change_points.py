@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Change points of simulated series whose levels are known."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from warpgauge.statistics.change_points import ChangePoint, find, find_all
+from warpgauge.statistics.log_ratios import Array
+
+NIGHTS, SD = 200, 0.002
+
+
+def noise(seed: int, nights: int = NIGHTS, sd: float = SD) -> Array:
+    return np.random.default_rng(seed).normal(-9.0, sd, nights)
+
+
+def errors(values: Array, error: float = SD / 2) -> Array:
+    return np.full(values.shape, error)
+
+
+def found(values: Array) -> list[ChangePoint]:
+    return find(values, errors(values))
+
+
+def test_a_step_is_placed_with_its_size_and_where_it_may_be() -> None:
+    values = noise(1)
+    values[120:] += 0.01
+    (point,) = found(values)
+    assert point.placed
+    assert abs(point.index - 120) <= 1
+    assert point.first <= 120 <= point.last
+    assert point.low < 0.01 < point.high
+    assert point.p < 1e-9
+
+
+def test_a_change_and_its_revert_are_two() -> None:
+    values = noise(2)
+    values[100:108] += 0.02
+    there, back = found(values)
+    assert (there.index, back.index) == (100, 108)
+    assert there.change > 0.0 > back.change
+
+
+def test_a_staircase_is_found_step_by_step() -> None:
+    values = noise(3)
+    for night in (40, 80, 120, 160):
+        values[night:] += 0.015
+    assert [point.index for point in found(values)] == [40, 80, 120, 160]
+
+
+@pytest.mark.parametrize("nights", [1, 2])
+def test_bad_nights_amid_good_ones_change_nothing(nights: int) -> None:
+    values = noise(4)
+    values[100 : 100 + nights] += 0.3
+    assert found(values) == []
+
+
+def test_the_newest_night_alarms_and_is_placed_when_others_agree() -> None:
+    values = noise(5)
+    values[150:] += 0.02
+    (alarm,) = found(values[:151])
+    assert (alarm.index, alarm.placed) == (150, False)
+    (point,) = found(values[:160])
+    assert (point.index, point.placed) == (150, True)
+    one_bad_night = np.concatenate([values[:151], values[100:110]])
+    assert found(one_bad_night) == []
+
+
+def test_a_night_that_is_known_badly_counts_less() -> None:
+    values, error = noise(6), np.full(NIGHTS, SD / 2)
+    values[-1] += 0.02
+    assert find(values, error)
+    error[-1] = 0.02
+    assert find(values, error) == []
+
+
+def test_nights_without_a_time_may_hide_where_it_changed() -> None:
+    values = noise(7)
+    values[100:] += 0.02
+    values[95:103] = np.nan
+    (point,) = found(values)
+    assert (point.first, point.index, point.last) == (95, 103, 103)
+
+
+def test_errors_need_not_be_known() -> None:
+    values = noise(8)
+    values[100:] += 0.02
+    (point,) = find(values, np.full(NIGHTS, np.nan))
+    assert point.index == 100
+
+
+@pytest.mark.parametrize("nights", [0, 1, 2, 9, 10])
+def test_short_histories_tell_nothing(nights: int) -> None:
+    assert found(noise(9, nights)) == []
+
+
+def test_times_that_never_differ_have_no_change() -> None:
+    assert found(np.full(NIGHTS, -9.0)) == []
+
+
+def test_a_drift_is_no_step() -> None:
+    values = noise(10) + np.linspace(0.0, 0.02, NIGHTS)
+    assert [point for point in found(values) if point.placed] == []
+
+
+def kinds(source: np.random.Generator, rows: int) -> dict[str, Array]:
+    normal = source.normal(size=(rows, NIGHTS))
+    alike = normal.copy()
+    for night in range(1, NIGHTS):
+        alike[:, night] = 0.6 * alike[:, night - 1] + 0.8 * normal[:, night]
+    states = source.random((rows, NIGHTS))
+    return {
+        "normal": normal,
+        "each night like the one before": alike,
+        "outliers": normal + 50.0 * (states < 0.01),
+        "two states": 0.1 * normal + 5.0 * (states < 0.2),
+        "heavy tails": source.standard_t(2.5, (rows, NIGHTS)),
+        "noise that differs": normal * np.exp(source.normal(size=(rows, NIGHTS))),
+    }
+
+
+@pytest.mark.parametrize("kind", list(kinds(np.random.default_rng(0), 1)))
+def test_unchanged_nights_show_no_change_point(kind: str) -> None:
+    values = SD * kinds(np.random.default_rng(11), 60)[kind]
+    points = [point for row in find_all(values, errors(values)) for point in row if point.placed]
+    assert points == []
+
+
+def test_looking_at_the_newest_nights_alone_finds_what_all_nights_show_there() -> None:
+    values = np.stack([noise(seed, 1000) for seed in range(20)])
+    values[:, 980:] += 0.01
+    values[:10, 300:] += 0.02
+    whole = find_all(values, errors(values))
+    newest = find_all(values, errors(values), newest=True)
+    assert [row[-1].index for row in whole] == [row[-1].index for row in newest]
+    assert [len(row) for row in newest] == [1] * 20
+
+
+@pytest.mark.timed
+def test_a_night_of_a_thousand_rows_after_three_years_takes_seconds() -> None:
+    values = np.random.default_rng(12).normal(0.0, SD, (1000, 1095))
+    began = time.perf_counter()
+    find_all(values, errors(values), newest=True)
+    # Twenty GPUs on two cores have 60 s.
+    assert time.perf_counter() - began < 6.0
