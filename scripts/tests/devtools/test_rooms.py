@@ -12,7 +12,7 @@ from warpgauge.system.environment import ROOT
 
 SOURCES = ROOT / "scripts" / "src"
 PACKAGE = SOURCES / "warpgauge"
-MOST_MODULES = 200  # an __init__.py has a docstring and nothing else, and is not counted
+MOST_MODULES = 210  # an __init__.py has a docstring and nothing else, and is not counted
 MOST_LINES = 300  # of a module
 
 # What each room may import, beside itself.
@@ -28,8 +28,8 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "measurement": {"execution", "verdict", "records", "files", "system"},
     "external": {"execution", "records", "files", "system"},
     "history": {
-        *("measurement", "execution", "baselines", "verdict", "statistics"),
-        *("records", "files", "system"),
+        *("measurement", "execution", "baselines", "verdict"),
+        *("statistics", "records", "files", "system"),
     },
 }
 _BELOW = {*MAY_IMPORT}

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,19 +12,15 @@ from pathlib import Path
 import msgspec
 
 from warpgauge.execution.program_identity import Identity
-from warpgauge.execution.selection import exactly
-from warpgauge.history import bisect, commit_builds
-from warpgauge.history.bisect import State, following, suspects
+from warpgauge.history import commit_builds
+from warpgauge.history.bisect import State, following, most_steps, suspects
 from warpgauge.history.commit_builds import CommitBuilds
-from warpgauge.history.commit_change import Seen, seen
-from warpgauge.measurement.ab_run import AbRun
-from warpgauge.measurement.budget import Budget
+from warpgauge.history.commit_change import Seen
+from warpgauge.history.commit_pairs import CommitPairs
 from warpgauge.measurement.journal import Journal
-from warpgauge.measurement.measuring import Measuring, Suite
-from warpgauge.measurement.paired import Side
+from warpgauge.measurement.measuring import Measuring
 from warpgauge.records import load
-from warpgauge.records.model import Record, Row
-from warpgauge.statistics.error_rates import ALPHA
+from warpgauge.records.model import Row
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.text import listed, percent
@@ -40,12 +34,6 @@ class Built(msgspec.Struct, frozen=True):
 
     identity: tuple[str, str] = ("", "")
     fault: str = ""
-
-
-class Measured(msgspec.Struct, frozen=True):
-    """What was seen of benchmarks."""
-
-    seen: dict[str, Seen]
 
 
 @dataclass(frozen=True)
@@ -70,17 +58,14 @@ class Found:
 
 @dataclass
 class Bisection:
-    """The search between `commits`, GOOD first; it ends `until` then, by `clock`."""
+    """The search between `commits`, GOOD first, for what made `rows` slower."""
 
     measuring: Measuring
-    suite: Suite
     builds: CommitBuilds
+    pairs: CommitPairs
     commits: Sequence[str]
     rows: Sequence[str]
     journal: Journal
-    folder: Path  # gets the run files
-    until: float = math.inf
-    clock: Callable[[], float] = time.monotonic
     _states: dict[str, dict[str, State]] = field(default_factory=lambda: defaultdict(dict))
     _seen: dict[tuple[str, str], Seen] = field(default_factory=dict)  # by row and key
     _files: dict[tuple[str, str], tuple[Path, Path]] = field(default_factory=dict)
@@ -93,10 +78,6 @@ class Bisection:
     def keys(self) -> list[str]:
         """Of the commits; those of equal programs share one."""
         return commit_builds.keys(self.measuring.root, self.commits)
-
-    @property
-    def most_steps(self) -> int:
-        return bisect.most_steps(len(self.commits) - 1)
 
     @cached_property
     def weights(self) -> list[float]:
@@ -147,10 +128,10 @@ class Bisection:
         """Test commits until one is to blame for `row`; why none is certain, else nothing."""
         states = self._states[row]
         while (index := following(self.keys, states, self.weights)) is not None:
-            if self.clock() >= self.until:
+            if self.pairs.left <= 0.0:
                 return _TIME_IS_UP
-            if self._steps[row] >= self.most_steps:
-                return f"{self.most_steps} commits were measured, as many as were allowed for"
+            if self._steps[row] >= (most := most_steps(len(self.commits) - 1)):
+                return f"{most} commits were measured, as many as were allowed for"
             rows = [one for one in thresholds if self._is_open(one, index)]
             if not self._test(index, rows, thresholds):
                 return _TIME_IS_UP
@@ -214,58 +195,13 @@ class Bisection:
     ) -> dict[str, Seen] | None:
         """Rows of a commit beside GOOD, until they are settled; None where the time ends before."""
         commit, key = self.commits[index], self.keys[index]
-        kept = self.journal.find(["seen", commit, *rows], Measured)
-        files = self._pair(commit, self.rows.index(rows[0]))
-        for row in rows:
-            self._files[row, key] = files
         self._steps.update(rows)
-        if kept is None:
-            kept, is_final = self._looked(commit, rows, files, settled)
-            if is_final:
-                self.journal.keep(["seen", commit, *rows], kept)
-        else:
-            is_final = True
-        for row, one in kept.seen.items():
+        found, is_final = self.pairs.measured(commit, rows, settled)
+        for row, one in found.items():
+            self._files[row, key] = self.pairs.files(commit, rows)
             self._seen[row, key] = one
             self.measuring.note(f"Commit {short(commit)}: {row} {one}")
-        return kept.seen if is_final else None
-
-    def _looked(
-        self,
-        commit: str,
-        rows: Sequence[str],
-        files: tuple[Path, Path],
-        settled: Callable[[str, Seen], bool],
-    ) -> tuple[Measured, bool]:
-        """What the looks showed, and whether further time would show no more."""
-        error = ALPHA / (self.most_steps * len(self.rows))
-        left = None if self.until == math.inf else max(self.until - self.clock(), 1.0)
-        measuring = replace(
-            self.measuring, budget=Budget(left), journal=Journal(self.journal.of(short(commit)))
-        )
-        base, candidate = (
-            Side(tuple(self.builds.of(one)), {"commit": one, "dirty": "false"}).only(rows)
-            for one in (self.commits[0], commit)
-        )
-
-        def judge(base: Record, candidate: Record) -> dict[str, Seen]:
-            return seen(base, candidate, rows, error)
-
-        def open_rows(found: Mapping[str, Seen]) -> list[str]:
-            return [row for row, one in found.items() if not one.fault and not settled(row, one)]
-
-        measuring.note(f"Measuring commit {short(commit)} in pairs with {short(self.commits[0])}")
-        beside = AbRun(measuring, self.suite, {})
-        looks = beside.compared(base, candidate, exactly(rows), files, judge, open_rows)
-        if looks.stop is not None:
-            raise looks.stop
-        most = looks.rounds.get("most_pairs", looks.rounds["pairs"])
-        at_end = left is None or most >= measuring.options.schedule[-1]
-        return Measured(looks.found), at_end or not open_rows(looks.found)
-
-    def _pair(self, commit: str, number: int) -> tuple[Path, Path]:
-        name = f"{short(commit)}-{number}" if number else short(commit)
-        return self.folder / f"{name}-base.json", self.folder / f"{name}.json"
+        return found if is_final else None
 
     def _found(self, row: str, whole: Seen, why: str) -> Found:
         left = suspects(self.keys, self._states[row])

@@ -66,26 +66,25 @@ class CommitBuilds:
     measuring: Measuring
     rows: Sequence[str]
     kept: int
-    _targets: tuple[str, ...] = ()  # the programs that GOOD has them in
+    _targets: tuple[str, ...] = ()  # the programs that have them
     _found: dict[str, list[Binary]] = field(default_factory=dict)
 
     def of(self, commit: str) -> list[Binary]:
         """Those of a commit, with these rows alone. Raises UserError."""
         if commit not in self._found:
             self._found[commit] = self._built(commit)
-            self._targets = self._targets or tuple(one.path.name for one in self._found[commit])
+            self._targets = tuple(one.path.name for one in self._found[commit])
         return self._found[commit]
 
     def _built(self, commit: str) -> list[Binary]:
-        if self._targets:
-            try:
-                return self._having(commit, self._targets)
-            except UserError:  # it may have them in another program
-                pass
-        return self._having(commit, ())
+        usual = {f"bench_{row.partition('/')[0]}" for row in self.rows}
+        try:
+            return self._having(commit, self._targets or sorted(usual))
+        except UserError:  # other programs may have them
+            return self._having(commit, ())
 
     def _having(self, commit: str, targets: Sequence[str]) -> list[Binary]:
-        built = self.measuring.of_commit(commit, "Built", kept=self.kept, targets=targets)
+        built = self.measuring.of_commit(commit, "Building", kept=self.kept, targets=targets)
         having = [one for one in selection.only(built, self.rows) if one.names]
         there = {name for one in having for name in one.names}
         if missing := [row for row in self.rows if row not in there]:
