@@ -14,14 +14,14 @@ import msgspec
 from warpgauge.execution.program_identity import Identity
 from warpgauge.history import commit_builds
 from warpgauge.history.bisect import State, following, most_steps, suspects
-from warpgauge.history.commit_builds import CommitBuilds
+from warpgauge.history.commit_builds import CommitBuilds, Tree
 from warpgauge.history.commit_change import Seen
 from warpgauge.history.commit_pairs import CommitPairs
 from warpgauge.measurement.journal import Journal
 from warpgauge.measurement.measuring import Measuring
 from warpgauge.records import load
 from warpgauge.records.model import Row
-from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.errors import UserError
 from warpgauge.system.git import short
 from warpgauge.system.text import listed, percent
 from warpgauge.verdict.resource_changes import resource_changes
@@ -33,6 +33,7 @@ class Built(msgspec.Struct, frozen=True):
     """What a commit's programs are, or why there are none."""
 
     identity: tuple[str, str] = ("", "")
+    made_of: list[str] = msgspec.field(default_factory=list)  # files of the repository
     fault: str = ""
 
 
@@ -75,13 +76,20 @@ class Bisection:
     _steps: Counter[str] = field(default_factory=Counter)
 
     @cached_property
+    def trees(self) -> list[Tree]:
+        """The sources of the commits."""
+        return commit_builds.trees(self.measuring.root, self.commits)
+
+    @cached_property
     def keys(self) -> list[str]:
         """Of the commits; those of equal programs share one."""
-        return commit_builds.keys(self.measuring.root, self.commits)
+        return [commit_builds.key(tree) for tree in self.trees]
 
     @cached_property
     def weights(self) -> list[float]:
-        return self.builds.likelihoods(self.commits)
+        """How likely each commit is to blame."""
+        made_of = self._built(len(self.commits) - 1).made_of
+        return commit_builds.likelihoods(self.trees, made_of)
 
     def run(self) -> list[Found]:
         """What is found of each row. Raises UserError where none is slower in BAD."""
@@ -104,10 +112,9 @@ class Bisection:
         ]
 
     def _require_difference(self) -> None:
-        for index in (0, len(self.commits) - 1):
-            built = self._built(index)
-            if built.fault:
-                raise UserError(built.fault, ExitStatus.NOT_MEASURED)
+        self._built(0)
+        if self.keys[-1] != self.keys[0]:
+            self._built(len(self.commits) - 1)
         if self.keys[0] == self.keys[-1]:
             good, bad = (short(self.commits[i]) for i in (0, -1))
             raise UserError(f"the programs of {good} and {bad} are equal: there is no difference")
@@ -170,12 +177,15 @@ class Bisection:
         return True
 
     def _built(self, index: int) -> Built:
-        """What a commit's programs are. Where they equal earlier ones, its key becomes theirs."""
+        """What a commit's programs are. Where they equal earlier ones, its key becomes theirs.
+
+        So does the key of other commits, of which ninja would not build them again.
+        """
         commit, key = self.commits[index], self.keys[index]
         built = self.journal.find(["built", commit], Built)
         if built is None:
             try:
-                built = Built(self.builds.identity(commit))
+                built = Built(self.builds.identity(commit), self.builds.made_of(commit))
             except UserError as fault:
                 if index in (0, len(self.commits) - 1):
                     raise
@@ -188,7 +198,16 @@ class Bisection:
             if same != key:
                 self.measuring.note(f"Commit {short(commit)} has programs that are known already.")
                 self.keys[:] = [same if one == key else one for one in self.keys]
+            self._share(index, built.made_of)
         return built
+
+    def _share(self, index: int, made_of: Sequence[str]) -> None:
+        """Commits that are not built, and differ from this one in none of these files, equal it."""
+        if made_of:
+            for i, key in enumerate(self.keys):
+                same = commit_builds.is_same(self.trees[i], self.trees[index], made_of)
+                if same and key not in self._identities:
+                    self.keys[i] = self.keys[index]
 
     def _measured(
         self, index: int, rows: Sequence[str], settled: Callable[[str, Seen], bool]
