@@ -99,14 +99,15 @@ def history(
     return made
 
 
+def made_of(folder: Path) -> frozenset[Path]:
+    """What ninja tells of the fakes."""
+    return frozenset(folder.parents[1] / "benchmarks" / n for n in ("suite.json", "sync.cu"))
+
+
 def test_one_of_64_commits_is_found_in_7_builds(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A third changes documents alone, a third other programs, and two do not build."""
-
-    def made_of(folder: Path) -> frozenset[Path]:
-        return frozenset(folder.parents[1] / "benchmarks" / n for n in ("suite.json", "sync.cu"))
-
     monkeypatch.setattr(build, "sources", made_of)
     history.add(FAST)
     source = ""
@@ -159,6 +160,32 @@ def test_equal_programs_are_built_and_not_measured_twice(history: History) -> No
     assert "has programs that are known already" in err
     measured = [*(history.root / "build" / "runs").glob("bisect-*/*-base.json")]
     assert len(measured) == 1  # BAD itself; all others equal it or GOOD
+
+
+def test_what_changes_other_programs_alone_is_not_built(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "sources", made_of)
+    history.add(FAST)
+    for number in range(1, 40):
+        (history.root / "benchmarks" / "gemm.cu").write_text(str(number))
+        history.add(slower(3.0) if number >= 23 else FAST, source="23" if number >= 23 else "")
+    assert history.bisect() is ExitStatus.OK
+    assert f"Slower since {history.commits[23][:10]}" in history.output()[0]
+    assert history.builds == 2
+
+
+def test_what_changes_how_it_is_built_is_built(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "sources", made_of)
+    history.add(FAST)
+    for number in range(1, 5):
+        (history.root / "benchmarks" / "CMakeLists.txt").write_text(str(number))
+        history.add(slower(3.0) if number == 4 else FAST)
+    assert history.bisect() is ExitStatus.OK
+    assert f"Slower since {history.commits[4][:10]}" in history.output()[0]
+    assert history.builds > 2
 
 
 def test_what_a_revert_took_back_is_not_blamed(history: History) -> None:

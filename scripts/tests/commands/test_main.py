@@ -71,8 +71,9 @@ def test_each_option_is_in_a_group_whose_example_is_good(name: str) -> None:
 
 # What a command takes of an option: how many words, of what kind, and what stands for them.
 Taken = tuple[object, object, object]
-# Files there, which are processes; a number of processes to be run everywhere else.
-OTHERWISE = {("warpgauge compare", "--processes")}
+# Files there, which are processes; a number of processes to be run everywhere else. And a search,
+# which its commits name; a folder for every other run.
+OTHERWISE = {("warpgauge compare", "--processes"), ("warpgauge bisect", "--resume")}
 
 
 def test_an_option_takes_the_same_in_every_command() -> None:

@@ -28,8 +28,8 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "measurement": {"execution", "verdict", "records", "files", "system"},
     "external": {"execution", "records", "files", "system"},
     "history": {
-        *("measurement", "execution", "baselines", "verdict", "statistics"),
-        *("records", "files", "system"),
+        *("measurement", "execution", "baselines", "verdict"),
+        *("statistics", "records", "files", "system"),
     },
 }
 _BELOW = {*MAY_IMPORT}

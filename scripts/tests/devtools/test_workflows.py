@@ -5,6 +5,8 @@ and that those that record hand over what `warpgauge ci propose` and `history` t
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 import sys
@@ -371,3 +373,25 @@ def test_a_night_that_found_something_is_kept_and_added_all_the_same() -> None:
     assert upload(jobs["measure"])["if"] == "${{ !cancelled() }}"
     assert "!cancelled()" in jobs["history"]["if"]
     assert "pull-requests" not in jobs["history"]["permissions"]
+
+
+def test_a_night_that_found_a_regression_names_the_bisect(tmp_path: Path) -> None:
+    job = workflow(history_branch.WORKFLOW)["jobs"]["measure"]
+    (step,) = [one for one in job["steps"] if "bisect" in one.get("run", "")]
+    assert step["if"] == "${{ failure() }}"
+    found = json.loads((ROOT / ".github" / "examples" / "regression.json").read_text())
+    (row,) = [one["name"] for one in found["verdicts"] if one["outcome"] == "REGRESSION"]
+    summary = tmp_path / "summary.md"
+    environment = {
+        **os.environ,
+        "RUNNER_TEMP": str(tmp_path),
+        "GITHUB_SHA": "f" * 40,
+        "GITHUB_STEP_SUMMARY": str(summary),
+    }
+    for method, commands in ((found["method"], 1), (None, 0)):
+        summary.write_text("")
+        (tmp_path / "comparison.json").write_text(json.dumps({**found, "method": method}))
+        subprocess.run(["bash", "-e", "-c", step["run"]], env=environment, check=True)
+        lines = [line.strip() for line in summary.read_text().splitlines() if "bisect" in line]
+        command = f"scripts/warpgauge bisect 106dabe04f {'f' * 40} --row {row}"
+        assert lines == [command] * commands

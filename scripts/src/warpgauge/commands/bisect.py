@@ -22,9 +22,11 @@ from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.history import bisect, commit_builds
 from warpgauge.history.bisect_run import Bisection, Found
 from warpgauge.history.commit_builds import CommitBuilds
+from warpgauge.history.commit_pairs import CommitPairs
 from warpgauge.measurement import journal
 from warpgauge.measurement.journal import Journal, Start
 from warpgauge.measurement.measuring import Measuring
+from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.system import git, packages
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError
@@ -74,8 +76,8 @@ class _Invocation:
             held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
             held.enter_context(log.used())
             packages.provide(packages.BUILD, measuring.note)
-            kept = bisect.most_steps(len(commits) - 1)
-            builds = CommitBuilds(measuring, self.options.rows, kept)
+            most = bisect.most_steps(len(commits) - 1)
+            builds = CommitBuilds(measuring, self.options.rows, kept=most)
             suite = measuring.suite_of(builds.of(commits[0]))
             wait = partial(waiting, bench, notes=self.notes)
             held.enter_context(alone(runs, wait(BENCH_HERE)))
@@ -86,16 +88,12 @@ class _Invocation:
             there = self._journal(paths, before, uuid)
             measuring.wait_for_gpu()
             until = float("inf") if bench.budget_s is None else self.began + bench.budget_s
-            search = Bisection(
-                measuring,
-                suite,
-                builds,
-                commits,
-                self.options.rows,
-                there,
-                paths.folder,
-                until=until,
+            rows = self.options.rows
+            error = ALPHA / (most * len(rows))
+            pairs = CommitPairs(
+                measuring, suite, builds, commits[0], there, paths.folder, error, until
             )
+            search = Bisection(measuring, builds, pairs, commits, rows, there)
             try:
                 found = search.run()
             except KeyboardInterrupt:

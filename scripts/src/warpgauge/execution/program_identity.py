@@ -46,7 +46,10 @@ def of(files: Iterable[Path], names: Sequence[str]) -> Identity:
     masks = _pieces(names)
     for path in files:
         content = path.read_bytes()
-        sections = [*_sections(content)]
+        try:
+            sections = [*_sections(content)]
+        except (struct.error, IndexError, ValueError):  # cut off
+            sections = []
         if not sections:  # no program
             host.update(hashlib.sha256(content).digest())
         for name, section in sections:

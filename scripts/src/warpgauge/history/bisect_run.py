@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,20 +12,16 @@ from pathlib import Path
 import msgspec
 
 from warpgauge.execution.program_identity import Identity
-from warpgauge.execution.selection import exactly
-from warpgauge.history import bisect, commit_builds
-from warpgauge.history.bisect import State, following, suspects
-from warpgauge.history.commit_builds import CommitBuilds
-from warpgauge.history.commit_change import Seen, seen
-from warpgauge.measurement.ab_run import AbRun
-from warpgauge.measurement.budget import Budget
+from warpgauge.history import commit_builds
+from warpgauge.history.bisect import State, following, most_steps, suspects
+from warpgauge.history.commit_builds import CommitBuilds, Tree
+from warpgauge.history.commit_change import Seen
+from warpgauge.history.commit_pairs import CommitPairs
 from warpgauge.measurement.journal import Journal
-from warpgauge.measurement.measuring import Measuring, Suite
-from warpgauge.measurement.paired import Side
+from warpgauge.measurement.measuring import Measuring
 from warpgauge.records import load
-from warpgauge.records.model import Record, Row
-from warpgauge.statistics.error_rates import ALPHA
-from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.records.model import Row
+from warpgauge.system.errors import UserError
 from warpgauge.system.git import short
 from warpgauge.system.text import listed, percent
 from warpgauge.verdict.resource_changes import resource_changes
@@ -39,13 +33,8 @@ class Built(msgspec.Struct, frozen=True):
     """What a commit's programs are, or why there are none."""
 
     identity: tuple[str, str] = ("", "")
+    made_of: list[str] = msgspec.field(default_factory=list)  # files of the repository
     fault: str = ""
-
-
-class Measured(msgspec.Struct, frozen=True):
-    """What was seen of benchmarks."""
-
-    seen: dict[str, Seen]
 
 
 @dataclass(frozen=True)
@@ -70,17 +59,14 @@ class Found:
 
 @dataclass
 class Bisection:
-    """The search between `commits`, GOOD first; it ends `until` then, by `clock`."""
+    """The search between `commits`, GOOD first, for what made `rows` slower."""
 
     measuring: Measuring
-    suite: Suite
     builds: CommitBuilds
+    pairs: CommitPairs
     commits: Sequence[str]
     rows: Sequence[str]
     journal: Journal
-    folder: Path  # gets the run files
-    until: float = math.inf
-    clock: Callable[[], float] = time.monotonic
     _states: dict[str, dict[str, State]] = field(default_factory=lambda: defaultdict(dict))
     _seen: dict[tuple[str, str], Seen] = field(default_factory=dict)  # by row and key
     _files: dict[tuple[str, str], tuple[Path, Path]] = field(default_factory=dict)
@@ -90,17 +76,20 @@ class Bisection:
     _steps: Counter[str] = field(default_factory=Counter)
 
     @cached_property
+    def trees(self) -> list[Tree]:
+        """The sources of the commits."""
+        return commit_builds.trees(self.measuring.root, self.commits)
+
+    @cached_property
     def keys(self) -> list[str]:
         """Of the commits; those of equal programs share one."""
-        return commit_builds.keys(self.measuring.root, self.commits)
-
-    @property
-    def most_steps(self) -> int:
-        return bisect.most_steps(len(self.commits) - 1)
+        return [commit_builds.key(tree) for tree in self.trees]
 
     @cached_property
     def weights(self) -> list[float]:
-        return self.builds.likelihoods(self.commits)
+        """How likely each commit is to blame."""
+        made_of = self._built(len(self.commits) - 1).made_of
+        return commit_builds.likelihoods(self.trees, made_of)
 
     def run(self) -> list[Found]:
         """What is found of each row. Raises UserError where none is slower in BAD."""
@@ -123,10 +112,9 @@ class Bisection:
         ]
 
     def _require_difference(self) -> None:
-        for index in (0, len(self.commits) - 1):
-            built = self._built(index)
-            if built.fault:
-                raise UserError(built.fault, ExitStatus.NOT_MEASURED)
+        self._built(0)
+        if self.keys[-1] != self.keys[0]:
+            self._built(len(self.commits) - 1)
         if self.keys[0] == self.keys[-1]:
             good, bad = (short(self.commits[i]) for i in (0, -1))
             raise UserError(f"the programs of {good} and {bad} are equal: there is no difference")
@@ -147,10 +135,10 @@ class Bisection:
         """Test commits until one is to blame for `row`; why none is certain, else nothing."""
         states = self._states[row]
         while (index := following(self.keys, states, self.weights)) is not None:
-            if self.clock() >= self.until:
+            if self.pairs.left <= 0.0:
                 return _TIME_IS_UP
-            if self._steps[row] >= self.most_steps:
-                return f"{self.most_steps} commits were measured, as many as were allowed for"
+            if self._steps[row] >= (most := most_steps(len(self.commits) - 1)):
+                return f"{most} commits were measured, as many as were allowed for"
             rows = [one for one in thresholds if self._is_open(one, index)]
             if not self._test(index, rows, thresholds):
                 return _TIME_IS_UP
@@ -189,12 +177,15 @@ class Bisection:
         return True
 
     def _built(self, index: int) -> Built:
-        """What a commit's programs are. Where they equal earlier ones, its key becomes theirs."""
+        """What a commit's programs are. Where they equal earlier ones, its key becomes theirs.
+
+        So does the key of other commits, of which ninja would not build them again.
+        """
         commit, key = self.commits[index], self.keys[index]
         built = self.journal.find(["built", commit], Built)
         if built is None:
             try:
-                built = Built(self.builds.identity(commit))
+                built = Built(self.builds.identity(commit), self.builds.made_of(commit))
             except UserError as fault:
                 if index in (0, len(self.commits) - 1):
                     raise
@@ -207,65 +198,29 @@ class Bisection:
             if same != key:
                 self.measuring.note(f"Commit {short(commit)} has programs that are known already.")
                 self.keys[:] = [same if one == key else one for one in self.keys]
+            self._share(index, built.made_of)
         return built
+
+    def _share(self, index: int, made_of: Sequence[str]) -> None:
+        """Commits that are not built, and differ from this one in none of these files, equal it."""
+        if made_of:
+            for i, key in enumerate(self.keys):
+                same = commit_builds.is_same(self.trees[i], self.trees[index], made_of)
+                if same and key not in self._identities:
+                    self.keys[i] = self.keys[index]
 
     def _measured(
         self, index: int, rows: Sequence[str], settled: Callable[[str, Seen], bool]
     ) -> dict[str, Seen] | None:
         """Rows of a commit beside GOOD, until they are settled; None where the time ends before."""
         commit, key = self.commits[index], self.keys[index]
-        kept = self.journal.find(["seen", commit, *rows], Measured)
-        files = self._pair(commit, self.rows.index(rows[0]))
-        for row in rows:
-            self._files[row, key] = files
         self._steps.update(rows)
-        if kept is None:
-            kept, is_final = self._looked(commit, rows, files, settled)
-            if is_final:
-                self.journal.keep(["seen", commit, *rows], kept)
-        else:
-            is_final = True
-        for row, one in kept.seen.items():
+        found, is_final = self.pairs.measured(commit, rows, settled)
+        for row, one in found.items():
+            self._files[row, key] = self.pairs.files(commit, rows)
             self._seen[row, key] = one
             self.measuring.note(f"Commit {short(commit)}: {row} {one}")
-        return kept.seen if is_final else None
-
-    def _looked(
-        self,
-        commit: str,
-        rows: Sequence[str],
-        files: tuple[Path, Path],
-        settled: Callable[[str, Seen], bool],
-    ) -> tuple[Measured, bool]:
-        """What the looks showed, and whether further time would show no more."""
-        error = ALPHA / (self.most_steps * len(self.rows))
-        left = None if self.until == math.inf else max(self.until - self.clock(), 1.0)
-        measuring = replace(
-            self.measuring, budget=Budget(left), journal=Journal(self.journal.of(short(commit)))
-        )
-        base, candidate = (
-            Side(tuple(self.builds.of(one)), {"commit": one, "dirty": "false"}).only(rows)
-            for one in (self.commits[0], commit)
-        )
-
-        def judge(base: Record, candidate: Record) -> dict[str, Seen]:
-            return seen(base, candidate, rows, error)
-
-        def open_rows(found: Mapping[str, Seen]) -> list[str]:
-            return [row for row, one in found.items() if not one.fault and not settled(row, one)]
-
-        measuring.note(f"Measuring commit {short(commit)} in pairs with {short(self.commits[0])}")
-        beside = AbRun(measuring, self.suite, {})
-        looks = beside.compared(base, candidate, exactly(rows), files, judge, open_rows)
-        if looks.stop is not None:
-            raise looks.stop
-        most = looks.rounds.get("most_pairs", looks.rounds["pairs"])
-        at_end = left is None or most >= measuring.options.schedule[-1]
-        return Measured(looks.found), at_end or not open_rows(looks.found)
-
-    def _pair(self, commit: str, number: int) -> tuple[Path, Path]:
-        name = f"{short(commit)}-{number}" if number else short(commit)
-        return self.folder / f"{name}-base.json", self.folder / f"{name}.json"
+        return found if is_final else None
 
     def _found(self, row: str, whole: Seen, why: str) -> Found:
         left = suspects(self.keys, self._states[row])

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from warpgauge.execution import build, program_identity, selection
@@ -21,10 +21,8 @@ from warpgauge.system.git import short
 from warpgauge.system.text import typed
 
 # What goes into a program, but for documents, Python and tests, which lie beside.
-_SOURCE = re.compile(
-    r"(?:kernels|benchmarks|fixtures|\.cmake)/"
-    r"|(?:.*/)?(?:CMakeLists\.txt|CMakePresets\.json|[^/]*\.cmake)$"
-)
+_BUILD_FILE = re.compile(r"\.cmake/|(?:.*/)?(?:CMakeLists\.txt|CMakePresets\.json|[^/]*\.cmake)$")
+_SOURCE = re.compile(rf"(?:kernels|benchmarks|fixtures)/|{_BUILD_FILE.pattern}")
 _NO_SOURCE = re.compile(r".*(?:\.md|\.py|\.svg|_test\.cpp|_test\.cu)$")
 # How likely a commit is to blame that changes no file the program is made of, where another's
 # chance is 1.
@@ -45,18 +43,46 @@ def between(root: Path, good: str, bad: str) -> list[str]:
     return [ends[0], *ahead.split()]
 
 
-def keys(root: Path, commits: Sequence[str]) -> list[str]:
-    """Of each commit what its programs' sources are: commits of one key build the same."""
-    return [_key(git.require(root, "ls-tree", "-r", commit)) for commit in commits]
+Tree = Mapping[str, str]  # what git knows of each file that may go into a program, by its path
 
 
-def _key(tree: str) -> str:
-    lines = (line for line in tree.splitlines() if _is_source(line.partition("\t")[2]))
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+def trees(root: Path, commits: Sequence[str]) -> list[Tree]:
+    """The sources of each commit."""
+    return [_tree(git.require(root, "ls-tree", "-r", commit)) for commit in commits]
+
+
+def _tree(listed: str) -> Tree:
+    entries = (line.partition("\t") for line in listed.splitlines())
+    return {path: known for known, _, path in entries if _is_source(path)}
 
 
 def _is_source(path: str) -> bool:
     return _SOURCE.match(path) is not None and _NO_SOURCE.match(path) is None
+
+
+def key(tree: Tree) -> str:
+    """Commits of one key build the same."""
+    return hashlib.sha256(repr(sorted(tree.items())).encode()).hexdigest()
+
+
+def is_same(one: Tree, other: Tree, made_of: Collection[str]) -> bool:
+    """Whether a program that is `made_of` these files is the same of both: nothing is built again.
+
+    The files of CMake decide, too.
+    """
+    build_files = (path for path in {*one, *other} if _BUILD_FILE.match(path))
+    return all(one.get(path) == other.get(path) for path in (*made_of, *build_files))
+
+
+def likelihoods(found: Sequence[Tree], made_of: Collection[str]) -> list[float]:
+    """How likely each commit is to blame, by whether it changes what the program is made of.
+
+    Nothing is excluded: it decides which commits are tested first.
+    """
+    if not made_of:
+        return [1.0] * len(found)
+    changes = (any(a.get(path) != b.get(path) for path in made_of) for a, b in pairwise(found))
+    return [1.0, *(1.0 if changed else _UNLIKELY for changed in changes)]
 
 
 @dataclass
@@ -66,26 +92,25 @@ class CommitBuilds:
     measuring: Measuring
     rows: Sequence[str]
     kept: int
-    _targets: tuple[str, ...] = ()  # the programs that GOOD has them in
+    _targets: tuple[str, ...] = ()  # the programs that have them
     _found: dict[str, list[Binary]] = field(default_factory=dict)
 
     def of(self, commit: str) -> list[Binary]:
         """Those of a commit, with these rows alone. Raises UserError."""
         if commit not in self._found:
             self._found[commit] = self._built(commit)
-            self._targets = self._targets or tuple(one.path.name for one in self._found[commit])
+            self._targets = tuple(one.path.name for one in self._found[commit])
         return self._found[commit]
 
     def _built(self, commit: str) -> list[Binary]:
-        if self._targets:
-            try:
-                return self._having(commit, self._targets)
-            except UserError:  # it may have them in another program
-                pass
-        return self._having(commit, ())
+        usual = {f"bench_{row.partition('/')[0]}" for row in self.rows}
+        try:
+            return self._having(commit, self._targets or sorted(usual))
+        except UserError:  # other programs may have them
+            return self._having(commit, ())
 
     def _having(self, commit: str, targets: Sequence[str]) -> list[Binary]:
-        built = self.measuring.of_commit(commit, "Built", kept=self.kept, targets=targets)
+        built = self.measuring.of_commit(commit, "Building", kept=self.kept, targets=targets)
         having = [one for one in selection.only(built, self.rows) if one.names]
         there = {name for one in having for name in one.names}
         if missing := [row for row in self.rows if row not in there]:
@@ -106,22 +131,12 @@ class CommitBuilds:
                 f"{fault.filename}: {fault.strerror}", ExitStatus.NOT_MEASURED
             ) from fault
 
-    def likelihoods(self, commits: Sequence[str]) -> list[float]:
-        """How likely each is to blame, by whether it changes what the last one's programs are of.
-
-        Nothing is excluded: it decides which commits are tested first.
-        """
-        root = self._root(commits[-1])
-        made_of = build.sources(self._folder(commits[-1]))
-        names = {os.path.relpath(path, root) for path in made_of if path.is_relative_to(root)}
-        return [1.0, *(self._likelihood(commit, names) for commit in commits[1:])]
-
-    def _likelihood(self, commit: str, names: set[str]) -> float:
-        if not names:
-            return 1.0
-        compared = ("diff", "--name-only", "--relative", f"{commit}^", commit)
-        changed = git.require(self.measuring.root, *compared).splitlines()
-        return 1.0 if names.intersection(changed) else _UNLIKELY
+    def made_of(self, commit: str) -> list[str]:
+        """The repository's files that its programs are made of; none where ninja does not tell."""
+        root = self._root(commit).resolve()
+        found = build.sources(self._folder(commit).resolve())
+        inside = (path.relative_to(root) for path in found if path.is_relative_to(root))
+        return sorted(str(path) for path in inside if path.parts[0] != "build")
 
     def _root(self, commit: str) -> Path:
         return worktree.folder_of(self.measuring.root, commit)
