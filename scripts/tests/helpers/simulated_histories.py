@@ -13,8 +13,10 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
@@ -90,7 +92,7 @@ class History:
 
     nights: tuple[Night, ...]
     series: tuple[Series, ...]
-    at: Array
+    at: NDArray[np.int64]
     steps: Array
 
 
@@ -180,18 +182,24 @@ def table() -> str:
         still, moved = counted(setting, False), counted(setting, True)
         for clock, count in still.items():
             years, other = count.rows * NIGHTS / 365, moved[clock]
-            shares = (other.found / other.rows, other.near / other.rows,
-                      other.clear_near / max(other.clear_rows, 1))  # fmt: skip
+            shares = (
+                other.found / other.rows,
+                other.near / other.rows,
+                other.clear_rows / other.rows,
+                other.clear_near / max(other.clear_rows, 1),
+            )
             rows.append((setting, clock, f"{years:.0f}", str(count.false), str(count.alarms),
-                         *(f"{100 * share:.1f} %" for share in shares), str(other.false)))  # fmt: skip
+                         *(f"{100 * share:.1f} %" for share in shares),
+                         str(other.false)))  # fmt: skip
     heads = ("nights", "time", "row-years", "false change points", "false alarms", "found",
-             "within 1 night", "of clear changes", "clear", "false beside changes")  # fmt: skip
+             "within 1 night", "clear changes", "of these within 1",
+             "false beside changes")  # fmt: skip
     return markdown(heads, rows)
 
 
 def written(path: Path) -> None:
     """The series of one GPU, unchanged and changed, as those of `counted` are."""
-    parts: dict[str, Array] = {"host": np.array(recorded().host)}
+    parts: dict[str, Any] = {"host": np.array(recorded().host)}
     for changed in (False, True):
         source = np.random.default_rng(3)
         histories = [history(source, "one GPU", changed) for _ in range(HISTORIES)]
