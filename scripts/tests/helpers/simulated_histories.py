@@ -182,13 +182,18 @@ def table() -> str:
         still, moved = counted(setting, False), counted(setting, True)
         for clock, count in still.items():
             years, other = count.rows * NIGHTS / 365, moved[clock]
-            shares = (other.found / other.rows, other.near / other.rows,
-                      other.clear_near / max(other.clear_rows, 1))  # fmt: skip
+            shares = (
+                other.found / other.rows,
+                other.near / other.rows,
+                other.clear_rows / other.rows,
+                other.clear_near / max(other.clear_rows, 1),
+            )
             rows.append((setting, clock, f"{years:.0f}", str(count.false), str(count.alarms),
                          *(f"{100 * share:.1f} %" for share in shares),
                          str(other.false)))  # fmt: skip
     heads = ("nights", "time", "row-years", "false change points", "false alarms", "found",
-             "within 1 night", "of clear changes", "clear", "false beside changes")  # fmt: skip
+             "within 1 night", "clear changes", "of these within 1",
+             "false beside changes")  # fmt: skip
     return markdown(heads, rows)
 
 
