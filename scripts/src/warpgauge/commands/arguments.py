@@ -32,7 +32,7 @@ _UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 DEADLINE_S = 120.0
 
 # The names of `reports.formats` and `reports.exports`, which import all that writes them.
-FORMATS = ("terminal", "markdown", "json", "junit", "github", "svg")
+FORMATS = ("terminal", "markdown", "json", "junit", "github", "svg", "html")
 EXPORTS = ("github-action-benchmark", "bencher", "openmetrics")
 
 EXIT_STATUS = """\

@@ -20,6 +20,7 @@ from warpgauge.measurement import journal
 from warpgauge.measurement.journal import Journal
 from warpgauge.measurement.measuring import Measuring
 from warpgauge.reports.formats import TERMINAL
+from warpgauge.reports.headline import EXIT_MEANINGS
 from warpgauge.system import streams, worker_processes
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus
@@ -52,13 +53,6 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
         return on_every_gpu(one) if options.every_gpu else one.run()
 
 
-# From the one that decides over all others on.
-_MEANINGS = {
-    ExitStatus.REGRESSION: "something regressed",
-    ExitStatus.BAD_USAGE: "could not be done",
-    ExitStatus.NOT_MEASURED: "not everything was measured or is comparable",
-    ExitStatus.OK: "nothing regressed, everything was measured",
-}
 _SHORT = len("GPU-01234567")  # of a UUID, where it stands before every line
 
 
@@ -168,7 +162,7 @@ class _All:
         for uuid, status in statuses.items():
             run = self.paths.of(uuid).run
             where = os.path.relpath(run) if run.exists() else "no run file"
-            line = f"{uuid} {inert(self.gpus[uuid])}: {_MEANINGS[status]}; {where}"
+            line = f"{uuid} {inert(self.gpus[uuid])}: {EXIT_MEANINGS[status]}; {where}"
             print_line(self.one.results, line)
         for fault in faults:
             print_line(self.one.results, fault)
@@ -195,4 +189,4 @@ class _All:
 
 def worst_of(statuses: Sequence[ExitStatus]) -> ExitStatus:
     """A regression on any GPU is one; nothing that was not measured is a pass."""
-    return min(statuses, key=[*_MEANINGS].index, default=ExitStatus.NOT_MEASURED)
+    return min(statuses, key=[*EXIT_MEANINGS].index, default=ExitStatus.NOT_MEASURED)

@@ -42,7 +42,7 @@ EVERY_GPU = "all"
 _BASELINES = Path("baselines")
 
 # Formats of which two cannot follow each other in one stream.
-_ONE_DOCUMENT = frozenset(("json", "junit", "svg"))
+_ONE_DOCUMENT = frozenset(("json", "junit", "svg", "html"))
 
 # What the benchmarks accept as a factor of --inject, beside 1 itself.
 SMALLEST_FACTOR, LARGEST_FACTOR = 1.001, 100.0

@@ -49,6 +49,12 @@ def _json(comparison: Comparison) -> str:
     return json_output.render(comparison)
 
 
+def _html(comparison: Comparison) -> str:
+    from warpgauge.reports.html import page
+
+    return page.render(comparison)
+
+
 def _intervals_svg(comparison: Comparison) -> str:
     return picture.document(intervals.drawn(comparison), intervals.MARK)
 
@@ -70,6 +76,7 @@ TERMINAL = format_of("terminal", _plain, "comparison in plain text", _VERDICT_LI
 _MARKDOWN = re.escape(markdown.MARK.encode())
 _JSON = rb'"warpgauge_format"\s*:\s*"comparison/'
 _GITHUB = rb"\A::(?:error|warning|notice) "
+_HTML = rb'<meta name="generator" content="warpgauge comparison">'
 _TEXTS = (
     TERMINAL,
     format_of("markdown", markdown.render, "Markdown of a comparison", _MARKDOWN),
@@ -77,6 +84,7 @@ _TEXTS = (
     format_of("junit", junit.render, "JUnit XML of a comparison", rb'<testsuites name="warpgauge"'),
     format_of("github", github.render, "list of GitHub annotations", _GITHUB),
     format_of("svg", _svg, "SVG", rb"<svg\b"),
+    format_of("html", _html, "page of a comparison", _HTML),
 )
 FORMATS: Mapping[str, Format[str]] = {one.name: one for one in _TEXTS}
 

@@ -46,6 +46,14 @@ _REST = {
 _CHECKS = {ExitStatus.OK: "PASS", ExitStatus.REGRESSION: "FAIL"}
 UNDECIDED = "NOT DECIDED"
 
+# From the one that decides over all others on.
+EXIT_MEANINGS = {
+    ExitStatus.REGRESSION: "something regressed",
+    ExitStatus.BAD_USAGE: "could not be done",
+    ExitStatus.NOT_MEASURED: "not everything was measured or is comparable",
+    ExitStatus.OK: "nothing regressed, everything was measured",
+}
+
 # The gravest of what was not measured, first.
 _GRAVEST = (Outcome.ERROR, Outcome.MISSING, Outcome.INVALID, Outcome.INCONCLUSIVE)
 

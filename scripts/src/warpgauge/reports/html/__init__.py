@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison as one HTML file that needs no network and no script to be read."""

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the script of the page shows and searches: every row once, in columns, as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+from warpgauge.records.counters import RESOURCES
+from warpgauge.records.model import Record
+from warpgauge.reports.headline import sentence
+from warpgauge.system.text import LONGEST_NAME, LONGEST_TEXT, cut, inert
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+
+# Of a number that is drawn or shown with four digits.
+_DIGITS = 6
+
+# Inside of a script element these would end it, or begin what a parser takes for markup.
+_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
+
+Cell = Callable[[Verdict], object]
+_CELLS: dict[str, Cell] = {
+    "outcome": lambda one: [*Outcome].index(one.outcome),
+    "clock": lambda one: one.clock.value,
+    "before": lambda one: _number(one.baseline_seconds),
+    "after": lambda one: _number(one.candidate_seconds),
+    "ratio": lambda one: _number(one.change.ratio if one.change else None),
+    "low": lambda one: _number(one.change.low if one.change else None),
+    "high": lambda one: _number(one.change.high if one.change else None),
+    "bound": lambda one: _number(one.bound),
+    "tolerance": lambda one: _number(one.tolerance),
+    "limit": lambda one: _number(one.counters.get("limit_fraction")),
+    "told": lambda one: sentence(one),
+    "resources": lambda one: [
+        [*map(_shown, (change.words, change.before, change.after))] for change in one.resources
+    ],
+}
+
+
+def keys(verdicts: Iterable[Verdict]) -> list[str]:
+    """What a link calls each row: its name, inert; where that is taken, with its number."""
+    found: dict[str, None] = {}
+    for number, verdict in enumerate(verdicts, 1):
+        name = cut(inert(cut(verdict.name, LONGEST_NAME)), LONGEST_NAME)
+        found[name if name not in found else f"{name}~{number}"] = None
+    return [*found]
+
+
+def text(comparison: Comparison, verdicts: Sequence[Verdict]) -> str:
+    """The JSON of these verdicts, in their order, as it stands in a script element."""
+    sides = {"baseline": comparison.baseline, "candidate": comparison.candidate}
+    told = {
+        "outcomes": [outcome.value for outcome in Outcome],
+        "rows": {name: [*map(cell, verdicts)] for name, cell in _CELLS.items()},
+        "medians": {name: _medians(side, verdicts) for name, side in sides.items()},
+        "pairs": [_pairs(comparison.candidate, one) for one in verdicts],
+        "counters": _counters(verdicts),
+    }
+    return json.dumps(told, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
+
+
+def _medians(side: Record, verdicts: Sequence[Verdict]) -> list[list[list[float | None]]]:
+    """Of each row the process medians of each session."""
+    rows = (side.rows.get(verdict.name) for verdict in verdicts)
+    return [
+        [[*map(_number, medians)] for medians in row.process_medians.values()] if row else []
+        for row in rows
+    ]
+
+
+def _pairs(candidate: Record, verdict: Verdict) -> list[float | None]:
+    """Candidate over base less one, of the pairs in lock-step."""
+    row = candidate.rows.get(verdict.name)
+    return [_number(one - 1.0) for one in row.pair_ratios if one is not None] if row else []
+
+
+def _counters(verdicts: Sequence[Verdict]) -> list[list[object]]:
+    """Of each counter its name, and its values of both sides by the number of the row."""
+    found: dict[str, tuple[dict[int, object], dict[int, object]]] = {}
+    for number, verdict in enumerate(verdicts):
+        for side, counters in enumerate((verdict.baseline_counters, verdict.counters)):
+            for name, value in counters.items():
+                found.setdefault(name, ({}, {}))[side][number] = _number(value)
+    return [[_shown(RESOURCES.get(name, name)), *values] for name, values in found.items()]
+
+
+def _number(value: float | None) -> float | None:
+    """In as many digits as anybody sees; None where it is not finite."""
+    if value is None or not math.isfinite(value):
+        return None
+    short = float(f"{value:.{_DIGITS}g}")
+    return int(short) if short.is_integer() and abs(short) < 2**53 else short
+
+
+def _shown(words: str) -> str:
+    return cut(inert(cut(words, LONGEST_TEXT)), LONGEST_TEXT)
