@@ -149,8 +149,8 @@ def measured(*comments: str) -> Any:  # noqa: ANN401
     return found["comments"]
 
 
-def browsed(content: str, *options: str) -> str:
-    """What Chromium prints of a page."""
+def browsed(content: str, *options: str, fragment: str = "") -> str:
+    """What Chromium prints of a page, called with the `fragment` of its address."""
     assert CHROMIUM is not None
     common = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"]
     common += ["--disable-dev-shm-usage", "--disable-extensions"]
@@ -159,6 +159,6 @@ def browsed(content: str, *options: str) -> str:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         file = Path(folder, "page.html")
         file.write_text(content, encoding="utf-8")
-        common += [f"--user-data-dir={folder}/profile", *options, file.as_uri()]
+        common += [f"--user-data-dir={folder}/profile", *options, f"{file.as_uri()}{fragment}"]
         done = subprocess.run([CHROMIUM, *common], capture_output=True, timeout=60.0, check=True)
     return done.stdout.decode()

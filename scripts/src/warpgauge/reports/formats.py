@@ -76,6 +76,7 @@ TERMINAL = format_of("terminal", _plain, "comparison in plain text", _VERDICT_LI
 _MARKDOWN = re.escape(markdown.MARK.encode())
 _JSON = rb'"warpgauge_format"\s*:\s*"comparison/'
 _GITHUB = rb"\A::(?:error|warning|notice) "
+_SVG = rb"\A\s*(?:<\?xml[^>]*>\s*)?(?:<!--[^>]*-->\s*)?<svg\b"  # a page has pictures in it, too
 _HTML = rb'<meta name="generator" content="warpgauge comparison">'
 _TEXTS = (
     TERMINAL,
@@ -83,7 +84,7 @@ _TEXTS = (
     format_of("json", _json, "JSON of a comparison", _JSON),
     format_of("junit", junit.render, "JUnit XML of a comparison", rb'<testsuites name="warpgauge"'),
     format_of("github", github.render, "list of GitHub annotations", _GITHUB),
-    format_of("svg", _svg, "SVG", rb"<svg\b"),
+    format_of("svg", _svg, "SVG", _SVG),
     format_of("html", _html, "page of a comparison", _HTML),
 )
 FORMATS: Mapping[str, Format[str]] = {one.name: one for one in _TEXTS}

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a comparison: whole without its script, alive with it, and nothing else in it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from urllib.parse import quote
+
+import pytest
+
+from comparisons import comparison, of_every_kind, record, verdict, with_text
+from github_page import CHROMIUM, browsed
+from warpgauge.records.model import Clock, Row
+from warpgauge.reports.html.page import hash_of, render
+from warpgauge.verdict.comparison import Comparison, Outcome
+
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+
+_VOID = {"meta", "br", "wbr", "link", "img", "input"}
+
+
+class _Parsed(HTMLParser):
+    """Elements with their attributes, texts by element, and that all that opens is closed."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.attributes: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes.append((tag, dict(attrs)))
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.texts.append((self.open[-1] if self.open else "", data))
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for one, attributes in self.attributes if one == tag]
+
+    def text(self) -> str:
+        shown = (text for tag, text in self.texts if tag not in ("script", "style"))
+        return " ".join("".join(shown).split())
+
+
+def measured() -> Comparison:
+    """With process medians and pairs."""
+    verdicts = [verdict("gemm/a", Outcome.REGRESSION, 0.1), verdict("gemm/b")]
+
+    def rows(factor: float) -> dict[str, Row]:
+        medians = {"s": tuple(factor * one for one in (1.0e-5, 1.1e-5, 1.2e-5))}
+        return {
+            one.name: Row(one.name, medians, Clock.DEVICE, pair_ratios=(1.1, None, 1.12))
+            for one in verdicts
+        }
+
+    sides = (replace(record(name), rows=rows(f)) for name, f in (("a.json", 1.0), ("b.json", 1.1)))
+    base, cand = sides
+    return comparison(verdicts, base=base, cand=cand)
+
+
+def test_the_policy_allows_the_one_style_and_the_one_script_alone() -> None:
+    page = render(of_every_kind())
+    parsed = _Parsed(page)
+    (policy,) = (one["content"] or "" for one in parsed.of("meta") if "http-equiv" in one)
+    (style,) = (text for tag, text in parsed.texts if tag == "style")
+    data, script = (text for tag, text in parsed.texts if tag == "script")
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    assert f"script-src {hash_of(script)};" in policy
+    assert f"style-src {hash_of(style)};" in policy
+    assert [one.get("type") for one in parsed.of("script")] == ["application/json", None]
+    assert json.loads(data)
+    assert len(script.encode()) <= 20_000
+    assert not any(one.startswith("on") or one in ("style", "src") for _, attributes in
+                   parsed.attributes for one in attributes)  # fmt: skip
+
+
+def test_without_the_script_there_are_the_verdict_every_row_the_cause_and_the_environment() -> None:
+    found = of_every_kind()
+    told = _Parsed(render(found)).text()
+    assert "FAIL 2 regressions, 1 improvement" in told
+    assert "Exit status 1: something regressed" in told
+    assert "registers 40 → 72" in told
+    assert all(one.name in told for one in found.verdicts)
+    assert all(f"{outcome.value}" in told for outcome in Outcome)
+    assert "driver_version" in told
+    assert "the driver is too old" in told
+
+
+def test_a_refused_comparison_and_one_without_rows_are_pages_too() -> None:
+    told = _Parsed(render(comparison([], refusal="Other GPUs."))).text()
+    assert "NOT DECIDED Not compared. Other GPUs." in told
+    assert "All benchmarks 0" in _Parsed(render(comparison([]))).text()
+
+
+HOSTILE = (
+    "</script><script>document.title='X'</script><img src=x onerror=alert(1)>",
+    "\"'><svg onload=alert(1)> &lt;b&gt; <!-- ]]> \u2028",
+    "\u202egnp.exe\u2066 \u05d0\u05d1 \x1b[31m \ud800",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_foreign_text_makes_no_element(text: str) -> None:
+    page = render(with_text(text))
+    page.encode()
+    tame = render(with_text("x"))
+    tags = [tag for tag, _ in _Parsed(page).attributes if tag != "wbr"]
+    assert {*tags} == {tag for tag, _ in _Parsed(tame).attributes if tag != "wbr"}
+    assert not re.search("[\u200e\u200f\u202a-\u202e\u2066-\u2069\x1b]", page)
+
+
+def test_a_text_of_a_megabyte_is_cut() -> None:
+    assert len(render(with_text("<&" * 500_000)).encode()) < 2_000_000
+
+
+def test_names_that_are_cut_alike_have_links_of_their_own() -> None:
+    rows = [verdict("x" * 1000 + end) for end in "ab"]
+    links = {one["href"] for one in _Parsed(render(comparison(rows))).of("a")} - {"#rows"}
+    assert len(links) == 2
+
+
+def test_a_thousand_rows_are_less_than_a_megabyte_and_a_half() -> None:
+    rows = [
+        verdict(f"family{n % 9}/variant/f32/n:{n}", registers=32.0, limit_fraction=0.9)
+        for n in range(1000)
+    ]
+    assert len(render(comparison(rows)).encode()) < 1_500_000
+
+
+@needs_browser
+def test_the_script_runs_under_the_policy_and_a_link_opens_its_row() -> None:
+    dom = browsed(render(measured()), "--dump-dom", fragment=f"#row={quote('gemm/a', safe='/')}")
+    dialog = dom.partition("<dialog")[2]
+    assert "open" in dialog.partition(">")[0]
+    assert "Process medians" in dialog
+    assert dialog.count("wg-dot") == 3 + 3 + 2
+    assert "10.00 µs" in dialog
+    assert 'type="search"' in dom
+
+
+@needs_browser
+def test_only_the_first_of_many_rows_are_laid_out() -> None:
+    rows = [verdict(f"a/b:{n}") for n in range(1000)]
+    dom = browsed(render(comparison(rows)), "--dump-dom")
+    assert dom.partition("<tbody>")[2].partition("</tbody>")[0].count("<tr>") == 200
+    assert "1000 of 1000, 200 shown" in dom
+
+
+@needs_browser
+def test_nothing_foreign_runs_in_a_browser() -> None:
+    for text in HOSTILE[:2]:
+        dom = browsed(render(with_text(text)), "--dump-dom", fragment="#row=%E0%A4%A")
+        assert "<title>X" not in dom
+        assert "onerror=" not in re.sub(r">[^<]*<|\"[^\"]*\"", "", dom)
+        assert 'type="search"' in dom
