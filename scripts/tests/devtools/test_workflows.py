@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import workflows
-from warpgauge.commands.ci import propose
+from warpgauge.commands.ci import gate, propose
 from warpgauge.github import gpus, history_branch, recorded_files
 from warpgauge.github.gpu_jobs import job_name
 from warpgauge.github.gpus import TOPIC
@@ -33,6 +33,8 @@ TRIGGERS = {"push", "pull_request", "workflow_dispatch", "workflow_run", "schedu
 TRIGGERS |= {"issue_comment", "merge_group", "workflow_call"}
 TARGETED = "comment.yml"
 RIGHTS = {"actions", "checks", "contents", "pull-requests", "security-events", "statuses"}
+# Of the job alone that publishes the site.
+PUBLISHES, SITE_RIGHTS = "pages.yml/publish", {"pages": "write", "id-token": "write"}
 SECRET = re.compile(r"secrets\.|github\.token|GITHUB_TOKEN|GH_TOKEN")
 
 # Of the default branch, or of the commit of ours that another project's workflow names.
@@ -70,23 +72,51 @@ def test_a_changed_base_is_told_by_the_default_branch_s_code_which_reads_only_a_
     ours, theirs = actions(job, "actions/checkout")
     assert {ours["repository"], ours["ref"]} <= OURS
     assert theirs.keys() == {"persist-credentials", "path"}  # of who calls this, by workflow_run
-    assert {str(step.get("uses", "actions/checkout@")).partition("@")[0] for step in job.steps} == {
-        "actions/checkout"
-    }
+    used = {str(step["uses"]).partition("@")[0] for step in job.steps if "uses" in step}
+    assert used == {"actions/checkout", "actions/upload-artifact"}
     # Nothing else of what a stranger wrote: not a title, a branch's name or a commit.
     read = set(re.findall(r"github\.event\.pull_request[.\w]*", job.path.read_text()))
     assert read == {"github.event.pull_request.number"}
     prepare, *_ = [step for step in job.steps if "run" in step]
     assert prepare["run"] == "scripts/warpgauge ci prepare comment"
     assert "env" not in prepare  # packages are installed before the token is there
-    (step,) = [step for step in job.steps if "pull_request_target" in step.get("if", "")]
-    assert step["env"]["NUMBER"] == "${{ github.event.pull_request.number }}"
-    assert '--pull-request "$NUMBER"' in step["run"]
+    assert job.told["env"]["NUMBER"] == "${{ github.event.pull_request.number }}"
+    assert '${NUMBER:+--pull-request "$NUMBER"}' in job.steps[-1]["run"]
+
+
+@pytest.mark.parametrize("path", ["comment.yml/comment", "on-demand.yml/answer"])
+def test_the_report_that_a_comment_links_is_made_by_its_job_and_no_fault_of_it_is_silence(
+    path: str,
+) -> None:
+    (job,) = [one for one in jobs() if str(one) == path]
+    *_, made, kept, said = job.steps
+    assert 'ci comment --reports "$RUNNER_TEMP/reports"' in made["run"]
+    assert (made["continue-on-error"], kept["continue-on-error"]) == (True, True)
+    assert made["timeout-minutes"] < job.told["timeout-minutes"]
+    given = kept["with"]
+    assert given["path"] == "${{ runner.temp }}/reports/*.html"
+    name = f"steps.{made['id']}.outputs.name"
+    assert kept["if"] == name
+    # What is replaced is what this says, though a page alone is called like its file.
+    assert given["name"] == f"${{{{ {name} }}}}"
+    assert given["archive"] == f"${{{{ !endsWith({name}, '.html') }}}}"
+    assert said["env"]["REPORT"] == f"${{{{ steps.{kept['id']}.outputs.artifact-url }}}}"
+    assert '--report-url "$REPORT"' in said["run"]
+    # Both ask for the same.
+    asked = re.compile(r"--reports \S+|--report-url \S+|--pages \S+|\\\n|\s+")
+    first, second = (asked.sub(" ", step["run"].partition("reports=")[0]).split()
+                     for step in (made, said))  # fmt: skip
+    assert first == second
+    # A job on a GPU of the same run could have taken the name.
+    assert given.get("overwrite", False) is (job.path.name == "on-demand.yml")
 
 
 @every_job
 def test_a_job_says_its_rights_ends_in_time_and_leaves_no_credentials(job: Job) -> None:
-    assert set(job.told["permissions"]) <= RIGHTS
+    if str(job) == PUBLISHES:
+        assert job.told["permissions"] == SITE_RIGHTS
+    else:
+        assert set(job.told["permissions"]) <= RIGHTS
     assert set(job.told["permissions"].values()) <= {"read", "write"}
     assert job.called or job.told["timeout-minutes"]
     assert "secrets" not in job.told
@@ -275,7 +305,7 @@ def test_a_called_workflow_gets_what_it_takes_no_more_rights_and_a_group_of_its_
 
 
 def test_results_are_kept_of_what_failed_above_all(measure: Job) -> None:
-    (kept,) = [step for step in measure.steps if "upload-artifact" in step.get("uses", "")]
+    kept, _ = [step for step in measure.steps if "upload-artifact" in step.get("uses", "")]
     assert kept["if"] == "always()"
     assert kept["with"]["name"] == "warpgauge-${{ matrix.slug }}"
     (gate,) = [step for step in measure.steps if "--base" in step.get("run", "")]
@@ -319,8 +349,47 @@ def workflow(name: str) -> Any:  # noqa: ANN401 - a YAML file's
 
 
 def upload(job: Any) -> Any:  # noqa: ANN401
-    (step,) = [one for one in job["steps"] if "upload-artifact" in one.get("uses", "")]
+    step, *pages = [one for one in job["steps"] if "upload-artifact" in one.get("uses", "")]
+    assert all(one["with"]["archive"] is False for one in pages)
     return step
+
+
+@pytest.mark.parametrize(
+    ("name", "job", "folder"),
+    [
+        ("gpu.yml", "measure", "build/gate"),
+        ("gate.yml", "gate", "gate"),
+        ("nightly.yml", "measure", "${{ runner.temp }}"),
+    ],
+)
+def test_a_gpu_job_keeps_its_report_as_a_page_of_its_own_name(
+    name: str, job: str, folder: str
+) -> None:
+    steps = workflow(name)["jobs"][job]["steps"]
+    (page,) = [one for one in steps if one.get("with", {}).get("archive") is False]
+    assert page["with"]["path"] == f"{folder}/{gate.page_of('${{ matrix.slug }}')}"
+    assert page["with"]["if-no-files-found"] == "ignore"
+    assert page["if"] in ("always()", "${{ !cancelled() }}")
+
+
+def test_the_site_is_made_of_the_default_branch_in_a_run_without_a_gpu_and_published_alone() -> (
+    None
+):
+    told = workflow("pages.yml")
+    build, publish = told["jobs"]["build"], told["jobs"]["publish"]
+    assert told["on"]["workflow_run"] == {"workflows": ["nightly"], "types": ["completed"]}
+    assert "vars.WARPGAUGE_PAGES &&" in build["if"].replace("\n", " ")
+    assert "github.ref_name == github.event.repository.default_branch" in build["if"]
+    assert not [job for job in jobs() if job.path.name == "pages.yml" and job.on_gpu]
+    assert {*build["permissions"].values()} == {"read"}
+    prepare, make = [one for one in build["steps"] if "run" in one]
+    assert "env" not in prepare  # packages are installed before the token is there
+    (upload,) = [one for one in build["steps"] if "upload-pages-artifact" in one.get("uses", "")]
+    assert f"--out-dir {upload['with']['path']}" in make["run"]
+    # What may publish runs nothing but the action that does.
+    assert publish["needs"] == "build"
+    assert publish["environment"]["name"] == "github-pages"
+    assert [one["uses"].partition("@")[0] for one in publish["steps"]] == ["actions/deploy-pages"]
 
 
 def test_one_can_choose_every_gpu_on_a_branch_and_as_many_sessions_as_there_are_jobs() -> None:

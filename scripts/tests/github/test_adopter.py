@@ -143,7 +143,8 @@ def test_a_slower_library_fails_on_each_gpu_and_leaves_what_the_comment_reads(
     told = pull_request.verdict(outputs, "failure")
     assert (told["verdict"], told["exit-status"]) == ("FAIL", "1")
     assert told["worst"] in WORST
-    assert told["report"].endswith("/warpgauge-nvidia-h200")
+    assert told["report"].endswith("/report-nvidia-h200.html")
+    assert all(name in job.uploaded["report-nvidia-h200.html"].read_text() for name in WORST)
     body = commented(pull_request, left).replace("`<wbr>`", "")
     assert re.search("FAIL|2 regressions", body)
     assert all(f"`{name}`" in body for name in WORST)
@@ -168,6 +169,10 @@ def commented(pull_request: PullRequest, left: Path) -> str:
         arguments = ["--run-id", str(RUN), "--repository", HOME, "--workflow", given["workflow"]]
         arguments += ["--policy", given["policy"], "--root", str(pull_request.project)]
         environment = {"GH_TOKEN": TOKEN, "GITHUB_API_URL": api.url}
+        pages = ["--reports", str(root / "reports")]
+        assert comment.main([*arguments, *pages], ROOT, environment) is ExitStatus.OK
+        page = (root / "reports" / "checked-report-nvidia-h200.html").read_text()
+        assert all(name in page for name in WORST)
         assert comment.main(arguments, ROOT, environment) is ExitStatus.OK
         return hosted.body
 

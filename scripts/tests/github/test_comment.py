@@ -60,7 +60,9 @@ def links(body: str) -> list[tuple[str, str]]:
 def test_of_one_gpu_the_verdict_and_the_worst_row_come_first_then_the_base_and_the_links() -> None:
     source = "https://github.com/warp/gauge/blob/main/benchmarks/gemm.cu#L31"
     history = "https://github.com/warp/gauge/blob/history/nvidia-h200.jsonl"
-    one = replace(part(slower()), history_url=history, sources={"gemm/tiled": source})
+    made = "https://github.com/warp/gauge/actions/runs/78/artifacts/12"
+    one = replace(part(slower()), history_url=history, report_url=made)
+    one = replace(one, sources={"gemm/tiled": source})
     body = comment.body(THE_RUN, BASE, [one], f"{RUN_URL}/previous")
     assert body.startswith(f"{MARK}**FAIL** · worst: [`gemm/tiled`]({source})")
     assert body.index("**1 regression, 0 improvements; 1 of 2 unchanged") < body.index("**Regr")
@@ -69,15 +71,16 @@ def test_of_one_gpu_the_verdict_and_the_worst_row_come_first_then_the_base_and_t
         "`release/2`. "
     ) in body
     assert links(body) == [
-        (source, "gemm/tiled"), (RUN_URL, "run"), (f"{RUN_URL}/job/5", "job"),
-        (f"{RUN_URL}/artifacts/9", "report"), (history, "history"),
+        (source, "gemm/tiled"), (RUN_URL, "run"), (made, "report"), (f"{RUN_URL}/job/5", "job"),
+        (f"{RUN_URL}/artifacts/9", "files"), (history, "history"),
         (f"{RUN_URL}/previous", "previous result"), (source, "gemm/tiled"),
     ]  # fmt: skip
     assert "###" not in body
 
 
 def test_an_address_that_is_none_is_no_link_and_a_branch_is_quoted() -> None:
-    one = Part(part("").gpu, slower(), "javascript:x", "", "https://a b", {"gemm/tiled": "x"})
+    wrong = ("javascript:x", "", "https://a b", "https://a)b")
+    one = Part(part("").gpu, slower(), *wrong, {"gemm/tiled": "x"})
     hostile = replace(BASE, branch="@all](https://evil.example) \u202e`")
     body = comment.body(THE_RUN, hostile, [one], "http://evil.example")
     assert links(body) == [(RUN_URL, "run")]

@@ -62,7 +62,7 @@ def test_the_verdict_goes_to_the_pull_request_of_the_head(
     assert "gemm/tiled" in hosted.body
     assert "abababab" in hosted.body
     assert f"[run]({RUN_URL})" in hosted.body
-    assert f"[report]({RUN_URL}/artifacts/909)" in hosted.body
+    assert f"[files]({RUN_URL}/artifacts/909)" in hosted.body
     assert "@everyone" not in hosted.body
     assert capsys.readouterr().out.startswith("posted: https://github.com/")
 

@@ -24,7 +24,7 @@ RULES = f"{API}/rules/branches/release%2F1"
 PROTECTION = f"{API}/branches/release%2F1/protection/required_status_checks"
 POINTS = [
     "environment gpu", "environment gpu-outside", "workflow permissions", "workflows of forks",
-    "GPU jobs", "required checks", "runners of nvidia-h200", "runners of nvidia-a100",
+    "GPU jobs", "required checks", "pages", "runners of nvidia-h200", "runners of nvidia-a100",
 ]  # fmt: skip
 LABELS = ["self-hosted", "Linux", "gpu"]
 GATES = [f"gate ({one['name']})" for one in (H200, A100)]
@@ -94,7 +94,7 @@ def test_what_is_set_up_is_said_line_by_line_and_nothing_is_written(
     assert hosted.check() is ExitStatus.OK
     found = lines(capsys)
     assert [*found] == POINTS
-    assert [mark for mark, _ in found.values()] == ["ok"] * 4 + ["note", "ok"] + ["note"] * 2
+    assert [mark for mark, _ in found.values()] == ["ok"] * 4 + ["note", "ok"] + ["note"] * 3
     assert hosted.api.writes == []
 
 
@@ -142,7 +142,7 @@ ASKED = {
     f"{ENVIRONMENTS}/gpu-outside": ["environment gpu-outside"],
     f"{PERMISSIONS}/workflow": ["workflow permissions"],
     APPROVAL: ["workflows of forks"],
-    VARIABLES: ["GPU jobs"],
+    VARIABLES: ["GPU jobs", "pages"],
     RULES: ["required checks"],
     RUNNERS: ["runners of nvidia-h200", "runners of nvidia-a100"],
 }
@@ -264,6 +264,67 @@ def test_runners_are_counted_that_are_online_and_have_all_labels(
     hosted.api.get(RUNNERS, {"runners": [runner("online", *all_labels), *others]})
     assert hosted.check() is ExitStatus.OK
     assert lines(capsys)["runners of nvidia-h200"] == ("note", "1 online")
+
+
+SITE = "https://warp.github.io/gauge/"
+PUBLISHED = {"html_url": SITE, "build_type": "workflow", "public": True}
+OF_ONE_BRANCH = {"deployment_branch_policy": {"custom_branch_policies": True}}
+
+
+def publishing(
+    hosted: Hosted, site: object = PUBLISHED, environment: object = OF_ONE_BRANCH
+) -> None:
+    """A repository whose variable asks for the site."""
+    told = [{"name": "WARPGAUGE_GPU", "value": "on"}, {"name": "WARPGAUGE_PAGES", "value": SITE}]
+    hosted.api.get(VARIABLES, {"variables": told})
+    if site is not None:
+        hosted.api.get(f"{API}/pages", site)
+    if environment is not None:
+        hosted.api.get(f"{ENVIRONMENTS}/github-pages", environment)
+
+
+def test_a_site_is_published_by_the_workflow_from_the_default_branch_alone(
+    hosted: Hosted, capsys: Captured
+) -> None:
+    publishing(hosted)
+    assert hosted.check() is ExitStatus.OK
+    assert lines(capsys)["pages"] == ("ok", f"are at {SITE}")
+
+
+def test_that_everyone_reads_the_site_of_a_private_repository_is_noted(
+    hosted: Hosted, capsys: Captured
+) -> None:
+    hosted.private(run_workflows_from_fork_pull_requests=False)
+    for public, mark in ((True, "note"), (False, "ok")):
+        publishing(hosted, {**PUBLISHED, "public": public})
+        assert hosted.check() is ExitStatus.OK
+        assert lines(capsys)["pages"][0] == mark
+
+
+@pytest.mark.parametrize(
+    ("site", "environment", "said"),
+    [
+        (None, OF_ONE_BRANCH, "there is no site"),
+        ({**PUBLISHED, "build_type": "legacy"}, OF_ONE_BRANCH, "from a branch"),
+        (
+            {**PUBLISHED, "html_url": "https://other.github.io/"},
+            OF_ONE_BRANCH,
+            "are at 'https://ot",
+        ),
+        ({}, OF_ONE_BRANCH, "from a branch"),
+        (PUBLISHED, {"deployment_branch_policy": None}, "any branch may publish"),
+        (PUBLISHED, None, "any branch may publish"),
+    ],
+)
+def test_a_site_that_is_not_as_the_comments_link_it_or_open_to_any_branch_is_wrong(
+    hosted: Hosted, capsys: Captured, site: object, environment: object, said: str
+) -> None:
+    publishing(hosted, site, environment)
+    assert hosted.check() is ExitStatus.BAD_USAGE
+    found = lines(capsys)
+    assert found["pages"][0] == "WRONG"
+    assert said in found["pages"][1]
+    assert [name for name, (mark, _) in found.items() if mark == "WRONG"] == ["pages"]
 
 
 HOSTILE = "x\n::error::\x1b[31m\u202e##[group]"

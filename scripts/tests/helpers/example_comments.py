@@ -29,8 +29,9 @@ def made(folder: Path) -> Mapping[str, str]:
 
     def part(name: str, example: str, job: int) -> Part:
         found = json_input.load((folder / f"{example}.json").read_text(encoding="utf-8"))
-        history = f"{_HOME}/blob/history/{_gpu(name).slug}.jsonl"
-        urls = (f"{_RUN}/job/{job}", f"{_RUN}/artifacts/{job}", history)
+        history = f"https://owner.github.io/NAME/{_gpu(name).slug}/"
+        report = f"{_HOME}/actions/runs/1003/artifacts/14"
+        urls = (f"{_RUN}/job/{job}", f"{_RUN}/artifacts/{job}", history, report)
         return Part(_gpu(name), found, *urls, source)
 
     b200 = Part(_gpu("NVIDIA B200"), "Its job was cancelled; nothing is known.", f"{_RUN}/job/13")

@@ -105,8 +105,13 @@ class HostedJob:
         if uses.startswith("$/"):
             return self._composite(ROOT / uses.removeprefix("$/"), given)
         if uses.startswith("actions/upload-artifact@"):
-            self.uploaded[given["name"]] = self.folder / given["path"]
-            return {"artifact-url": f"https://github.com/artifacts/{given['name']}"}
+            path = self.folder / given["path"]
+            alone = given.get("archive") == "False"
+            name = path.name if alone else given["name"]
+            if alone and not path.is_file():
+                return {}
+            self.uploaded[name] = path
+            return {"artifact-url": f"https://github.com/artifacts/{name}"}
         assert uses.startswith("actions/checkout@"), uses
         target = self.folder / given["path"]
         if given.get("repository") == OURS:

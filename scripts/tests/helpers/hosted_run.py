@@ -242,18 +242,18 @@ class HostedRun:
 # What scripts/comment.lock leaves out cannot be imported.
 _WITH_ITS_OWN_PACKAGES = """
 import runpy, sys
-sys.modules |= dict.fromkeys(("numpy", "scipy", "rich"))
+sys.modules |= dict.fromkeys(("numpy", "scipy"))
 del sys.argv[0]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-def in_a_process(hosted: HostedRun) -> subprocess.CompletedProcess[str]:
+def in_a_process(hosted: HostedRun, *more: str) -> subprocess.CompletedProcess[str]:
     """The command as a workflow starts it."""
     script = str(Path(__file__).parents[2] / "warpgauge")
     command = [sys.executable, "-c", _WITH_ITS_OWN_PACKAGES, script, "ci", "comment"]
     return subprocess.run(
-        [*command, "--run-id", str(RUN), "--repository", HOME],
+        [*command, "--run-id", str(RUN), "--repository", HOME, *more],
         env={"GH_TOKEN": TOKEN, "GITHUB_API_URL": hosted.api.url},
         capture_output=True, text=True, check=False,
     )  # fmt: skip

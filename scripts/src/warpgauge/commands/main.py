@@ -72,7 +72,7 @@ CI = {
     "gate": Command("measure a pull request, and leave a folder to upload"),
     "comment": Command(
         "post what a run of the GPU workflow found on its pull request",
-        ("msgspec", environment.TOML),
+        ("msgspec", "rich", environment.TOML),
         "before anything was posted",
         environment.COMMENT,
     ),
@@ -85,6 +85,11 @@ CI = {
         "add the nightly times to the history",
         STATISTICS,
         "before anything was added",
+    ),
+    "pages": Command(
+        "make the site of what the nights found",
+        STATISTICS,
+        "before the site was whole",
     ),
     "on-demand": Command("begin the measurement that a comment asks for"),
     "gpus": Command("print the GPU models that pull requests are measured on"),

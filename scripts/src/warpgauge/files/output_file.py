@@ -46,6 +46,12 @@ def check_report(
         raise _refusal(path, "it is read-only")
 
 
+def require_empty(folder: Path) -> None:
+    """Raises UserError where it is there with something in it, or is a file."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(f"{folder} is there and not empty: remove it, or name another --out-dir")
+
+
 def _require_replaceable(
     path: Path, baselines: Path, inputs: Sequence[Path], own: re.Pattern[bytes], told: str
 ) -> None:

@@ -119,7 +119,7 @@ def read(artifact: Artifact, terms: Terms, gpu: Gpu, ours: bool) -> Comparison |
     place = Place(Path(artifact.name, MEMBER))
     try:
         content = artifact.entry(terms.api, terms.run.repository, MEMBER, limits)
-        found = _comparison(content, place)
+        found = checked_comparison(content, place)
     except MissingEntry:
         return None
     except (Refused, Unanswered):
@@ -144,7 +144,7 @@ def _artifact(answer: Json) -> Artifact:
     )
 
 
-def _comparison(content: bytes, place: Place) -> Comparison:
+def checked_comparison(content: bytes, place: Place) -> Comparison:
     """What the text holds, if it is as warpgauge writes it and says the same thing throughout."""
     try:
         decoded = content.decode("utf-8")

@@ -49,6 +49,7 @@ _COLUMNS, _ROWS = 3, 24
 class Part:
     """One GPU: what was found on it, or a sentence of ours on why there is nothing; and links.
 
+    `report_url` leads to the page that we made of it, `artifact_url` to what the job left.
     `sources` are links to the lines of the source that register benchmarks, by their names.
     """
 
@@ -57,6 +58,7 @@ class Part:
     job_url: str = ""
     artifact_url: str = ""
     history_url: str = ""
+    report_url: str = ""
     sources: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -73,8 +75,13 @@ class Part:
 
     @property
     def links(self) -> list[str]:
-        """The job, what it left and the GPU's history, as far as their addresses are known."""
-        links = {"job": self.job_url, "report": self.artifact_url, "history": self.history_url}
+        """The report, the job, its files and the GPU's history, where their addresses are known."""
+        links = {
+            "report": self.report_url,
+            "job": self.job_url,
+            "files": self.artifact_url,
+            "history": self.history_url,
+        }
         return [*filter(None, (link(shown, url) for shown, url in links.items()))]
 
 
@@ -205,7 +212,8 @@ def _origin(run: Run, base: Base | None, parts: Sequence[Part], links: Sequence[
 
 
 def _elsewhere(run: Run, part: Part) -> str:
-    where = link("they are in its report", part.artifact_url) or link("see the run", run.url)
+    report = part.report_url or part.artifact_url
+    where = link("they are in its report", report) or link("see the run", run.url)
     return f"\nThe tables of {_name(part)} do not fit here: {where}.\n"
 
 

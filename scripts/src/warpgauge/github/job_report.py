@@ -85,8 +85,9 @@ class Job:
 
     @property
     def _artifact(self) -> str:
-        name, rest = f"`warpgauge-{self.gpu}`", "Interval plot, run files and log of this"
-        return f"\n{rest} are in the job's artifact {name}.\n" if self.gpu else ""
+        name, page = f"`warpgauge-{self.gpu}`", f"`report-{self.gpu}.html`"
+        told = f"The artifact {page} is this as a page; {name} has run files, pictures and log."
+        return f"\n{told}\n" if self.gpu else ""
 
 
 def refused(fault: UserError, gpu: str) -> None:

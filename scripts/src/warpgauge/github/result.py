@@ -35,11 +35,16 @@ _MOST_FILES = 3000
 
 @dataclass
 class Result:
-    """`refusals` are sentences for the log: what was amiss with a result that is not shown."""
+    """`refusals` are sentences for the log: what was amiss with a result that is not shown.
+
+    `report_url` leads to the reports that we made, `pages` to the site of the nights.
+    """
 
     terms: Terms
     pull: Pull
     ours: bool  # the suite of this repository, and not another project's programs
+    report_url: str = ""
+    pages: str = ""
     refusals: list[str] = field(default_factory=list)
 
     def parts(self, models: Sequence[Gpu]) -> list[Part]:
@@ -85,7 +90,8 @@ class Result:
             )
             return Part(gpu, told, job.url)
         where = f"{self.terms.run.url}/artifacts/{mine[-1].id}"
-        return Part(gpu, found, job.url, where, self._history(gpu), self._sources(found))
+        history, sources = self._history(gpu), self._sources(found)
+        return Part(gpu, found, job.url, where, history, self.report_url, sources)
 
     def _why_not_its(self, gpu: Gpu, job: Job, left: Sequence[Artifact]) -> str:
         """Why what was left cannot be the word of this GPU's job; "" where it can."""
@@ -150,6 +156,8 @@ class Result:
         run = self.terms.run
         if not self.ours or Repository(self.terms.api, run.repository).head(_HISTORY) is None:
             return ""
+        if self.pages:
+            return f"{self.pages.rstrip('/')}/{gpu.slug}/"
         return f"{run.url.partition('/actions/')[0]}/tree/{_HISTORY}/{gpu.slug}"
 
 

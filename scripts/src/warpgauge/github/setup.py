@@ -25,6 +25,9 @@ _EXTERNAL = "all_external_contributors"
 _ENVIRONMENTS = "Settings, Environments"
 _ACTIONS = "Settings, Actions, General"
 _RULES = "Settings, Rules"
+_PAGES = "Settings, Pages"
+# The variable that turns the site of the nights on, and the environment that GitHub made for it.
+_SITE, _SITE_ENVIRONMENT = "WARPGAUGE_PAGES", "github-pages"
 _ABSENT = (
     "does not exist, or the token may not see it; make it, or GitHub does so without protection "
     f"for the first job that names it ({_ENVIRONMENTS})"
@@ -57,6 +60,7 @@ def points(api: GitHub, repository: str, models: Sequence[Gpu]) -> Iterator[Poin
     yield _point("workflows of forks", _forks, api, path, home)
     yield _point("GPU jobs", _turned_on, api, path, home)
     yield _point("required checks", _required, api, path, home, models)
+    yield _point("pages", _pages, api, path, home)
     for gpu in models:
         yield _point(f"runners of {gpu.slug}", _runners, api, path, gpu)
 
@@ -133,9 +137,41 @@ def _turned_on(api: GitHub, path: str, home: Json) -> _Found:
 
 
 def _is_set(api: GitHub, path: str) -> bool:
+    return turns_on(_variable(api, path, VARIABLE))
+
+
+def _variable(api: GitHub, path: str, name: str) -> str:
+    """Its value; "" where it is not set."""
     # As a list: a single one that is not there, and one that may not be seen, are both a 404.
     variables = api.listed(f"{path}/actions/variables", "variables")
-    return any(turns_on(str(at(one, "value"))) for one in variables if at(one, "name") == VARIABLE)
+    return next((str(at(one, "value")) for one in variables if at(one, "name") == name), "")
+
+
+def _pages(api: GitHub, path: str, home: Json) -> _Found:
+    """Whether the site of the nights is made by our workflow alone, from the default branch."""
+    wanted = _variable(api, path, _SITE)
+    if not wanted:
+        return None, f"are off; the variable {_SITE}, the site's address, turns them on"
+    try:
+        found = api.get(f"{path}/pages")
+    except NotFound:
+        return False, f"{_SITE} is set and there is no site; choose GitHub Actions ({_PAGES})"
+    if at(found, "build_type") != "workflow":
+        return False, f"are made from a branch; choose GitHub Actions ({_PAGES})"
+    if (there := str(at(found, "html_url"))).rstrip("/") != wanted.rstrip("/"):
+        return False, f"are at {quoted(there)}; set {_SITE} to that (Settings, Variables)"
+    try:
+        rules = at(api.get(f"{path}/environments/{_SITE_ENVIRONMENT}"), "deployment_branch_policy")
+    except NotFound:
+        rules = None
+    if rules is None:
+        return False, (
+            f"any branch may publish them; let only the default one use the environment "
+            f"{_SITE_ENVIRONMENT} ({_ENVIRONMENTS})"
+        )
+    if at(home, "private") is not False and at(found, "public") is not False:
+        return None, f"show the results of a private repository to everyone, at {wanted}"
+    return True, f"are at {wanted}"
 
 
 def _required(api: GitHub, path: str, home: Json, models: Sequence[Gpu]) -> _Found:

@@ -65,6 +65,12 @@ def comment() -> Parser:
     add("--workflow", metavar="PATH", default=WORKFLOW, help="that measures; default %(default)s")
     add("--request", metavar="JSON", default="", help="what warpgauge ci on-demand printed: the "
         "run is of on-demand.yml, and its result goes into the comment that said so")  # fmt: skip
+    add = group(parser, "reports", f"%(prog)s {_RUN} --reports build/reports").add_argument
+    add("--reports", metavar="FOLDER", type=Path, help="write nothing on GitHub, but into "
+        "this folder checked-report-SLUG.html for each GPU whose result holds")  # fmt: skip
+    add("--report-url", metavar="URL", default="", help="where these pages are, for the comment")
+    add("--pages", metavar="URL", default="", help="of the site that warpgauge ci pages made: the "
+        "comment links the GPU's history there")  # fmt: skip
     other = group(parser, "another project", f"%(prog)s {_RUN} --root there --policy p.toml")
     add = other.add_argument
     add("--root", metavar="FOLDER", type=Path, help="a checkout of its default branch, with "
@@ -120,6 +126,25 @@ def history() -> Parser:
     return parser
 
 
+def pages() -> Parser:
+    parser = Parser(
+        prog="warpgauge ci pages",
+        description="Makes the site of what the last nights found, for GitHub Pages: an index by "
+        "GPU, the report of each GPU's newest night, and how its times went. GH_TOKEN is the "
+        "token, GITHUB_API_URL where its API is.",
+        epilog="Exit status: 0 made; 2 not. A result that is refused is told, and an older one "
+        "shown.",
+    )
+    example = "%(prog)s --repository owner/name --history build/history --out-dir build/pages"
+    what = group(parser, "which nights", example)
+    arguments.add_repository(what, "whose nights these are")
+    what.add_argument("--history", metavar="FOLDER", type=Path, required=True,
+        help="a checkout of the branch history")  # fmt: skip
+    add = group(parser, "output", example).add_argument
+    add("--out-dir", metavar="FOLDER", type=Path, required=True, help="for the site; new, or empty")
+    return parser
+
+
 def gpus() -> Parser:
     parser = Parser(
         prog="warpgauge ci gpus",
@@ -142,8 +167,8 @@ def check_setup() -> Parser:
     parser = Parser(
         prog="warpgauge ci check-setup",
         description="Checks the settings of a repository that the gate rests on, a line each: ok, "
-        "WRONG, or a note. GH_TOKEN is a maintainer's token that may read Administration, Actions "
-        "and Variables; GITHUB_API_URL is where its API is.",
+        "WRONG, or a note. GH_TOKEN is a maintainer's token that may read Administration, Actions, "
+        "Pages and Variables; GITHUB_API_URL is where its API is.",
         epilog="Exit status: 0 nothing is wrong; 2 something is, or GitHub does not tell.",
     )
     where = group(parser, "which repository", "%(prog)s --repository owner/name")
@@ -158,6 +183,6 @@ def prepare() -> Parser:
         "have its packages, and does nothing else.",
     )
     add = group(parser, "for which command", "%(prog)s comment").add_argument
-    add("command", nargs="?", choices=("comment", "propose", "history"), default="propose",
+    add("command", nargs="?", choices=("comment", "propose", "history", "pages"), default="propose",
         help="default %(default)s; to comment needs less")  # fmt: skip
     return parser

@@ -20,8 +20,10 @@ from warpgauge.github.pull_request import Base, Pull, Run
 from warpgauge.github.result import UNTOUCHED, Result
 from warpgauge.github.terms import Terms
 from warpgauge.records.benchmark_filter import normal
+from warpgauge.reports.formats import FORMATS
 from warpgauge.reports.markdown.report import MARK
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.verdict.comparison import Comparison
 
 
 def main(
@@ -37,7 +39,8 @@ def main(
 
     def result(run: Run, pull: Pull, base: Base, filter: str = "") -> Result:
         terms = Terms(api, run, base, given.root or root, given.policy, filter)
-        return Result(terms, pull, ours=given.root is None)
+        ours = given.root is None
+        return Result(terms, pull, ours, given.report_url, given.pages)
 
     if given.request:
         if given.run_id is None:
@@ -45,9 +48,10 @@ def main(
         asked = Request.read(given.request)
         run = replace(on_demand.run_of(api, given.repository, given.run_id), head=asked.head)
         base = Base(asked.branch, asked.base)
-        return _answered(
-            asked, result(run, Pull(asked.pull, asked.branch), base, normal(asked.filter))
-        )
+        answer = result(run, Pull(asked.pull, asked.branch), base, normal(asked.filter))
+        if given.reports is not None:
+            return _kept(answer, given.reports)
+        return _answered(asked, answer)
     if given.run_id is not None:
         run = pull_request.run_of(api, given.repository, given.run_id, given.workflow)
     elif newest := pull_request.newest_run(
@@ -62,13 +66,16 @@ def main(
     for pull in _pulls(api, run, given.pull_request):
         try:
             if not run.complete:
-                _outdated(api, run, pull, comment.to_be_measured(run))
+                if given.reports is None:
+                    _outdated(api, run, pull, comment.to_be_measured(run))
                 continue
             base = pull_request.base_of(api, run, pull, given.base)
-            status = max(status, _posted(result(run, pull, base, given.filter)))
+            found = result(run, pull, base, given.filter)
+            told = _posted(found) if given.reports is None else _kept(found, given.reports)
+            status = max(status, told)
         except UserError as fault:  # the next one is told all the same
             faults.append(fault)
-            if fault.status is not ExitStatus.OK:
+            if fault.status is not ExitStatus.OK and given.reports is None:
                 with suppress(UserError):
                     comment.say(api, run, pull.number, comment.not_readable(run))
     if faults:
@@ -82,6 +89,17 @@ def _pulls(api: GitHub, run: Run, only: int | None) -> list[Pull]:
     if len(found) == 1:  # of several each has a run, and a base, of its own
         pull_request.require_newest(api, run)
     return [pull for pull in found if only in (None, pull.number)]
+
+
+def _kept(result: Result, folder: Path) -> ExitStatus:
+    """A page for each GPU, of what was checked and judged again. The comment tells what is not."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in result.parts(gpus.read(gpus.file_of(result.terms.root))):
+        if isinstance(part.found, Comparison):
+            path = folder / f"checked-report-{part.gpu.slug}.html"
+            path.write_text(FORMATS["html"].render(part.found), encoding="utf-8")
+            print(f"written: {path}")
+    return ExitStatus.OK
 
 
 def _posted(result: Result) -> ExitStatus:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from warpgauge.commands.arguments import contradiction
 from warpgauge.commands.ci import command_lines
+from warpgauge.files.output_file import require_empty
 from warpgauge.github import gpus, job_report
 from warpgauge.github.job_report import Job
 from warpgauge.reports.workflow_commands import commands_stopped
@@ -59,6 +60,12 @@ FILES = {"json": "comparison.json", "markdown": "report.md", "junit": "junit.xml
 PICTURES = ("intervals.svg", "intervals.png")
 LOG, COMMANDS, RUNS = "log.txt", "commands.log", "runs"
 
+
+def page_of(gpu: str) -> str:
+    """The file of the report as a page; a workflow's artifact is called like it."""
+    return f"report-{gpu}.html" if gpu else "report.html"
+
+
 # A report in a log has room for the interval of each change.
 _COLUMNS = "140"
 
@@ -79,13 +86,14 @@ class Gate:
         if options.gpu:
             listed = gpus.file_of(options.root or self.root)
             gpus.require_here(gpus.chosen(listed, options.gpu))
-        _require_empty(out)
+        require_empty(out)
         run = out / RUNS / "run.json"
         run.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="warpgauge-gate-") as own:
             annotations = Path(own) / "annotations.txt"
             files = [(name, out / file) for name, file in FILES.items()]
             files += [("intervals", out / file) for file in PICTURES]
+            files += [("html", out / page_of(options.gpu))]
             files += [("github", annotations)]
             command += [*options.further, f"--out={run}"]
             command += [f"--format={name}={path}" for name, path in files]
@@ -146,11 +154,6 @@ def _merge_base(root: Path, ref: str) -> str:
     if base == git.require(root, "rev-parse", "HEAD"):
         print("gate: that is the commit that is checked out: only what is uncommitted can differ")
     return base
-
-
-def _require_empty(out: Path) -> None:
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UserError(f"{out} is there and not empty: remove it, or name another --out-dir")
 
 
 def _keep_commands(run: Path, out: Path) -> None:

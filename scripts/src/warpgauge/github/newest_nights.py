@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the last nights found, GPU by GPU: the newest comparison that is as warpgauge writes it.
+
+Only runs of nightly.yml on the default branch count. The machines that they ran on need not be
+trusted: of what they left only comparison.json is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from warpgauge.files.location import Place
+from warpgauge.files.zip_file import MissingEntry
+from warpgauge.github import artifact
+from warpgauge.github.api import Json, Unanswered
+from warpgauge.github.artifact import Artifact
+from warpgauge.github.branch import Repository
+from warpgauge.github.fields import address, at, number, same, text
+from warpgauge.github.gpus import Gpu
+from warpgauge.records.benchmark_filter import cpu_limit
+from warpgauge.records.model import Source
+from warpgauge.reports.provenance import gpu_name
+from warpgauge.system.errors import UserError
+from warpgauge.system.git import FULL_COMMIT
+from warpgauge.system.text import cut, inert, quoted
+from warpgauge.verdict.comparison import Comparison
+
+WORKFLOW = "nightly.yml"
+_EVENTS = ("schedule", "workflow_dispatch")
+# A GPU that was not measured for so many nights has no report.
+_NIGHTS = 14
+_CPU_LIMIT_S = 12.0  # for one comparison, as for a pull request's
+_MOMENT = re.compile(r"20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:]{8}Z")
+
+
+@dataclass(frozen=True)
+class Newest:
+    """What the newest run of the workflow found on a GPU."""
+
+    found: Comparison
+    day: str
+    commit: str
+    url: str
+
+
+@dataclass
+class NewestNights:
+    """`refusals` are sentences for the log: what was amiss with a result that is not shown."""
+
+    repository: Repository
+    refusals: list[str] = field(default_factory=list)
+
+    def by_slug(self, models: Sequence[Gpu]) -> dict[str, Newest]:
+        """Raises UserError where GitHub does not tell."""
+        names = {f"nightly-{gpu.slug}": gpu for gpu in models}
+        found: dict[str, Newest] = {}
+        for run in self._runs():
+            wanted = [name for name, gpu in names.items() if gpu.slug not in found]
+            for name, left in self._left(run, wanted).items():
+                if (night := self._night(run, left, names[name])) is not None:
+                    found[names[name].slug] = night
+            if len(found) == len(models):
+                break
+        return found
+
+    def _runs(self) -> Iterator[Json]:
+        """Those of the default branch, the newest first."""
+        api, home = self.repository.github, self.repository.name
+        branch = text(api.get(f"/repos/{home}"), "default_branch")
+        asked = f"/repos/{home}/actions/workflows/{WORKFLOW}/runs?per_page={_NIGHTS}"
+        answer = at(api.get(f"{asked}&status=completed"), "workflow_runs")
+        for run in answer if isinstance(answer, list) else ():
+            ours = same(at(run, "head_repository", "full_name"), home)
+            if ours and at(run, "head_branch") == branch and at(run, "event") in _EVENTS:
+                yield run
+
+    def _left(self, run: Json, wanted: Sequence[str]) -> Mapping[str, Artifact]:
+        api, home = self.repository.github, self.repository.name
+        left = artifact.newest(api, home, number(run, "id"), wanted.__contains__)
+        return {name: one for name, one in left.items() if not one.expired}
+
+    def _night(self, run: Json, left: Artifact, gpu: Gpu) -> Newest | None:
+        """None where nothing was compared, or it is refused."""
+        commit = text(run, "head_sha", pattern=FULL_COMMIT)
+        try:
+            with cpu_limit(_CPU_LIMIT_S, "it takes too long to read"):
+                found = self._comparison(left, gpu, commit)
+        except MissingEntry:
+            return None
+        except Unanswered:
+            raise
+        except Exception as fault:  # whatever a machine left: the other GPUs are shown
+            what = f"{left.name} of run {number(run, 'id')} is not shown"
+            self.refusals.append(f"{what}: {cut(inert(str(fault)), 300)}")
+            return None
+        day = text(run, "created_at", pattern=_MOMENT).partition("T")[0]
+        return Newest(found, day, commit, address(run, "html_url"))
+
+    def _comparison(self, left: Artifact, gpu: Gpu, commit: str) -> Comparison:
+        limits = (artifact.ARCHIVE_LIMIT_BYTES, artifact.MEMBER_LIMIT_BYTES)
+        api, home = self.repository.github, self.repository.name
+        place = Place(Path(left.name, artifact.MEMBER))
+        content = left.entry(api, home, artifact.MEMBER, limits)
+        found = artifact.checked_comparison(content, place)
+        measured = found.candidate
+        if measured.source is not Source.RUN or gpu_name(measured) != gpu.name:
+            raise UserError(f"it is no run of {gpu.name}")
+        for session in measured.sessions.values():
+            if (told := session.context.get("commit", "")) != commit:
+                raise UserError(f"it is of commit {quoted(told)}, not of {commit}")
+        return found

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of the site of the nights: which GPUs there are, and how the times of one went. Pure.
+
+Every text is escaped, and a policy in each page lets nothing but its own style take effect.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from warpgauge.reports.drawing import style
+from warpgauge.system.text import inert, plural
+
+REPORT, INDEX = "report.html", "index.html"
+
+_STYLE = f"""\
+:root{{color-scheme:light dark;--ink:#1f2328;--paper:#fff;--link:#0969da;--grid:#d8dce1}}
+@media (prefers-color-scheme:dark){{:root{{--ink:#e6edf3;--paper:#0d1117;--link:#4493f8;\
+--grid:#30363d}}}}
+body{{max-width:72rem;margin:0 auto;padding:1rem;font:16px/1.5 system-ui,sans-serif;\
+color:var(--ink);background:var(--paper)}}
+a{{color:var(--link)}}
+table{{border-collapse:collapse}}
+th,td{{padding:.3rem 1rem .3rem 0;text-align:left;vertical-align:top;\
+border-bottom:1px solid var(--grid)}}
+.wide{{overflow-x:auto}}
+{style.text()}"""
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A row of the index. Without a `verdict` there is no report; `nights` are in the history."""
+
+    slug: str
+    name: str
+    nights: int
+    verdict: str = ""
+    day: str = ""
+    commit: str = ""
+    run_url: str = ""
+
+
+def index(gpus: Sequence[Gpu]) -> str:
+    """The first page."""
+    head = "".join(f'<th scope="col">{one}</th>' for one in ("GPU", "newest night", "pages"))
+    rows = "".join(map(_row, gpus))
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return page("warpgauge: the nights by GPU", f'<div class="wide">{table}</div>')
+
+
+def of_gpu(gpu: Gpu, benchmarks: Mapping[str, int]) -> str:
+    """A GPU's first page, with the number of `benchmarks` of each family."""
+    report = f"{_newest(gpu)}: {_link(REPORT, 'report')}"
+    newest = f"<p>Newest night: {report}</p>" if gpu.verdict else _NO_NIGHT
+    families = "".join(
+        f"<li>{_link(f'{family}.html', family)}, {plural(count, 'benchmark')}</li>"
+        for family, count in sorted(benchmarks.items())
+    )
+    history = f"<h2>History</h2><ul>{families}</ul>" if families else ""
+    return page(gpu.name, f"<p>{_link('../', 'all GPUs')}</p>{newest}{history}")
+
+
+def of_family(gpu: Gpu, family: str, pictures: Iterable[str]) -> str:
+    """How the times of a family's benchmarks went, a picture each."""
+    shown = "\n".join(f'<div class="wide">{one}</div>' for one in pictures)
+    return page(f"{gpu.name}: {family}", f"<p>{_link('./', gpu.name)}</p>\n{shown}")
+
+
+def page(title: str, body: str) -> str:
+    """`body` is markup of ours."""
+    words, digest = _text(title), hashlib.sha256(_STYLE.encode()).digest()
+    allowed = f"style-src 'sha256-{base64.b64encode(digest).decode()}'"
+    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{words}</title>\n<style>{_STYLE}</style>\n</head>\n"
+        f"<body>\n<main>\n<h1>{words}</h1>\n{body}\n</main>\n</body>\n</html>\n"
+    )
+
+
+_NO_NIGHT = "<p>No report: no night of the last ones left a result.</p>"
+
+
+def _row(gpu: Gpu) -> str:
+    newest = _newest(gpu) if gpu.verdict else "no result"
+    pages = [_link(f"{gpu.slug}/{REPORT}", "report")] if gpu.verdict else []
+    history = f"history of {plural(gpu.nights, 'night')}" if gpu.nights else "no history yet"
+    pages += [_link(f"{gpu.slug}/", history)]
+    name = f'<th scope="row">{_text(gpu.name)}</th>'
+    return f"<tr>{name}<td>{newest}</td><td>{' · '.join(pages)}</td></tr>"
+
+
+def _newest(gpu: Gpu) -> str:
+    run = _link(gpu.run_url, gpu.day)
+    return f"<strong>{_text(gpu.verdict)}</strong>, {run}, commit <code>{_text(gpu.commit)}</code>"
+
+
+def _link(url: str, words: str) -> str:
+    return f'<a href="{escape(url)}">{_text(words)}</a>'
+
+
+def _text(words: str) -> str:
+    return escape(inert(words))
