@@ -31,7 +31,8 @@ def test_a_slower_program_is_a_regression_confirmed_in_turns(folders: TwoFolders
     assert "Confirmed in alternating processes of both builds on one machine." in out
     assert "Measured in pairs, the programs in base and those in candidate: 4 pairs" in out
     assert "programs base → candidate" in out
-    assert out.endswith("To reproduce: scripts/warpgauge ab base candidate --filter '^BM_copy/64$'")
+    assert "To reproduce: scripts/warpgauge ab base candidate --filter '^BM_copy/64$' Report" in out
+    assert (folders.root / out.rpartition(" Report: ")[2]).is_file()
     assert "Measuring 2 benchmarks in pairs" in err
     one, other = folders.documents()
     assert one["context"]["pair_id"] == other["context"]["pair_id"] != ""
@@ -66,7 +67,7 @@ def test_known_commits_are_in_the_run_files_and_folders_that_may_be_gone_in_no_a
         ("candidate", "b" * 40),
     ]
     again = "scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER --filter '^BM_copy/64$'"
-    assert folders.output()[0].endswith(f"To reproduce: {again}")
+    assert f"To reproduce: {again} Report: " in folders.output()[0]
     with pytest.raises(UserError, match="'main' is not the whole name of a commit"):
         folders.beside("--commits", "a" * 40, "main")
 

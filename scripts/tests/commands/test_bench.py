@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -204,3 +205,40 @@ def test_programs_that_cannot_run_are_told_and_not_called_unmatched(repository: 
     said = "nothing of --filter 'sync' can be measured: bench_host cannot list"
     with pytest.raises(UserError, match=said):
         repository.bench("--filter", "sync")
+
+
+def test_every_comparison_leaves_a_report_beside_its_run_whose_path_is_told_last(
+    repository: Repository,
+) -> None:
+    report = repository.root / "run.html"
+    assert repository.bench("--out", str(report.with_suffix(".json"))) is ExitStatus.NOT_MEASURED
+    assert "There is nothing to compare with." in report.read_text()  # the rows alone
+    assert ">NEW<" in report.read_text()
+    assert repository.output()[0].endswith(f" Report: {os.path.relpath(report)}")
+    assert repository.record() is ExitStatus.OK
+    repository.output()
+    repository.binary("sync", {**TIMES, "sync/busy": 9000.0})
+    assert repository.bench() is ExitStatus.REGRESSION
+    page = Path(repository.output()[0].rpartition(" Report: ")[2]).resolve()
+    assert page.parent == repository.root / "build" / "runs"
+    assert page.with_suffix(".json").exists()
+    assert "1 regression" in page.read_text()
+
+
+def test_a_report_that_cannot_be_written_decides_nothing(repository: Repository) -> None:
+    repository.record()
+    foreign = repository.root / "again.html"
+    foreign.write_text("<p>mine</p>")
+    repository.output()
+    assert repository.bench("--out", str(foreign.with_suffix(".json"))) is ExitStatus.OK
+    told = repository.output()[0]
+    assert " The report of this run is not written: cannot write " in told
+    assert told.endswith("it is there and is no page of a comparison; name another file")
+    assert foreign.read_text() == "<p>mine</p>"
+
+
+def test_what_compares_nothing_leaves_no_report(repository: Repository) -> None:
+    assert repository.bench("--list") is ExitStatus.OK
+    assert repository.bench("--dry-run") is ExitStatus.OK
+    assert "Report: " not in repository.output()[0]
+    assert not [*repository.root.rglob("*.html")]

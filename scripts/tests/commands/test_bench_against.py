@@ -38,7 +38,7 @@ def test_a_slower_candidate_is_a_regression(clone: GitRepository) -> None:
     assert f"Measuring 3 benchmarks in pairs with commit {base[:10]}" in err
     assert f"Measured in pairs with commit {base[:10]}: 6 pairs." in out
     again = f"scripts/bench --against {base[:10]} --filter '^sync/busy$'"
-    assert out.endswith(f"To reproduce: {again}")  # and no word of a baseline
+    assert f"To reproduce: {again} Report: " in out  # and no word of a baseline
     assert "round 2 of 6, base and candidate: " in err
     one, other = documents(clone)
     assert (one["context"]["commit"], one["context"]["dirty"]) == (base, "false")

@@ -88,6 +88,8 @@ def test_each_gpu_has_a_run_file_that_is_named_after_it(machine: BenchProcess) -
         assert document(machine, name)["context"]["gpu_uuid"] == one
         assert processes(machine, one) == {3}
         assert f"{one} NVIDIA Fake: nothing regressed, everything was measured; {name}" in found.out
+        assert f"Report: run-{one}.html" in found.out
+        assert one in (machine.root / f"run-{one}.html").read_text()
     assert not list(machine.root.glob("*.journal"))
     assert not (machine.root / "run.json").exists()
 

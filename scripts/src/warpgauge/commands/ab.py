@@ -17,6 +17,7 @@ from warpgauge.commands import ab_options, preview, run_paths
 from warpgauge.commands.bench_options import Options
 from warpgauge.commands.one_gpu import waiting
 from warpgauge.commands.run_paths import MEASURING, RunPaths
+from warpgauge.commands.run_report import RunReport
 from warpgauge.commands.show_results import Conclusion
 from warpgauge.execution import gpu_watch, machine_context, program_folder, selection
 from warpgauge.execution.discovery import Probe
@@ -75,6 +76,8 @@ class _Invocation:
                 self.notes,
                 Budget(options.budget_s),
             )
+            report = RunReport(paths.report, self.root / "baselines", self.results)
+            held.callback(report.tell)
             log = CommandLog(paths.log, self.argv, goes_on=False, command=COMMAND)
             held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
             held.enter_context(log.used())
@@ -92,7 +95,7 @@ class _Invocation:
             both = beside.compared(
                 base, candidate, options.filter, paths.pair, show.judged, open_rows
             )
-            status = show.compared(self._noted(both))
+            status = replace(show, report=report).compared(self._noted(both))
             measuring.tell_budget()
             if both.stop is not None:
                 raise both.stop
@@ -108,7 +111,7 @@ class _Invocation:
         if options.list:
             return preview.names(programs, measuring.warn)
         named = RunPaths(options.out or self.root / MEASURING / preview.ANY_TIME)
-        files = [*named.pair, named.log, *preview.reports(options)]
+        files = [*named.pair, named.log, named.report, *preview.reports(options)]
         return preview.show(
             [
                 ("base", _shown(self.folders[0])),

@@ -142,10 +142,9 @@ class Formats:
                 status = ExitStatus.NOT_MEASURED if status is ExitStatus.OK else status
         return status
 
-    def export(self, run: Record, allow: Collection[Override]) -> ExitStatus:
-        """The exports alone of a run that there is nothing to compare with. As `deliver`."""
-        alone = Formats(exports=self.exports)
-        return alone.deliver(unpaired_comparison(run, allow), lambda: None)
+    def export(self, found: Comparison) -> ExitStatus:
+        """The exports alone, of a run that there is nothing to compare with. As `deliver`."""
+        return Formats(exports=self.exports).deliver(found, lambda: None)
 
 
 def _untaken(file: str, taken: Collection[Path]) -> Path:

@@ -19,6 +19,7 @@ from warpgauge.commands.bench_options import Options
 from warpgauge.commands.external_kernels import ExternalKernels
 from warpgauge.commands.resume import Interrupted
 from warpgauge.commands.run_paths import MEASURING, RunPaths
+from warpgauge.commands.run_report import RunReport
 from warpgauge.commands.show_results import Conclusion, without_baseline, without_gpu
 from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.measurement import confirm, run_file
@@ -74,6 +75,8 @@ class Bench:
             measuring = Measuring(
                 options, self.root, Path(scratch), self.notes, self.faults, at_once=at_once
             )
+            report = RunReport(paths.report, self.baselines, self.results)
+            held.callback(report.tell)
             log = CommandLog(paths.log, self.argv, goes_on=self.before is not None)
             held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
             held.enter_context(log.used())
@@ -98,10 +101,11 @@ class Bench:
             with resume.goes_on(journal, measuring.warn, share.whole if share else None):
                 gpu_name = suite.probe.context.get("gpu_name")
                 base = chosen or self._baseline_of(gpu_name)
+                show = replace(self.show, report=report)
                 if commit:
-                    status = against.run(sides, commit, paths.pair, self.show, base)
+                    status = against.run(sides, commit, paths.pair, show, base)
                 else:
-                    status = self._by_itself(sides, base, paths)
+                    status = self._by_itself(sides, base, paths, show)
             measuring.tell_budget()
             return status
 
@@ -148,11 +152,13 @@ class Bench:
         say = partial(print_line, self.faults)
         return self_check.concluded(check, base, self.show, self.baselines, say)
 
-    def _by_itself(self, beside: AbRun, base: Record | None, paths: RunPaths) -> ExitStatus:
+    def _by_itself(
+        self, beside: AbRun, base: Record | None, paths: RunPaths, show: Conclusion
+    ) -> ExitStatus:
         """This build, against a baseline where there is one, confirmed beside its commit."""
         options, suite, measuring = self.options, beside.suite, beside.measuring
         if options.self_check:
-            return self_check.run(beside, base, paths.folder, self.show, self.baselines)
+            return self_check.run(beside, base, paths.folder, show, self.baselines)
         commit = why = ""
         if options.record:
             known, at = suite.known, self.baselines
@@ -175,8 +181,8 @@ class Bench:
             if tired is not None or not commit:
                 return unconfirmed(found, why if tired is None else "the GPU stays slow")
             # The files of the pair tell by themselves what they were asked for.
-            settings = replace(self.show.settings, filter=None)
-            judge = replace(self.show, settings=settings).judged
+            settings = replace(show.settings, filter=None)
+            judge = replace(show, settings=settings).judged
             return confirm.confirmed(found, beside, commit, paths.confirming, judge)
 
         shown = os.path.relpath(paths.run)
@@ -185,7 +191,7 @@ class Bench:
             run_file.write(paths.run, *alone.document(side))
             became = f"after {shown} was written"
             measuring.note(f"run file: {shown}")
-            status = self._concluded(base, load.load(paths.run), beside, settled)
+            status = self._concluded(base, load.load(paths.run), beside, settled, show)
         except KeyboardInterrupt as stop:
             raise interrupts.told(stop, became) from None
         if tired is not None:
@@ -210,9 +216,10 @@ class Bench:
         run: Record,
         beside: AbRun,
         settled: Callable[[Comparison], Comparison],
+        show: Conclusion,
     ) -> ExitStatus:
         """Judge, settle what needs it, and show the result; with --record keep it too."""
-        warn, probe, show = beside.measuring.warn, beside.suite.probe, self.show
+        warn, probe = beside.measuring.warn, beside.suite.probe
         if base is None:
             status = show.values(run)
         else:

@@ -84,7 +84,7 @@ def plan_bench(one: Bench) -> ExitStatus:
         against = f"the baseline of the GPU's model, in {where} (there: {there})"
     facts += [("against", against)]
     runs = paths.pair if options.against else (paths.run,)
-    files = [*runs, paths.log, *reports(options)]
+    files = [*runs, paths.log, paths.report, *reports(options)]
     facts += [("files", ", ".join(os.path.relpath(path) for path in files))]
     if options.confirm and not (options.record or options.against):
         pair = ", ".join(os.path.relpath(path) for path in paths.confirming)

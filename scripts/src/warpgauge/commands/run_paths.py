@@ -44,6 +44,11 @@ class RunPaths:
         return self.run.with_suffix(command_log.SUFFIX)
 
     @property
+    def report(self) -> Path:
+        """The page of what the run was compared with."""
+        return self.run.with_suffix(".html")
+
+    @property
     def journal(self) -> Path:
         """The folder of what was delivered, until the run is done."""
         return self.run.with_name(f"{self.run.stem}{SUFFIX}")

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from warpgauge.baselines import store
 from warpgauge.commands.bench_options import Options
-from warpgauge.commands.format_options import Formats
+from warpgauge.commands.format_options import Formats, unpaired_comparison
+from warpgauge.commands.run_report import RunReport
 from warpgauge.execution.discovery import Probe
 from warpgauge.records import load
 from warpgauge.records.model import Record
@@ -26,12 +27,16 @@ from warpgauge.verdict.policy import Policy
 
 @dataclass(frozen=True)
 class Conclusion:
-    """Prints to one console; each method returns the exit status of what it showed."""
+    """Prints to one console; each method returns the exit status of what it showed.
+
+    What it compares goes into the `report`, too.
+    """
 
     console: Console
     settings: ComparisonSettings
     formats: Formats
     verbose: bool
+    report: RunReport | None = None
 
     @staticmethod
     def of(options: Options, policy: Policy | None, console: Console) -> Conclusion:
@@ -51,12 +56,17 @@ class Conclusion:
 
     def compared(self, comparison: Comparison) -> ExitStatus:
         """What a comparison found. Raises UserError for a report that cannot be written."""
+        if self.report is not None:
+            self.report.write(comparison)
         return self.formats.deliver(comparison, lambda: self._render(comparison))
 
     def values(self, run: Record) -> ExitStatus:
         """The measured values alone: there is nothing to judge them by. As `compared`."""
         report.render_values(run, self.console)
-        self.formats.export(run, self.settings.allow)
+        alone = unpaired_comparison(run, self.settings.allow)
+        if self.report is not None:
+            self.report.write(alone)
+        self.formats.export(alone)
         return ExitStatus.NOT_MEASURED
 
     def recorded(self, baselines: Path) -> None:

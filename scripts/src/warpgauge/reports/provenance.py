@@ -18,7 +18,12 @@ from warpgauge.verdict.context import PROGRAMS
 
 
 def side(record: Record) -> str:
-    """Path, GPU, when, commit, inert; a path below the working directory is relative to it."""
+    """Path, GPU, when, commit, inert; a path below the working directory is relative to it.
+
+    "none" is the side that a run without a baseline has not.
+    """
+    if not record.sessions:
+        return "none"
     context = newest(record).context
     facts = [str(nearby(record.path))]
     if record.source is Source.GOOGLE_BENCHMARK:
@@ -43,6 +48,8 @@ def gpu_name(record: Record) -> str:
 def differences_beside(comparison: Comparison) -> list[ContextDifference]:
     """The differences of the contexts that the lines of the two `side`s do not show already."""
     sides = (comparison.baseline, comparison.candidate)
+    if not all(record.sessions for record in sides):
+        return []
     shown = ("commit", *(newest(record).context.get("commit", "") for record in sides))
     return [difference for difference in comparison.differences if astuple(difference) != shown]
 
