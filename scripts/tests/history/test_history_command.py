@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -242,3 +243,16 @@ def test_a_change_that_a_policy_expects_is_quiet(history: History, tmp_path: Pat
     told = ("changes", f"--policy={path}", "--filter=^a/")
     assert history.rows(*told)[1] == ["0 changes; 1 explained, which --verbose shows"]
     assert history.rows(*told, "--verbose")[2][-1] == "Rounds as IEEE 754 does."
+
+
+def test_a_damaged_database_that_only_the_search_reads_is_made_anew(history: History) -> None:
+    history.nights(steps())
+    before = history.ask("changes")
+    path = history.root / "build" / "history" / "nights.sqlite"
+    with sqlite3.connect(path) as database:
+        found = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'points'")
+        (page,), (size,) = found.fetchone(), database.execute("PRAGMA page_size").fetchone()
+    content = bytearray(path.read_bytes())
+    content[size * (page - 1) : size * page] = b"\xff" * size
+    path.write_bytes(content)
+    assert history.ask("changes") == before

@@ -8,9 +8,9 @@ import signal
 import sqlite3
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime, timezone
 from multiprocessing import get_context
 from pathlib import Path
@@ -69,22 +69,25 @@ def _changes(asked: sqlite3.Connection, given: Namespace, root: Path, console: O
     models = show.models(asked, given.gpu)
     nights = {model: series.nights_of(asked, model) for model in models}
     many = len(models) > 1 and len(names) * sum(map(len, nights.values())) > _WORTH_PROCESSES
+    place = database.place_of(asked)
     with _pool(many) as pool:
-        # Read here, searched beside it.
-        searches = [
-            pool.submit(
-                changes.found,
-                list(series.all_series(asked, model, names)),
-                nights[model],
-                clocks,
-                newest=given.newest,
-            )
-            for model in models
-        ]
+        searches = [pool.submit(_found, *place, one, names, given.newest) for one in models]
         today = datetime.now(timezone.utc).date()
         for model, search in zip(models, searches, strict=True):
             told = changes.alerts(search.result(), nights[model], clocks, rules, today)
             show.alerts(told, nights[model], console, verbose=given.verbose)
+
+
+def _found(
+    path: Path, commit: str, model: str, names: Collection[str], newest: bool
+) -> list[changes.Change]:
+    """The changes of a GPU model. A process reads for itself: that takes as long as the search."""
+    found = database.opened(path, commit)
+    if found is None:
+        raise sqlite3.DatabaseError(f"{path} was replaced meanwhile")
+    with closing(found) as asked:
+        every, nights = series.all_series(asked, model, names), series.nights_of(asked, model)
+        return changes.found(every, nights, series.clocks(asked), newest=newest)
 
 
 @contextmanager

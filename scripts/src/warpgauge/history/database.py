@@ -61,7 +61,7 @@ def ask(root: Path, ref: str, question: Callable[[sqlite3.Connection], T]) -> T:
     """
     commit = lines.commit_of(root, ref)
     with contextlib.ExitStack() as held:
-        database = _opened(root / _FOLDER / _NAME, commit) or _made(root, commit, held)
+        database = opened(root / _FOLDER / _NAME, commit) or _made(root, commit, held)
         try:
             with contextlib.closing(database):
                 return question(database)
@@ -70,7 +70,14 @@ def ask(root: Path, ref: str, question: Callable[[sqlite3.Connection], T]) -> T:
                 return question(database)
 
 
-def _opened(path: Path, commit: str | None = None) -> sqlite3.Connection | None:
+def place_of(database: sqlite3.Connection) -> tuple[Path, str]:
+    """What `opened` needs, to open the same file in another process: its path and its commit."""
+    (_, _, path), *_ = database.execute("PRAGMA database_list")
+    (commit,) = database.execute("SELECT sha FROM source").fetchone()
+    return Path(path), commit
+
+
+def opened(path: Path, commit: str | None = None) -> sqlite3.Connection | None:
     """The file there, where it was made here of this commit (None: of any), as far as it tells.
 
     It stays the same while it is open, whatever takes its name.
@@ -106,10 +113,10 @@ def _made(
     path = folder / _NAME
     with alone(folder):
         # Another command may have made it meanwhile.
-        database = None if anew else _opened(path, commit)
+        database = None if anew else opened(path, commit)
         if database is None:
             _replace(root, commit, path, anew=anew)
-            database = _opened(path, commit)
+            database = opened(path, commit)
     if database is None:  # where file systems do not lock
         raise UserError(f"{path} was replaced by another command meanwhile: run this one again")
     return database
@@ -140,7 +147,7 @@ def _replace(root: Path, commit: str, path: Path, *, anew: bool) -> None:
 
 def _completed(root: Path, commit: str, old: Path, new: Path) -> bool:
     """Whether `new` became `old` with what `commit` adds and without what it took away."""
-    database = _opened(old)
+    database = opened(old)
     if database is None:
         return False
     wanted = {file.path: file for file in lines.files(root, commit)}
