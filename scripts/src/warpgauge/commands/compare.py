@@ -19,6 +19,7 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
 
 if TYPE_CHECKING:
+    from warpgauge.records.model import Record
     from warpgauge.verdict.comparison import Comparison
 
 _PROCESSES = "--processes"
@@ -63,12 +64,7 @@ def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> in
 
 def _compare(options: argparse.Namespace, baselines: Path) -> int:
     from warpgauge.commands.format_options import Formats
-    from warpgauge.records.benchmark_filter import require_match
     from warpgauge.records.load import load, load_processes
-    from warpgauge.statistics.error_rates import ALPHA
-    from warpgauge.verdict import policy
-    from warpgauge.verdict.comparison_settings import PROCESS_SCATTER, ComparisonSettings
-    from warpgauge.verdict.judge import judge
 
     formats = Formats.parse(options.format, options.export)
     inputs = [path for path in (options.baseline, options.candidate) if path is not None]
@@ -80,6 +76,23 @@ def _compare(options: argparse.Namespace, baselines: Path) -> int:
         return formats.deliver(again, lambda: _show(again, options))
     else:
         baseline, candidate = load(options.baseline), load(options.candidate)
+    comparison = judged(baseline, candidate, options, baselines)
+    return formats.deliver(comparison, lambda: _show(comparison, options))
+
+
+def judged(
+    baseline: Record, candidate: Record, options: argparse.Namespace, baselines: Path
+) -> Comparison:
+    """`candidate` held against `baseline`, by the rule that the `options` ask for.
+
+    Those are of `add_rule`, and `filter`. Raises UserError.
+    """
+    from warpgauge.records.benchmark_filter import require_match
+    from warpgauge.statistics.error_rates import ALPHA
+    from warpgauge.verdict import policy
+    from warpgauge.verdict.comparison_settings import PROCESS_SCATTER, ComparisonSettings
+    from warpgauge.verdict.judge import judge
+
     gc.freeze()  # both stay to the end: the collector need not look at them again and again
     require_match(options.filter, baseline, candidate)
     settings = ComparisonSettings(
@@ -92,8 +105,7 @@ def _compare(options: argparse.Namespace, baselines: Path) -> int:
         policy=policy.of(baseline, candidate, baselines, options.policy),
         today=date.today(),
     )
-    comparison = judge(baseline, candidate, settings)
-    return formats.deliver(comparison, lambda: _show(comparison, options))
+    return judge(baseline, candidate, settings)
 
 
 def _judged_before(options: argparse.Namespace) -> Comparison:
@@ -177,16 +189,7 @@ def command_line(prog: str = "warpgauge compare") -> Parser:
         help="plain Google Benchmark files, one a process: the baseline's, --, the candidate's")
     arguments.add_filter(what)
 
-    rule = group(parser, "what counts", "%(prog)s old.json new.json --min-effect 2")
-    add = rule.add_argument
-    add("--min-effect", metavar="PERCENT", type=_percent,
-        help="smallest change that counts; default: by clock and origin, 0.5 to 20")
-    add("--alpha", metavar="P", type=_probability,
-        help="chance that unchanged code shows any false alarm; default: 0.01")
-    add("--process-scatter", metavar="PERCENT", type=_percent,
-        help="standard deviation between two processes of the same code, where a side has fewer "
-        "than three plain files; default: 15")
-    arguments.add_comparison_options(rule)
+    add_rule(group(parser, "what counts", "%(prog)s old.json new.json --min-effect 2"))
 
     output = group(parser, "output", "%(prog)s old.json new.json --format markdown=report.md")
     add = output.add_argument
@@ -195,6 +198,21 @@ def command_line(prog: str = "warpgauge compare") -> Parser:
     add("--color", choices=("auto", "always", "never"), default="auto")
     # fmt: on
     return parser
+
+
+def add_rule(rule: argparse._ActionsContainer) -> None:
+    """Add the options by which `judged` judges, but for --filter."""
+    add = rule.add_argument
+    # fmt: off
+    add("--min-effect", metavar="PERCENT", type=_percent,
+        help="smallest change that counts; default: by clock and origin, 0.5 to 20")
+    add("--alpha", metavar="P", type=_probability,
+        help="chance that unchanged code shows any false alarm; default: 0.01")
+    add("--process-scatter", metavar="PERCENT", type=_percent,
+        help="standard deviation between two processes of the same code, where a side has fewer "
+        "than three plain files; default: 15")
+    # fmt: on
+    arguments.add_comparison_options(rule)
 
 
 def _percent(text: str) -> float:

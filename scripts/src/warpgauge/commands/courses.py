@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How each benchmark went over the last nights, out of the history's database, to be drawn."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from warpgauge.history import changes, series
+from warpgauge.history.series import Night, Series
+from warpgauge.records.model import Clock
+from warpgauge.reports.drawing import course
+from warpgauge.reports.drawing.course import Course, Event
+from warpgauge.statistics.change_points import ChangePoint
+from warpgauge.system.git import short
+from warpgauge.system.text import duration, percent
+
+# Of a picture; older nights are in the history.
+_MOST_NIGHTS = 120
+# What explains a step in the times, by the facts that tell it.
+_EVENTS = {
+    "gpu_uuid": "GPU",
+    "driver_version": "driver",
+    "cpu_model": "machine",
+    "kernel_release": "machine",
+}
+
+
+def of(
+    asked: sqlite3.Connection, slug: str, clocks: Mapping[str, Clock]
+) -> tuple[int, dict[str, Course]]:
+    """How many nights a GPU model has, and how each benchmark went in the last ones, by name.
+
+    `clocks` are as those of `changes.found`.
+    """
+    nights = series.nights_of(asked, slug)
+    if not nights:
+        return 0, {}
+    first = max(len(nights) - _MOST_NIGHTS, 0)
+    every = [
+        replace(one, nights=tuple(index - first for index in one.nights))
+        for one in series.all_series(asked, slug, last=_MOST_NIGHTS)
+    ]
+    points: dict[str, list[ChangePoint]] = {}
+    for change in changes.found(every, nights[first:], clocks):
+        points.setdefault(change.benchmark, []).append(change.point)
+    every.sort(key=lambda one: one.benchmark)
+    return len(nights), {
+        one.benchmark: _course(one, nights[first:], points.get(one.benchmark, ())) for one in every
+    }
+
+
+def _course(one: Series, nights: Sequence[Night], points: Sequence[ChangePoint]) -> Course:
+    measured = [nights[index] for index in one.nights]
+    shown = []
+    for night, log, error in zip(measured, one.log_seconds, one.errors, strict=True):
+        day, seconds = night.date[:10], math.exp(log)
+        told = f"{day}: {duration(seconds)}, commit {short(night.commit)}"
+        shown.append(course.Night(day, seconds, 0.0 if math.isnan(error) else error, told))
+    marks = []
+    for point in points:
+        change, low, high = (math.expm1(log) for log in (point.change, point.low, point.high))
+        told = f"{percent(change)} from {nights[point.index].date[:10]} on"
+        index = bisect_left(one.nights, point.index)
+        marks.append(course.ChangePoint(index, change, low, high, told))
+    return Course(one.benchmark, shown, marks, [*_events(measured)])
+
+
+def _events(nights: Sequence[Night]) -> Iterator[Event]:
+    for index, (before, after) in enumerate(pairwise(nights), 1):
+        for fact, kind in _EVENTS.items():
+            old, new = before.facts.get(fact, ""), after.facts.get(fact, "")
+            if old != new:
+                yield Event(index, kind, f"{kind}: {old or 'unknown'} → {new or 'unknown'}")
