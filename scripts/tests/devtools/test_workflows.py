@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 
 import workflows
+from warpgauge.commands import bisect_options
 from warpgauge.commands.ci import gate, propose
 from warpgauge.github import gpus, history_branch, recorded_files
 from warpgauge.github.gpu_jobs import job_name
@@ -404,6 +406,61 @@ def test_one_can_choose_every_gpu_on_a_branch_and_as_many_sessions_as_there_are_
         assert number <= MOST_ARTIFACTS
 
 
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Where steps run; what our command is given there stands in `given`."""
+    fake = tmp_path / "scripts" / "warpgauge"
+    fake.parent.mkdir()
+    fake.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > given\necho "::found"\nexit 3\n')
+    fake.chmod(0o755)
+    return tmp_path
+
+
+def run_step(name: str, tree: Path, **given: str) -> int:
+    """Run the shell of the step of this name; its status."""
+    (step,) = [one for job in jobs() for one in job.steps if one.get("name") == name]
+    told = {key: given[key] for key in step.get("env", {})}
+    places = {"RUNNER_TEMP": str(tree), "GITHUB_STEP_SUMMARY": str(tree / "summary")}
+    environment = {**os.environ, **places, "GITHUB_SHA": "b" * 40, **told}
+    shell = ["bash", "-eo", "pipefail", "-c", step["run"]]
+    return subprocess.run(shell, cwd=tree, env=environment, check=False).returncode
+
+
+def test_one_can_have_a_commit_searched_for_and_no_word_of_it_is_another_command(
+    tree: Path,
+) -> None:
+    inputs = workflow("bisect.yml")["on"]["workflow_dispatch"]["inputs"]
+    assert inputs["gpu"]["options"] == [gpu.slug for gpu in gpus.read(gpus.file_of(ROOT))]
+    asked = {"ROWS": "a/b $(id) --help", "GOOD": "--x", "BAD": "$(id)", "BUDGET": "--y;id"}
+    assert run_step("Find the commit", tree, **asked) == 3
+    given = (tree / "given").read_text().splitlines()
+    rows = ["--row=a/b", "--row=$(id)", "--row=--help"]
+    assert given == ["bisect", "--budget=--y;id", *rows, "--", "--x", "$(id)"]
+    assert run_step("Show it in the summary", tree) == 0
+    assert (tree / "summary").read_text() == "    ::found\n"
+
+
+def test_a_night_that_found_a_regression_names_a_search_here_and_there(tree: Path) -> None:
+    name = "Name the command that finds the commit"
+    found = json.loads((ROOT / ".github" / "examples" / "regression.json").read_text())
+    (row,) = [one["name"] for one in found["verdicts"] if one["outcome"] == "REGRESSION"]
+    told, summary = tree / "comparison.json", tree / "summary"
+    told.write_text(json.dumps({**found, "method": None}))
+    assert run_step(name, tree, GPU="nvidia-h200") == 0
+    assert summary.read_text() == ""
+    told.write_text(json.dumps(found))
+    assert run_step(name, tree, GPU="nvidia-h200") == 0
+    here, there = map(shlex.split, summary.read_text().splitlines()[-2:])
+    good, bad = "106dabe04f", "b" * 40
+    assert here[0] == "scripts/warpgauge"
+    options = bisect_options.parse(here[2:])
+    assert (options.good, options.bad, options.rows) == (good, bad, (row,))
+    assert there[:4] == ["gh", "workflow", "run", "bisect.yml"]
+    asked = dict(word.split("=", 1) for word in there[5::2])
+    assert asked == {"gpu": "nvidia-h200", "good": good, "bad": bad, "rows": row}
+    assert asked.keys() <= workflow("bisect.yml")["on"]["workflow_dispatch"]["inputs"].keys()
+
+
 @pytest.mark.parametrize(
     ("name", "job", "artifact"),
     [
@@ -442,25 +499,3 @@ def test_a_night_that_found_something_is_kept_and_added_all_the_same() -> None:
     assert upload(jobs["measure"])["if"] == "${{ !cancelled() }}"
     assert "!cancelled()" in jobs["history"]["if"]
     assert "pull-requests" not in jobs["history"]["permissions"]
-
-
-def test_a_night_that_found_a_regression_names_the_bisect(tmp_path: Path) -> None:
-    job = workflow(history_branch.WORKFLOW)["jobs"]["measure"]
-    (step,) = [one for one in job["steps"] if "bisect" in one.get("run", "")]
-    assert step["if"] == "${{ failure() }}"
-    found = json.loads((ROOT / ".github" / "examples" / "regression.json").read_text())
-    (row,) = [one["name"] for one in found["verdicts"] if one["outcome"] == "REGRESSION"]
-    summary = tmp_path / "summary.md"
-    environment = {
-        **os.environ,
-        "RUNNER_TEMP": str(tmp_path),
-        "GITHUB_SHA": "f" * 40,
-        "GITHUB_STEP_SUMMARY": str(summary),
-    }
-    for method, commands in ((found["method"], 1), (None, 0)):
-        summary.write_text("")
-        (tmp_path / "comparison.json").write_text(json.dumps({**found, "method": method}))
-        subprocess.run(["bash", "-e", "-c", step["run"]], env=environment, check=True)
-        lines = [line.strip() for line in summary.read_text().splitlines() if "bisect" in line]
-        command = f"scripts/warpgauge bisect 106dabe04f {'f' * 40} --row {row}"
-        assert lines == [command] * commands
