@@ -14,6 +14,7 @@ import pytest
 from comparisons import comparison, of_every_kind, record, verdict, with_text
 from github_page import CHROMIUM, browsed
 from warpgauge.records.model import Clock, Row
+from warpgauge.reports.drawing.course import Course, Night
 from warpgauge.reports.html.page import hash_of, render
 from warpgauge.verdict.comparison import Comparison, Outcome
 
@@ -58,15 +59,20 @@ class _Parsed(HTMLParser):
 
 
 def measured() -> Comparison:
-    """With process medians and pairs."""
-    verdicts = [verdict("gemm/a", Outcome.REGRESSION, 0.1), verdict("gemm/b")]
+    """With process medians, pairs and kernels."""
+    counters = {"registers": 40.0, "samples": 7.0}
+    regression = verdict("gemm/a", Outcome.REGRESSION, 0.1, **counters)
+    verdicts = [replace(regression, baseline_counters=counters), verdict("gemm/b")]
 
     def rows(factor: float) -> dict[str, Row]:
         medians = {"s": tuple(factor * one for one in (1.0e-5, 1.1e-5, 1.2e-5))}
         return {
-            one.name: Row(one.name, medians, Clock.DEVICE, pair_ratios=(1.1, None, 1.12))
+            one.name: Row(
+                one.name, medians, Clock.DEVICE, label=f"kernel<{factor}>",
+                pair_ratios=(1.1, None, 1.12),
+            )
             for one in verdicts
-        }
+        }  # fmt: skip
 
     sides = (replace(record(name), rows=rows(f)) for name, f in (("a.json", 1.0), ("b.json", 1.1)))
     base, cand = sides
@@ -143,14 +149,37 @@ def test_a_thousand_rows_are_less_than_a_megabyte_and_a_half() -> None:
     assert len(render(comparison(rows)).encode()) < 1_500_000
 
 
+def test_without_the_script_a_link_leads_to_its_row_of_the_table() -> None:
+    parsed = _Parsed(render(of_every_kind()))
+    anchors = {f"#{quote(one['id'] or '', safe='/:,=')}" for one in parsed.of("tr") if "id" in one}
+    assert {one["href"] for one in parsed.of("a")} - {"#rows"} == anchors
+
+
+def test_histories_are_drawn_of_the_rows_that_there_are() -> None:
+    course = Course(
+        "gemm/a over the nights", [Night("2026-11-01", 1e-5), Night("2026-11-02", 1e-5)]
+    )
+    page = render(measured(), histories={"gemm/a": course, "gemm/gone": course})
+    assert page.count("gemm/a over the nights</text>") == 1
+
+
 @needs_browser
 def test_the_script_runs_under_the_policy_and_a_link_opens_its_row() -> None:
-    dom = browsed(render(measured()), "--dump-dom", fragment=f"#row={quote('gemm/a', safe='/')}")
+    history = {"gemm/a": Course("the nights", [Night("2026-11-01", 1e-5)])}
+    page = render(measured(), histories=history)
+    dom = browsed(page, "--dump-dom", fragment=f"#row={quote('gemm/a', safe='/')}")
     dialog = dom.partition("<dialog")[2]
     assert "open" in dialog.partition(">")[0]
     assert "Process medians" in dialog
-    assert dialog.count("wg-dot") == 3 + 3 + 2
+    assert dialog.count("<circle") == 3 + 3 + 2
     assert "10.00 µs" in dialog
+    # Of the pairs: the tolerance, the interval, and the change in the middle of it.
+    _, _, pairs = dialog.partition("Change in each pair")
+    bands = [float(one) for one in re.findall(r'<rect[^>]* height="([\d.]+)"', pairs)][:2]
+    assert bands[0] / bands[1] == pytest.approx(0.02 / 0.002, rel=0.01)
+    assert "the nights</text>" in dialog
+    assert re.findall(r"kernel&lt;(1\.\d)&gt;", dialog) == ["1.0", "1.1"]
+    assert ">40</td>" in dialog
     assert 'type="search"' in dom
 
 
@@ -158,7 +187,7 @@ def test_the_script_runs_under_the_policy_and_a_link_opens_its_row() -> None:
 def test_only_the_first_of_many_rows_are_laid_out() -> None:
     rows = [verdict(f"a/b:{n}") for n in range(1000)]
     dom = browsed(render(comparison(rows)), "--dump-dom")
-    assert dom.partition("<tbody>")[2].partition("</tbody>")[0].count("<tr>") == 200
+    assert dom.partition("<tbody>")[2].partition("</tbody>")[0].count("<tr ") == 200
     assert "1000 of 1000, 200 shown" in dom
 
 

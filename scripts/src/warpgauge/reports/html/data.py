@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from warpgauge.records.counters import RESOURCES
 from warpgauge.records.model import Record
 from warpgauge.reports.headline import sentence
-from warpgauge.system.text import LONGEST_NAME, LONGEST_TEXT, cut, inert
+from warpgauge.reports.html.markup import plain
+from warpgauge.system.text import LONGEST_NAME, cut, inert
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.verdict.resource_changes import KERNEL
 
 # Of a number that is drawn or shown with four digits.
 _DIGITS = 6
@@ -32,9 +34,6 @@ _CELLS: dict[str, Cell] = {
     "tolerance": lambda one: _number(one.tolerance),
     "limit": lambda one: _number(one.counters.get("limit_fraction")),
     "told": lambda one: sentence(one),
-    "resources": lambda one: [
-        [*map(_shown, (change.words, change.before, change.after))] for change in one.resources
-    ],
 }
 
 
@@ -47,12 +46,26 @@ def keys(verdicts: Iterable[Verdict]) -> list[str]:
     return [*found]
 
 
-def text(comparison: Comparison, verdicts: Sequence[Verdict]) -> str:
-    """The JSON of these verdicts, in their order, as it stands in a script element."""
+def text(
+    comparison: Comparison,
+    verdicts: Sequence[Verdict],
+    causes: Sequence[str],
+    rest: Sequence[Sequence[str]],
+) -> str:
+    """The JSON of these verdicts, in their order, as it stands in a script element.
+
+    `causes` are likely ones, in words. `rest` are, of the last verdicts, which the page itself has
+    no row of, the keys and the cells.
+    """
     sides = {"baseline": comparison.baseline, "candidate": comparison.candidate}
     told = {
         "outcomes": [outcome.value for outcome in Outcome],
         "rows": {name: [*map(cell, verdicts)] for name, cell in _CELLS.items()},
+        "causes": {at: plain(cause) for at, cause in enumerate(causes) if cause},
+        "kernels": {
+            at: both for at, one in enumerate(verdicts) if (both := _kernels(comparison, one))
+        },
+        "rest": rest,
         "medians": {name: _medians(side, verdicts) for name, side in sides.items()},
         "pairs": [_pairs(comparison.candidate, one) for one in verdicts],
         "counters": _counters(verdicts),
@@ -82,7 +95,19 @@ def _counters(verdicts: Sequence[Verdict]) -> list[list[object]]:
         for side, counters in enumerate((verdict.baseline_counters, verdict.counters)):
             for name, value in counters.items():
                 found.setdefault(name, ({}, {}))[side][number] = _number(value)
-    return [[_shown(RESOURCES.get(name, name)), *values] for name, values in found.items()]
+    # What the kernels take comes first.
+    order = sorted(found, key=lambda name: [*RESOURCES, name].index(name))
+    return [[plain(RESOURCES.get(name, name)), name in RESOURCES, *found[name]] for name in order]
+
+
+def _kernels(comparison: Comparison, verdict: Verdict) -> list[str]:
+    """What ran on either side; nothing where nobody knows."""
+    rows = (side.rows.get(verdict.name) for side in (comparison.baseline, comparison.candidate))
+    names = [row.label if row else "" for row in rows]
+    if not any(names):
+        names = [name for one in verdict.resources if one.key == KERNEL
+                 for name in (one.before, one.after)]  # fmt: skip
+    return [*map(plain, names)] if names else []
 
 
 def _number(value: float | None) -> float | None:
@@ -91,7 +116,3 @@ def _number(value: float | None) -> float | None:
         return None
     short = float(f"{value:.{_DIGITS}g}")
     return int(short) if short.is_integer() and abs(short) < 2**53 else short
-
-
-def _shown(words: str) -> str:
-    return cut(inert(cut(words, LONGEST_TEXT)), LONGEST_TEXT)

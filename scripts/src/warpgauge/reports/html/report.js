@@ -2,8 +2,8 @@
 (() => {
   const data = JSON.parse(document.getElementById('data').textContent), rows = data.rows;
   const table = document.getElementById('all'), body = table.tBodies[0];
-  const trs = [...body.rows], links = trs.map(tr => tr.querySelector('a'));
-  const keys = links.map(a => decodeURIComponent(a.hash.slice(5)));
+  const trs = [...body.rows];
+  const keys = trs.map(tr => tr.id.slice(4)).concat(data.rest.map(one => one[0]));
   const numbers = new Map(keys.map((key, at) => [key, at]));
   const lower = keys.map(key => key.toLowerCase());
   const SHOWN = 200;
@@ -13,6 +13,17 @@
     const one = Object.assign(document.createElement(tag), more || {});
     if (text !== undefined) one.textContent = text;
     return one;
+  };
+
+  // A row of the table that the page came without.
+  const row = at => {
+    if (trs[at]) return trs[at];
+    const [key, ...cells] = data.rest[at - (keys.length - data.rest.length)], one = make('tr', undefined, {id: `row=${key}`});
+    const outcome = data.outcomes[rows.outcome[at]], name = make('th', undefined, {scope: 'row'});
+    name.append(make('a', key, {href: `#row=${encodeURIComponent(key)}`}));
+    one.append(make('td', outcome, {className: outcome.toLowerCase()}), name,
+      ...cells.map(text => make('td', text, {className: 'n'})));
+    return trs[at] = one;
   };
 
   // Search, filter and sort: only the first rows are in the page.
@@ -46,7 +57,7 @@
       if ((filter.value === '' || rows.outcome[at] === +filter.value)
           && words.every(word => lower[at].includes(word))) found.push(at);
     if (column !== null) found.sort(order);
-    body.replaceChildren(...found.slice(0, most).map(at => trs[at]));
+    body.replaceChildren(...found.slice(0, most).map(row));
     const left = found.length - Math.min(most, found.length);
     told.textContent = `${found.length} of ${keys.length}` + (left ? `, ${found.length - left} shown` : '');
     more.hidden = !left;
@@ -78,85 +89,111 @@
       if (value >= size) return `${(value / size).toPrecision(4)} ${unit}`;
     return `${(value * 1e9).toPrecision(4)} ns`;
   };
-  const percent = value => `${value > 0 ? '+' : value < 0 ? '−' : ''}${Math.abs(100 * value).toPrecision(3)} %`;
+  const percent = value => `${value > 0 ? '+' : value < 0 ? '−' : ''}${+Math.abs(100 * value).toPrecision(3)} %`;
   const svg = (tag, attributes, text) => {
     const one = document.createElementNS('http://www.w3.org/2000/svg', tag);
     for (const name in attributes) one.setAttribute(name, attributes[name]);
     if (text !== undefined) one.textContent = text;
     return one;
   };
-  // Columns of dots with their median, over one vertical axis.
-  const dots = (label, groups, words, band) => {
-    const all = groups.flatMap(group => group.values).concat(band || []);
+  const scrolled = (label, picture) => {
+    const one = make('div', undefined, {className: 'scroll', tabIndex: 0});
+    one.setAttribute('role', 'region');
+    one.setAttribute('aria-label', label);
+    one.append(picture);
+    return one;
+  };
+  // Columns of dots with their median; those of pairs stand in their order, over the interval and
+  // the tolerance of all.
+  const dots = (label, groups, words, pairs) => {
+    const known = pairs ? [pairs.interval, pairs.tolerance].filter(Boolean) : [];
+    const all = groups.flatMap(group => group.values).concat(...known);
     let low = Math.min(...all), high = Math.max(...all);
     const room = (high - low || Math.abs(high) || 1) * 0.08;
     low -= room; high += room;
-    const left = 90, step = Math.max(110, Math.min(260, 620 / groups.length)), height = 200;
-    const width = left + step * groups.length + 16;
+    const left = 90, height = 200;
+    const step = pairs ? 620 : Math.max(110, Math.min(260, 620 / groups.length));
+    const right = left + step * groups.length, width = right + 16;
     const y = value => 12 + height * (high - value) / (high - low);
     const picture = svg('svg', {class: 'wg-picture', viewBox: `0 0 ${width} ${height + 44}`,
       width, height: height + 44, role: 'img', 'aria-label': label});
-    if (band) picture.append(svg('rect', {class: 'wg-tolerance', x: left, width: width - left - 16,
-      y: y(band[1]), height: y(band[0]) - y(band[1])}));
-    for (let at = 0; at <= 4; at++) {
-      const value = low + (high - low) * at / 4;
-      picture.append(svg('path', {class: 'wg-grid', d: `M${left} ${y(value)}H${width - 16}`}),
-        svg('text', {class: 'wg-text wg-end', x: left - 8, y: y(value) + 4}, words(value)));
+    const band = (kind, ends) => ends && picture.append(svg('rect', {class: kind, x: left,
+      width: right - left, y: y(ends[1]), height: Math.max(y(ends[0]) - y(ends[1]), 1)}));
+    const across = (kind, value) => picture.append(svg('path', {class: kind, d: `M${left} ${y(value)}H${right}`}));
+    if (pairs) { band('wg-tolerance', pairs.tolerance); band('wg-band wg-c6', pairs.interval); }
+    const power = 10 ** Math.floor(Math.log10((high - low) / 6));
+    const tick = power * [1, 2, 5, 10].find(one => (high - low) / (power * one) <= 6);
+    for (let n = Math.ceil(low / tick); n * tick <= high; n++) {
+      const value = n * tick;
+      across('wg-grid', value);
+      picture.append(svg('text', {class: 'wg-text wg-end', x: left - 8, y: y(value) + 4}, words(value)));
     }
+    if (pairs && low < 0 && high > 0) across('wg-zero wg-ink', 0);
+    if (pairs && pairs.middle !== null) across('wg-whisker wg-c6', pairs.middle);
     groups.forEach((group, at) => {
-      const middle = left + step * (at + 0.5), sorted = [...group.values].sort((a, b) => a - b);
-      const half = sorted.length >> 1;
-      const median = sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+      const middle = left + step * (at + 0.5), last = group.values.length - 1;
       const part = svg('g', {class: `wg-c${group.colour}`});
-      part.append(svg('path', {class: 'wg-bar', d: `M${middle - 30} ${y(median)}h60`}));
+      if (!pairs) {
+        const sorted = [...group.values].sort((a, b) => a - b), half = sorted.length >> 1;
+        const median = sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+        part.append(svg('path', {class: 'wg-whisker', d: `M${middle - 36} ${y(median)}h72`}));
+      }
+      const wide = pairs ? step - 32 : Math.min(step - 24, 12 * last);
       group.values.forEach((value, n) => {
-        const x = middle + (group.values.length < 2 ? 0
-          : (n / (group.values.length - 1) - 0.5) * Math.min(step - 24, 12 * group.values.length));
-        const dot = svg('circle', {class: 'wg-dot', cx: x, cy: y(value), r: 4});
-        dot.append(svg('title', {}, words(value)));
+        const dot = svg('circle', {class: 'wg-dot', r: 4, cy: y(value),
+          cx: middle + (last ? (n / last - 0.5) * wide : 0)});
+        dot.append(svg('title', {}, `${n + 1}: ${words(value)}`));
         part.append(dot);
       });
       picture.append(part, svg('text', {class: 'wg-text wg-middle', x: middle, y: height + 34}, group.name));
     });
-    const scroll = make('div', undefined, {className: 'scroll', tabIndex: 0});
-    scroll.setAttribute('role', 'region');
-    scroll.setAttribute('aria-label', label);
-    scroll.append(picture);
-    return scroll;
+    return scrolled(label, picture);
   };
   const listed = (heads, lines) => {
-    const one = make('table'), head = one.createTHead().insertRow(), rest = one.createTBody();
-    heads.forEach((text, at) => head.append(make('th', text, {scope: 'col', className: at ? 'n' : ''})));
+    const one = make('table', undefined, {className: 'sides'}), head = one.createTHead().insertRow(), rest = one.createTBody();
+    heads.forEach((text, at) => head.append(at ? make('th', text, {scope: 'col', className: 'n'}) : make('td')));
     for (const [name, ...values] of lines) {
       const line = rest.insertRow();
-      line.append(make('th', name, {scope: 'row'}), ...values.map(text => make('td', text, {className: 'n'})));
+      if (values[0] !== values[1] && values[0] !== '–') line.className = 'differs';
+      line.append(make('th', name, {scope: 'row'}),
+        ...values.map(text => make('td', text, {className: name === 'kernel' ? '' : 'n'})));
     }
     return one;
   };
   const counter = value => value === undefined || value === null ? '–'
     : Math.abs(value) >= 1e6 ? value.toExponential(3).replace('e+', 'e') : String(value);
+  const sides = ['', 'baseline', 'candidate'];
   const fill = at => {
-    const close = make('button', 'Close', {type: 'button'});
+    const close = make('button', 'Close', {type: 'button', className: 'close'});
     close.addEventListener('click', () => dialog.close());
-    const parts = [make('h2', keys[at], {id: 'row-name', tabIndex: -1}),
-      make('p', `${data.outcomes[rows.outcome[at]]}, ${rows.clock[at]} time. ${rows.told[at]}`)];
+    const outcome = data.outcomes[rows.outcome[at]], parts = [close];
+    const part = (title, ...nodes) => parts.push(make('h3', title), ...nodes);
+    const verdict = make('p', `${rows.clock[at]} time. ${rows.told[at]}`);
+    verdict.prepend(make('strong', outcome, {className: outcome.toLowerCase()}), ', ');
+    parts.push(make('h2', keys[at], {id: 'row-name', tabIndex: -1}), verdict);
+    if (data.causes[at]) parts.push(make('p', `Likely cause: ${data.causes[at]}`, {className: 'faint'}));
     const groups = ['baseline', 'candidate'].flatMap((side, colour) => {
       const sessions = data.medians[side][at].map(one => one.filter(value => value !== null));
       return sessions.map((values, n) => ({values, colour,
         name: sessions.length > 1 ? `${side} ${n + 1}` : side}));
     }).filter(group => group.values.length);
-    if (groups.length) parts.push(make('h3', 'Process medians'), dots('Process medians', groups, seconds));
+    if (groups.length) part('Process medians', dots('Process medians', groups, seconds));
     const pairs = data.pairs[at].filter(value => value !== null), tolerance = rows.tolerance[at];
-    if (pairs.length) parts.push(make('h3', 'Change in each pair; band: tolerance'),
-      dots('Change in each pair', [{name: `${pairs.length} pairs`, values: pairs, colour: 1}], percent,
-        tolerance === null ? null : [-tolerance, tolerance]));
-    if (rows.resources[at].length) parts.push(make('h3', 'Resources that differ'),
-      listed(['', 'baseline', 'candidate'], rows.resources[at]));
-    const counters = data.counters.filter(([, a, b]) => at in a || at in b);
-    if (counters.length) parts.push(make('h3', 'Counters'), listed(['', 'baseline', 'candidate'],
-      counters.map(([name, a, b]) => [name, counter(a[at]), counter(b[at])])));
-    dialog.replaceChildren(...parts, make('p'));
-    dialog.lastChild.append(close);
+    const [middle, low, high] = [rows.ratio[at], rows.low[at], rows.high[at]];
+    if (pairs.length) part('Change in each pair', dots('Change in each pair',
+      [{name: `${pairs.length} pairs in their order`, values: pairs, colour: 1}], percent,
+      {middle, interval: low === null || high === null ? null : [low, high],
+       tolerance: tolerance === null ? null : [-tolerance, tolerance]}),
+      make('p', 'Grey: the tolerance. Violet: the change and its 95 % interval.', {className: 'faint'}));
+    const past = document.querySelector(`[data-history="${at}"]`);
+    if (past) part('History', past.cloneNode(true));
+    const told = data.counters.filter(([, , a, b]) => at in a || at in b);
+    const lines = ours => told.filter(one => one[1] === ours)
+      .map(([name, , a, b]) => [name, counter(a[at]), counter(b[at])]);
+    const kernels = data.kernels[at] ? [['kernel', ...data.kernels[at]]] : [];
+    if (lines(true).length || kernels.length) part('Kernels', listed(sides, lines(true).concat(kernels)));
+    if (lines(false).length) part('Counters', listed(sides, lines(false)));
+    dialog.replaceChildren(...parts);
   };
   const open = () => {
     let key = '';

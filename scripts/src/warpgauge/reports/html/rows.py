@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The views of the rows: what changed or is open, what did not change by family, the table."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import quote
+
+from warpgauge.records.model import by_family
+from warpgauge.reports import headline, ranking
+from warpgauge.reports.decision_text import rounded_up
+from warpgauge.reports.drawing import intervals
+from warpgauge.reports.html import data
+from warpgauge.reports.html.markup import NUMBER, breakable, heading, scrolled, shown
+from warpgauge.reports.markdown.reasons import Reasons, reasons_of
+from warpgauge.system.text import duration, inert, of_limit, percent
+from warpgauge.verdict.comparison import (
+    CHANGED,
+    UNMEASURED,
+    Comparison,
+    Outcome,
+    Verdict,
+    is_accepted,
+)
+
+# More rows are no summary any more; the table has them all. Nor does a reader go through many that
+# are open.
+_TOLD, _OPEN = 20, 6
+
+# Rows that a browser lays out at once; the script makes the others from the data. Of a family.
+IN_TABLE, _IN_FOLD = 2000, 500
+
+_HEADINGS = ("verdict", "benchmark", "baseline", "candidate", "change", "95 % interval",
+             "at most", "of limit")  # fmt: skip
+_NUMBERS_FROM = 2
+
+
+@dataclass(frozen=True)
+class Rows:
+    """In the order of the page: the worst first."""
+
+    comparison: Comparison
+
+    @cached_property
+    def verdicts(self) -> list[Verdict]:
+        return sorted(self.comparison.verdicts, key=ranking.rank)
+
+    @cached_property
+    def keys(self) -> Mapping[str, str]:
+        """What links call each row, by its name."""
+        names = (verdict.name for verdict in self.verdicts)
+        return dict(zip(names, data.keys(self.verdicts), strict=True))
+
+    @cached_property
+    def _reasons(self) -> Reasons:
+        return reasons_of(self.comparison)
+
+    def data(self) -> str:
+        """What the script reads."""
+        rest = [[self.keys[one.name], *_cells(one)] for one in self.verdicts[IN_TABLE:]]
+        causes = [self._cause(one) for one in self.verdicts]
+        return data.text(self.comparison, self.verdicts, causes, rest)
+
+    def changed(self) -> Iterator[str]:
+        """What changed or is open, with its cause, and the picture of the intervals."""
+        refused = self.comparison.refusal is not None
+        groups = {
+            "Regressions": [v for v in self.verdicts if v.outcome is Outcome.REGRESSION],
+            "Improvements": [v for v in self.verdicts if v.outcome is Outcome.IMPROVED],
+            "Inconclusive, or not measured": [
+                v for v in self.verdicts if v.outcome in UNMEASURED
+                and not (refused and v.reason == self.comparison.refusal)
+            ],
+            "Accepted": [v for v in self.verdicts if is_accepted(v)],
+        }  # fmt: skip
+        for title, verdicts in groups.items():
+            if verdicts:
+                yield f'<section>\n{heading(title, len(verdicts))}\n<ul class="worst">'
+                most = _OPEN if verdicts[0].outcome in UNMEASURED else _TOLD
+                yield from map(self._item, verdicts[:most])
+                more = len(verdicts) - most
+                yield "</ul>"
+                yield f'<p><a href="#rows">{more:,} more below</a></p>' if more > 0 else ""
+                yield "</section>"
+        if any(v.change for group in groups.values() for v in group):
+            picture = scrolled("Intervals of the changes", intervals.drawn(self.comparison))
+            yield f"<section>\n{heading('Intervals')}\n{picture}\n</section>"
+
+    def _item(self, verdict: Verdict) -> str:
+        size = headline.size(verdict).strip(" ()") if verdict.outcome in CHANGED else ""
+        if not size and is_accepted(verdict) and verdict.change:
+            size = percent(verdict.change.ratio)
+        size = size or verdict.outcome.value
+        kind = verdict.outcome.value.lower()
+        cause = self._cause(verdict)
+        told = cause and f'<br><span class="faint">Likely cause: {shown(cause)}</span>'
+        return (
+            f'<li class="{kind}"><strong class="size">{size}</strong> {self.link(verdict)}'
+            f"<br>{shown(headline.sentence(verdict))}{told}</li>"
+        )
+
+    def _cause(self, verdict: Verdict) -> str:
+        """Of a change of which no resource tells: what else differs, the environment."""
+        if verdict.outcome not in CHANGED or verdict.resources:
+            return ""
+        reasons = self._reasons(verdict)
+        return "; ".join(
+            f"{one.words} {inert(one.foreign)}".strip() for one in reasons if one.words
+        )
+
+    def link(self, verdict: Verdict) -> str:
+        key = self.keys[verdict.name]
+        return f'<a href="#row={quote(key, safe="/:,")}">{breakable(key)}</a>'
+
+    def folds(self) -> Iterator[str]:
+        """How much slower what did not change may be at most, by family."""
+        folds = ranking.folded(by_family(self.verdicts))
+        if not folds:
+            return
+        yield f"<section>\n{heading('Unchanged')}"
+        for fold in folds:
+            counts = " · ".join(fold.counts)
+            yield (
+                f"<details><summary>{shown(fold.title)} "
+                f'<span class="faint">{shown(counts)}</span></summary>\n<ul class="bounds">'
+            )
+            for one in fold.members[:_IN_FOLD]:
+                bound = "" if one.bound is None else f" at most {rounded_up(one.bound)}"
+                yield f"<li>{self.link(one)}{bound}</li>"
+            more = len(fold.members) - _IN_FOLD
+            yield f'<li><a href="#rows">{more:,} more below</a></li>' if more > 0 else ""
+            yield "</ul></details>"
+        yield "</section>"
+
+    def table(self) -> Iterator[str]:
+        heads = (
+            f'<th scope="col"{NUMBER if at >= _NUMBERS_FROM else ""}>{title}</th>'
+            for at, title in enumerate(_HEADINGS)
+        )
+        yield (
+            f'<section id="rows" tabindex="-1">\n{heading("All benchmarks", len(self.verdicts))}\n'
+            '<div id="tools" hidden></div>'
+        )
+        body = "\n".join(map(self._row, self.verdicts[:IN_TABLE]))
+        yield scrolled(
+            "Table of all benchmarks",
+            f'<table id="all">\n<thead><tr>{"".join(heads)}</tr></thead>\n<tbody>\n{body}</tbody>\n'
+            "</table>",
+        )
+        if (more := len(self.verdicts) - IN_TABLE) > 0:
+            yield (
+                f"<noscript><p>{more:,} more rows, the least telling, are in this file and are "
+                "shown by its script alone.</p></noscript>"
+            )
+        yield "</section>"
+
+    def _row(self, one: Verdict) -> str:
+        outcome, key = one.outcome.value, html.escape(self.keys[one.name])
+        numbers = "".join(f"<td{NUMBER}>{cell}</td>" for cell in _cells(one))
+        # Without the script a link to a row leads here.
+        return (
+            f'<tr id="row={key}"><td class="{outcome.lower()}">{outcome}</td>'
+            f'<th scope="row">{self.link(one)}</th>{numbers}</tr>'
+        )
+
+
+def _cells(one: Verdict) -> tuple[str, ...]:
+    change = one.change
+    return (
+        "" if one.baseline_seconds is None else duration(one.baseline_seconds),
+        "" if one.candidate_seconds is None else duration(one.candidate_seconds),
+        "" if change is None else percent(change.ratio),
+        "" if change is None else headline.interval(change),
+        "" if one.bound is None else rounded_up(one.bound),
+        of_limit(one.counters.get("limit_fraction")),
+    )
