@@ -72,8 +72,13 @@ def test_each_option_is_in_a_group_whose_example_is_good(name: str) -> None:
 # What a command takes of an option: how many words, of what kind, and what stands for them.
 Taken = tuple[object, object, object]
 # Files there, which are processes; a number of processes to be run everywhere else. And a search,
-# which its commits name; a folder for every other run.
-OTHERWISE = {("warpgauge compare", "--processes"), ("warpgauge bisect", "--resume")}
+# which its commits name; a folder for every other run. And a branch or a folder, where a workflow
+# gives a folder.
+OTHERWISE = {
+    ("warpgauge compare", "--processes"),
+    ("warpgauge bisect", "--resume"),
+    ("warpgauge report", "--history"),
+}
 
 
 def test_an_option_takes_the_same_in_every_command() -> None:

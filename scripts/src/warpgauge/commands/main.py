@@ -57,6 +57,7 @@ COMMANDS = {
         (*STATISTICS, "pynvml"),
         "before a run file was written",
     ),
+    "report": Command("write a comparison, and its history, as one HTML page", STATISTICS),
     "history": Command("show what the nights measured, and when times changed", STATISTICS),
     "bisect": Command(
         "find the commit that made a benchmark slower",

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""warpgauge report: runs and their history as one page, whatever its verdict."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from warpgauge.baselines import store
+from warpgauge.commands import compare, courses, report_options
+from warpgauge.commands.format_options import unpaired_comparison
+from warpgauge.files.atomic import is_stream, replace_all, resolved, write_stream
+from warpgauge.files.output_file import check_report
+from warpgauge.history import database, show
+from warpgauge.records.load import load
+from warpgauge.records.model import Record, Source
+from warpgauge.reports.drawing.course import Course
+from warpgauge.reports.formats import FORMATS
+from warpgauge.reports.html import page
+from warpgauge.reports.provenance import gpu_name
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.layout import Output, print_line
+from warpgauge.system.text import inert
+from warpgauge.verdict.comparison import Comparison
+
+
+def main(argv: Sequence[str], root: Path) -> ExitStatus:
+    """Raises UserError for what the user can mend."""
+    given = report_options.parse(argv)
+    baselines, form = root / "baselines", FORMATS["html"]
+    check_report(given.out, baselines, [], form.own, form.kind)
+    run = load(given.run)
+    base = _baseline(run, given.base, baselines)
+    if base is None:
+        found = unpaired_comparison(run, given.allow)
+    else:
+        found = compare.judged(base, run, given, baselines)
+    text = page.render(found, histories=_histories(given, root, found))
+    if is_stream(given.out):
+        write_stream(given.out, text)
+    else:
+        replace_all({resolved(given.out): text})
+    print_line(Output(stderr=is_stream(given.out)), f"Report: {inert(os.path.relpath(given.out))}")
+    return ExitStatus.OK
+
+
+def _baseline(run: Record, named: Path | None, baselines: Path) -> Record | None:
+    """What was named, or the baseline of the run's GPU model; None where there is none."""
+    gpu = gpu_name(run)
+    if named is None and gpu and run.source is not Source.BASELINE:
+        named = store.find(baselines, gpu)
+    return load(named) if named else None
+
+
+def _histories(given: Namespace, root: Path, found: Comparison) -> Mapping[str, Course]:
+    """How the benchmarks went on this GPU model. Raises UserError where it has no history."""
+    if given.history is None:
+        return {}
+    gpu = gpu_name(found.candidate)
+    if not gpu:
+        raise UserError(f"{given.run} names no GPU, so that it has no history: omit --history")
+    clocks = {one.name: one.clock for one in found.verdicts}
+
+    def question(asked: sqlite3.Connection) -> Mapping[str, Course]:
+        (slug,) = show.models(asked, store.slug(gpu))
+        return courses.of(asked, slug, clocks)[1]
+
+    if (checkout := Path(given.history)).is_dir():
+        return database.ask(checkout, "HEAD", question)
+    return database.ask(root, given.history, question)

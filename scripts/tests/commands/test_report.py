@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""warpgauge report: one page of one run or two, written whatever it says."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from builders import Json, baseline, context, google, google_row, row, run, scaled, write
+from history_clone import HistoryClone
+from hosted_repository import git
+from warpgauge.commands import report
+from warpgauge.system.errors import ExitStatus, UserError
+
+SAME = run([row("a/b"), row("a/c")])
+SLOW = run([row("a/b", scaled(1.2)), row("a/c")])
+
+
+@dataclass
+class Tree:
+    """A repository `root`, which is the working directory, and what is printed."""
+
+    root: Path
+    capsys: pytest.CaptureFixture[str]
+
+    def baseline(self) -> None:
+        times = {"2026-11-20-1": scaled(1.0), "2026-11-20-2": scaled(1.001)}
+        rows = [row(name) | {"process_medians": times} for name in ("a/b", "a/c")]
+        told: dict[str, Json] = {key: context(boot_id=key) for key in times}
+        write(self.root / "baselines" / "nvidia-test" / "a.json", baseline(rows, told))
+
+    def write(self, document: Json, name: str = "run.json") -> str:
+        return str(write(self.root / name, document).relative_to(self.root))
+
+    def report(self, *argv: str, out: str = "run.html") -> str:
+        """The text of the page; what is printed names its path."""
+        assert report.main(argv, self.root) is ExitStatus.OK
+        assert self.capsys.readouterr().out == f"Report: {out}\n"
+        return (self.root / out).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def tree(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Tree:
+    monkeypatch.chdir(tmp_path)
+    return Tree(tmp_path, capsys)
+
+
+def headline(page: str) -> str:
+    found = re.search(r"<h1>(.*?)</h1>", page, re.S)
+    assert found
+    return re.sub(r"<[^>]*>", "", found[1])
+
+
+def test_a_run_alone_is_held_against_the_baseline_of_its_gpu(tree: Tree) -> None:
+    tree.baseline()
+    assert headline(tree.report(tree.write(SLOW))).startswith("FAIL 1 regression")
+
+
+def test_two_runs_are_base_and_candidate_and_so_is_a_run_with_a_baseline(tree: Tree) -> None:
+    tree.baseline()  # of neither
+    base, slow = tree.write(SAME, "old.json"), tree.write(SLOW, "new.json")
+    page = tree.report(base, slow, "--out", "it.html", out="it.html")
+    assert headline(page).startswith("FAIL 1 regression")
+    assert tree.report(slow, "--baseline", base, "--out", "it.html", out="it.html") == page
+    assert "1 improvement" in headline(tree.report(slow, base, out="old.html"))
+    assert "2 of 2 unchanged" in headline(
+        tree.report(base, slow, "--min-effect=50", out="new.html")
+    )
+
+
+@pytest.mark.parametrize("document", [SAME, run([row("a/b")], gpu_name=""), google([])])
+def test_without_a_baseline_the_times_stand_alone(tree: Tree, document: Json) -> None:
+    rows = [google_row("a/b", time) for time in (10.0, 11.0)]
+    page = tree.report(tree.write(document if document["benchmarks"] else google(rows)))
+    assert "There is nothing to compare with" in page
+    assert ">NEW</td>" in page
+
+
+def test_a_baseline_can_be_shown_by_itself(tree: Tree) -> None:
+    tree.baseline()
+    page = tree.report("baselines/nvidia-test", "--out", "it.html", out="it.html")
+    assert "There is nothing to compare with" in page
+
+
+def test_the_history_adds_how_each_row_went(tree: Tree, tmp_path: Path) -> None:
+    (tmp_path / "checkout").mkdir()
+    history = HistoryClone(tmp_path / "checkout")
+    for day in range(1, 8):
+        history.night(day, {"a/b": 1e-6, "z/z": 1e-6})
+    tree.baseline()
+    name = tree.write(SLOW)
+    assert "2026-11-07" not in tree.report(name)
+    page = tree.report(name, "--history", "checkout")
+    assert "2026-11-07" in page
+    assert "z/z" not in page  # it is none of the run's
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "fetch", "--quiet", "checkout", "main:history")
+    assert tree.report(name, "--history", "history") == page
+    with pytest.raises(UserError, match=r"'nowhere' is no branch of this clone"):
+        report.main([name, "--history=nowhere"], tmp_path)
+    other = tree.write(run([row("a/b")], gpu_name="NVIDIA Other"), "other.json")
+    with pytest.raises(UserError, match="holds no night of 'nvidia-other'"):
+        report.main([other, "--history=history"], tmp_path)
+    with pytest.raises(UserError, match=r"run\.json names no GPU"):
+        report.main([tree.write(run([row("a/b")], gpu_name="")), "--history=history"], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["run.json", "run.json", "run.json"], "a report has two sides"),
+        (["run.json", "run.json", "--baseline=run.json"], "a report has two sides"),
+        (["-", "-"], "standard input can be read once"),
+        (["-"], "standard input has no file to put the report beside"),
+        (["nowhere.json"], r"nowhere\.json"),
+        (["foreign.json"], r"foreign\.json"),
+        (["run.json", "--baseline=foreign.json"], r"foreign\.json"),
+        (["run.json", "--out=mine.html"], r"mine\.html: it is there and is no page"),
+        (["baselines/nvidia-test"], "which only --record writes"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_writes_nothing(
+    tree: Tree, argv: list[str], told: str
+) -> None:
+    tree.baseline()
+    tree.write(SAME)
+    (tree.root / "foreign.json").write_bytes(b'{"context": "\xff')
+    (tree.root / "mine.html").write_text("mine")
+    before = sorted(tree.root.rglob("*"))
+    with pytest.raises(UserError, match=told) as refused:
+        report.main(argv, tree.root)
+    assert refused.value.status is ExitStatus.BAD_USAGE
+    assert "\n" not in str(refused.value)
+    assert sorted(tree.root.rglob("*")) == before
+    assert (tree.root / "mine.html").read_text() == "mine"
