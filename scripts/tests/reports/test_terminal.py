@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -15,10 +16,13 @@ from rich.console import Console
 
 from builders import failed, google, google_row, row, run, scaled
 from comparisons import comparison, of_every_kind, verdict, with_text
+from drawn import SVG
 from hostile_text import HOSTILE
 from warpgauge.records.model import Clock, Record
+from warpgauge.reports.drawing.picture import GAP
+from warpgauge.reports.drawing.style import LETTER
 from warpgauge.reports.interval_bar import HEADING
-from warpgauge.reports.terminal.report import plain, render, render_values
+from warpgauge.reports.terminal.report import plain, render, render_values, svg
 from warpgauge.system.layout import wrapped_name
 from warpgauge.system.text import percent
 from warpgauge.verdict.comparison import Comparison, Outcome
@@ -264,3 +268,35 @@ def test_a_row_that_is_no_result_fits_and_says_why(loaded: Loader, width: int) -
     assert "1.620 GHz" in text
     assert "80 %" not in text
     assert "of 1 unchanged, 1 not comparable" in " ".join(text.split())
+
+
+def test_a_picture_has_every_line_of_the_terminal_in_its_columns_and_colours() -> None:
+    found = of_every_kind()
+    console = Console(file=io.StringIO(), width=100, record=True)
+    render(found, console, verbose=True)
+    lines = console.export_text().rstrip().splitlines()
+    picture = ElementTree.fromstring(svg(found))
+    drawn: dict[float, list[tuple[float, str]]] = {}
+    kinds = set()
+    for one in picture.iter(f"{SVG}text"):
+        text = one.text or ""
+        assert float(one.attrib["textLength"]) == pytest.approx(LETTER * cell_len(text))
+        column = (float(one.attrib["x"]) - GAP) / LETTER
+        drawn.setdefault(float(one.attrib["y"]), []).append((column, text))
+        kinds |= {*one.attrib["class"].split()}
+    # Each line's words stand where the terminal has them.
+    texts = [drawn[at] for at in sorted(drawn)]
+    wanted = [line for line in lines if line.strip()]
+    assert len(texts) == len(wanted)
+    for words, line in zip(texts, wanted, strict=True):
+        for column, text in words:
+            assert line[round(column) :].startswith(text)
+    assert {"wg-slower", "wg-c2", "wg-c4", "wg-bold", "wg-faint"} <= kinds
+
+
+@given(HOSTILE)
+@settings(max_examples=30, deadline=None)
+def test_hostile_text_is_no_more_than_text_in_a_picture(text: str) -> None:
+    picture = ElementTree.fromstring(svg(with_text(text)))  # which is well-formed
+    tags = {one.tag.removeprefix(SVG) for one in picture.iter()}
+    assert tags == {"svg", "style", "rect", "text"}

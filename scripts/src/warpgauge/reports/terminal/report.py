@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import io
 import math
-import re
 import statistics
 
+from rich.ansi import AnsiDecoder
 from rich.console import Console
+from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 
 from warpgauge.records.counters import speed
@@ -16,6 +18,8 @@ from warpgauge.records.model import Record, Row, by_family
 from warpgauge.records.sessions import newest_last
 from warpgauge.reports.advice import next_step
 from warpgauge.reports.decision_text import sentences
+from warpgauge.reports.drawing import picture, screen
+from warpgauge.reports.drawing.screen import Words
 from warpgauge.reports.headline import headline, how_found
 from warpgauge.reports.provenance import differences_beside, side, told_values
 from warpgauge.reports.terminal.table import print_table
@@ -140,13 +144,24 @@ def _value_cells(row: Row, order: dict[str, int], alone: bool, limited: bool) ->
     )
 
 
-# rich names a font on a public server; a page that shows the picture should not call there.
-_REMOTE_FONT = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
+# What a terminal's red, green, yellow and cyan are called in a picture.
+_KINDS = {1: "slower", 2: "c2", 3: "c4", 6: "c5"}
 
 
 def svg(comparison: Comparison) -> str:
     """The SVG document of all that `render` can show, on 100 columns."""
-    file = io.StringIO()
-    console = Console(record=True, width=100, file=file, force_terminal=True, highlight=False)
+    console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True,
+                      color_system="standard", highlight=False)  # fmt: skip
     render(comparison, console, verbose=True)
-    return _REMOTE_FONT.sub("", console.export_svg(title="warpgauge"))
+    shown = AnsiDecoder().decode(console.export_text(styles=True))
+    lines = [[_words(one) for one in line.render(console)] for line in shown]
+    return picture.document(
+        screen.drawn(lines, str(headline(comparison))), "warpgauge on a terminal"
+    )
+
+
+def _words(segment: Segment) -> Words:
+    look = segment.style or Style.null()
+    colour = _KINDS.get(look.color.number or 0, "") if look.color else ""
+    kinds = ("bold" if look.bold else "", "faint" if look.dim else colour)
+    return Words(segment.text.rstrip("\n"), " ".join(filter(None, kinds)))
