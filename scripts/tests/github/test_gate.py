@@ -65,9 +65,8 @@ def test_everything_that_is_left_lies_in_one_folder(fake: FakeGate) -> None:
     fake.run()
     formats = {"comparison.json": "json", "report.md": "markdown", "junit.xml": "junit"}
     formats |= dict.fromkeys(("intervals.svg", "intervals.png"), "intervals")
-    formats |= {"report.html": "html"}
     left = {str(path.relative_to(fake.out)) for path in fake.out.rglob("*") if path.is_file()}
-    assert left == {*formats, "commands.log", "log.txt", "runs/run.json"}
+    assert left == {*formats, "commands.log", "log.txt", "report.html", "runs/run.json"}
     assert fake.formats() == {**formats, "annotations.txt": "github"}
     assert (fake.out / "log.txt").read_text() == "measuring\nthe end\n"
     # What it runs has room, and a place of its own for what is temporary.

@@ -33,6 +33,7 @@ for argument in sys.argv[1:]:
     if argument.startswith("--out="):
         Path(file or argument[6:]).write_text("{}")
         Path(argument[6:]).with_suffix(".log").write_text("# warpgauge: commands")
+        Path(argument[6:]).with_suffix(".html").write_text("page")
     elif argument.startswith("--format=") and told["reports"]:
         Path(file).write_text(told["texts"].get(name, f"a report: {name}\\n"))
 print("sleeping" if told["sleeps"] else "the end", file=sys.stderr, flush=True)

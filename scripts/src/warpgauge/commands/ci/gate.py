@@ -93,7 +93,6 @@ class Gate:
             annotations = Path(own) / "annotations.txt"
             files = [(name, out / file) for name, file in FILES.items()]
             files += [("intervals", out / file) for file in PICTURES]
-            files += [("html", out / page_of(options.gpu))]
             files += [("github", annotations)]
             command += [*options.further, f"--out={run}"]
             command += [f"--format={name}={path}" for name, path in files]
@@ -106,7 +105,8 @@ class Gate:
                 with commands_stopped(lambda line: streams.write(f"{line}\n")):
                     status = tee.run(command, out / LOG, environment)
             finally:
-                _keep_commands(run, out)
+                _keep(run.with_suffix(".log"), out / COMMANDS)
+                _keep(run.with_suffix(".html"), out / page_of(options.gpu))
             job = Job(out / FILES["json"], out / FILES["markdown"], annotations, options.gpu)
             return job.ended(status, tee.log_tail(out / LOG))
 
@@ -156,8 +156,7 @@ def _merge_base(root: Path, ref: str) -> str:
     return base
 
 
-def _keep_commands(run: Path, out: Path) -> None:
-    """The log of the commands lies beside the run file, and is to lie beside the reports."""
-    log = run.with_suffix(".log")
-    if log.exists():
-        shutil.move(log, out / COMMANDS)
+def _keep(path: Path, target: Path) -> None:
+    """What lies beside the run file is to lie beside the reports."""
+    if path.exists():
+        shutil.move(path, target)
