@@ -14,6 +14,7 @@ import pytest
 from comparisons import comparison, of_every_kind, record, verdict, with_text
 from github_page import CHROMIUM, browsed
 from warpgauge.records.model import Clock, Row
+from warpgauge.reports import json_input, json_output
 from warpgauge.reports.drawing.course import Course, Night
 from warpgauge.reports.html.page import hash_of, render
 from warpgauge.verdict.comparison import Comparison, Outcome
@@ -60,9 +61,8 @@ class _Parsed(HTMLParser):
 
 def measured() -> Comparison:
     """With process medians, pairs and kernels."""
-    counters = {"registers": 40.0, "samples": 7.0}
-    regression = verdict("gemm/a", Outcome.REGRESSION, 0.1, **counters)
-    verdicts = [replace(regression, baseline_counters=counters), verdict("gemm/b")]
+    regression = verdict("gemm/a", Outcome.REGRESSION, 0.1, registers=40.0, samples=7.0)
+    verdicts = [replace(regression, baseline_counters=regression.counters), verdict("gemm/b")]
 
     def rows(factor: float) -> dict[str, Row]:
         medians = {"s": tuple(factor * one for one in (1.0e-5, 1.1e-5, 1.2e-5))}
@@ -161,6 +161,23 @@ def test_histories_are_drawn_of_the_rows_that_there_are() -> None:
     )
     page = render(measured(), histories={"gemm/a": course, "gemm/gone": course})
     assert page.count("gemm/a over the nights</text>") == 1
+
+
+def test_a_family_is_drawn_along_an_axis_of_three_values_with_its_baseline() -> None:
+    rows = [verdict(f"gemm/{kind}/f32/n:{n}", ratio=0.1, seconds=n * 1e-9, bytes_per_second=1e9)
+            for kind in ("a", "b") for n in (64, 128, 256)]  # fmt: skip
+    rows += [verdict("gemm/once/f32/n:64"), verdict("copy/a/n:64"), verdict("copy/a/n:128")]
+    rows[1] = verdict("gemm/a/f32/n:128", Outcome.ERROR)
+    found = comparison(rows)
+    # As it is, and as a job has it that was handed the data alone.
+    for page in (render(found), render(json_input.load(json_output.render(found)))):
+        picture = page.partition("<h2>Sweeps")[2].partition("</section>")[0]
+        assert re.findall("<summary>([^<]*) <", picture) == ["gemm over n"]
+        assert "gemm/a/f32</text>" in picture
+        assert "gemm/once" not in picture
+        assert "baseline, pale</text>" in picture
+        # The line of the one that failed in the middle is broken: single points.
+        assert picture.count('points="') - picture.count('<polyline class="wg-bar') > 2
 
 
 @needs_browser

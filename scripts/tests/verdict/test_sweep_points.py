@@ -69,10 +69,10 @@ def test_what_is_not_there_is_told_with_what_is() -> None:
 @settings(deadline=None)
 @given(st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=30))
 def test_an_interval_contains_the_time(times: list[float]) -> None:
-    low, high = sweep._interval(sorted(times)[0], tuple(times)) or (0.0, 0.0)
+    low, high = sweep.interval(sorted(times)[0], tuple(times)) or (0.0, 0.0)
     assert 0.0 <= low <= sorted(times)[0] <= high
     middle = sorted(times)[len(times) // 2]
-    low, high = sweep._interval(middle, tuple(times)) or (0.0, 0.0)
+    low, high = sweep.interval(middle, tuple(times)) or (0.0, 0.0)
     assert low <= middle <= high
 
 

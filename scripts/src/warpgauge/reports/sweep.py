@@ -7,6 +7,7 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from warpgauge.records.counters import RATES
 from warpgauge.reports.drawing import axes, lines, picture
@@ -16,12 +17,14 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.text import binary, duration, inert, of_limit, quantity
 from warpgauge.verdict.sweep import Measured, Sweep, Variant
 
+_NOTHING: Mapping[str, Mapping[int, float]] = MappingProxyType({})
+
 COLUMNS = ("variant", "x", "time_ns", "low", "high", *RATES)
 
 # Measured in each process, ceilings differ a little from variant to variant.
 _SAME_CEILING = 0.02
 
-# A ceiling so far above the lines would press them flat.
+# A line or a ceiling so far above another line would press it flat.
 _FAR_ABOVE = 8.0
 
 
@@ -63,9 +66,16 @@ _DRAWN = (_Quantity("FLOP/s", "flops_per_second"), _Quantity("B/s", "bytes_per_s
 
 
 def svg(sweep: Sweep, *, log_y: bool = False) -> str:
-    """The document; times have a logarithmic axis in any case.
+    """The document. Raises UserError where every value is zero, which the axis cannot show."""
+    return picture.document(drawn(sweep, log_y=log_y), lines.MARK)
 
-    Raises UserError where every value is zero, which the axis cannot show.
+
+def drawn(
+    sweep: Sweep, before: Mapping[str, Mapping[int, float]] = _NOTHING, *, log_y: bool = False
+) -> str:
+    """The element; times have a logarithmic axis in any case. As `svg` otherwise.
+
+    `before` are seconds of a baseline, by the name of the variant and the value.
     """
     measured = [p for v in sweep.variants for p in _drawn(v).values() if p is not None]
     if not measured:
@@ -73,17 +83,19 @@ def svg(sweep: Sweep, *, log_y: bool = False) -> str:
     able = [one for one in _DRAWN if all(point.rates.get(one.rate, 0.0) > 0 for point in measured)]
     what = able[0] if able else _Quantity("time of an operation")
     curves = [_series(index, one, what) for index, one in enumerate(sweep.variants) if _drawn(one)]
+    older = [
+        Series(one.name, _older(one, before.get(one.name, {}), what), index, before=True)
+        for index, one in enumerate(sweep.variants)
+    ]
     ceilings = _ceilings(sweep, what) if what.rate else []
-    drawn = [*ceilings, *curves]
-    ys = [point.y for series in drawn for point in series.drawn]
-    top = max(point.y for series in curves for point in series.drawn)
+    every = [*ceilings, *(one for one in older if one.drawn), *curves]
+    ys = [point.y for series in every for point in series.drawn]
+    lowest = min(max(point.y for point in series.drawn) for series in curves)
     unit, y_text = _axis(max(ys), what)
     families = ", ".join(sorted({one.name.split("/", 1)[0] for one in sweep.variants}))
     title = " · ".join(filter(None, (f"{families} over {sweep.axis}", gpu_name(sweep.record))))
-    log_y = log_y or not what.rate or max(ys) > _FAR_ABOVE * top
-    return picture.document(
-        lines.drawn(drawn, Labels(title, sweep.axis, unit, y_text), log_y=log_y), lines.MARK
-    )
+    log_y = log_y or not what.rate or max(ys) > _FAR_ABOVE * lowest
+    return lines.drawn(every, Labels(title, sweep.axis, unit, y_text), log_y=log_y)
 
 
 def _axis(highest: float, what: _Quantity) -> tuple[str, Callable[[float], str]]:
@@ -107,6 +119,15 @@ def _series(index: int, variant: Variant, what: _Quantity) -> Series:
         for value, point in _drawn(variant).items()
     ]
     return Series(variant.name, points, index)
+
+
+def _older(variant: Variant, seconds: Mapping[int, float], what: _Quantity) -> list[Point | None]:
+    """The same work in the time that it took before."""
+    return [
+        None if point is None or value not in seconds
+        else Point(value, what.of(point, seconds[value]))
+        for value, point in _drawn(variant).items()
+    ]  # fmt: skip
 
 
 def _drawn_point(variant: Variant, value: int, point: Measured, what: _Quantity) -> Point:

@@ -24,7 +24,7 @@ from warpgauge.verdict import disturbance
 # What both Python and the benchmarks, to which it is a POSIX extended expression, read as more
 # than itself.
 _SPECIAL = re.compile(r"[\\.\[()*+?{|^$]")
-_AXIS = re.compile(r"([^:/]+):([0-9]+)")
+AXIS = re.compile(r"([^:/]+):([0-9]+)")
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def require_some(names: Iterable[str], what: Sequence[str], axis: str) -> None:
         if not found:
             there = listed(sorted(families(known)))
             raise UserError(f"no benchmark begins with {typed(word)}: the families are {there}")
-        axes = sorted({key for name in found for key, _ in _AXIS.findall(name)})
+        axes = sorted({key for name in found for key, _ in AXIS.findall(name)})
         if axis not in axes:
             has = f"its axes are {listed(axes)}" if axes else "it has no axis"
             raise UserError(f"no benchmark of {typed(word)} has the axis {typed(axis)}: {has}")
@@ -116,7 +116,7 @@ def of(record: Record, what: Sequence[str], axis: str) -> Sweep:
     wanted = re.compile(expression(what, axis))
     rows = [row for row in record.rows.values() if wanted.search(row.name)]
     variants: dict[str, dict[int, Measured | Gap]] = defaultdict(dict)
-    for row, (name, value) in zip(rows, _named([row.name for row in rows], axis), strict=True):
+    for row, (name, value) in zip(rows, named([row.name for row in rows], axis), strict=True):
         variants[name][value] = _point(row, record)
     faults = [
         f"{row.name}: {row.error}"
@@ -132,7 +132,7 @@ def of(record: Record, what: Sequence[str], axis: str) -> Sweep:
     return found
 
 
-def _named(names: Iterable[str], axis: str) -> list[tuple[str, int]]:
+def named(names: Iterable[str], axis: str) -> list[tuple[str, int]]:
     """The variant and the value of each name.
 
     An axis that has several values, or that some names lack, stays in the variant's name.
@@ -142,7 +142,7 @@ def _named(names: Iterable[str], axis: str) -> list[tuple[str, int]]:
     seen = Counter(one for stem, parts, _ in split for one in (stem, *((stem, p) for p in parts)))
 
     def stays(stem: str, part: str) -> bool:
-        return not _AXIS.fullmatch(part) or seen[stem, part] < seen[stem]
+        return not AXIS.fullmatch(part) or seen[stem, part] < seen[stem]
 
     return [("/".join(p for p in parts if stays(stem, p)), value) for stem, parts, value in split]
 
@@ -150,9 +150,9 @@ def _named(names: Iterable[str], axis: str) -> list[tuple[str, int]]:
 def _split(name: str, axis: str) -> tuple[str, list[str], int]:
     """`name` without any axis; its parts but for the one of `axis`; the value of that."""
     parts = name.split("/")
-    at = next(i for i, one in enumerate(parts) if _AXIS.fullmatch(one) and _pair(one)[0] == axis)
+    at = next(i for i, one in enumerate(parts) if AXIS.fullmatch(one) and _pair(one)[0] == axis)
     value = int(parts.pop(at).rpartition(":")[2])
-    return "/".join(one for one in parts if not _AXIS.fullmatch(one)), parts, value
+    return "/".join(one for one in parts if not AXIS.fullmatch(one)), parts, value
 
 
 def _pair(part: str) -> tuple[str, str]:
@@ -169,11 +169,11 @@ def _point(row: Row, record: Record) -> Measured | Gap:
     times = row.process_medians[max(row.process_medians, key=newest.index)]
     time = statistics.median(times)
     return Measured(
-        time, None if record.single_process else _interval(time, times), rates_of(row.counters)
+        time, None if record.single_process else interval(time, times), rates_of(row.counters)
     )
 
 
-def _interval(time: float, times: tuple[float, ...]) -> tuple[float, float] | None:
+def interval(time: float, times: tuple[float, ...]) -> tuple[float, float] | None:
     """Of the mean of the times' logs, by Student's t, and with their median in it."""
     count = len(times)
     if count < 2:

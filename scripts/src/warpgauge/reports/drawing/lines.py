@@ -23,6 +23,8 @@ _TOP, _BOTTOM = 44.0, 58.0
 # The band of a point that scatters much is cut off here, so that it does not press the lines flat.
 _HIGHEST_BAND = 1.15
 
+_BEFORE = "baseline, pale"
+
 
 @dataclass(frozen=True)
 class Point:
@@ -39,13 +41,15 @@ class Point:
 class Series:
     """A line from left to right, broken where a point is None; a `ceiling` is dashed.
 
-    Lines of one `colour` have the same; without one it is that of the text.
+    Lines of one `colour` have the same; without one it is that of the text. One of `before` is
+    pale, without marks, and has no entry of its own in the legend.
     """
 
     name: str
     points: Sequence[Point | None]
     colour: int | None
     ceiling: bool = False
+    before: bool = False
 
     @property
     def drawn(self) -> list[Point]:
@@ -60,7 +64,8 @@ class Series:
     @property
     def line(self) -> str:
         """The classes of its line."""
-        return f"{'ceiling' if self.ceiling else 'line'} {style.series(self.colour)}"
+        kind = "ceiling" if self.ceiling else "bar" if self.before else "line"
+        return f"{kind} {style.series(self.colour)}"
 
     @property
     def sign(self) -> Sign:
@@ -86,10 +91,11 @@ def drawn(series: Sequence[Series], labels: Labels, *, log_y: bool = False) -> s
     xs = sorted({point.x for point in points})
     x = _horizontal(xs, left)
     y = Axis(low, high, _TOP + _HEIGHT, _TOP, logarithm if log_y else linear)
-    signs = [one.sign for one in series]
+    signs = [one.sign for one in series if not one.before]
+    signs += [Sign(_BEFORE, "", line="bar ink")] if any(one.before for one in series) else []
     right = 2 * GAP + max(sign.width for sign in signs)
     width = max(x.end + right, left + picture.title_width(labels.title) + GAP)
-    height = max(y.start + _BOTTOM, _TOP + LINE * len(series) + GAP)
+    height = max(y.start + _BOTTOM, _TOP + LINE * len(signs) + GAP)
     body = [
         picture.title(labels.title, left),
         *axes.beside(y, y_ticks, labels.y_text, x),
@@ -159,7 +165,7 @@ def _line(x: Axis, y: Axis, series: Series) -> Iterator[str]:
     for part in series.parts:
         corners = " ".join(_corner(x, y, point.x, point.y) for point in part)
         yield shape("polyline", series.line, f'points="{corners}"')
-        for point in part if not series.ceiling else ():
+        for point in () if series.ceiling or series.before else part:
             sign = series.sign
             yield mark(x.at(point.x), y.at(point.y), sign.kinds, sign.path, point.told)
 

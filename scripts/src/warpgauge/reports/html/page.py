@@ -45,6 +45,7 @@ def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HIST
         *rows.changed(),
         *rows.folds(),
         *rows.table(),
+        *pictures.sweeps(comparison),
         *pictures.histories(rows.verdicts, histories),
         *_compared(comparison),
         *_notes(comparison),

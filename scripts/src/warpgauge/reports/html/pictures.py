@@ -1,16 +1,89 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The views that are pictures of many rows: histories."""
+"""The views that are pictures of many rows: sweeps along their axes, histories."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from warpgauge.records.model import by_family
+from warpgauge.records.counters import rates_of
+from warpgauge.records.model import Record, by_family
+from warpgauge.reports import sweep as reports
 from warpgauge.reports.drawing import course
 from warpgauge.reports.drawing.course import Course
 from warpgauge.reports.html.markup import heading, scrolled, shown
 from warpgauge.system.text import plural
-from warpgauge.verdict.comparison import Verdict
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.verdict.sweep import AXIS, Gap, Measured, Sweep, Variant, interval, named
+
+# An axis is drawn that has so many values, of variants that have so many each.
+_VALUES, _OF_A_VARIANT = 3, 2
+_LINES, _SWEEPS = 8, 30  # more lines cannot be told apart; so many pictures at most
+
+_Points = Mapping[int, Verdict]
+
+
+def sweeps(comparison: Comparison) -> Iterator[str]:
+    """Of each family along each of its axes, variants as lines."""
+    verdicts = [one for one in comparison.verdicts if one.outcome is not Outcome.MISSING]
+    found: list[tuple[str, str, dict[str, _Points]]] = []
+    for family, members in by_family(verdicts).items():
+        for axis in dict.fromkeys(key for one in members for key, _ in AXIS.findall(one.name)):
+            if len(found) < _SWEEPS and (variants := _variants(members, axis)):
+                found.append((family, axis, variants))
+    if found:
+        yield f"<section>\n{heading('Sweeps', len(found))}"
+    for family, axis, variants in found:
+        count = plural(len(variants), "variant")
+        more = "" if len(variants) <= _LINES else f", the first {_LINES} of which are drawn"
+        picture = _sweep(comparison.candidate, axis, dict([*variants.items()][:_LINES]))
+        yield (
+            f"<details><summary>{shown(f'{family} over {axis}')} "
+            f'<span class="faint">{count}{more}</span></summary>\n'
+            f"{scrolled(f'{family} over {axis}', picture)}</details>"
+        )
+    if found:
+        yield "</section>"
+
+
+def _variants(family: Sequence[Verdict], axis: str) -> dict[str, _Points]:
+    """Those to draw, by name; none where the axis has too few values."""
+    members = [one for one in family if f"/{axis}:" in one.name]
+    points: dict[str, dict[int, Verdict]] = {}
+    for one, (name, value) in zip(members, named([one.name for one in members], axis), strict=True):
+        if value > 0:
+            points.setdefault(name, {})[value] = one
+    several: dict[str, _Points] = {
+        name: dict(sorted(one.items()))
+        for name, one in points.items()
+        if sum(verdict.candidate_seconds is not None for verdict in one.values()) >= _OF_A_VARIANT
+    }
+    values = {value for one in several.values() for value in one}
+    return several if len(values) >= _VALUES else {}
+
+
+def _sweep(candidate: Record, axis: str, variants: Mapping[str, _Points]) -> str:
+    made = tuple(
+        Variant(name, {value: _point(one, candidate) for value, one in points.items()})
+        for name, points in variants.items()
+    )
+    before = {
+        name: {
+            value: one.baseline_seconds
+            for value, one in points.items()
+            if one.baseline_seconds is not None
+        }
+        for name, points in variants.items()
+    }
+    return reports.drawn(Sweep(candidate, axis, made), before)
+
+
+def _point(one: Verdict, candidate: Record) -> Measured | Gap:
+    if one.candidate_seconds is None:
+        return Gap(one.name, one.outcome.value, one.reason)
+    row = candidate.rows.get(one.name)
+    times = [*row.process_medians.values()] if row and not candidate.single_process else []
+    known = interval(one.candidate_seconds, times[-1]) if times else None
+    return Measured(one.candidate_seconds, known, rates_of(one.counters))
 
 
 def histories(verdicts: Sequence[Verdict], known: Mapping[str, Course]) -> Iterator[str]:
