@@ -17,7 +17,8 @@ from warpgauge.records.model import Clock, Row
 from warpgauge.reports import json_input, json_output
 from warpgauge.reports.drawing.course import Course, Night
 from warpgauge.reports.html.page import hash_of, render
-from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.reports.roofline import roofline
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
 
@@ -178,6 +179,31 @@ def test_a_family_is_drawn_along_an_axis_of_three_values_with_its_baseline() -> 
         assert "baseline, pale</text>" in picture
         # The line of the one that failed in the middle is broken: single points.
         assert picture.count('points="') - picture.count('<polyline class="wg-bar') > 2
+
+
+def test_the_roofline_has_the_ceilings_that_the_rows_tell_of() -> None:
+    def row(name: str, intensity: float, limit: float, fraction: float) -> Verdict:
+        speed = fraction * limit
+        return verdict(name, bytes_per_second=speed / intensity, flops_per_second=speed,
+                       limit_fraction=fraction)  # fmt: skip
+
+    rows = [
+        row("gemm/a/f32/n:64", 100.0, 5e13, 0.5),
+        row("gemm/b/f32/n:128", 200.0, 5.01e13, 0.9),
+        row("gemm/b/bf16/n:128", 400.0, 8e14, 0.7),
+        row("gemm/skinny/bf16/n:64", 1.0, 4e12, 0.8),  # as fast as the copy's 4 TB/s lets it be
+        verdict("copy/d2d", bytes_per_second=3e12, limit_fraction=0.75),
+        verdict("copy/h2d", bytes_per_second=3e10, limit_fraction=0.6),
+        verdict("gemm/nothing", flops_per_second=1e12),
+    ]
+    found = roofline(rows, "a title")
+    assert found
+    assert [point.name for point in found.points] == [one.name for one in rows[:4]]
+    assert [(one.name, one.rate) for one in found.bandwidths] == [("bandwidth", 4e12)]
+    assert [one.name for one in found.arithmetic] == ["f32", "bf16"]
+    assert [one.rate for one in found.arithmetic] == pytest.approx([5.01e13, 8e14])
+    assert "arithmetic intensity" in render(comparison(rows))
+    assert roofline(rows[4:], "a title") is None
 
 
 @needs_browser

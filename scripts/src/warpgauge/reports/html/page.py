@@ -46,6 +46,7 @@ def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HIST
         *rows.folds(),
         *rows.table(),
         *pictures.sweeps(comparison),
+        *pictures.roofline(comparison),
         *pictures.histories(rows.verdicts, histories),
         *_compared(comparison),
         *_notes(comparison),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The views that are pictures of many rows: sweeps along their axes, histories."""
+"""The views that are pictures of many rows: sweeps along axes, the roofline, histories."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from warpgauge.records.counters import rates_of
 from warpgauge.records.model import Record, by_family
 from warpgauge.reports import sweep as reports
 from warpgauge.reports.drawing import course
+from warpgauge.reports.drawing import roofline as drawing
 from warpgauge.reports.drawing.course import Course
 from warpgauge.reports.html.markup import heading, scrolled, shown
+from warpgauge.reports.provenance import gpu_name
+from warpgauge.reports.roofline import roofline as of_run
 from warpgauge.system.text import plural
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.sweep import AXIS, Gap, Measured, Sweep, Variant, interval, named
@@ -84,6 +87,14 @@ def _point(one: Verdict, candidate: Record) -> Measured | Gap:
     times = [*row.process_medians.values()] if row and not candidate.single_process else []
     known = interval(one.candidate_seconds, times[-1]) if times else None
     return Measured(one.candidate_seconds, known, rates_of(one.counters))
+
+
+def roofline(comparison: Comparison) -> Iterator[str]:
+    """The candidate's rows by arithmetic intensity."""
+    title = " · ".join(filter(None, ("Roofline", gpu_name(comparison.candidate))))
+    if found := of_run(comparison.verdicts, title):
+        picture = scrolled("Roofline", drawing.drawn(found))
+        yield f"<section>\n{heading('Roofline')}\n{picture}\n</section>"
 
 
 def histories(verdicts: Sequence[Verdict], known: Mapping[str, Course]) -> Iterator[str]:
