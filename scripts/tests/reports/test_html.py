@@ -60,6 +60,12 @@ class _Parsed(HTMLParser):
         return " ".join("".join(shown).split())
 
 
+def with_script(page: str, script: str) -> str:
+    """The page with one more script, which its policy lets run."""
+    page = page.replace("script-src &#x27;", f"script-src {hash_of(script)} &#x27;", 1)
+    return page.replace("</body>", f"<script>{script}</script></body>")
+
+
 def measured() -> Comparison:
     """With process medians, pairs and kernels."""
     regression = verdict("gemm/a", Outcome.REGRESSION, 0.1, registers=40.0, samples=7.0)
@@ -232,6 +238,23 @@ def test_only_the_first_of_many_rows_are_laid_out() -> None:
     dom = browsed(render(comparison(rows)), "--dump-dom")
     assert dom.partition("<tbody>")[2].partition("</tbody>")[0].count("<tr ") == 200
     assert "1000 of 1000, 200 shown" in dom
+
+
+@needs_browser
+def test_the_script_makes_the_rows_beyond_some_thousand() -> None:
+    rows = [verdict(f"a/b:{n}", seconds=1e-6) for n in range(2100)]
+    page = render(comparison([*rows, verdict("a/last", Outcome.IMPROVED, -0.5)]))
+    assert page.count("<tr id=") == 2000
+    assert "101 more rows" in page.partition("<noscript>")[2]
+    assert "<noscript>" not in render(comparison(rows[:2000]))
+    last = "a/b:2099"
+    search = (
+        f"q=document.querySelector('input');q.value='{last}';q.dispatchEvent(new Event('input'))"
+    )
+    dom = browsed(with_script(page, search), "--dump-dom")
+    (row,) = re.findall("<tr id.*?</tr>", dom.partition("<tbody>")[2].partition("</tbody>")[0])
+    cells = ["PASS", last, "1.000 µs", "1.000 µs", "0.00 %", "−0.10 … +0.10", "+0.20 %"]
+    assert [text for _, text in _Parsed(row).texts] == cells
 
 
 @needs_browser

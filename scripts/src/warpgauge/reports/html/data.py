@@ -19,7 +19,7 @@ from warpgauge.verdict.resource_changes import KERNEL
 _DIGITS = 6
 
 # Inside of a script element these would end it, or begin what a parser takes for markup.
-_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
+_ESCAPES = {char: f"\\u{ord(char):04x}" for char in "<>&"}
 
 Cell = Callable[[Verdict], object]
 _CELLS: dict[str, Cell] = {
@@ -62,15 +62,16 @@ def text(
         "outcomes": [outcome.value for outcome in Outcome],
         "rows": {name: [*map(cell, verdicts)] for name, cell in _CELLS.items()},
         "causes": {at: plain(cause) for at, cause in enumerate(causes) if cause},
-        "kernels": {
-            at: both for at, one in enumerate(verdicts) if (both := _kernels(comparison, one))
-        },
+        **_kernels(comparison, verdicts),
         "rest": rest,
         "medians": {name: _medians(side, verdicts) for name, side in sides.items()},
         "pairs": [_pairs(comparison.candidate, one) for one in verdicts],
         "counters": _counters(verdicts),
     }
-    return json.dumps(told, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
+    made = json.dumps(told, separators=(",", ":"), allow_nan=False)
+    for char, escape in _ESCAPES.items():
+        made = made.replace(char, escape)
+    return made
 
 
 def _medians(side: Record, verdicts: Sequence[Verdict]) -> list[list[list[float | None]]]:
@@ -89,25 +90,39 @@ def _pairs(candidate: Record, verdict: Verdict) -> list[float | None]:
 
 
 def _counters(verdicts: Sequence[Verdict]) -> list[list[object]]:
-    """Of each counter its name, and its values of both sides by the number of the row."""
+    """Of each counter its name, whether it is a resource, and its values by the number of the row.
+
+    Those of the candidate, and those of the baseline where these are others.
+    """
     found: dict[str, tuple[dict[int, object], dict[int, object]]] = {}
     for number, verdict in enumerate(verdicts):
-        for side, counters in enumerate((verdict.baseline_counters, verdict.counters)):
-            for name, value in counters.items():
-                found.setdefault(name, ({}, {}))[side][number] = _number(value)
+        before, after = verdict.baseline_counters, verdict.counters
+        for name in {**after, **before}:
+            now, then = found.setdefault(name, ({}, {}))
+            now[number] = _number(after.get(name))
+            if (older := _number(before.get(name))) != now[number]:
+                then[number] = older
     # What the kernels take comes first.
     order = sorted(found, key=lambda name: [*RESOURCES, name].index(name))
     return [[plain(RESOURCES.get(name, name)), name in RESOURCES, *found[name]] for name in order]
 
 
-def _kernels(comparison: Comparison, verdict: Verdict) -> list[str]:
-    """What ran on either side; nothing where nobody knows."""
+def _kernels(comparison: Comparison, verdicts: Sequence[Verdict]) -> dict[str, object]:
+    """What ran in each row on either side, as the number of its name; nothing where unknown."""
+    known: dict[str, int] = {}
+    found = {
+        at: [known.setdefault(plain(name), len(known)) for name in names]
+        for at, one in enumerate(verdicts)
+        if any(names := _kernels_of(comparison, one))
+    }
+    return {"kernel_names": [*known], "kernels": found}
+
+
+def _kernels_of(comparison: Comparison, verdict: Verdict) -> list[str]:
     rows = (side.rows.get(verdict.name) for side in (comparison.baseline, comparison.candidate))
     names = [row.label if row else "" for row in rows]
-    if not any(names):
-        names = [name for one in verdict.resources if one.key == KERNEL
-                 for name in (one.before, one.after)]  # fmt: skip
-    return [*map(plain, names)] if names else []
+    changes = (one for one in verdict.resources if one.key == KERNEL)
+    return names if any(names) else [name for one in changes for name in (one.before, one.after)]
 
 
 def _number(value: float | None) -> float | None:

@@ -187,10 +187,10 @@
       make('p', 'Grey: the tolerance. Violet: the change and its 95 % interval.', {className: 'faint'}));
     const past = document.querySelector(`[data-history="${at}"]`);
     if (past) part('History', past.cloneNode(true));
-    const told = data.counters.filter(([, , a, b]) => at in a || at in b);
-    const lines = ours => told.filter(one => one[1] === ours)
-      .map(([name, , a, b]) => [name, counter(a[at]), counter(b[at])]);
-    const kernels = data.kernels[at] ? [['kernel', ...data.kernels[at]]] : [];
+    const lines = ours => data.counters.filter(one => one[1] === ours && at in one[2])
+      .map(([name, , now, then]) => [name, counter(at in then ? then[at] : now[at]), counter(now[at])]);
+    const kernels = (data.kernels[at] ? [data.kernels[at]] : [])
+      .map(both => ['kernel', ...both.map(one => data.kernel_names[one])]);
     if (lines(true).length || kernels.length) part('Kernels', listed(sides, lines(true).concat(kernels)));
     if (lines(false).length) part('Counters', listed(sides, lines(false)));
     dialog.replaceChildren(...parts);

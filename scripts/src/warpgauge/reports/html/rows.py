@@ -31,7 +31,7 @@ from warpgauge.verdict.comparison import (
 _TOLD, _OPEN = 20, 6
 
 # Rows that a browser lays out at once; the script makes the others from the data. Of a family.
-IN_TABLE, _IN_FOLD = 2000, 500
+_IN_TABLE, _IN_FOLD = 2000, 200
 
 _HEADINGS = ("verdict", "benchmark", "baseline", "candidate", "change", "95 % interval",
              "at most", "of limit")  # fmt: skip
@@ -60,7 +60,7 @@ class Rows:
 
     def data(self) -> str:
         """What the script reads."""
-        rest = [[self.keys[one.name], *_cells(one)] for one in self.verdicts[IN_TABLE:]]
+        rest = [[self.keys[one.name], *_cells(one)] for one in self.verdicts[_IN_TABLE:]]
         causes = [self._cause(one) for one in self.verdicts]
         return data.text(self.comparison, self.verdicts, causes, rest)
 
@@ -144,13 +144,13 @@ class Rows:
             f'<section id="rows" tabindex="-1">\n{heading("All benchmarks", len(self.verdicts))}\n'
             '<div id="tools" hidden></div>'
         )
-        body = "\n".join(map(self._row, self.verdicts[:IN_TABLE]))
+        body = "\n".join(map(self._row, self.verdicts[:_IN_TABLE]))
         yield scrolled(
             "Table of all benchmarks",
             f'<table id="all">\n<thead><tr>{"".join(heads)}</tr></thead>\n<tbody>\n{body}</tbody>\n'
             "</table>",
         )
-        if (more := len(self.verdicts) - IN_TABLE) > 0:
+        if (more := len(self.verdicts) - _IN_TABLE) > 0:
             yield (
                 f"<noscript><p>{more:,} more rows, the least telling, are in this file and are "
                 "shown by its script alone.</p></noscript>"
