@@ -11,7 +11,7 @@ from itertools import combinations
 from rich.cells import cell_len
 
 SVG = "{http://www.w3.org/2000/svg}"
-TAGS = {"svg", "style", "rect", "path", "polyline", "polygon", "text", "title"}
+TAGS = {"svg", "style", "rect", "circle", "path", "polyline", "polygon", "text", "title"}
 LETTER, HEIGHT = 7.3, 11.0  # of the widest font of one width that a browser may have
 
 Corner = tuple[float, float]
@@ -41,6 +41,8 @@ class Drawn:
     def marks(self, kind: str) -> list[Corner]:
         """The middles of those in the frame."""
         found = [place(one) for one in self.elements("path", kind) if "transform" in one.attrib]
+        circles = self.elements("circle", kind)
+        found += [(float(one.attrib["cx"]), float(one.attrib["cy"])) for one in circles]
         return [(x, y) for x, y in found if x <= self.right and y >= self.top]
 
     def texts(self) -> list[str]:
@@ -82,9 +84,8 @@ class Drawn:
         """It is shapes and texts, calls nobody, names nothing, and leaves the page as it is."""
         names = {one.tag.removeprefix(SVG) for one in self.document.iter()}
         assert names <= TAGS - {"style"}
-        known = set(
-            "class viewBox width height role aria-label x y d points transform x1 y1".split()
-        )
+        known = {"class", "viewBox", "width", "height", "role", "aria-label", "points"}
+        known |= set("x y d transform x1 y1 cx cy r".split())
         for one in self.document.iter():
             assert one.attrib.keys() <= known
             assert all(kind.startswith("wg-") for kind in one.attrib.get("class", "").split())
