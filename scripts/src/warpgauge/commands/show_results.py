@@ -56,9 +56,11 @@ class Conclusion:
 
     def compared(self, comparison: Comparison) -> ExitStatus:
         """What a comparison found. Raises UserError for a report that cannot be written."""
-        if self.report is not None:
-            self.report.write(comparison)
-        return self.formats.deliver(comparison, lambda: self._render(comparison))
+        try:
+            return self.formats.deliver(comparison, lambda: self._render(comparison))
+        finally:
+            if self.report is not None:
+                self.report.write(comparison)
 
     def values(self, run: Record) -> ExitStatus:
         """The measured values alone: there is nothing to judge them by. As `compared`."""
