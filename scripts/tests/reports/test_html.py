@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.util import find_spec
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -64,6 +67,12 @@ def with_script(page: str, script: str) -> str:
     """The page with one more script, which its policy lets run."""
     page = page.replace("script-src &#x27;", f"script-src {hash_of(script)} &#x27;", 1)
     return page.replace("</body>", f"<script>{script}</script></body>")
+
+
+_FAULTS = """;document.querySelectorAll('details').forEach(one => one.open = true);
+axe.run().then(found => { const told = document.createElement('pre'); told.id = 'faults';
+told.textContent = JSON.stringify(found.violations.map(one => [one.impact, one.help,
+one.nodes.map(node => node.html)])); document.body.append(told); })"""
 
 
 def measured() -> Comparison:
@@ -236,7 +245,7 @@ def test_the_script_runs_under_the_policy_and_a_link_opens_its_row() -> None:
 def test_only_the_first_of_many_rows_are_laid_out() -> None:
     rows = [verdict(f"a/b:{n}") for n in range(1000)]
     dom = browsed(render(comparison(rows)), "--dump-dom")
-    assert dom.partition("<tbody>")[2].partition("</tbody>")[0].count("<tr ") == 200
+    assert dom.partition("<tbody>")[2].partition("</tbody>")[0].count("<tr>") == 200
     assert "1000 of 1000, 200 shown" in dom
 
 
@@ -252,9 +261,27 @@ def test_the_script_makes_the_rows_beyond_some_thousand() -> None:
         f"q=document.querySelector('input');q.value='{last}';q.dispatchEvent(new Event('input'))"
     )
     dom = browsed(with_script(page, search), "--dump-dom")
-    (row,) = re.findall("<tr id.*?</tr>", dom.partition("<tbody>")[2].partition("</tbody>")[0])
+    (row,) = re.findall("<tr>.*?</tr>", dom.partition("<tbody>")[2].partition("</tbody>")[0])
     cells = ["PASS", last, "1.000 µs", "1.000 µs", "0.00 %", "−0.10 … +0.10", "+0.20 %"]
     assert [text for _, text in _Parsed(row).texts] == cells
+
+
+@needs_browser
+@pytest.mark.parametrize("colours", [0, 1], ids=["dark", "light"])
+@pytest.mark.parametrize("fragment", ["", "#row=gemm/a"])
+def test_axe_finds_no_fault(fragment: str, colours: int) -> None:
+    axe = find_spec("axe_core_python")
+    if axe is None or axe.origin is None:
+        pytest.skip("axe-core-python is not installed (requirements.lock)")
+    script = Path(axe.origin).with_name("axe.min.js").read_text(encoding="utf-8") + _FAULTS
+    history = {"gemm/a": Course("the nights", [Night("2026-11-01", 1e-5)])}
+    page = with_script(render(measured(), histories=history), script)
+    options = ("--dump-dom", "--virtual-time-budget=20000")
+    dom = browsed(
+        page, *options, f"--blink-settings=preferredColorScheme={colours}", fragment=fragment
+    )
+    (found,) = re.findall('<pre id="faults">(.*?)</pre>', dom)
+    assert json.loads(html.unescape(found)) == []
 
 
 @needs_browser

@@ -185,7 +185,7 @@ def how_found(comparison: Comparison) -> str:
     )
 
 
-def sentence(verdict: Verdict) -> str:
+def sentence(verdict: Verdict, *, causes: bool = True) -> str:
     """What was found and why, without the name, inert: ``+5.0 % (95 % interval …), 60 µs → …``."""
     parts = [*filter(None, (bound_words(verdict), inert(verdict.reason)))]
     before, after, change = verdict.baseline_seconds, verdict.candidate_seconds, verdict.change
@@ -195,7 +195,7 @@ def sentence(verdict: Verdict) -> str:
     limit = of_limit(verdict.counters.get("limit_fraction"))
     if limit and change is not None:
         parts.append(f"{limit} of the limit")
-    if verdict.causes:
+    if causes and verdict.causes:
         parts.append(f"likely cause: {inert('; '.join(verdict.causes))}")
     if verdict.accepted:
         parts.append(f"accepted: {inert(verdict.accepted)}")

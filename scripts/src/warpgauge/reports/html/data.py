@@ -33,7 +33,7 @@ _CELLS: dict[str, Cell] = {
     "bound": lambda one: _number(one.bound),
     "tolerance": lambda one: _number(one.tolerance),
     "limit": lambda one: _number(one.counters.get("limit_fraction")),
-    "told": lambda one: sentence(one),
+    "told": lambda one: sentence(one, causes=False),
 }
 
 

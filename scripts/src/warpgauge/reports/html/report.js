@@ -4,6 +4,7 @@
   const table = document.getElementById('all'), body = table.tBodies[0];
   const trs = [...body.rows];
   const keys = trs.map(tr => tr.id.slice(4)).concat(data.rest.map(one => one[0]));
+  for (const tr of trs) tr.removeAttribute('id');  // a link opens the row's page, and moves no focus
   const numbers = new Map(keys.map((key, at) => [key, at]));
   const lower = keys.map(key => key.toLowerCase());
   const SHOWN = 200;
@@ -18,7 +19,7 @@
   // A row of the table that the page came without.
   const row = at => {
     if (trs[at]) return trs[at];
-    const [key, ...cells] = data.rest[at - (keys.length - data.rest.length)], one = make('tr', undefined, {id: `row=${key}`});
+    const [key, ...cells] = data.rest[at - (keys.length - data.rest.length)], one = make('tr');
     const outcome = data.outcomes[rows.outcome[at]], name = make('th', undefined, {scope: 'row'});
     name.append(make('a', key, {href: `#row=${encodeURIComponent(key)}`}));
     one.append(make('td', outcome, {className: outcome.toLowerCase()}), name,
@@ -171,7 +172,7 @@
     const verdict = make('p', `${rows.clock[at]} time. ${rows.told[at]}`);
     verdict.prepend(make('strong', outcome, {className: outcome.toLowerCase()}), ', ');
     parts.push(make('h2', keys[at], {id: 'row-name', tabIndex: -1}), verdict);
-    if (data.causes[at]) parts.push(make('p', `Likely cause: ${data.causes[at]}`, {className: 'faint'}));
+    if (data.causes[at]) parts.push(make('p', data.causes[at], {className: 'faint'}));
     const groups = ['baseline', 'candidate'].flatMap((side, colour) => {
       const sessions = data.medians[side][at].map(one => one.filter(value => value !== null));
       return sessions.map((values, n) => ({values, colour,
@@ -185,14 +186,14 @@
       {middle, interval: low === null || high === null ? null : [low, high],
        tolerance: tolerance === null ? null : [-tolerance, tolerance]}),
       make('p', 'Grey: the tolerance. Violet: the change and its 95 % interval.', {className: 'faint'}));
-    const past = document.querySelector(`[data-history="${at}"]`);
-    if (past) part('History', past.cloneNode(true));
+    const past = document.querySelector(`[data-history="${at}"] svg`);
+    if (past) part('History', scrolled('History', past.cloneNode(true)));
     const lines = ours => data.counters.filter(one => one[1] === ours && at in one[2])
       .map(([name, , now, then]) => [name, counter(at in then ? then[at] : now[at]), counter(now[at])]);
     const kernels = (data.kernels[at] ? [data.kernels[at]] : [])
       .map(both => ['kernel', ...both.map(one => data.kernel_names[one])]);
-    if (lines(true).length || kernels.length) part('Kernels', listed(sides, lines(true).concat(kernels)));
-    if (lines(false).length) part('Counters', listed(sides, lines(false)));
+    if (lines(true).length || kernels.length) part('Kernels', scrolled('Kernels', listed(sides, lines(true).concat(kernels))));
+    if (lines(false).length) part('Counters', scrolled('Counters', listed(sides, lines(false))));
     dialog.replaceChildren(...parts);
   };
   const open = () => {

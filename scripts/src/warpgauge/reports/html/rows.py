@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from warpgauge.reports.drawing import intervals
 from warpgauge.reports.html import data
 from warpgauge.reports.html.markup import NUMBER, breakable, heading, scrolled, shown
 from warpgauge.reports.markdown.reasons import Reasons, reasons_of
-from warpgauge.system.text import duration, inert, of_limit, percent
+from warpgauge.system.text import duration, inert, of_limit, percent, span
 from warpgauge.verdict.comparison import (
     CHANGED,
     UNMEASURED,
@@ -32,6 +33,8 @@ _TOLD, _OPEN = 20, 6
 
 # Rows that a browser lays out at once; the script makes the others from the data. Of a family.
 _IN_TABLE, _IN_FOLD = 2000, 200
+
+_UNIT = re.compile(r"(?<=\d) (?=(?:[nµm]?s|%)(?!\w))")
 
 _HEADINGS = ("verdict", "benchmark", "baseline", "candidate", "change", "95 % interval",
              "at most", "of limit")  # fmt: skip
@@ -90,26 +93,27 @@ class Rows:
             yield f"<section>\n{heading('Intervals')}\n{picture}\n</section>"
 
     def _item(self, verdict: Verdict) -> str:
-        size = headline.size(verdict).strip(" ()") if verdict.outcome in CHANGED else ""
-        if not size and is_accepted(verdict) and verdict.change:
+        size = ""
+        if verdict.change and (verdict.outcome in CHANGED or is_accepted(verdict)):
             size = percent(verdict.change.ratio)
-        size = size or verdict.outcome.value
-        kind = verdict.outcome.value.lower()
-        cause = self._cause(verdict)
-        told = cause and f'<br><span class="faint">Likely cause: {shown(cause)}</span>'
+        elif verdict.bound is not None:
+            size = f"≤ {rounded_up(verdict.bound)}"
+        size = size or verdict.outcome.value.lower()
+        found, cause = " · ".join(_facts(verdict)), self._cause(verdict)
+        told = cause and f'<p class="faint">{_unbroken(shown(cause))}</p>'
         return (
-            f'<li class="{kind}"><strong class="size">{size}</strong> {self.link(verdict)}'
-            f"<br>{shown(headline.sentence(verdict))}{told}</li>"
+            f'<li class="{verdict.outcome.value.lower()}"><strong class="size">{size}</strong>'
+            f"<div>{self.link(verdict)}<p>{_unbroken(shown(found))}</p>{told}</div></li>"
         )
 
     def _cause(self, verdict: Verdict) -> str:
-        """Of a change of which no resource tells: what else differs, the environment."""
-        if verdict.outcome not in CHANGED or verdict.resources:
-            return ""
-        reasons = self._reasons(verdict)
-        return "; ".join(
-            f"{one.words} {inert(one.foreign)}".strip() for one in reasons if one.words
-        )
+        """As a sentence: the resources that differ; of a change without, the environment."""
+        if verdict.causes:
+            return f"Likely cause: {inert('; '.join(verdict.causes))}"
+        reasons = self._reasons(verdict) if verdict.outcome in CHANGED else ()
+        told = [f"{one.words} {inert(one.foreign)}".strip() for one in reasons if one.words]
+        words = "; ".join(told)
+        return words[:1].upper() + words[1:]
 
     def link(self, verdict: Verdict) -> str:
         key = self.keys[verdict.name]
@@ -128,7 +132,7 @@ class Rows:
                 f'<span class="faint">{shown(counts)}</span></summary>\n<ul class="bounds">'
             )
             for one in fold.members[:_IN_FOLD]:
-                bound = "" if one.bound is None else f" at most {rounded_up(one.bound)}"
+                bound = "" if one.bound is None else f" <span>≤ {rounded_up(one.bound)}</span>"
                 yield f"<li>{self.link(one)}{bound}</li>"
             more = len(fold.members) - _IN_FOLD
             yield f'<li><a href="#rows">{more:,} more below</a></li>' if more > 0 else ""
@@ -165,6 +169,29 @@ class Rows:
             f'<tr id="row={key}"><td class="{outcome.lower()}">{outcome}</td>'
             f'<th scope="row">{self.link(one)}</th>{numbers}</tr>'
         )
+
+
+def _facts(verdict: Verdict) -> Iterator[str]:
+    """What was found, beside what an item begins with."""
+    change, tolerance = verdict.change, verdict.tolerance
+    before, after = verdict.baseline_seconds, verdict.candidate_seconds
+    if verdict.reason:
+        yield inert(verdict.reason)
+    if verdict.outcome in UNMEASURED and verdict.bound is not None and tolerance is not None:
+        yield f"tolerance {percent(tolerance, sign=False)}"
+    if change is not None and before is not None and after is not None:
+        yield f"{duration(before)} → {duration(after)}"
+        size = "" if verdict.outcome in CHANGED else f"{percent(change.ratio)}, "
+        yield f"{size}95 % interval {span(change.low, change.high)}"
+    if limit := of_limit(verdict.counters.get("limit_fraction")):
+        yield f"{limit} of the limit"
+    if verdict.accepted:
+        yield f"accepted: {inert(verdict.accepted)}"
+
+
+def _unbroken(text: str) -> str:
+    """A number stays beside its unit."""
+    return _UNIT.sub("\N{NO-BREAK SPACE}", text)
 
 
 def _cells(one: Verdict) -> tuple[str, ...]:
