@@ -151,6 +151,15 @@ def test_a_text_of_a_megabyte_is_cut() -> None:
     assert len(render(with_text("<&" * 500_000)).encode()) < 2_000_000
 
 
+def test_names_with_strange_axes_are_no_sweep_or_one_that_is_cut() -> None:
+    long, values = "x" * 1_000_000, (64, 128, 256)
+    rows = [verdict(f"a/{long}/{long}:{n}") for n in values]
+    rows += [verdict(f"b/n:{n * '9'}/m:x/n:1/:3") for n in (30, 500, 5000)]
+    page = render(comparison(rows))
+    assert len(page.encode()) < 200_000
+    assert re.findall("<summary>(.)", page.partition("<h2>Sweeps")[2]) == ["a"]
+
+
 def test_names_that_are_cut_alike_have_links_of_their_own() -> None:
     rows = [verdict("x" * 1000 + end) for end in "ab"]
     links = {one["href"] for one in _Parsed(render(comparison(rows))).of("a")} - {"#rows"}

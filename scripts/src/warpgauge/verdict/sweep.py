@@ -24,7 +24,7 @@ from warpgauge.verdict import disturbance
 # What both Python and the benchmarks, to which it is a POSIX extended expression, read as more
 # than itself.
 _SPECIAL = re.compile(r"[\\.\[()*+?{|^$]")
-AXIS = re.compile(r"([^:/]+):([0-9]+)")
+_AXIS = re.compile(r"([^:/]+):([0-9]{1,15})")
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def expression(what: Iterable[str], axis: str) -> str:
     """The filter for benchmarks with this axis: of families, or whose names begin like `what`."""
     escaped = [_SPECIAL.sub(r"\\\g<0>", _beginning(word)) for word in (*what, axis)]
     begins = "|".join(f"{one}(.*/)?" if one.endswith("/") else f"{one}.*/" for one in escaped[:-1])
-    return f"^({begins}){escaped[-1].rstrip('/')}:[0-9]+(/|$)"
+    return f"^({begins}){escaped[-1].rstrip('/')}:[0-9]{{1,15}}(/|$)"
 
 
 def families(what: Iterable[str]) -> set[str]:
@@ -105,7 +105,7 @@ def require_some(names: Iterable[str], what: Sequence[str], axis: str) -> None:
         if not found:
             there = listed(sorted(families(known)))
             raise UserError(f"no benchmark begins with {typed(word)}: the families are {there}")
-        axes = sorted({key for name in found for key, _ in AXIS.findall(name)})
+        axes = sorted({axis for name in found for axis in axes_of(name)})
         if axis not in axes:
             has = f"its axes are {listed(axes)}" if axes else "it has no axis"
             raise UserError(f"no benchmark of {typed(word)} has the axis {typed(axis)}: {has}")
@@ -132,6 +132,11 @@ def of(record: Record, what: Sequence[str], axis: str) -> Sweep:
     return found
 
 
+def axes_of(name: str) -> list[str]:
+    """``n`` of ``gemm/naive/n:1024``."""
+    return [_pair(part)[0] for part in name.split("/") if _AXIS.fullmatch(part)]
+
+
 def named(names: Iterable[str], axis: str) -> list[tuple[str, int]]:
     """The variant and the value of each name.
 
@@ -142,7 +147,7 @@ def named(names: Iterable[str], axis: str) -> list[tuple[str, int]]:
     seen = Counter(one for stem, parts, _ in split for one in (stem, *((stem, p) for p in parts)))
 
     def stays(stem: str, part: str) -> bool:
-        return not AXIS.fullmatch(part) or seen[stem, part] < seen[stem]
+        return not _AXIS.fullmatch(part) or seen[stem, part] < seen[stem]
 
     return [("/".join(p for p in parts if stays(stem, p)), value) for stem, parts, value in split]
 
@@ -150,9 +155,9 @@ def named(names: Iterable[str], axis: str) -> list[tuple[str, int]]:
 def _split(name: str, axis: str) -> tuple[str, list[str], int]:
     """`name` without any axis; its parts but for the one of `axis`; the value of that."""
     parts = name.split("/")
-    at = next(i for i, one in enumerate(parts) if AXIS.fullmatch(one) and _pair(one)[0] == axis)
+    at = next(i for i, one in enumerate(parts) if _AXIS.fullmatch(one) and _pair(one)[0] == axis)
     value = int(parts.pop(at).rpartition(":")[2])
-    return "/".join(one for one in parts if not AXIS.fullmatch(one)), parts, value
+    return "/".join(one for one in parts if not _AXIS.fullmatch(one)), parts, value
 
 
 def _pair(part: str) -> tuple[str, str]:

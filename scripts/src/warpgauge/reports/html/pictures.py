@@ -16,7 +16,7 @@ from warpgauge.reports.provenance import gpu_name
 from warpgauge.reports.roofline import roofline as of_run
 from warpgauge.system.text import plural
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
-from warpgauge.verdict.sweep import AXIS, Gap, Measured, Sweep, Variant, interval, named
+from warpgauge.verdict.sweep import Gap, Measured, Sweep, Variant, axes_of, interval, named
 
 # An axis is drawn that has so many values, of variants that have so many each.
 _VALUES, _OF_A_VARIANT = 3, 2
@@ -30,7 +30,7 @@ def sweeps(comparison: Comparison) -> Iterator[str]:
     verdicts = [one for one in comparison.verdicts if one.outcome is not Outcome.MISSING]
     found: list[tuple[str, str, dict[str, _Points]]] = []
     for family, members in by_family(verdicts).items():
-        for axis in dict.fromkeys(key for one in members for key, _ in AXIS.findall(one.name)):
+        for axis in dict.fromkeys(axis for one in members for axis in axes_of(one.name)):
             if len(found) < _SWEEPS and (variants := _variants(members, axis)):
                 found.append((family, axis, variants))
     if found:
@@ -50,7 +50,7 @@ def sweeps(comparison: Comparison) -> Iterator[str]:
 
 def _variants(family: Sequence[Verdict], axis: str) -> dict[str, _Points]:
     """Those to draw, by name; none where the axis has too few values."""
-    members = [one for one in family if f"/{axis}:" in one.name]
+    members = [one for one in family if axis in axes_of(one.name)]
     points: dict[str, dict[int, Verdict]] = {}
     for one, (name, value) in zip(members, named([one.name for one in members], axis), strict=True):
         if value > 0:
