@@ -31,8 +31,9 @@ from warpgauge.verdict.comparison import (
 # are open.
 _TOLD, _OPEN = 20, 6
 
-# Rows that a browser lays out at once; the script makes the others from the data. Of a family.
-_IN_TABLE, _IN_FOLD = 2000, 200
+# So many rows are all in the table. Of more there are those that are no PASS, at least the first
+# ones; the script makes the others from the data. And so many are in a family's fold.
+_MOST_ROWS, _FIRST_ROWS, _IN_FOLD = 2000, 500, 200
 
 _UNIT = re.compile(r"(?<=\d) (?=(?:[nµm]?s|%)(?!\w))")
 
@@ -61,9 +62,17 @@ class Rows:
     def _reasons(self) -> Reasons:
         return reasons_of(self.comparison)
 
+    @cached_property
+    def _in_table(self) -> int:
+        """How many rows the page itself has."""
+        if len(self.verdicts) <= _MOST_ROWS:
+            return len(self.verdicts)
+        telling = sum(one.outcome is not Outcome.PASS for one in self.verdicts)
+        return min(max(telling, _FIRST_ROWS), _MOST_ROWS)
+
     def data(self) -> str:
         """What the script reads."""
-        rest = [[self.keys[one.name], *_cells(one)] for one in self.verdicts[_IN_TABLE:]]
+        rest = [[self.keys[one.name], *_cells(one)] for one in self.verdicts[self._in_table :]]
         causes = [self._cause(one) for one in self.verdicts]
         return data.text(self.comparison, self.verdicts, causes, rest)
 
@@ -148,13 +157,13 @@ class Rows:
             f'<section id="rows" tabindex="-1">\n{heading("All benchmarks", len(self.verdicts))}\n'
             '<div id="tools" hidden></div>'
         )
-        body = "\n".join(map(self._row, self.verdicts[:_IN_TABLE]))
+        body = "\n".join(map(self._row, self.verdicts[: self._in_table]))
         yield scrolled(
             "Table of all benchmarks",
             f'<table id="all">\n<thead><tr>{"".join(heads)}</tr></thead>\n<tbody>\n{body}</tbody>\n'
             "</table>",
         )
-        if (more := len(self.verdicts) - _IN_TABLE) > 0:
+        if (more := len(self.verdicts) - self._in_table) > 0:
             yield (
                 f"<noscript><p>{more:,} more rows, the least telling, are in this file and are "
                 "shown by its script alone.</p></noscript>"
