@@ -161,16 +161,19 @@
     }
     return one;
   };
-  const counter = value => value === undefined || value === null ? '–'
-    : Math.abs(value) >= 1e6 ? value.toExponential(3).replace('e+', 'e') : String(value);
+  const counter = value => {
+    if (value === undefined || value === null) return '–';
+    const [size, prefix] = [[1e12, ' T'], [1e9, ' G'], [1e6, ' M']].find(([one]) => Math.abs(value) >= one) || [1, ''];
+    return prefix || !Number.isInteger(value) ? (value / size).toPrecision(4) + prefix : String(value);
+  };
   const sides = ['', 'baseline', 'candidate'];
   const fill = at => {
     const close = make('button', 'Close', {type: 'button', className: 'close'});
     close.addEventListener('click', () => dialog.close());
     const outcome = data.outcomes[rows.outcome[at]], parts = [close];
     const part = (title, ...nodes) => parts.push(make('h3', title), ...nodes);
-    const verdict = make('p', `${rows.clock[at]} time. ${rows.told[at]}`);
-    verdict.prepend(make('strong', outcome, {className: outcome.toLowerCase()}), ', ');
+    const verdict = make('p', `${rows.clock[at]} time · ${rows.told[at]}`);
+    verdict.prepend(make('strong', outcome, {className: outcome.toLowerCase()}), ' · ');
     parts.push(make('h2', keys[at], {id: 'row-name', tabIndex: -1}), verdict);
     if (data.causes[at]) parts.push(make('p', data.causes[at], {className: 'faint'}));
     const groups = ['baseline', 'candidate'].flatMap((side, colour) => {
