@@ -28,8 +28,8 @@ from warpgauge.system import interrupts, packages
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.text import typed
+from warpgauge.why import trace_file
 
-LIBRARY = "libwarpgauge_trace.so"
 FORMAT = "fidelity/1"
 SOURCES = (".cu", ".cpp")  # of benchmarks; one file is one family
 
@@ -69,8 +69,9 @@ class Fidelity:
             if probe.no_gpu is not None:
                 raise UserError(f"no GPU to measure: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
             with progress.status(self.notes) as say:
+                library = folder / trace_file.LIBRARY
                 findings = [
-                    self._finding(Binary(binary.path, (name,)), folder / LIBRARY, scratch, say)
+                    self._finding(Binary(binary.path, (name,)), library, scratch, say)
                     for name in binary.names
                 ]
                 if timers is not None:
@@ -102,10 +103,10 @@ class Fidelity:
         """The program with the benchmarks that were asked for. Raises UserError."""
         path = folder / self.options.binary
         self._require_program(path)
-        if not (folder / LIBRARY).exists():
+        if not (folder / trace_file.LIBRARY).exists():
             raise UserError(
-                f"the build made no {LIBRARY}, for the CUDA toolkit has no CUPTI: install it "
-                "(cuda-cupti-dev-13-0 and the like)",
+                f"the build made no {trace_file.LIBRARY}, for the CUDA toolkit has no CUPTI: "
+                "install it (cuda-cupti-dev-13-0 and the like)",
                 ExitStatus.NOT_MEASURED,
             )
         (binary,) = selection.wanted(
@@ -165,13 +166,13 @@ class Fidelity:
         say(f"{name}, with CUPTI")
         file = scratch / "trace.json"
         file.unlink(missing_ok=True)
-        environment = {"CUDA_INJECTION64_PATH": str(library), "WARPGAUGE_TRACE": str(file)}
+        environment = trace_file.environment(library, file, calls=False)
         traced = self._row(binary, 1, scratch / "traced", environment)
         if fault := _fault(traced):
             return Finding(name, error=f"with CUPTI: {fault}")
         try:
-            busy = cupti_trace.busy(cupti_trace.read_trace(file), _work(traced))
-        except cupti_trace.TraceFault as mismatch:
+            busy = cupti_trace.busy(trace_file.read_trace(file), _work(traced))
+        except trace_file.TraceFault as mismatch:
             return Finding(name, error=str(mismatch))
         say(f"{name}, without CUPTI")
         plain = self._row(binary, self.options.processes, scratch / "plain")
@@ -239,7 +240,7 @@ def _fault(row: JsonRow) -> str:
 
 def _work(row: JsonRow) -> cupti_trace.Work:
     if "operations" not in row or "samples" not in row:
-        raise cupti_trace.TraceFault("it does not say how many operations and samples it timed")
+        raise trace_file.TraceFault("it does not say how many operations and samples it timed")
     kernels = int(row["kernels"]) if "kernels" in row else None
     return cupti_trace.Work(int(row["operations"]), int(row["samples"]), kernels)
 

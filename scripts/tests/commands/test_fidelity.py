@@ -19,6 +19,7 @@ from warpgauge.commands.main import main
 from warpgauge.execution import build
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.why import trace_file
 
 # The fake's processes are counted, and each takes a nanosecond longer: the first looks for a GPU,
 # the second is traced, and the median of the three after it is the fourth.
@@ -44,7 +45,7 @@ def make(
         trace=text(tape(64, 7, parts).activities) if trace == "" else trace,
         faults=faults,
     )
-    (repository.built / "benchmarks" / command.LIBRARY).touch()
+    (repository.built / "benchmarks" / trace_file.LIBRARY).touch()
 
 
 def run(repository: Repository, *argv: str) -> ExitStatus:
@@ -167,7 +168,7 @@ def test_a_build_without_cupti_or_nvcc_is_told_apart(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(repository)
-    (repository.built / "benchmarks" / command.LIBRARY).unlink()
+    (repository.built / "benchmarks" / trace_file.LIBRARY).unlink()
     with pytest.raises(UserError, match="the CUDA toolkit has no CUPTI") as caught:
         run(repository)
     assert caught.value.status is ExitStatus.NOT_MEASURED

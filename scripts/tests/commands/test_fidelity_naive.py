@@ -14,6 +14,7 @@ from fidelity import command
 from traces import tape, text
 from warpgauge.execution import build
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.why import trace_file
 
 # By timer; the fake's three processes add 2, 3 and 4 ns, the first having listed nothing.
 NAIVE = {
@@ -54,7 +55,7 @@ def make(
         ill=ill,
         listing_fault=listing_fault,
     )
-    (folder / command.LIBRARY).touch()
+    (folder / trace_file.LIBRARY).touch()
 
 
 def run(repository: Repository, *argv: str) -> ExitStatus:
@@ -112,7 +113,7 @@ def test_missing_programs_and_cupti_are_told_before_anything_runs(
     monkeypatch.delattr(command.Fidelity, "_finding")
     for name, said in (
         ("bench_naive", "bench_naive"),
-        (command.LIBRARY, "the CUDA toolkit has no CUPTI"),
+        (trace_file.LIBRARY, "the CUDA toolkit has no CUPTI"),
         ("bench_fidelity", "bench_fidelity"),
     ):
         (repository.built / "benchmarks" / name).unlink()

@@ -27,6 +27,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "baselines": {"verdict", "execution", "records", "files", "system"},
     "measurement": {"execution", "verdict", "records", "files", "system"},
     "external": {"execution", "records", "files", "system"},
+    "why": {"execution", "measurement", "verdict", "records", "files", "system"},
     "history": {
         *("measurement", "execution", "baselines", "verdict"),
         *("statistics", "records", "files", "system"),

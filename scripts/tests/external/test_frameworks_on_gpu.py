@@ -31,6 +31,7 @@ from warpgauge.external.from_triton import from_triton
 from warpgauge.external.kernel_entry import Foreign, KernelEntry, Options, Parameters
 from warpgauge.external.write_manifest import write_manifest
 from warpgauge.system.environment import ROOT
+from warpgauge.why import trace_file
 
 PROGRAMS = ROOT / "build" / "release" / "benchmarks"
 SIZES = [1 << 12, 1 << 16, 1 << 20, 1 << 24]
@@ -134,17 +135,17 @@ def _require_true(folder: Path, entries: Callable[[Path], list[KernelEntry]]) ->
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
         write_manifest(manifest, process.submit(entries, folder).result())
     plain = _bench(manifest, folder / "plain.json", {}, "--processes", "3")
-    library, trace = PROGRAMS / "libwarpgauge_trace.so", folder / "trace.json"
+    library, trace = PROGRAMS / trace_file.LIBRARY, folder / "trace.json"
     if not library.exists():
         pytest.skip("the times are not compared: the CUDA toolkit has no CUPTI")
-    environment = {"CUDA_INJECTION64_PATH": str(library), "WARPGAUGE_TRACE": str(trace)}
+    environment = trace_file.environment(library, trace, calls=False)
     wrong = []
     for row in plain:
         name = row["name"]
         chosen = ["--processes", "1", "--filter", f"^{name}$"]
         (traced,) = _bench(manifest, folder / "traced.json", environment, *chosen)
         work = cupti_trace.Work(int(traced["operations"]), int(traced["samples"]), 1)
-        busy = cupti_trace.busy(cupti_trace.read_trace(trace), work)
+        busy = cupti_trace.busy(trace_file.read_trace(trace), work)
         finding = Finding(
             name,
             kernels=busy.kernels,

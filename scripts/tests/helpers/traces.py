@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from cupti_trace import Activity
+from warpgauge.why.trace_file import Activity
 
 DELAY = "_ZN9warpgauge44_GLOBAL__N__49088f0a_11_patterns_cu_30579f8d12delay_kernelEm"
 READ = "_ZN9warpgauge44_GLOBAL__N__49088f0a_11_patterns_cu_30579f8d11read_kernelEPK5uint4mPj"
@@ -70,6 +70,33 @@ def tape(copies: int, regions: int, parts: Sequence[Part] = (KERNEL,)) -> Tape:
 def text(records: Sequence[Activity], **head: object) -> str:
     """The file that libwarpgauge_trace.so writes of them; `head` overrides its first line."""
     first = {"warpgauge_trace": 1, "activities": len(records), "dropped": 0, "faults": []}
-    rows = [{**vars(record), "stream": 7, "graph_node": 0} for record in records]
+    rows = [vars(record) for record in records]
     lines = [{**first, **head}, *rows]
     return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+
+
+_THREAD = 4711
+
+
+def call(
+    name: str,
+    start_ns: int,
+    end_ns: int,
+    *,
+    kind: str = "runtime",
+    thread: int = _THREAD,
+    correlation: int = 0,
+) -> Activity:
+    """A call of CUDA by the host."""
+    return Activity(kind, name, start_ns, end_ns, thread=thread, correlation=correlation)
+
+
+def range_of(name: str, start_ns: int, end_ns: int, thread: int = _THREAD) -> list[Activity]:
+    """Both ends of a range of the engine's, which no other range may share its times with."""
+    ends = (("range_start", name, start_ns), ("range_end", "", end_ns))
+    number = start_ns << 32 | end_ns
+    return [Activity(k, n, at, at, thread=thread, correlation=number) for k, n, at in ends]
+
+
+def marks(name: str, at_ns: int) -> Activity:
+    return Activity("mark", name, at_ns, at_ns, thread=_THREAD)

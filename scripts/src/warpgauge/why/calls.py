@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which CUDA calls an operation makes, and how long the host is in them. Pure functions of a trace.
+
+The engine says where operations are issued by ranges of its NVTX domain (fixtures/cuda/range.hpp):
+the range "operation" holds the calls of one, the range "calls" those of a batch that the host's
+clock timed, whose mark "operations N" says how many it were.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from warpgauge.why.trace_file import API, MARK, RANGE_END, RANGE_START, Activity, TraceFault
+
+ONE, BATCH = "operation", "calls"
+_OPERATIONS = re.compile(r"operations (\d+)")
+# What CUDA appends to a function's name: the version that the program was compiled for.
+_VERSION = re.compile(r"_v\d+$")
+
+
+@dataclass(frozen=True)
+class Call:
+    """How often an operation makes a call, and how long the host is in it."""
+
+    count: float
+    seconds: float
+
+
+Calls = Mapping[str, Call]
+
+
+@dataclass(frozen=True)
+class Range:
+    """A benchmark, one of its phases, or a part of one, as the engine said."""
+
+    name: str
+    start_ns: int
+    end_ns: int
+    thread: int
+
+
+def calls_of(trace: Iterable[Activity]) -> Calls:
+    """Of one operation: its driver and runtime calls by name, without their versions.
+
+    A call that another one makes on its behalf counts as part of that. Of an operation that the
+    host's clock timed it is the mean over all timed batches, else what the first operation did,
+    which may have had libraries and kernels to load. Raises TraceFault where no operation is in the
+    trace: of a program without the ranges, or one that failed.
+    """
+    everything = sorted(trace, key=lambda one: (one.start_ns, -one.end_ns))
+    found = ranges(everything)
+    batches = [one for one in found if one.name == BATCH]
+    marks = [one for one in everything if one.kind == MARK]
+    operations = sum(
+        int(count[1])
+        for _, mark in _inside(batches, marks)
+        if (count := _OPERATIONS.fullmatch(mark.name))
+    )
+    if not operations:
+        batches = [one for one in found if one.name == ONE]
+        operations = len(batches)
+    if not operations:
+        raise TraceFault("its trace shows no operation: the program has no ranges, or it failed")
+    made: dict[str, list[int]] = {}
+    for _, call in _inside(batches, outermost_calls(everything)):
+        made.setdefault(call_name(call), []).append(call.end_ns - call.start_ns)
+    return {
+        name: Call(len(times) / operations, sum(times) * 1e-9 / operations)
+        for name, times in sorted(made.items())
+    }
+
+
+def call_name(call: Activity) -> str:
+    """``cudaLaunchKernel`` of ``cudaLaunchKernel_v7000``."""
+    return _VERSION.sub("", call.name)
+
+
+def outermost_calls(trace: Iterable[Activity]) -> Iterator[Activity]:
+    """Calls in order of time, without those that another call of the same thread makes."""
+    until: dict[int, int] = {}
+    ordered = sorted(
+        (one for one in trace if one.kind in API),
+        key=lambda one: (one.start_ns, -one.end_ns, one.kind == "driver"),
+    )
+    for one in ordered:
+        if one.end_ns > until.get(one.thread, 0):
+            until[one.thread] = one.end_ns
+            yield one
+
+
+def ranges(trace: Iterable[Activity]) -> Sequence[Range]:
+    """In order of their starts; one without an end, as of a process that failed, has none."""
+    starts: dict[int, Activity] = {}
+    found = []
+    for one in sorted(trace, key=lambda one: one.start_ns):
+        if one.kind == RANGE_START:
+            starts[one.correlation] = one
+        elif one.kind == RANGE_END and (start := starts.pop(one.correlation, None)):
+            found.append(Range(start.name, start.start_ns, one.end_ns, start.thread))
+    return sorted(found, key=lambda one: (one.start_ns, -one.end_ns))
+
+
+def _inside(
+    around: Iterable[Range], activities: Iterable[Activity]
+) -> Iterator[tuple[Range, Activity]]:
+    """Each of `activities`, in order of time, that lies in a range of its thread, with that.
+
+    The ranges of a thread follow each other.
+    """
+    of_thread: dict[int, list[Range]] = {}
+    for one in sorted(around, key=lambda one: -one.start_ns):
+        of_thread.setdefault(one.thread, []).append(one)
+    for activity in activities:
+        left = of_thread.get(activity.thread, [])
+        while left and left[-1].end_ns < activity.start_ns:
+            left.pop()
+        if left and left[-1].start_ns <= activity.start_ns and activity.end_ns <= left[-1].end_ns:
+            yield left[-1], activity
