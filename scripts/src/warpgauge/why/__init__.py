@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a benchmark takes the time that it takes."""
+"""Why a benchmark became slower: machine code, counters, calls, and what they say together."""

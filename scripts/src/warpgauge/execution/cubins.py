@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine code in a program (its cubins), and a digest of each kernel's."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import struct
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from warpgauge.execution import build, elf
+from warpgauge.system import command_log
+from warpgauge.system.errors import UserError
+
+_DEADLINE_S = 300.0
+
+# What nvcc makes of a file's path, its text and the number of a process, in the names of kernels.
+# Digits before and behind are lengths of names.
+UNIQUE = re.compile(rb"\d*_(?:GLOBAL__N_|INTERNAL)_+[0-9a-f]{8}_\d+_(\w+?)_[0-9a-f]{8}(?:_\d+)?")
+
+# Attributes of a kernel that its author chooses: the most threads, the exact number of threads,
+# and blocks of a cluster. Others say again what the code does, or number symbols.
+_LAUNCH_BOUNDS = frozenset((0x05, 0x10, 0x3D, 0x3E, 0x3F))
+_FORMAT_WITH_SIZE = 4  # of an attribute
+
+# What every kernel of a cubin may use: constants, addresses and values of variables.
+_SHARED = re.compile(rb"\.nv\.(constant[34]|global\.init)")
+
+
+class Cubin(NamedTuple):
+    path: Path
+    architecture: int  # 90 for sm_90
+    sections: list[elf.Section]
+
+    @property
+    def kernels(self) -> dict[str, elf.Section]:
+        """The code of each kernel by its mangled name; functions with code of their own, too."""
+        return {
+            section.name[len(b".text.") :].decode(): section
+            for section in self.sections
+            if section.name.startswith(b".text.")
+        }
+
+
+def tool(name: str) -> str:
+    """The toolkit's program `name`, on PATH or beside nvcc. Raises UserError where it is absent."""
+    nvcc = build.cuda_compiler()
+    found = shutil.which(name) or (nvcc and shutil.which(name, path=str(Path(nvcc).parent)))
+    if not found:
+        raise UserError(f"there is no {name} here: install the CUDA toolkit's, or put it on PATH")
+    return found
+
+
+def output_of(command: Sequence[str], folder: Path | None = None) -> bytes:
+    """What a tool prints. Raises UserError where it cannot run, fails, or takes too long."""
+    try:
+        with command_log.running(command) as logged:
+            done = subprocess.run(
+                command, cwd=folder, capture_output=True, timeout=_DEADLINE_S, check=False
+            )
+            logged.ended(done.returncode)
+    except (OSError, subprocess.TimeoutExpired) as fault:
+        raise UserError(f"{command[0]} did not run to its end ({fault})") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().partition("\n")[0]
+        raise UserError(f"{command[0]} failed: {said or f'status {done.returncode}'}")
+    return done.stdout
+
+
+def of(program: Path, folder: Path) -> list[Cubin]:
+    """The cubins of a program, extracted to an empty `folder`. Raises UserError, OSError."""
+    if program.suffix == ".cubin":
+        return [Cubin(program, 0, elf.sections(program.read_bytes()))]
+    output_of([tool("cuobjdump"), "-xelf", "all", str(program.resolve())], folder)
+    found = []
+    for path in sorted(folder.glob("*.cubin")):
+        architecture = re.search(r"\.sm_(\d+)\w*\.cubin$", path.name)
+        number = int(architecture[1]) if architecture else 0
+        found.append(Cubin(path, number, elf.sections(path.read_bytes())))
+    return found
+
+
+def stable_name(kernel: str) -> str:
+    """A kernel's name without what differs from build to build."""
+    return UNIQUE.sub(rb"_\1", kernel.encode()).decode()
+
+
+def digests(program: Path) -> dict[str, str]:
+    """The digest of each kernel's machine code by its stable name. Raises UserError, OSError."""
+    with tempfile.TemporaryDirectory() as folder:
+        return digests_of(of(program, Path(folder)))
+
+
+def digests_of(cubins: Sequence[Cubin]) -> dict[str, str]:
+    """Those of several cubins: one digest where several have a kernel of the same name."""
+    found: dict[str, set[str]] = {}
+    for cubin in cubins:
+        parts = _Parts(cubin.sections)
+        for name in cubin.kernels:
+            found.setdefault(stable_name(name), set()).add(parts.digest(name.encode()))
+    return {
+        name: each.pop() if len(each) == 1 else _sha256(*sorted(one.encode() for one in each))
+        for name, each in found.items()
+    }
+
+
+class _Parts:
+    """What the kernels of a cubin are made of."""
+
+    def __init__(self, sections: list[elf.Section]) -> None:
+        self._by_name = {section.name: section for section in sections}
+        self._names = [section.name for section in sections]
+        try:
+            self._symbols = elf.symbols(sections)
+        except ValueError:  # the relocations then count by their numbers
+            self._symbols = []
+        shared = [one for one in sections if _SHARED.fullmatch(one.name)]
+        self._shared = [part for one in shared for part in (one.name, *self._section(one))]
+
+    def digest(self, kernel: bytes) -> str:
+        parts = [*self._shared]
+        called, seen = [kernel], {kernel}
+        for name in called:  # it grows
+            code = self._by_name[b".text." + name]
+            parts += [b"code", *self._section(code)]
+            for callee in self._callees(code.name):
+                if callee not in seen:
+                    seen.add(callee)
+                    called.append(callee)
+        for section in self._by_name.values():
+            if section.name.endswith(b"." + kernel) and section.name.startswith(
+                (b".nv.constant", b".nv.shared.")
+            ):
+                kind = section.name[: -len(kernel)]
+                # The parameters' bank is filled by the launch: its size counts.
+                parts += [kind, b"%d" % section.size, section.content]
+        if info := self._by_name.get(b".nv.info." + kernel):
+            parts += _launch_bounds(info.content)
+        return _sha256(*parts)
+
+    def _section(self, section: elf.Section) -> list[bytes]:
+        """Its content, and what the loader writes into it."""
+        parts = [section.content]
+        for one in self._relocations(section.name):
+            target = b""
+            if one.symbol < len(self._symbols):
+                symbol = self._symbols[one.symbol]
+                label = symbol.section < len(self._names) and (
+                    self._names[symbol.section] == section.name
+                )
+                target = b"%d" % symbol.value if label else UNIQUE.sub(rb"_\1", symbol.name)
+            parts += [b"%d %d %d" % (one.offset, one.kind, one.addend), target]
+        return parts
+
+    def _relocations(self, name: bytes) -> list[elf.Relocation]:
+        section = self._by_name.get(b".rela" + name)
+        try:
+            return elf.relocations(section) if section else []
+        except ValueError:
+            return []
+
+    def _callees(self, code: bytes) -> Iterator[bytes]:
+        for one in self._relocations(code):
+            if one.symbol < len(self._symbols):
+                number = self._symbols[one.symbol].section
+                section = self._names[number] if number < len(self._names) else b""
+                if section.startswith(b".text."):
+                    yield section[len(b".text.") :]
+
+
+def _launch_bounds(info: bytes) -> list[bytes]:
+    """The attributes that count; each is a format, a number, and a value or the size of one."""
+    parts = []
+    at = 0
+    while at + 4 <= len(info):
+        kind, number, size = struct.unpack_from("<BBH", info, at)
+        end = at + 4 + (size if kind == _FORMAT_WITH_SIZE else 0)
+        if number in _LAUNCH_BOUNDS:
+            parts.append(info[at:end])
+        at = end
+    return parts
+
+
+def _sha256(*parts: bytes) -> str:
+    """Of parts, whose ends count."""
+    made = hashlib.sha256()
+    for part in parts:
+        made.update(b"%d:" % len(part) + part)
+    return made.hexdigest()

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine code (SASS) of kernels, with source lines where `-lineinfo` kept them."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from warpgauge.execution import cubins, elf
+
+_INSTRUCTION = re.compile(r"\s+/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P\w+)\s+)?([A-Z][\w.]*)\s*(.*?)\s*;")
+_SECTION = re.compile(r"\s*\.section\s+\.text\.([^,]+),")
+_LABEL = re.compile(r"(\S+):\s*$")
+_TARGET = re.compile(r"`\(([^)]+)\)")
+# The frames of an inlined function follow, innermost first.
+_FRAME = re.compile(r'(?:File|inlined at) "([^"]*)", line (\d+)')
+_TOOLKIT = re.compile(r"/targets/[^/]+/include/|/include/(?:cuda|cub|thrust|cccl)/")
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One machine instruction; `address` in bytes from the kernel's start."""
+
+    address: int
+    predicate: str  # "@P0" or "@!P0", or ""
+    opcode: str  # with its modifiers: "LDG.E.128"
+    operands: tuple[str, ...]  # a target within the kernel is an address: "0x190"
+    source: str  # "file.cu:12", or ""
+
+    def __str__(self) -> str:
+        return f"{self.predicate} {self.opcode} {', '.join(self.operands)}".strip()
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel of a program."""
+
+    name: str  # mangled
+    code: tuple[Instruction, ...]
+    digest: str  # of code, constants and launch bounds, without names that differ by build
+
+
+def kernels_of(program: Path, names: Collection[str] | None = None) -> dict[str, Kernel]:
+    """The kernels of a program (or of a .cubin file) by their stable names, or those of `names`.
+
+    `names` are mangled, of this or another build (`cubins.stable_name`). Of several architectures
+    it takes the newest. Raises UserError where the toolkit's cuobjdump or nvdisasm is missing or
+    fails, OSError for a file that cannot be read.
+    """
+    wanted = None if names is None else {cubins.stable_name(name) for name in names}
+    found: dict[str, Kernel] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        held = cubins.of(program, Path(folder))
+        digests = cubins.digests_of(held)
+        for cubin in sorted(held, key=lambda one: -one.architecture):
+            asked = {
+                name: stable
+                for name in cubin.kernels
+                if (stable := cubins.stable_name(name)) not in found
+                and (wanted is None or stable in wanted)
+            }
+            for name, code in _disassembled(cubin, asked).items():
+                found[asked[name]] = Kernel(name, code, digests[asked[name]])
+    return found
+
+
+def _disassembled(
+    cubin: cubins.Cubin, names: Collection[str]
+) -> dict[str, tuple[Instruction, ...]]:
+    if not names:
+        return {}
+    numbers = [
+        str(number)
+        for number, symbol in enumerate(elf.symbols(cubin.sections))
+        if symbol.name.decode(errors="replace") in names
+    ]
+    nvdisasm = cubins.tool("nvdisasm")
+    text = cubins.output_of([nvdisasm, "-c", "-gi", "-fun", ",".join(numbers), str(cubin.path)])
+    found = parsed(text.decode(errors="replace").splitlines())
+    return {name: code for name, code in found.items() if name in names}
+
+
+def parsed(lines: Iterable[str]) -> dict[str, tuple[Instruction, ...]]:
+    """The code of each function in what `nvdisasm -c -gi` prints, by its mangled name."""
+    return {name: _function(body) for name, body in _functions(lines)}
+
+
+def _functions(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    name, body = "", list[str]()
+    for line in lines:
+        if section := _SECTION.match(line):
+            if name:
+                yield name, body
+            name, body = section[1], []
+        else:
+            body.append(line)
+    if name:
+        yield name, body
+
+
+def _function(body: Iterable[str]) -> tuple[Instruction, ...]:
+    labels: dict[str, int] = {}
+    pending: list[str] = []
+    read: list[tuple[int, str, str, str, str]] = []
+    frames: list[tuple[str, str]] = []
+    goes_on = False  # a line of another frame of the same place
+    for line in body:
+        if "//##" in line:
+            frames = [*(frames if goes_on else ()), *_FRAME.findall(line)]
+            goes_on = True
+        elif found := _INSTRUCTION.match(line):
+            address = int(found[1], 16)
+            labels.update(dict.fromkeys(pending, address))
+            pending, goes_on = [], False
+            read.append((address, found[2] or "", found[3], found[4], _place(frames)))
+        elif label := _LABEL.match(line):
+            pending.append(label[1])
+    code = [
+        Instruction(address, predicate, opcode, _operands(operands, labels), source)
+        for address, predicate, opcode, operands, source in read
+    ]
+    return tuple(_without_padding(code))
+
+
+def _operands(text: str, labels: dict[str, int]) -> tuple[str, ...]:
+    def address(found: re.Match[str]) -> str:
+        return f"{labels[found[1]]:#x}" if found[1] in labels else found[1]
+
+    return tuple(_TARGET.sub(address, text).split(", ")) if text else ()
+
+
+def _place(frames: list[tuple[str, str]]) -> str:
+    """The innermost line that is not the toolkit's own: what an author can change."""
+    for file, line in frames:
+        if not _TOOLKIT.search(file):
+            return f"{PurePosixPath(file).name}:{line}"
+    return f"{PurePosixPath(frames[-1][0]).name}:{frames[-1][1]}" if frames else ""
+
+
+def _without_padding(code: list[Instruction]) -> list[Instruction]:
+    """Without the branch to itself and the NOPs that fill a kernel's last line of the cache."""
+    end = len(code)
+    while end and code[end - 1].opcode == "NOP":
+        end -= 1
+    if (
+        end
+        and code[end - 1].opcode == "BRA"
+        and code[end - 1].operands == (f"{code[end - 1].address:#x}",)
+    ):
+        end -= 1
+    return code[:end]
