@@ -200,10 +200,12 @@ def test_a_cause_within_a_kernel_is_named_first(cause: str, seed: int) -> None:
     assert total == pytest.approx(1.0)
 
 
-def host(calls: Mapping[str, tuple[float, float]], rest: float = 2e-6, **device: Call) -> Evidence:
+def host(
+    calls: Mapping[str, tuple[float, float]], rest: float = 2e-6, device: Calls | None = None
+) -> Evidence:
     """An operation that the host's clock times: its calls by count and microseconds."""
     made = {name: Call(count, total * 1e-6) for name, (count, total) in calls.items()}
-    seconds = sum(one.seconds for one in made.values()) + rest
+    seconds = sum(one.seconds for one in made.values()) + 2e-6
     return Evidence(seconds, True, calls=made, device=device)
 
 
@@ -214,9 +216,9 @@ HOSTS: Mapping[str, tuple[Evidence, Evidence]] = {
     "added_memset": (host(_LAUNCH), host({**_LAUNCH, "cudaMemsetAsync": (1.0, 1.9)})),
     "pageable": (
         host({"cudaMemcpyAsync": (1.0, 1.5), "cudaStreamSynchronize": (1.0, 22.0)},
-             **{"HtoD": Call(1.0, 2.0e-5)}),
+             device={"HtoD": Call(1.0, 2.0e-5)}),
         host({"cudaMemcpyAsync": (1.0, 85.0), "cudaStreamSynchronize": (1.0, 4.0)},
-             **{"HtoD pageable": Call(1.0, 8e-5)}),
+             device={"HtoD pageable": Call(1.0, 8e-5)}),
     ),
     "added_call": (host(_LAUNCH), host({**_LAUNCH, "cudaFuncSetAttribute": (1.0, 0.7)})),
     "memory_pool": (
@@ -329,7 +331,8 @@ def test_the_clock_is_a_cause_of_device_times() -> None:
     before = Evidence(1e-4, resources={"working_sm_clock_hz": 1.98e9}, counters=computing())
     after = replace(before, seconds=1.1e-4, resources={"working_sm_clock_hz": 1.8e9})
     (cause,) = causes(before, after, 0.1).causes
-    assert (cause.key, cause.share) == ("clock", pytest.approx(1.0))
+    assert cause.key == "clock"
+    assert cause.share == pytest.approx(1.0)
 
 
 def test_without_counters_resources_are_named_without_a_share() -> None:

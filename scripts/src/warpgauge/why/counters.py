@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hardware counters of an operation's kernels, by Nsight Compute, of one operation.
+
+The metrics are in every GPU from compute capability 8.0 on, unless an entry says otherwise; one
+that a GPU or a version of ncu does not know is left out. ncu replays each kernel some ten times.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from types import MappingProxyType
+
+from warpgauge.execution import cubins
+from warpgauge.system import process
+from warpgauge.system.errors import ExitStatus, UserError
+
+_MOST_KERNELS = 16  # that are profiled: seconds each
+_NAME = "Kernel Name"
+_NO_PERMISSION = "ERR_NVGPUCTRPERM"
+# Ranges of the engine's NVTX domain in which an operation is verified, captured or not. What is
+# launched in them is profiled, and nothing of verification, eviction and the timed replays.
+_OPERATIONS_ALONE = (
+    "--nvtx",
+    *(word for name in ("operation", "graph") for word in ("--nvtx-include", f"warpgauge@{name}/")),
+)
+
+
+class _Over(Enum):
+    """How the values of several kernels become one."""
+
+    SUM = "of all"
+    TIME = "the mean over their time"
+    INSTRUCTIONS = "the mean over their instructions"
+    MOST = "of the most demanding"
+
+
+_PERCENT = "pct_of_peak_sustained_elapsed"
+_STALLS = (
+    *("barrier", "branch_resolving", "dispatch_stall", "drain", "imc_miss", "lg_throttle"),
+    *("long_scoreboard", "math_pipe_throttle", "membar", "mio_throttle", "no_instruction"),
+    *("not_selected", "selected", "short_scoreboard", "sleeping", "tex_throttle", "wait"),
+    "gmma",  # of 9.0 alone
+)
+_GLOBAL = "pipe_lsu_mem_global_op"
+
+# Our counter by the metrics of ncu that it is the sum of, and how it goes over several kernels.
+_COUNTERS: Mapping[str, tuple[_Over, tuple[str, ...]]] = MappingProxyType(
+    {
+        "time": (_Over.SUM, ("gpu__time_duration.sum",)),
+        "active_cycles": (_Over.SUM, ("sm__cycles_active.avg",)),
+        "cycles": (_Over.SUM, ("sm__cycles_elapsed.max",)),
+        "instructions": (_Over.SUM, ("smsp__inst_executed.sum",)),
+        "warps": (_Over.TIME, ("sm__warps_active.avg.per_cycle_active",)),
+        "occupancy_limit": (_Over.TIME, ("sm__maximum_warps_per_active_cycle_pct",)),
+        "threads": (_Over.INSTRUCTIONS, ("smsp__thread_inst_executed_per_inst_executed.ratio",)),
+        "grid": (_Over.SUM, ("launch__grid_size",)),
+        "block": (_Over.MOST, ("launch__block_size",)),
+        "registers": (_Over.MOST, ("launch__registers_per_thread",)),
+        "shared_bytes": (_Over.MOST, ("launch__shared_mem_per_block",)),
+        "waves": (_Over.MOST, ("launch__waves_per_multiprocessor",)),
+        "fma": (_Over.SUM, ("sm__inst_executed_pipe_fma.sum",)),
+        "alu": (_Over.SUM, ("sm__inst_executed_pipe_alu.sum",)),
+        "fp64": (_Over.SUM, ("sm__inst_executed_pipe_fp64.sum",)),
+        "xu": (_Over.SUM, ("sm__inst_executed_pipe_xu.sum",)),
+        "lsu": (_Over.SUM, ("sm__inst_executed_pipe_lsu.sum",)),
+        "control": (_Over.SUM, ("sm__inst_executed_pipe_cbu.sum",)),
+        "tensor": (_Over.SUM, ("sm__inst_executed_pipe_tensor.sum",)),
+        "issue_busy": (_Over.TIME, (f"smsp__issue_active.avg.{_PERCENT}",)),
+        "fma_busy": (_Over.TIME, (f"sm__pipe_fma_cycles_active.avg.{_PERCENT}",)),
+        "alu_busy": (_Over.TIME, (f"sm__pipe_alu_cycles_active.avg.{_PERCENT}",)),
+        "fp64_busy": (_Over.TIME, (f"sm__pipe_fp64_cycles_active.avg.{_PERCENT}",)),
+        "xu_busy": (_Over.TIME, (f"sm__inst_executed_pipe_xu.avg.{_PERCENT}",)),
+        "lsu_busy": (_Over.TIME, (f"sm__inst_executed_pipe_lsu.avg.{_PERCENT}",)),
+        "l1_busy": (_Over.TIME, (f"l1tex__throughput.avg.{_PERCENT}",)),
+        "shared_busy": (_Over.TIME, (f"l1tex__data_pipe_lsu_wavefronts.avg.{_PERCENT}",)),
+        "l2_busy": (_Over.TIME, (f"lts__throughput.avg.{_PERCENT}",)),
+        "dram_busy": (_Over.TIME, (f"gpu__dram_throughput.avg.{_PERCENT}",)),
+        "atomic_busy": (_Over.TIME, (f"lts__d_atomic_input_cycles_active.max.{_PERCENT}",)),
+        "constant_busy": (_Over.TIME, (f"idc__request_cycles_active.avg.{_PERCENT}",)),
+        "constant_requests": (_Over.SUM, ("idc__requests.sum",)),
+        "dram_bytes": (_Over.SUM, ("dram__bytes_read.sum", "dram__bytes_write.sum")),
+        "l2_hits": (_Over.TIME, ("lts__t_sector_hit_rate.pct",)),
+        "load_requests": (_Over.SUM, (f"l1tex__t_requests_{_GLOBAL}_ld.sum",)),
+        "load_sectors": (_Over.SUM, (f"l1tex__t_sectors_{_GLOBAL}_ld.sum",)),
+        "store_requests": (_Over.SUM, (f"l1tex__t_requests_{_GLOBAL}_st.sum",)),
+        "store_sectors": (_Over.SUM, (f"l1tex__t_sectors_{_GLOBAL}_st.sum",)),
+        "local_sectors": (
+            _Over.SUM,
+            tuple(f"l1tex__t_sectors_pipe_lsu_mem_local_op_{op}.sum" for op in ("ld", "st")),
+        ),
+        "local_instructions": (
+            _Over.SUM,
+            tuple(f"smsp__inst_executed_op_local_{op}.sum" for op in ("ld", "st")),
+        ),
+        "shared_instructions": (
+            _Over.SUM,
+            tuple(f"smsp__inst_executed_op_shared_{op}.sum" for op in ("ld", "st")),
+        ),
+        "shared_wavefronts": (_Over.SUM, ("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",)),
+        "bank_conflicts": (_Over.SUM, ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",)),
+        "atomic_sectors": (_Over.SUM, ("lts__t_sectors_op_atom.sum", "lts__t_sectors_op_red.sum")),
+        "latency": (_Over.INSTRUCTIONS, ("smsp__average_warp_latency_per_inst_issued.ratio",)),
+        **{
+            f"stall_{reason}": (
+                _Over.INSTRUCTIONS,
+                (f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio",),
+            )
+            for reason in _STALLS
+        },
+    }
+)
+METRICS = tuple(dict.fromkeys(name for _, names in _COUNTERS.values() for name in names))
+
+# By ncu's word for a unit: `--print-units base` and older versions have different ones.
+_PREFIXES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_UNIT = re.compile(r"([numKMGT]?)(s|second|byte|inst|sector|request|cycle|block|thread|warp)s?\b")
+_UNKNOWN_METRIC = re.compile(r"(?i)(?:failed to find|unknown|invalid) metrics?:? .*")
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The counters of one operation, and the seconds of each of its kernels by name."""
+
+    counters: Mapping[str, float]
+    kernels: Mapping[str, float]
+
+
+def command(ncu: str, program: Sequence[str], metrics: Iterable[str] = METRICS) -> list[str]:
+    """Profiles the operations that the engine verifies first, and prints a table of them.
+
+    The clock and the caches stay as the engine leaves them.
+    """
+    return [
+        *(ncu, "--csv", "--page", "raw", "--print-units", "base", "--print-fp"),
+        *("--clock-control", "none", "--cache-control", "none", "--graph-profiling", "node"),
+        *("--launch-count", str(_MOST_KERNELS), *_OPERATIONS_ALONE),
+        *("--metrics", ",".join(metrics), *program),
+    ]
+
+
+def counted(
+    program: Sequence[str], scratch: Path, deadline_s: float, kernels: float | None = None
+) -> Counted:
+    """Of one benchmark that `program` runs; `kernels` are those of an operation, as its row says.
+
+    Raises UserError, one sentence on why there are none.
+    """
+    ncu, metrics = cubins.tool("ncu"), METRICS
+    ending = process.run(command(ncu, program, metrics), deadline_s, scratch)
+    if unknown := _unknown(ending):
+        metrics = tuple(name for name in metrics if name not in unknown)
+        ending = process.run(command(ncu, program, metrics), deadline_s, scratch)
+    if _NO_PERMISSION in ending.stdout + ending.stderr:
+        raise UserError(
+            "the driver lets only administrators read the GPU's counters here: run this as root, "
+            "or load its module with NVreg_RestrictProfilingToAdminUsers=0",
+            ExitStatus.NOT_MEASURED,
+        )
+    found = imported(ending.stdout, kernels)
+    if found is None:
+        raise UserError(f"ncu counted nothing: {ending.described()}", ExitStatus.NOT_MEASURED)
+    return found
+
+
+def _unknown(ending: process.Ending) -> frozenset[str]:
+    """The metrics that ncu refused."""
+    said = " ".join(_UNKNOWN_METRIC.findall(ending.stdout + "\n" + ending.stderr))
+    return frozenset(name for name in METRICS if re.search(rf"\b{name.partition('.')[0]}\b", said))
+
+
+def imported(text: str, kernels: float | None = None) -> Counted | None:
+    """What ncu printed, an operation's; None where there is no kernel in it.
+
+    Of an operation with more kernels than were profiled, as if the others were like those.
+    """
+    lines = text.splitlines()
+    start = next((n for n, line in enumerate(lines) if f'"{_NAME}"' in line), None)
+    if start is None:
+        return None
+    head, *rows = csv.reader(line for line in lines[start:] if line.startswith('"'))
+    if not rows:
+        return None
+    units = dict(zip(head, rows[0], strict=False))
+    launches = [_values(dict(zip(head, row, strict=False)), units) for row in rows[1:]]
+    names = [row[head.index(_NAME)] for row in rows[1:] if len(row) == len(head)]
+    if not launches or len(names) != len(launches):
+        return None
+    operations = len(launches) / kernels if kernels else _repeats(names)
+    of_kernels: dict[str, float] = {}
+    for name, launch in zip(names, launches, strict=True):
+        seconds = launch.get("gpu__time_duration.sum", 0.0) / operations
+        of_kernels[name] = of_kernels.get(name, 0.0) + seconds
+    return Counted(_combined(launches, operations), of_kernels)
+
+
+def _repeats(names: Sequence[str]) -> int:
+    """How often the whole sequence of kernels runs: an operation runs the same ones each time."""
+    for length in range(1, len(names)):
+        if len(names) % length == 0 and [*names] == [*names[:length]] * (len(names) // length):
+            return len(names) // length
+    return 1
+
+
+def _values(row: Mapping[str, str], units: Mapping[str, str]) -> dict[str, float]:
+    found = {}
+    for name in METRICS:
+        try:
+            value = float(row[name].replace(",", ""))
+        except (KeyError, ValueError):  # of another GPU, or n/a
+            continue
+        found[name] = value * _scale(units.get(name, ""))
+    return found
+
+
+def _scale(unit: str) -> float:
+    """To seconds, bytes, and parts of one; counts stay as they are."""
+    if unit == "%":
+        return 0.01
+    matched = _UNIT.match(unit)
+    return _PREFIXES[matched[1]] if matched else 1.0
+
+
+def _combined(launches: Sequence[Mapping[str, float]], operations: float) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for key, (over, names) in _COUNTERS.items():
+        having = [one for one in launches if all(name in one for name in names)]
+        values = [sum(one[name] for name in names) for one in having]
+        if not values:
+            continue
+        if over is _Over.SUM:
+            found[key] = sum(values) / operations
+        elif over is _Over.MOST:
+            found[key] = max(values)
+        else:
+            by = "gpu__time_duration.sum" if over is _Over.TIME else "smsp__inst_executed.sum"
+            weights = [one.get(by, 0.0) for one in having]
+            total = sum(weights)
+            if total > 0.0:
+                pairs = zip(values, weights, strict=True)
+                found[key] = sum(value * weight for value, weight in pairs) / total
+    if cycles := found.pop("cycles", 0.0):
+        found["active"] = found.get("active_cycles", cycles) / cycles
+    found.pop("active_cycles", None)
+    return found

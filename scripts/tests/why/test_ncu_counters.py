@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counters come out of ncu's table in seconds, bytes and parts, for one operation."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from warpgauge.system.errors import UserError
+from warpgauge.why import counters
+
+_TIME, _BYTES = "gpu__time_duration.sum", "dram__bytes_read.sum"
+_HIT, _ISSUED = "lts__t_sector_hit_rate.pct", "smsp__inst_executed.sum"
+_LATENCY = "smsp__average_warp_latency_per_inst_issued.ratio"
+_WRITTEN = "dram__bytes_write.sum"
+
+
+def table(rows: Sequence[Mapping[str, str]], units: Mapping[str, str]) -> str:
+    """What ncu prints: words of the program and its own, then the table."""
+    head = ["ID", "Kernel Name", *units]
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL)
+    writer.writerow(head)
+    writer.writerow(["", "", *units.values()])
+    for number, row in enumerate(rows):
+        writer.writerow([str(number), *(row.get(name, "n/a") for name in head[1:])])
+    return "==PROF== Connected to process 12\nBenchmark  Time\n" + out.getvalue()
+
+
+def row(name: str, **values: str) -> dict[str, str]:
+    names = {"time": _TIME, "read": _BYTES, "written": _WRITTEN, "hit": _HIT}
+    names |= {"instructions": _ISSUED, "latency": _LATENCY}
+    return {"Kernel Name": name, **{names[key]: value for key, value in values.items()}}
+
+
+def test_scaled_units_and_grouped_digits_are_read() -> None:
+    one = row("f", time="12.5", read="1,024.5", written="0.5", hit="40", instructions="6,300,000")
+    units = {_TIME: "us", _BYTES: "Kbyte", _WRITTEN: "Mbyte", _HIT: "%", _ISSUED: "inst"}
+    found = counters.imported(table([one], units))
+    assert found is not None
+    assert found.counters == pytest.approx(
+        {"time": 12.5e-6, "dram_bytes": 1.5245e6, "l2_hits": 0.4, "instructions": 6.3e6}
+    )
+    assert found.kernels == pytest.approx({"f": 12.5e-6})
+
+
+@pytest.mark.parametrize("unit", ["nsecond", "ns"])
+def test_older_words_for_units_are_known(unit: str) -> None:
+    found = counters.imported(table([row("f", time="500")], {_TIME: unit}))
+    assert found is not None
+    assert found.counters["time"] == pytest.approx(5e-7)
+
+
+def test_several_kernels_become_one_operation() -> None:
+    rows = [
+        row("f", time="3000", hit="50", instructions="100", latency="10"),
+        row("g", time="1000", hit="90", instructions="300", latency="30"),
+    ]
+    units = {_TIME: "ns", _HIT: "%", _ISSUED: "", _LATENCY: ""}
+    for operations in (1, 2):
+        found = counters.imported(table(rows * operations, units), kernels=2.0)
+        assert found is not None
+        assert found.counters == pytest.approx(
+            {"time": 4e-6, "l2_hits": 0.6, "instructions": 400.0, "latency": 25.0}
+        )
+        assert found.kernels == pytest.approx({"f": 3e-6, "g": 1e-6})
+        assert counters.imported(table(rows * operations, units)) == found
+
+
+def test_what_a_gpu_does_not_count_is_absent() -> None:
+    found = counters.imported(table([row("f", time="3")], {_TIME: "ns", _HIT: "%"}))
+    assert found is not None
+    assert set(found.counters) == {"time"}
+
+
+@pytest.mark.parametrize("text", ["", "==ERROR== no kernels were profiled\n", '"Kernel Name"\n'])
+def test_no_table_is_nothing(text: str) -> None:
+    assert counters.imported(text) is None
+
+
+def ncu(folder: Path, script: str) -> None:
+    """A profiler that does what `script` says."""
+    path = folder / "ncu"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def test_a_metric_that_ncu_does_not_know_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "table").write_text(table([row("f", time="7")], {_TIME: "ns"}))
+    ncu(
+        tmp_path,
+        f'case "$*" in *idc__requests*) echo "==ERROR== Failed to find metric '
+        f'regex:^idc__requests(\\.sum)?$"; exit 1;; esac; cat {tmp_path}/table',
+    )
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    found = counters.counted(["program"], tmp_path, 20.0)
+    assert found.counters == pytest.approx({"time": 7e-9})
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ('echo "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission"; exit 1', "root"),
+        ("exit 0", "ncu counted nothing"),
+        ("sleep 30", "did not finish"),
+    ],
+)
+def test_why_there_are_no_counters_is_one_sentence(
+    script: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ncu(tmp_path, script)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(UserError, match=told) as fault:
+        counters.counted(["program"], tmp_path, 1.0)
+    assert "\n" not in str(fault.value)
