@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.cubin import cubin
 from warpgauge.execution import build, program_identity
 from warpgauge.execution.program_identity import Identity
 
@@ -73,11 +74,9 @@ def test_kernels_that_differ_leave_the_host_equal(tmp_path: Path) -> None:
 def test_names_that_nvcc_makes_anew_do_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a cuobjdump that prints what the program's only kernel is called."""
+    """With a cuobjdump that extracts the cubin beside a program."""
     tool = tmp_path / "cuobjdump"
-    tool.write_text(
-        "#!/bin/sh\nprintf 'Function : '; grep -ao '_GLOBAL__N__[A-Za-z0-9_]*' \"$2\" | head -1\n"
-    )
+    tool.write_text('#!/bin/sh\ncp "${3%program}cubin" program.1.sm_90.cubin\n')
     tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setattr(build, "cuda_compiler", lambda: None)
     section = '__attribute__((section(".nv_fatbin"), used)) static const char image[] = "%s";'
@@ -86,9 +85,13 @@ def test_names_that_nvcc_makes_anew_do_not_count(
         built(tmp_path / f"{n}", SHORT, more=section % f"_GLOBAL__N__{name}")
         for n, name in enumerate(names)
     ]
+    for program, name in zip(programs, names, strict=True):
+        program.with_name("cubin").write_bytes(cubin({f".text._GLOBAL__N__{name}": b"code"}))
     assert len({identity(one, SHORT).kernels for one in programs}) == 2
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     assert len({identity(one, SHORT).kernels for one in programs}) == 1
+    programs[1].with_name("cubin").write_bytes(cubin({".text._GLOBAL__N__" + names[1]: b"other"}))
+    assert len({identity(one, SHORT).kernels for one in programs}) == 2
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF\x02\x01", b"text"])
