@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.cubin import cubin
+from hand_made_cubin import cubin
 from warpgauge.execution import cubins
 
 SUM = "_Z3sumPKfPf"

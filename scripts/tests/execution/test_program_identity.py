@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.cubin import cubin
+from hand_made_cubin import cubin
 from warpgauge.execution import build, program_identity
 from warpgauge.execution.program_identity import Identity
 

@@ -11,7 +11,10 @@ from pathlib import Path, PurePosixPath
 
 from warpgauge.execution import cubins, elf
 
-_INSTRUCTION = re.compile(r"\s+/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P\w+)\s+)?([A-Z][\w.]*)\s*(.*?)\s*;")
+# A remark as (*"SpillRefill"*) may stand behind the operands.
+_INSTRUCTION = re.compile(
+    r"\s+/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P\w+)\s+)?([A-Z][\w.]*)\s*(.*?)\s*(?:\(\*|;)"
+)
 _SECTION = re.compile(r"\s*\.section\s+\.text\.([^,]+),")
 _LABEL = re.compile(r"(\S+):\s*$")
 _TARGET = re.compile(r"`\(([^)]+)\)")

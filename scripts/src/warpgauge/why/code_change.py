@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What changed between two builds of a kernel, told by its machine code."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from warpgauge.why import instruction_kinds as kinds
+from warpgauge.why.instruction_kinds import kind_of
+from warpgauge.why.loops import Loop, loops_of
+from warpgauge.why.machine_code import Instruction, Kernel
+
+# How often a loop goes round, where nobody knows: only ratios of two sides are told.
+_TRIPS = 10.0
+
+_CONTEXT, _LONGEST_HUNK = 2, 24  # instructions
+# Beyond this many the difference takes common instructions as no anchors, which is fast.
+_EXACT_DIFFERENCE = 1500
+
+# Registers, predicates and barriers by their kind, and targets: what another build numbers anew.
+_NUMBERED = re.compile(r"\b(U?R|U?P|B|SB|gsb)\d+\b")
+_TARGET = re.compile(r"^0x[0-9a-f]+$")
+_BRANCHING = frozenset(("BRA", "CALL", "BSSY", "JMP", "WARPSYNC", "RET"))
+
+# What a loop is about; the rest of its body is there for these.
+_LOADS = (kinds.GLOBAL_LOAD, kinds.GLOBAL_STORE, kinds.SHARED_LOAD, kinds.SHARED_STORE)
+_WORK = frozenset(
+    (kinds.FP16, kinds.FP32, kinds.FP64, kinds.SPECIAL, kinds.TENSOR, kinds.CONVERSION, *_LOADS)
+)
+
+
+@dataclass(frozen=True)
+class Count:
+    """Instructions of a class: in the code, and as run, where each loop goes round ten times.
+
+    Rounds of a loop that is unrolled `n` times more than on the other side count a `n`-th.
+    """
+
+    instructions: int = 0
+    weighted: float = 0.0
+    place: str = ""  # the innermost loop that holds most of the weight, or the line; or ""
+
+
+@dataclass(frozen=True)
+class Unrolling:
+    """A loop whose body holds another number of rounds; 0 where no loop is left: all of them."""
+
+    source: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
+class Width:
+    """Accesses to a memory, most of which became narrower or wider; bits of each, and how many."""
+
+    access: str
+    before: tuple[int, int]
+    after: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class CodeChange:
+    """How the machine code of a kernel changed. Counts are by the names of instruction_kinds."""
+
+    is_same: bool  # also constants and launch bounds
+    same_instructions: bool
+    before: Mapping[str, Count]
+    after: Mapping[str, Count]
+    unrolled: tuple[Unrolling, ...] = ()
+    widths: tuple[Width, ...] = ()
+    hunk: tuple[str, ...] = ()  # lines that begin with " ", "-" or "+"
+
+
+def changed(before: Kernel, after: Kernel) -> CodeChange:
+    """What is different in `after`. A pure function."""
+    sides = _Side(before.code), _Side(after.code)
+    if before.digest == after.digest:
+        counts = sides[0].counts()
+        return CodeChange(True, True, counts, counts)
+    unrolled = _match_loops(*sides)
+    texts = [[str(one) for one in kernel.code] for kernel in (before, after)]
+    return CodeChange(
+        False,
+        texts[0] == texts[1],
+        sides[0].counts(),
+        sides[1].counts(),
+        unrolled,
+        _widths(*sides),
+        _hunk(*sides),
+    )
+
+
+class _Side:
+    """The code of one side, with its loops and how often each instruction runs."""
+
+    def __init__(self, code: Sequence[Instruction]) -> None:
+        self.code = code
+        self.kinds = [kind_of(one) for one in code]
+        self.loops = loops_of(code)
+        self.innermost: dict[int, Loop] = {}
+        for loop in self.loops:  # inner ones come later
+            self.innermost.update(dict.fromkeys(loop.body, loop))
+        self.weights = [1.0] * len(code)
+        for loop in self.loops:
+            self.scale(loop, _TRIPS)
+
+    def scale(self, loop: Loop, factor: float) -> None:
+        for number in loop.body:
+            self.weights[number] *= factor
+
+    def own_body(self, loop: Loop) -> list[int]:
+        return [number for number in loop.body if self.innermost[number] is loop]
+
+    def work(self, numbers: Sequence[int]) -> Counter[str]:
+        """Operations by class, and bits moved: what is the same however wide an access is."""
+        found: Counter[str] = Counter()
+        for number in numbers:
+            kind = self.kinds[number]
+            if kind.name in _WORK:
+                found[kind.name] += kind.bits or 1
+        return found
+
+    def copies(self, loop: Loop) -> int:
+        """How many equal rounds its body may consist of, by what its lines repeat."""
+        repeated = Counter(
+            (self.code[number].opcode, self.code[number].source)
+            for number in self.own_body(loop)
+            if self.kinds[number].name in _WORK
+        )
+        return math.gcd(*repeated.values()) if repeated else 1
+
+    def counts(self) -> dict[str, Count]:
+        found: dict[str, list[int]] = {}
+        for number, kind in enumerate(self.kinds):
+            found.setdefault(kind.name, []).append(number)
+        return {
+            name: Count(len(some), sum(self.weights[n] for n in some), self._place(some))
+            for name, some in found.items()
+        }
+
+    def _place(self, numbers: Sequence[int]) -> str:
+        places: Counter[str] = Counter()
+        for number in numbers:
+            loop = self.innermost.get(number)
+            source = loop.source if loop else self.code[number].source
+            called = f"in the loop at {source}" if source else "in a loop"
+            places[called if loop else f"at {source}" if source else ""] += int(
+                self.weights[number]
+            )
+        return places.most_common(1)[0][0]
+
+
+def _match_loops(before: _Side, after: _Side) -> tuple[Unrolling, ...]:
+    """The loops that were unrolled otherwise, whose weights it makes comparable."""
+    found = []
+    left = [loop for loop in before.loops if before.work(before.own_body(loop))]
+    alone = []
+    for loop in after.loops:
+        work = after.work(after.own_body(loop))
+        if not work:
+            continue
+        old = _most_alike(loop, work, left, before)
+        if old is None:
+            alone.append(loop)
+            continue
+        left.remove(old)
+        ratio = _ratio(before.work(before.own_body(old)), work)
+        if ratio >= 2:
+            times = after.copies(loop)
+            found.append(Unrolling(loop.source or old.source, ratio * times, times))
+            before.scale(old, 1 / ratio)
+        elif ratio <= -2:
+            times = before.copies(old)
+            found.append(Unrolling(loop.source or old.source, times, -ratio * times))
+            after.scale(loop, -1 / ratio)
+    found += [
+        Unrolling(loop.source, 0, after.copies(loop))
+        for loop in alone
+        if _unrolled_whole(loop, after, before)
+    ]
+    found += [
+        Unrolling(loop.source, before.copies(loop), 0)
+        for loop in left
+        if _unrolled_whole(loop, before, after)
+    ]
+    return tuple(found)
+
+
+def _most_alike(loop: Loop, work: Counter[str], others: Sequence[Loop], side: _Side) -> Loop | None:
+    """The loop of the other side that does such work, from the same line where several do.
+
+    The largest of them: what is left over by an unrolled loop is a loop, too.
+    """
+
+    def likeness(other: Loop) -> tuple[bool, bool, int]:
+        return (
+            bool(loop.source) and other.source == loop.source,
+            other.depth == loop.depth,
+            len(other.body),
+        )
+
+    alike = [one for one in others if work.keys() & side.work(side.own_body(one)).keys()]
+    return max(alike, key=likeness, default=None)
+
+
+def _ratio(before: Counter[str], after: Counter[str]) -> int:
+    """How many times more work a round of `before` does, or with a minus sign `after`; else 1."""
+    common = before.keys() & after.keys()
+    for one, other, sign in ((before, after, 1), (after, before, -1)):
+        ratios = Counter(one[name] / other[name] for name in common)
+        ratio, votes = max(ratios.items(), key=lambda item: item[1], default=(1.0, 0))
+        if ratio >= 2 and ratio == int(ratio) and 2 * votes > len(common):
+            return sign * int(ratio)
+    return 1
+
+
+def _unrolled_whole(loop: Loop, here: _Side, there: _Side) -> bool:
+    """Whether the other side has the lines of a loop without one, and several times its work."""
+    own = here.own_body(loop)
+    lines = {here.code[number].source for number in own} - {""}
+    same = [
+        number
+        for number, instruction in enumerate(there.code)
+        if instruction.source in lines and number not in there.innermost
+    ]
+    return bool(same) and _ratio(there.work(same), here.work(own)) >= 2
+
+
+def _widths(before: _Side, after: _Side) -> tuple[Width, ...]:
+    found = []
+    for access in (*_LOADS, kinds.LOCAL_LOAD, kinds.LOCAL_STORE):
+        old, new = (_usual_width(side, access) for side in (before, after))
+        if old and new and old[0] != new[0]:
+            found.append(Width(access, old, new))
+    return tuple(found)
+
+
+def _usual_width(side: _Side, access: str) -> tuple[int, int] | None:
+    """The bits that most of the traffic moves by, and the number of such accesses."""
+    traffic: dict[int, float] = {}
+    for kind, weight in zip(side.kinds, side.weights, strict=True):
+        if kind.name == access:
+            traffic[kind.bits] = traffic.get(kind.bits, 0.0) + kind.bits * weight
+    bits = max(traffic, key=lambda one: traffic[one], default=0)
+    return (bits, side.kinds.count(kinds.Kind(access, bits))) if bits else None
+
+
+def normalised(instruction: Instruction) -> str:
+    """An instruction without numbers that another build gives anew."""
+    operands = list(instruction.operands)
+    if instruction.opcode.partition(".")[0] in _BRANCHING:
+        operands = [_TARGET.sub("target", one) for one in operands]
+    text = " ".join((instruction.predicate, instruction.opcode, ", ".join(operands)))
+    return _NUMBERED.sub(r"\1", text.replace(".reuse", "")).strip()
+
+
+def _hunk(before: _Side, after: _Side) -> tuple[str, ...]:
+    """The lines of the difference that take the most, with what surrounds them."""
+    texts = [[normalised(one) for one in side.code] for side in (before, after)]
+    is_large = max(map(len, texts)) > _EXACT_DIFFERENCE
+    matcher = difflib.SequenceMatcher(None, texts[0], texts[1], autojunk=is_large)
+    lines: list[str] = []
+    costs: list[float] = []
+    for tag, a, b, c, d in matcher.get_opcodes():
+        if tag == "equal":
+            lines += [f"  {_shown(one)}" for one in after.code[c:d]]
+            costs += [0.0] * (d - c)
+        else:
+            for sign, side, numbers in (("-", before, range(a, b)), ("+", after, range(c, d))):
+                lines += [f"{sign} {_shown(side.code[n])}" for n in numbers]
+                costs += [side.weights[n] * kinds.COST[side.kinds[n].name] for n in numbers]
+    if not any(costs):
+        return ()
+    sums = [0.0, *itertools.accumulate(costs)]
+    room = min(_LONGEST_HUNK, len(lines))
+    start = max(range(len(lines) - room + 1), key=lambda n: sums[n + room] - sums[n])
+    changed = [n for n in range(start, start + room) if costs[n]]
+    first, last = changed[0] - _CONTEXT, changed[-1] + _CONTEXT
+    return tuple(lines[max(first, start) : min(last + 1, start + room)])
+
+
+def _shown(instruction: Instruction) -> str:
+    source = f"  {instruction.source}" if instruction.source else ""
+    return f"{instruction}{source}"

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A change of machine code in words, the most telling first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from warpgauge.why import instruction_kinds as kinds
+from warpgauge.why.code_change import CodeChange, Count, Unrolling, Width
+
+MOST_LINES = 10
+# A class is told from this share of it on, and from this share of all that changed.
+_LEAST_OF_CLASS, _LEAST_OF_CHANGE = 0.05, 0.01
+_LOCAL = (kinds.LOCAL_STORE, kinds.LOCAL_LOAD)
+# Told by a line of their own, or of no meaning to an author.
+_SAID = frozenset((*_LOCAL, kinds.MOVE, kinds.OTHER))
+
+
+def lines(change: CodeChange) -> list[str]:
+    """At most ten sentences; one where the code is the same."""
+    if change.is_same:
+        return ["the same machine code"]
+    found = sorted(_weighted(change), key=lambda one: -one[0])
+    if not found:
+        if change.same_instructions:
+            return ["the same instructions; constants or launch bounds differ"]
+        return ["as many instructions of each kind, in another order or with other operands"]
+    least = _LEAST_OF_CHANGE * found[0][0]
+    return [text for weight, text in found if weight >= least][:MOST_LINES]
+
+
+def _weighted(change: CodeChange) -> Iterator[tuple[float, str]]:
+    cost = {}
+    for name in {**change.before, **change.after}:
+        old, new = _sides(change, name)
+        cost[name] = kinds.COST[name] * abs(new.weighted - old.weighted)
+    total = sum(cost.values())
+    for width in change.widths:
+        yield total + 1, _width(width)
+    for unrolling in change.unrolled:
+        yield total, _unrolling(unrolling)
+    if precise := _precise(change):
+        yield total, precise
+    if local := _local(change):
+        yield sum(cost.get(name, 0.0) for name in _LOCAL), local
+    said = _SAID | {width.access for width in change.widths}
+    for name, moved in cost.items():
+        old, new = _sides(change, name)
+        least = _LEAST_OF_CLASS * max(old.weighted, new.weighted)
+        more, grew = new.weighted - old.weighted, new.instructions - old.instructions
+        # More in the code and less as run, or the reverse, is what unrolling does.
+        if name not in said and abs(more) >= least and more * grew > 0:
+            place = (new if new.weighted > old.weighted else old).place
+            counts = f"{name}: {old.instructions} → {new.instructions} instructions"
+            yield moved, f"{counts} {place}".strip()
+
+
+def _sides(change: CodeChange, name: str) -> tuple[Count, Count]:
+    return change.before.get(name, Count()), change.after.get(name, Count())
+
+
+def _unrolling(one: Unrolling) -> str:
+    loop = f"loop at {one.source}" if one.source else "a loop"
+    if one.after == 0:
+        return f"{loop}: now unrolled completely"
+    if one.before == 0:
+        return f"{loop}: unrolled completely before, now {_times(one.after)}"
+    return f"{loop}: unrolled {_times(one.before)} before, now {_times(one.after)}"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _width(one: Width) -> str:
+    (old, before), (new, after) = one.before, one.after
+    word = one.access if before + after == 1 else f"{one.access}s"
+    return f"{old}-bit {word} became {new}-bit: {before} → {after}"
+
+
+def _precise(change: CodeChange) -> str:
+    """Where the hardware's approximation went, and arithmetic came in its place."""
+    (old, new), (few, many) = (_sides(change, name) for name in (kinds.SPECIAL, kinds.FP32))
+    if new.instructions >= old.instructions or many.instructions <= few.instructions:
+        return ""
+    return (
+        f"approximate functions (MUFU) became arithmetic: {old.instructions} → "
+        f"{new.instructions} {old.place}, FP32 {few.instructions} → {many.instructions}"
+    )
+
+
+def _local(change: CodeChange) -> str:
+    """What registers that do not suffice, and arrays with an index, are written to."""
+    (old_store, store), (old_load, load) = (_sides(change, name) for name in _LOCAL)
+    before, after = (
+        f"{stores.instructions} STL, {loads.instructions} LDL"
+        for stores, loads in ((old_store, old_load), (store, load))
+    )
+    if before == after:
+        return ""
+    place = (load if load.instructions else store).place
+    if not old_store.instructions + old_load.instructions:
+        return f"new local memory traffic: {after} {place}".strip()
+    if not store.instructions + load.instructions:
+        return f"no local memory traffic any more: {before} before"
+    return f"local memory traffic: {before} → {after} {place}".strip()

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What changed in a kernel is told from the machine code of both sides, the most telling first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sass import kernel, recorded
+from warpgauge.why.code_change import Unrolling, changed, normalised
+from warpgauge.why.code_change_text import lines
+
+_COPY = """
+__global__ void copy(const TYPE* x, TYPE* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i];
+}
+"""
+_WAVE = """
+__global__ void wave(float* x, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] = FUNCTION;
+}
+"""
+_BINS = """
+__global__ void bins(const int* x, int* y) {
+  __shared__ int own[256];
+  own[threadIdx.x] = 0;
+  __syncthreads();
+#pragma unroll 1
+  for (int i = 0; i < 64; ++i) atomicAdd(&TO[x[i * 256 + threadIdx.x]], 1);
+  __syncthreads();
+  y[256 + threadIdx.x] = own[threadIdx.x];
+}
+"""
+_TABLE = """
+__constant__ float table[256];
+__global__ void read(const int* x, float* y) {
+  float sum = 0;
+#pragma unroll 1
+  for (int i = 0; i < 64; ++i) sum += table[INDEX] * x[i];
+  y[threadIdx.x] = sum;
+}
+"""
+_MANY = """
+__global__ void BOUNDS many(const float* x, float* y) {
+  float v[64];
+#pragma unroll
+  for (int i = 0; i < 64; ++i) v[i] = x[i * blockDim.x + threadIdx.x];
+  __syncthreads();
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < 64; ++i) sum = sum * v[i] + v[63 - i];
+  y[threadIdx.x] = sum;
+}
+"""
+_FIXED = """
+__global__ void sum(const float* x, float* y) {
+  float sum = 0;
+#pragma unroll TIMES
+  for (int i = 0; i < 16; ++i) sum += x[i * 256 + threadIdx.x];
+  y[threadIdx.x] = sum;
+}
+"""
+
+
+def test_a_loop_that_is_no_longer_unrolled_is_told_first() -> None:
+    change = changed(recorded("sum_unrolled"), recorded("sum"))
+    assert change.unrolled == (Unrolling("pair.cu:10", 8, 1),)
+    assert lines(change)[0] == "loop at pair.cu:10: unrolled 8 times before, now once"
+    assert change.before["FP32"].weighted == change.after["FP32"].weighted
+    back = changed(recorded("sum"), recorded("sum_unrolled"))
+    assert back.unrolled == (Unrolling("pair.cu:10", 1, 8),)
+
+
+def test_another_type_is_told_with_the_loop_it_is_in() -> None:
+    told = lines(changed(recorded("scale"), recorded("scale_fp64")))
+    assert "FP64: 0 → 1 instructions in the loop at pair.cu:39" in told
+    assert "conversion: 0 → 2 instructions in the loop at pair.cu:39" in told
+
+
+def test_the_hunk_shows_what_takes_the_most_with_its_source() -> None:
+    change = changed(recorded("scale"), recorded("scale_fp64"))
+    assert any(line.startswith("- FMUL") for line in change.hunk)
+    assert any(line.startswith("+ DMUL") and "pair.cu:40" in line for line in change.hunk)
+    assert len(change.hunk) <= 24
+
+
+def test_registers_and_targets_do_not_count_in_the_difference() -> None:
+    kernel = recorded("sum")
+    branch = next(one for one in kernel.code if one.opcode == "BRA")
+    moved = replace(branch, operands=("0x5550",), predicate=branch.predicate.replace("0", "3"))
+    assert normalised(moved) == normalised(branch)
+    load = next(one for one in kernel.code if one.opcode.startswith("LDG"))
+    other = replace(load, operands=tuple(one.replace("R", "UR") for one in load.operands))
+    assert normalised(other) != normalised(load)
+
+
+def test_the_same_code_is_the_same_by_its_digest() -> None:
+    one = recorded("sum")
+    assert changed(one, one).is_same
+    assert lines(changed(one, one)) == ["the same machine code"]
+    other = changed(one, replace(one, digest="other constants"))
+    assert not other.is_same
+    assert other.same_instructions
+    assert other.hunk == ()
+    assert lines(other) == ["the same instructions; constants or launch bounds differ"]
+
+
+def test_a_kernel_of_nothing_changes_into_any() -> None:
+    nothing = replace(recorded("sum"), code=(), digest="nothing")
+    for change in (changed(nothing, recorded("sum")), changed(recorded("sum"), nothing)):
+        assert lines(change)
+        assert change.hunk
+
+
+@pytest.mark.parametrize(
+    ("source", "place", "before", "after", "told"),
+    [
+        (_COPY, "TYPE", "float4", "float", "128-bit global loads became 32-bit: 1 → 1"),
+        (_WAVE, "FUNCTION", "__sinf(x[i])", "sinf(x[i])",
+         "approximate functions (MUFU) became arithmetic: 1 → 0"),
+        (_WAVE, "FUNCTION", "x[i] * 1.1f", "x[i] * 1.1", "FP64: 0 → 1 instructions"),
+        (_BINS, "TO", "own", "y", "global atomic: 0 →"),
+        (_TABLE, "INDEX", "i", "(i + x[threadIdx.x]) % 256",
+         "constant load at an index of its thread"),
+        (_MANY, "BOUNDS", "", "__launch_bounds__(1024, 2)", "new local memory traffic: "),
+        (_FIXED, "TIMES", "16", "1",
+         "loop at built.cu:5: unrolled completely before, now once"),
+    ],
+)  # fmt: skip
+def test_planted_changes_are_told_first(
+    tmp_path: Path, source: str, place: str, before: str, after: str, told: str
+) -> None:
+    sides = [
+        kernel(tmp_path / name, source.replace(place, text))
+        for name, text in (("before", before), ("after", after))
+    ]
+    assert lines(changed(*sides))[0].startswith(told), lines(changed(*sides))

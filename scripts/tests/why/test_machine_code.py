@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Machine code is read with its source lines, from recorded text and from what is built here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sass import built, recorded
+from warpgauge.system.errors import UserError
+from warpgauge.why.instruction_kinds import kind_of
+from warpgauge.why.loops import loops_of
+from warpgauge.why.machine_code import kernels_of, parsed
+
+_FRAMES = r"""
+	.section	.text._Z3sumv,"ax",@progbits
+_Z3sumv:
+.text._Z3sumv:
+	//## File "/cuda/targets/x86_64-linux/include/cub.cuh", line 7 inlined at "/a/b.cu", line 12
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+	//## File "/a/b.cu", line 13
+.L_x_0:
+        /*0010*/              @!UP0 BRA.U !UP1, `(.L_x_1) ;
+        /*0020*/                   LDL.LU R3, [R1+0x28]   (*"SpillRefill"*)
+.L_x_1:
+        /*0030*/                   EXIT ;
+.L_x_2:
+        /*0040*/                   BRA `(.L_x_2);
+        /*0050*/                   NOP;
+"""
+
+
+def test_an_instruction_has_its_place_in_the_code_and_in_the_source() -> None:
+    (code,) = parsed(_FRAMES.splitlines()).values()
+    assert [str(one) for one in code] == [
+        "LDC R1, c[0x0][0x28]",
+        "@!UP0 BRA.U !UP1, 0x30",
+        "LDL.LU R3, [R1+0x28]",
+        "EXIT",
+    ]
+    assert [one.address for one in code] == [0, 0x10, 0x20, 0x30]
+
+
+def test_a_line_of_the_toolkit_is_told_by_where_it_is_used() -> None:
+    (code,) = parsed(_FRAMES.splitlines()).values()
+    assert [one.source for one in code] == ["b.cu:12", "b.cu:13", "b.cu:13", "b.cu:13"]
+
+
+def test_a_loop_is_found_by_its_back_edge() -> None:
+    (loop,) = loops_of(recorded("sum").code)
+    assert (loop.source, loop.depth) == ("pair.cu:10", 1)
+    names = [kind_of(recorded("sum").code[number]).name for number in loop.body]
+    assert names.count("global load") == names.count("FP32") == names.count("branch") == 1
+
+
+def test_code_that_lies_behind_and_jumps_back_is_no_loop() -> None:
+    text = """
+	.section	.text.kernel,"ax",@progbits
+        /*0000*/  @P0 BRA `(.L_x_1) ;
+.L_x_0:
+        /*0010*/  EXIT ;
+.L_x_1:
+        /*0020*/  FADD R0, R0, R0 ;
+        /*0030*/  BRA `(.L_x_0) ;
+"""
+    assert loops_of(parsed(text.splitlines())["kernel"]) == ()
+
+
+def test_loops_in_loops_have_a_depth() -> None:
+    text = """
+	.section	.text.kernel,"ax",@progbits
+.L_x_0:
+        /*0000*/  FADD R0, R0, R0 ;
+.L_x_1:
+        /*0010*/  FMUL R0, R0, R0 ;
+        /*0020*/  @P0 BRA `(.L_x_1) ;
+        /*0030*/  @P1 BRA `(.L_x_0) ;
+        /*0040*/  EXIT ;
+"""
+    found = loops_of(parsed(text.splitlines())["kernel"])
+    assert [(loop.head, loop.depth, len(loop.body)) for loop in found] == [(0, 1, 4), (16, 2, 2)]
+
+
+def test_kernels_of_a_program_are_those_that_are_asked_for(tmp_path: Path) -> None:
+    program = built(
+        tmp_path,
+        "namespace { __global__ void own(int* x) { *x = 1; } }\n"
+        "__global__ void other(int* x) { *x = 2; }\n"
+        "void call(int* x) { own<<<1, 1>>>(x); }\n",
+    )
+    everything = kernels_of(program)
+    assert len(everything) == 2
+    (own,) = (name for name in everything if "own" in name)
+    assert kernels_of(program, [everything[own].name]) == {own: everything[own]}
+    assert everything[own].code[0].source == "built.cu:1"
+
+
+def test_without_a_disassembler_one_sentence_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CUDACXX", str(tmp_path / "nvcc"))
+    with pytest.raises(UserError, match="cuobjdump"):
+        kernels_of(tmp_path / "program")
