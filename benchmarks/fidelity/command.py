@@ -104,11 +104,7 @@ class Fidelity:
         path = folder / self.options.binary
         self._require_program(path)
         if not (folder / trace_file.LIBRARY).exists():
-            raise UserError(
-                f"the build made no {trace_file.LIBRARY}, for the CUDA toolkit has no CUPTI: "
-                "install it (cuda-cupti-dev-13-0 and the like)",
-                ExitStatus.NOT_MEASURED,
-            )
+            raise UserError(trace_file.NO_LIBRARY, ExitStatus.NOT_MEASURED)
         (binary,) = selection.wanted(
             [discovery.listed(path, scratch)], self.options.filter, scratch
         )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from warpgauge.why.trace_file import Activity
 
@@ -100,3 +100,77 @@ def range_of(name: str, start_ns: int, end_ns: int, thread: int = _THREAD) -> li
 
 def marks(name: str, at_ns: int) -> Activity:
     return Activity("mark", name, at_ns, at_ns, thread=_THREAD)
+
+
+def process(
+    benchmark: str, *, replays: int = 0, batches: int = 0, kernels: int = 1
+) -> list[Activity]:
+    """A whole process with its calls and ranges, that verifies an operation and times it.
+
+    An operation is so many `kernels` and a memset, of which some run at once. It is timed in so
+    many `replays` by the device's clock, or in `batches` of 10 by the host's.
+    """
+    made: list[Activity] = []
+    now, correlation = 1_000_000, 0
+    launch = "cudaGraphLaunch_v10000" if replays else "cudaLaunchKernel_v7000"
+
+    def issue(name: str, names: Sequence[str]) -> None:
+        nonlocal now, correlation
+        correlation += 1
+        made.append(call(name, now, now + 1800, correlation=correlation))
+        driver = name.partition("_")[0].replace("cuda", "cu")
+        made.append(call(driver, now + 200, now + 1600, kind="driver", correlation=correlation))
+        begin = now + 5000
+        for index, work in enumerate(names):
+            kind = "kernel" if work else "memset"
+            end = begin + 1000
+            row = Activity(kind, work, begin, end, stream=7, correlation=correlation, bytes=64)
+            made.append(row)
+            begin = end + 100 if index % 2 else begin + 300  # every second one overlaps
+        now += 2000
+
+    def synchronize() -> None:
+        nonlocal now
+        made.append(call("cudaStreamSynchronize_v3020", now, now + 20_000))
+        now += 21_000
+
+    def within(name: str, contents: Callable[[], None]) -> None:
+        nonlocal now
+        begin, now = now, now + 10
+        contents()
+        made.extend(range_of(name, begin, now := now + 10))
+        now += 10
+
+    work = [*[WORK] * kernels, ""]
+
+    def verify() -> None:
+        within("operation", lambda: issue("cudaLaunchKernel_v7000", [] if replays else work))
+        if replays:
+            within("launch", lambda: issue(launch, work))
+        synchronize()
+
+    def replay() -> None:
+        for own in (READ, BEFORE_LEAD, DELAY, BEFORE_WORK):
+            issue("cudaLaunchKernel_v7000", [own])
+        issue(launch, work)
+        synchronize()
+
+    def batch() -> None:
+        for _ in range(10):
+            issue(launch, work)
+        made.append(marks("operations 10", now))
+
+    def measure() -> None:
+        for _ in range(replays):
+            within("replay", replay)
+        for _ in range(batches):
+            within("calls", batch)
+            synchronize()
+
+    def whole() -> None:
+        within("prepare", synchronize)
+        within("verify", verify)
+        within("measure", measure)
+
+    within(benchmark, whole)
+    return made

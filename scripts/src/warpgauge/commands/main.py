@@ -58,6 +58,11 @@ COMMANDS = {
         "before a run file was written",
     ),
     "report": Command("write a comparison, and its history, as one HTML page", STATISTICS),
+    "profile": Command(
+        "run one benchmark under a profiler: its calls, kernels, counters and machine code",
+        (*STATISTICS, "pynvml"),
+        "before all was profiled",
+    ),
     "history": Command("show what the nights measured, and when times changed", STATISTICS),
     "bisect": Command(
         "find the commit that made a benchmark slower",

@@ -2,8 +2,8 @@
 """Which CUDA calls an operation makes, and how long the host is in them. Pure functions of a trace.
 
 The engine says where operations are issued by ranges of its NVTX domain (fixtures/cuda/range.hpp):
-the range "operation" holds the calls of one, the range "calls" those of a batch that the host's
-clock timed, whose mark "operations N" says how many it were.
+the range "operation" holds the calls of one; "launch" the launch of a graph that is one; and
+"calls" those of a batch that the host's clock timed, whose mark "operations N" says how many.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from warpgauge.why.trace_file import API, MARK, RANGE_END, RANGE_START, Activity, TraceFault
 
-ONE, BATCH = "operation", "calls"
+ONE, GRAPH, BATCH = "operation", "launch", "calls"
 _OPERATIONS = re.compile(r"operations (\d+)")
 # What CUDA appends to a function's name: the version that the program was compiled for.
 _VERSION = re.compile(r"_v\d+$")
@@ -55,7 +55,7 @@ def calls_of(trace: Iterable[Activity]) -> Calls:
     marks = [one for one in everything if one.kind == MARK]
     operations = sum(
         int(count[1])
-        for _, mark in _inside(batches, marks)
+        for mark in inside(batches, marks)
         if (count := _OPERATIONS.fullmatch(mark.name))
     )
     if not operations:
@@ -64,12 +64,22 @@ def calls_of(trace: Iterable[Activity]) -> Calls:
     if not operations:
         raise TraceFault("its trace shows no operation: the program has no ranges, or it failed")
     made: dict[str, list[int]] = {}
-    for _, call in _inside(batches, outermost_calls(everything)):
+    for call in inside(batches, outermost_calls(everything)):
         made.setdefault(call_name(call), []).append(call.end_ns - call.start_ns)
     return {
         name: Call(len(times) / operations, sum(times) * 1e-9 / operations)
         for name, times in sorted(made.items())
     }
+
+
+def kernels_of(trace: Iterable[Activity]) -> Sequence[str]:
+    """The mangled names of the kernels that an operation runs, in order of their first run."""
+    everything = sorted(trace, key=lambda one: one.start_ns)
+    around = [one for one in ranges(everything) if one.name in (ONE, GRAPH)]
+    calls = inside(around, (one for one in everything if one.kind in API))
+    launches = {one.correlation for one in calls}
+    kernels = (one for one in everything if one.kind == "kernel" and one.correlation in launches)
+    return list(dict.fromkeys(one.name for one in kernels))
 
 
 def call_name(call: Activity) -> str:
@@ -102,10 +112,8 @@ def ranges(trace: Iterable[Activity]) -> Sequence[Range]:
     return sorted(found, key=lambda one: (one.start_ns, -one.end_ns))
 
 
-def _inside(
-    around: Iterable[Range], activities: Iterable[Activity]
-) -> Iterator[tuple[Range, Activity]]:
-    """Each of `activities`, in order of time, that lies in a range of its thread, with that.
+def inside(around: Iterable[Range], activities: Iterable[Activity]) -> Iterator[Activity]:
+    """Those of `activities`, in order of time, that lie in a range of their thread.
 
     The ranges of a thread follow each other.
     """
@@ -117,4 +125,4 @@ def _inside(
         while left and left[-1].end_ns < activity.start_ns:
             left.pop()
         if left and left[-1].start_ns <= activity.start_ns and activity.end_ns <= left[-1].end_ns:
-            yield left[-1], activity
+            yield activity

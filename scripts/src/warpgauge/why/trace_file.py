@@ -7,9 +7,13 @@ ran with WARPGAUGE_TRACE_CALLS=1.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TypeGuard
 
@@ -18,6 +22,10 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, plural
 
 LIBRARY = "libwarpgauge_trace.so"
+NO_LIBRARY = (
+    f"the build made no {LIBRARY}, for the CUDA toolkit has no CUPTI: install it "
+    "(cuda-cupti-dev-13-0 and the like)"
+)
 # Of a record's kind.
 DEVICE = frozenset({"kernel", "memcpy", "memset"})
 API = frozenset({"runtime", "driver"})
@@ -90,6 +98,33 @@ def read_trace(path: Path) -> Sequence[Activity]:
     if len(lines) - 1 != count:
         raise TraceFault(f"its trace breaks off: {len(lines) - 1} of {count} records are there")
     return [_activity(line, number) for number, line in enumerate(lines[1:], start=1)]
+
+
+@cache
+def readable(kernel: str) -> str:
+    """A kernel's name as its source has it, without its parameters; `kernel` where nobody can tell.
+
+    As readable_kernel_name() of fixtures/core/operation_facts.hpp.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        demangle = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
+        demangle.restype = ctypes.c_void_p
+        buffer = demangle(kernel.encode(), None, None, ctypes.byref(ctypes.c_int()))
+        if buffer:
+            name = (ctypes.string_at(buffer) or b"").decode(errors="replace")
+            ctypes.CDLL(None).free(ctypes.c_void_p(buffer))
+            name = name.replace("(anonymous namespace)::", "").removeprefix("void ")
+            return name[: _parameters_begin(name)]
+    return kernel
+
+
+def _parameters_begin(name: str) -> int:
+    depth = 0
+    for found in re.finditer("[<>(]", name):
+        if found[0] == "(" and depth == 0:
+            return found.start()
+        depth += {"<": 1, ">": -1}.get(found[0], 0)
+    return len(name)
 
 
 def _activity(line: str, number: int) -> Activity:

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""warpgauge profile: one benchmark under a profiler, or its machine code."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+
+from rich.console import Console
+
+from warpgauge.commands.one_gpu import Bench, waiting
+from warpgauge.commands.profile_options import ProfileOptions, parse
+from warpgauge.execution import discovery
+from warpgauge.execution.discovery import Binary
+from warpgauge.execution.plan import Lane, Plan, command, gpu_arguments, gpu_environment
+from warpgauge.files import atomic
+from warpgauge.files.document import failure_of
+from warpgauge.files.output_file import check_report
+from warpgauge.measurement import progress
+from warpgauge.measurement.measuring import Measuring
+from warpgauge.records import partial_report
+from warpgauge.records.benchmark_filter import hint
+from warpgauge.system import process, streams
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.layout import Output, print_line
+from warpgauge.system.locks import alone, of_gpu
+from warpgauge.system.process import Ending
+from warpgauge.system.text import inert, named, typed
+from warpgauge.why import calls, chrome_trace, key_averages, profilers, trace_file
+from warpgauge.why.profilers import NCU, NSYS, Profiler
+from warpgauge.why.trace_file import Activity
+
+_HERE = "command that measures in this tree"
+
+
+def main(argv: Sequence[str], root: Path) -> ExitStatus:
+    """Raises UserError for what the user can mend."""
+    options = parse(argv)
+    results, notes = Output(), Output(stderr=True)
+    bench = Bench(options.bench, root, results, notes, notes)
+    tools = _tools(options, root)
+    wait = partial(waiting, options.bench, notes=notes)
+    with (
+        tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch,
+        alone(bench.work, wait(_HERE)),
+        ExitStack() as held,
+    ):
+        measuring = Measuring(options.bench, root, Path(scratch), notes, notes)
+        programs = measuring.built().programs
+        binary = _only(options.name, programs, measuring)
+        held.enter_context(alone(bench.runs, wait(_HERE)))
+        try:
+            suite = measuring.suite_of([binary])
+        except UserError:
+            if not options.sass or options.traces or tools:
+                raise
+            measuring.warn(f"Of all kernels of {binary.path.name}: which are its own, a GPU tells.")
+            _print_machine_code(binary, (), measuring.scratch)
+            return ExitStatus.OK
+        if uuid := suite.known.get("gpu_uuid", ""):
+            held.enter_context(alone(of_gpu(uuid), wait("command that measures on this GPU")))
+        return _Profiling(options, measuring, binary, results, suite.known).run(tools)
+
+
+def _tools(options: ProfileOptions, root: Path) -> Mapping[Profiler, tuple[str, Path]]:
+    """The profilers that are asked for, and their files. Raises UserError for what is missing."""
+    baselines = root / "baselines"
+    asked = {NCU: options.ncu, NSYS: options.nsys}
+    files = {one: path for one, path in asked.items() if path is not None}
+    for one, path in files.items():
+        check_report(path, baselines, [], one.own, f"report of {one.name}")
+    if options.trace is not None:
+        check_report(options.trace, baselines, [], chrome_trace.OWN, "trace of warpgauge profile")
+    if options.sass:
+        profilers.found("cuobjdump")
+    return {one: (profilers.found(one.name), path) for one, path in files.items()}
+
+
+def _only(name: str, folder: Path, measuring: Measuring) -> Binary:
+    """The program in `folder` with the one benchmark that is asked for. Raises UserError."""
+    scratch = measuring.scratch
+    programs = discovery.find(folder, scratch, measuring.options.suite)
+    for binary in programs:
+        if name in binary.names:
+            return replace(binary, names=(name,))
+    left = [one for one in discovery.select(programs, name, scratch) if one.names]
+    names = [own for binary in left for own in binary.names]
+    if len(names) == 1:
+        return left[0]
+    if names:
+        raise UserError(f"{typed(name)} matches {named(names)}: name one")
+    known = [own for binary in programs for own in binary.names]
+    if faults := [f"{one.path.name} {one.fault}" for one in programs if one.fault is not None]:
+        raise UserError(f"nobody knows {typed(name)}: {faults[0]}", ExitStatus.NOT_MEASURED)
+    raise UserError(f"no benchmark matches {typed(name)}{hint(name, known)}")
+
+
+@dataclass(frozen=True)
+class _Profiling:
+    """What is profiled, and where it goes."""
+
+    options: ProfileOptions
+    measuring: Measuring
+    binary: Binary  # with its one benchmark
+    results: Console
+    known: Mapping[str, str]  # of the machine
+
+    def run(self, tools: Mapping[Profiler, tuple[str, Path]]) -> ExitStatus:
+        """All that is asked for. Raises UserError."""
+        name, options = self.binary.names[0], self.options
+        if not self.binary.needs_gpu:
+            raise UserError(f"{name} runs on the host alone: there is nothing to profile on a GPU")
+        if options.trace is not None:
+            context = {"benchmark": name, "gpu_name": self.known.get("gpu_name", "")}
+            self._write(options.trace, chrome_trace.chrome_trace(self.trace, context).encode())
+        for profiler, (tool, path) in tools.items():
+            self._write(path, self._report(profiler, tool))
+        if options.table:
+            key_averages.print_table(key_averages.key_averages(self.trace), self.results)
+        if options.sass:
+            kernels = calls.kernels_of(self.trace)
+            if not kernels:
+                raise UserError(f"{name} runs no kernel", ExitStatus.NOT_MEASURED)
+            _print_machine_code(self.binary, kernels, self.measuring.scratch)
+        return ExitStatus.OK
+
+    @cached_property
+    def trace(self) -> Sequence[Activity]:
+        """Of one process."""
+        file, library = self.measuring.scratch / "trace.json", self._library()
+        ending = self._process((), trace_file.environment(library, file, calls=True))
+        if ending.status:
+            raise UserError(ending.described(), ExitStatus.NOT_MEASURED)
+        return trace_file.read_trace(file)
+
+    def _library(self) -> Path:
+        """That of the build, which another project has none of. Raises UserError."""
+        ours = self.measuring.root / "build" / "release" / "benchmarks"
+        for folder in (self.binary.path.parent, ours):
+            if (folder / trace_file.LIBRARY).exists():
+                return folder / trace_file.LIBRARY
+        raise UserError(trace_file.NO_LIBRARY, ExitStatus.NOT_MEASURED)
+
+    def _report(self, profiler: Profiler, tool: str) -> bytes:
+        report = self.measuring.scratch / f"report{profiler.suffix}"
+        ending = self._process(profiler.command(tool, report, ()), {})
+        profilers.require_report(profiler, report, ending)
+        return report.read_bytes()
+
+    def _process(self, prefix: Sequence[str], environment: Mapping[str, str]) -> Ending:
+        """Run the benchmark once, behind `prefix`. Raises UserError for one that was skipped."""
+        device, scratch = self.options.bench.device, self.measuring.scratch
+        lane = Lane((self.binary,))
+        plan = Plan((lane,), range(1), 0, scratch, gpu_arguments(device))
+        out = scratch / "row.json"
+        words = [
+            *(*prefix, *command(plan, lane, self.binary, self.binary.names)),
+            *(f"--benchmark_out={out}", "--benchmark_out_format=json"),
+        ]
+        variables = {**gpu_environment(device), **environment}
+        told = [f"{key}={value}" for key, value in variables.items()]
+        self.measuring.echo(f"$ {shlex.join([*told, *words])}")
+        with progress.status(self.measuring.notes) as say:
+            under = Path(prefix[0]).name if prefix else "CUPTI"
+            say(f"{self.binary.names[0]}, with {under}")
+            deadline = self.options.bench.timeout_s
+            ending = process.run(words, deadline, scratch, variables, watched=out)
+        report, _ = partial_report.read(out)
+        for row in report.get("benchmarks", ()):
+            if (failure := failure_of(row)) is not None:
+                name = inert(self.binary.names[0])
+                raise UserError(f"{name} under {under}: {failure}", ExitStatus.NOT_MEASURED)
+        return ending
+
+    def _write(self, path: Path, content: bytes) -> None:
+        if atomic.is_stream(path):
+            atomic.write_stream(path, content)
+            return
+        atomic.replace_all({atomic.resolved(path): content})
+        print_line(self.measuring.notes, f"written: {os.path.relpath(path)}")
+
+
+def _print_machine_code(binary: Binary, kernels: Sequence[str], scratch: Path) -> None:
+    streams.write(profilers.machine_code(binary.path, kernels, scratch))

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A trace in the Trace Event Format, which Perfetto (ui.perfetto.dev) and chrome://tracing open.
+
+https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from warpgauge.why.calls import call_name, ranges
+from warpgauge.why.trace_file import API, DEVICE, MARK, Activity, readable
+
+FORMAT = "trace/1"
+OWN = re.compile(rb'"warpgauge_format"\s*:\s*"trace/')  # found in each that was written here
+_HOST, _GPU = 1, 2  # processes, of which Perfetto makes groups of tracks
+
+_Event = dict[str, object]
+
+
+def chrome_trace(trace: Sequence[Activity], context: Mapping[str, str]) -> str:
+    """JSON of one line an event: the benchmark's ranges, calls, and what the device did.
+
+    A track for each thread and stream, an arrow from a call to all that it had the device do.
+    Times begin with the first. What CUPTI took no time of is left out and counted.
+    """
+    timed = [one for one in trace if 0 < one.start_ns <= one.end_ns]
+    begin = min((one.start_ns for one in timed), default=0)
+    device = sorted((one for one in timed if one.kind in DEVICE), key=_in_order)
+    calls = sorted((one for one in timed if one.kind in API), key=_in_order)
+    other = {"warpgauge_format": FORMAT, **context, "untimed_records": str(len(trace) - len(timed))}
+    events = [
+        *_named_processes(),
+        *_host(timed, calls, begin),
+        *_device(device, {one.correlation: one for one in reversed(calls)}, begin),
+    ]
+    lines = ",\n".join(json.dumps(event, separators=(",", ":")) for event in events)
+    head = json.dumps(other, ensure_ascii=True)
+    return f'{{"displayTimeUnit":"ns","otherData":{head},"traceEvents":[\n{lines}\n]}}\n'
+
+
+def _in_order(one: Activity) -> tuple[int, int, bool]:
+    """Around comes before within; a runtime call before the driver call that it is."""
+    return one.start_ns, -one.end_ns, one.kind == "driver"
+
+
+def _named_processes() -> Iterator[_Event]:
+    for number, name in ((_HOST, "host"), (_GPU, "GPU")):
+        yield _metadata("process_name", number, 0, {"name": name})
+        yield _metadata("process_sort_index", number, 0, {"sort_index": number})
+
+
+def _host(timed: Sequence[Activity], calls: Sequence[Activity], begin: int) -> Iterator[_Event]:
+    found = ranges(timed)
+    marks = [one for one in timed if one.kind == MARK]
+    threads = {one.thread for one in timed if one.kind not in DEVICE}
+    for thread in sorted(threads):
+        yield _metadata("thread_name", _HOST, thread, {"name": f"thread {thread}"})
+    for span in found:
+        yield _complete(span.name, "range", _HOST, span.thread, span.start_ns, span.end_ns, begin)
+    for call in calls:
+        arguments = {"correlation": call.correlation}
+        yield {
+            **_complete(
+                call_name(call), call.kind, _HOST, call.thread, call.start_ns, call.end_ns, begin
+            ),
+            "args": arguments,
+        }
+    for mark in marks:
+        at = _microseconds(mark.start_ns - begin)
+        yield {**_event("i", mark.name, "mark", _HOST, mark.thread), "ts": at, "s": "t"}
+
+
+def _device(
+    device: Sequence[Activity], calls: Mapping[int, Activity], begin: int
+) -> Iterator[_Event]:
+    # A branch of a graph may run beside another one on the same stream, but the events of a track
+    # may not overlap: such a stream has several tracks.
+    tracks: dict[int, list[tuple[int, int]]] = {}  # by stream: number of the track, and its end
+    count = 0
+    for flow, one in enumerate(device, start=1):
+        own = tracks.setdefault(one.stream, [])
+        place = next((n for n, (_, end) in enumerate(own) if end <= one.start_ns), len(own))
+        if place == len(own):
+            count += 1
+            own.append((count, 0))
+            name = f"stream {one.stream}" + (f", branch {place + 1}" if place else "")
+            yield _metadata("thread_name", _GPU, count, {"name": name})
+            index = {"sort_index": one.stream * 100 + place}
+            yield _metadata("thread_sort_index", _GPU, count, index)
+        track, _ = own[place]
+        own[place] = (track, one.end_ns)
+        name = readable(one.name) if one.kind == "kernel" else f"{one.kind} {one.name}".strip()
+        arguments: _Event = {"correlation": one.correlation}
+        if one.bytes:
+            arguments["bytes"] = one.bytes
+        span = _complete(name, one.kind, _GPU, track, one.start_ns, one.end_ns, begin)
+        yield {**span, "args": arguments}
+        call = calls.get(one.correlation) if one.correlation else None
+        if call is not None and call.start_ns <= one.start_ns:
+            start = _event("s", "launch", "flow", _HOST, call.thread)
+            yield {**start, "id": flow, "ts": _microseconds(call.start_ns - begin)}
+            end = _event("f", "launch", "flow", _GPU, track)
+            yield {**end, "id": flow, "bp": "e", "ts": _microseconds(one.start_ns - begin)}
+
+
+def _metadata(name: str, process: int, thread: int, arguments: Mapping[str, str | int]) -> _Event:
+    return {"ph": "M", "name": name, "pid": process, "tid": thread, "args": arguments}
+
+
+def _event(phase: str, name: str, category: str, process: int, thread: int) -> _Event:
+    return {"ph": phase, "name": name, "cat": category, "pid": process, "tid": thread}
+
+
+def _complete(
+    name: str, category: str, process: int, thread: int, start: int, end: int, begin: int
+) -> _Event:
+    times = {"ts": _microseconds(start - begin), "dur": _microseconds(end - start)}
+    return {**_event("X", name, category, process, thread), **times}
+
+
+def _microseconds(nanoseconds: int) -> float:
+    return nanoseconds / 1000

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the device did and which calls the host made while a benchmark was measured, by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from warpgauge.system.layout import Cells, Columns, print_text
+from warpgauge.system.text import duration, inert, plural
+from warpgauge.why.calls import BATCH, call_name, inside, outermost_calls, ranges
+from warpgauge.why.trace_file import API, DEVICE, Activity, readable
+
+MEASURE = "measure"
+# The engine's kernels around what it times: fixtures/cuda/evict.cu and sm_clock.cu.
+_ENGINE = re.compile(
+    r"_ZN9warpgauge\d+_GLOBAL__N_\w*\d(?:clock_sample_kernel|delay_kernel|read_kernel)"
+)
+_HEADINGS = ("calls", "total", "mean", "share")
+
+
+@dataclass(frozen=True)
+class Average:
+    """All activities of one name."""
+
+    name: str
+    calls: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class KeyAverages:
+    """Of the device and of the host, the longest first; and the device work that is the engine's.
+
+    `scope` is the range of the engine that all of it was in; empty for the whole process.
+    """
+
+    device: Sequence[Average]
+    host: Sequence[Average]
+    engine: Average
+    scope: str
+
+
+def key_averages(trace: Sequence[Activity]) -> KeyAverages:
+    """Of the timed batches of what the host's clock times, else of the phase that measures.
+
+    Of the whole process where there is no such range. What the device did belongs to the call that
+    had it do it.
+    """
+    found = ranges(trace)
+    names = {one.name for one in found}
+    scope = next((name for name in (BATCH, MEASURE) if name in names), "")
+    host, calls = list(outermost_calls(trace)), [one for one in trace if one.kind in API]
+    device = [one for one in trace if one.kind in DEVICE]
+    if scope:
+        around = [one for one in found if one.name == scope]
+        host = list(inside(around, host))
+        ordered = sorted(calls, key=lambda one: one.start_ns)
+        within = {one.correlation for one in inside(around, ordered)}
+        device = [one for one in device if one.correlation in within]
+    engine = [one for one in device if _ENGINE.match(one.name)]
+    left = [one for one in device if not _ENGINE.match(one.name)]
+    return KeyAverages(
+        _averages((_device_name(one), one) for one in left),
+        _averages((call_name(one), one) for one in host),
+        Average("", len(engine), sum(_seconds(one) for one in engine)),
+        scope,
+    )
+
+
+def print_table(averages: KeyAverages, console: Console) -> None:
+    """One table of both; below it what it leaves out."""
+    if not averages.device and not averages.host:
+        print_text(console, "The trace shows no work of the device and no call of CUDA.")
+        return
+    parts = (("device", averages.device), ("host", averages.host))
+    lines = [(part, _cells(part, found)) for part, found in parts if found]
+    everything = [line for _, cells in lines for line in cells]
+    columns = Columns.fitting(everything, console.width, [_HEADINGS.index("mean")])
+    for index, (_, (heading, *cells)) in enumerate(lines):
+        if index:
+            console.print()
+        print_text(console, columns.line(heading), style="dim")
+        for line in cells:
+            print_text(console, columns.line(line))
+    where = f"in the engine's ranges {averages.scope!r}" if averages.scope else "in the process"
+    told = f"All {where}, slowed by the profiler: not for comparison with times of bench."
+    if averages.engine.calls:
+        number = plural(averages.engine.calls, "kernel")
+        told += f" Left out: {number} of the engine's own, {duration(averages.engine.seconds)}."
+    console.print()
+    print_text(console, told)
+
+
+def _averages(named: Iterable[tuple[str, Activity]]) -> list[Average]:
+    found: dict[str, list[float]] = {}
+    for name, one in named:
+        found.setdefault(name, []).append(_seconds(one))
+    averages = [Average(name, len(times), sum(times)) for name, times in found.items()]
+    return sorted(averages, key=lambda one: (-one.seconds, one.name))
+
+
+def _device_name(one: Activity) -> str:
+    if one.kind == "kernel":
+        return readable(one.name)
+    return f"{one.kind} {one.name}".strip()
+
+
+def _seconds(one: Activity) -> float:
+    return (one.end_ns - one.start_ns) * 1e-9
+
+
+def _cells(part: str, averages: Sequence[Average]) -> list[Cells]:
+    total = sum(one.seconds for one in averages)
+    return [
+        Cells(part, _HEADINGS),
+        *(
+            Cells(
+                inert(one.name),
+                (
+                    f"{one.calls:,}",
+                    duration(one.seconds),
+                    duration(one.seconds / one.calls),
+                    f"{100 * one.seconds / total:.1f} %" if total else "",
+                ),
+            )
+            for one in averages
+        ),
+    ]

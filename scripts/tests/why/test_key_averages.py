@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time by kernel and by call."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from traces import WORK, call, process
+from warpgauge.why.calls import calls_of, kernels_of
+from warpgauge.why.key_averages import Average, KeyAverages, key_averages, print_table
+from warpgauge.why.trace_file import Activity
+
+SQUARE = "warpgauge::kernels::square"
+
+
+def told(averages: KeyAverages) -> dict[str, int]:
+    return {one.name: one.calls for one in (*averages.device, *averages.host)}
+
+
+def shown(averages: KeyAverages) -> str:
+    out = io.StringIO()
+    print_table(averages, Console(file=out, width=100))
+    return out.getvalue()
+
+
+def test_replays_are_told_by_kernel_without_the_engines_own() -> None:
+    averages = key_averages(process("gemm/f32", replays=20, kernels=2))
+    assert averages.scope == "measure"
+    assert told(averages) == {
+        SQUARE: 40,
+        "memset": 20,
+        "cudaGraphLaunch": 20,
+        "cudaLaunchKernel": 80,  # of the engine's kernels
+        "cudaStreamSynchronize": 20,
+    }
+    assert averages.engine.calls == 80
+    text = shown(averages)
+    assert f"{SQUARE}" in text
+    assert "Left out: 80 kernels of the engine's own" in text
+
+
+def test_host_calls_are_told_without_the_waiting_between_the_batches() -> None:
+    trace = process("launch/kernel", batches=5)
+    averages = key_averages(trace)
+    assert averages.scope == "calls"
+    assert told(averages) == {SQUARE: 50, "memset": 50, "cudaLaunchKernel": 50}
+    assert averages.engine == Average("", 0, 0)
+    assert calls_of(trace)["cudaLaunchKernel"].count == 1.0
+
+
+def test_a_process_without_ranges_is_told_as_a_whole() -> None:
+    trace = [
+        call("cudaMemcpy_v3020", 10, 4000, correlation=3),
+        Activity("memcpy", "host to device", 1000, 2000, stream=7, correlation=3),
+        Activity("kernel", WORK, 3000, 3100, stream=7),
+    ]
+    averages = key_averages(trace)
+    assert [one.name for one in averages.device] == ["memcpy host to device", SQUARE]
+    assert [one.calls for one in averages.host] == [1]
+    text = shown(averages)
+    assert "90.9 %" in text
+    assert "in the process" in text
+    assert "no work of the device" in shown(key_averages([]))
+
+
+def test_the_kernels_of_an_operation_are_those_that_its_own_calls_ran() -> None:
+    assert kernels_of(process("gemm/f32", replays=3, kernels=2)) == [WORK]
+    assert kernels_of(process("launch/kernel", batches=3)) == [WORK]
+    assert kernels_of([Activity("kernel", WORK, 10, 20, correlation=4)]) == []
