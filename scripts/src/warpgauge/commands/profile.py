@@ -134,9 +134,9 @@ class _Profiling:
     def trace(self) -> Sequence[Activity]:
         """Of one process."""
         file, library = self.measuring.scratch / "trace.json", self._library()
-        ending = self._process((), trace_file.environment(library, file, calls=True))
-        if ending.status:
-            raise UserError(ending.described(), ExitStatus.NOT_MEASURED)
+        ending, failure = self._process((), trace_file.environment(library, file, calls=True))
+        if failure or ending.status:
+            raise UserError(failure or ending.described(), ExitStatus.NOT_MEASURED)
         return trace_file.read_trace(file)
 
     def _library(self) -> Path:
@@ -149,12 +149,14 @@ class _Profiling:
 
     def _report(self, profiler: Profiler, tool: str) -> bytes:
         report = self.measuring.scratch / f"report{profiler.suffix}"
-        ending = self._process(profiler.command(tool, report, ()), {})
-        profilers.require_report(profiler, report, ending)
+        ending, failure = self._process(profiler.command(tool, report, ()), {})
+        profilers.require_report(profiler, report, ending, failure)
+        if failure:  # later, as where a profiler makes the host too slow for the timing
+            self.measuring.warn(f"{failure}: the report has what came before")
         return report.read_bytes()
 
-    def _process(self, prefix: Sequence[str], environment: Mapping[str, str]) -> Ending:
-        """Run the benchmark once, behind `prefix`. Raises UserError for one that was skipped."""
+    def _process(self, prefix: Sequence[str], environment: Mapping[str, str]) -> tuple[Ending, str]:
+        """Run the benchmark once, behind `prefix`: how that ended, and why it has no result."""
         device, scratch = self.options.bench.device, self.measuring.scratch
         lane = Lane((self.binary,))
         plan = Plan((lane,), range(1), 0, scratch, gpu_arguments(device))
@@ -172,11 +174,9 @@ class _Profiling:
             deadline = self.options.bench.timeout_s
             ending = process.run(words, deadline, scratch, variables, watched=out)
         report, _ = partial_report.read(out)
-        for row in report.get("benchmarks", ()):
-            if (failure := failure_of(row)) is not None:
-                name = inert(self.binary.names[0])
-                raise UserError(f"{name} under {under}: {failure}", ExitStatus.NOT_MEASURED)
-        return ending
+        name = inert(self.binary.names[0])
+        failures = map(failure_of, report.get("benchmarks", ()))
+        return ending, next((f"{name} under {under}: {why}" for why in failures if why), "")
 
     def _write(self, path: Path, content: bytes) -> None:
         if atomic.is_stream(path):

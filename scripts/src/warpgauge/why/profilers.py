@@ -70,8 +70,8 @@ def found(tool: str) -> str:
     return path
 
 
-def require_report(profiler: Profiler, report: Path, ending: process.Ending) -> None:
-    """Raise UserError where a process of the profiler left no report."""
+def require_report(profiler: Profiler, report: Path, ending: process.Ending, failure: str) -> None:
+    """Raise UserError where a process of the profiler left no report; `failure` is its row's."""
     if _NO_COUNTERS in ending.stdout + ending.stderr:
         raise UserError(
             "the driver lets only administrators read the GPU's counters here: run this as root, "
@@ -79,7 +79,7 @@ def require_report(profiler: Profiler, report: Path, ending: process.Ending) -> 
             ExitStatus.NOT_MEASURED,
         )
     if not report.exists() or not report.stat().st_size:
-        why = ending.described()
+        why = failure or ending.described()
         raise UserError(f"{profiler.name} made no report: {why}", ExitStatus.NOT_MEASURED)
 
 
