@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""warpgauge profile of real programs, where there is a GPU and a build."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from test_chrome_trace import require_flows, require_nested
+
+from warpgauge.system.environment import ROOT
+from warpgauge.why import trace_file
+from warpgauge.why.calls import calls_of, kernels_of, ranges
+from warpgauge.why.trace_file import Activity
+
+PROGRAMS = ROOT / "build" / "release" / "benchmarks"
+# One that is replayed, and one that the host's clock times; an operation of each is a kernel.
+REPLAYED, CALLED = "elementwise/copy_vec4/f32/n:4096", "launch/stream_empty/argument_bytes:0"
+
+
+def _has_gpu() -> bool:
+    try:
+        return subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+pytestmark = [
+    pytest.mark.skipif(not _has_gpu(), reason="there is no GPU"),
+    pytest.mark.skipif(
+        not (PROGRAMS / trace_file.LIBRARY).exists(), reason="build/release has no trace library"
+    ),
+]
+
+
+def traced(benchmark: str, folder: Path) -> Sequence[Activity]:
+    """What a process of this one benchmark leaves."""
+    program = PROGRAMS / f"bench_{benchmark.partition('/')[0]}"
+    file = folder / "trace.json"
+    variables = trace_file.environment(PROGRAMS / trace_file.LIBRARY, file, calls=True)
+    command = [str(program), "--suite=full", f"--benchmark_filter=^{benchmark}$"]
+    subprocess.run(command, env={**os.environ, **variables}, check=True, timeout=300)
+    return trace_file.read_trace(file)
+
+
+@pytest.mark.parametrize("benchmark", [REPLAYED, CALLED])
+def test_an_operation_is_one_launch_of_one_kernel(benchmark: str, tmp_path: Path) -> None:
+    trace = traced(benchmark, tmp_path)
+    names = [one.name for one in ranges(trace)]
+    assert {benchmark, "prepare", "verify", "measure", "operation"} <= {*names}
+    assert ("launch" in names, "calls" in names) == (benchmark == REPLAYED, benchmark == CALLED)
+    assert len(kernels_of(trace)) == 1
+    launches = {n: one.count for n, one in calls_of(trace).items() if "Launch" in n}
+    assert list(launches.values()) == [1.0]
+
+
+@pytest.mark.parametrize("benchmark", [REPLAYED, CALLED])
+def test_table_and_trace_are_of_what_ran(benchmark: str, tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    command = [sys.executable, f"{ROOT}/scripts/warpgauge", "profile", benchmark, "--no-build"]
+    done = subprocess.run(
+        [*command, "--table", "--trace", str(path)], capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    assert "cuda" in done.stdout
+    events = json.loads(path.read_text())["traceEvents"]
+    require_nested(events)
+    require_flows(events)
+    assert {"kernel", "runtime", "driver", "range", "flow"} <= {one.get("cat") for one in events}
