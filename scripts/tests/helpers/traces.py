@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from warpgauge.why.trace_file import Activity
 
 DELAY = "_ZN9warpgauge44_GLOBAL__N__49088f0a_11_patterns_cu_30579f8d12delay_kernelEm"
@@ -70,7 +72,7 @@ def tape(copies: int, regions: int, parts: Sequence[Part] = (KERNEL,)) -> Tape:
 def text(records: Sequence[Activity], **head: object) -> str:
     """The file that libwarpgauge_trace.so writes of them; `head` overrides its first line."""
     first = {"warpgauge_trace": 1, "activities": len(records), "dropped": 0, "faults": []}
-    rows = [vars(record) for record in records]
+    rows = [msgspec.structs.asdict(record) for record in records]
     lines = [{**first, **head}, *rows]
     return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
 

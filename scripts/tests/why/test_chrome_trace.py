@@ -17,7 +17,7 @@ Events = Sequence[Mapping[str, Any]]
 def events_of(trace: Sequence[Activity]) -> Events:
     """All of the JSON, which must follow the rules."""
     text = chrome_trace(trace, {"benchmark": "gemm/f32"})
-    assert OWN.search(text.encode())
+    assert OWN.search(text)
     document = json.loads(text)
     assert document["displayTimeUnit"] in {"ms", "ns"}
     events: Events = document["traceEvents"]

@@ -118,7 +118,7 @@ class _Profiling:
             raise UserError(f"{name} runs on the host alone: there is nothing to profile on a GPU")
         if options.trace is not None:
             context = {"benchmark": name, "gpu_name": self.known.get("gpu_name", "")}
-            self._write(options.trace, chrome_trace.chrome_trace(self.trace, context).encode())
+            self._write(options.trace, chrome_trace.chrome_trace(self.trace, context))
         for profiler, (tool, path) in tools.items():
             self._write(path, self._report(profiler, tool))
         if options.table:

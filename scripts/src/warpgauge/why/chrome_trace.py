@@ -6,9 +6,10 @@ https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
 
 from warpgauge.why.calls import call_name, ranges
 from warpgauge.why.trace_file import API, DEVICE, MARK, Activity, readable
@@ -20,7 +21,7 @@ _HOST, _GPU = 1, 2  # processes, of which Perfetto makes groups of tracks
 _Event = dict[str, object]
 
 
-def chrome_trace(trace: Sequence[Activity], context: Mapping[str, str]) -> str:
+def chrome_trace(trace: Sequence[Activity], context: Mapping[str, str]) -> bytes:
     """JSON of one line an event: the benchmark's ranges, calls, and what the device did.
 
     A track for each thread and stream, an arrow from a call to all that it had the device do.
@@ -36,9 +37,9 @@ def chrome_trace(trace: Sequence[Activity], context: Mapping[str, str]) -> str:
         *_host(timed, calls, begin),
         *_device(device, {one.correlation: one for one in reversed(calls)}, begin),
     ]
-    lines = ",\n".join(json.dumps(event, separators=(",", ":")) for event in events)
-    head = json.dumps(other, ensure_ascii=True)
-    return f'{{"displayTimeUnit":"ns","otherData":{head},"traceEvents":[\n{lines}\n]}}\n'
+    encode = msgspec.json.Encoder().encode
+    head, lines = encode(other), b",\n".join(map(encode, events))
+    return b'{"displayTimeUnit":"ns","otherData":%b,"traceEvents":[\n%b\n]}\n' % (head, lines)
 
 
 def _in_order(one: Activity) -> tuple[int, int, bool]:

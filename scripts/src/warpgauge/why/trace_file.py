@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TypeGuard
+from typing import Annotated
 
-from warpgauge.files.json_file import Object
+import msgspec
+
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, plural
 
@@ -30,11 +29,12 @@ NO_LIBRARY = (
 DEVICE = frozenset({"kernel", "memcpy", "memset"})
 API = frozenset({"runtime", "driver"})
 RANGE_START, RANGE_END, MARK = "range_start", "range_end", "mark"
-_MARK = "warpgauge_trace"
 
 
-@dataclass(frozen=True)
-class Activity:
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Activity(msgspec.Struct, frozen=True):
     """One thing that happened, and when by CUPTI's clock: a kernel, a call, the start of a range.
 
     `correlation` is shared by a call and by what it had the device do, and by the two ends of a
@@ -43,12 +43,22 @@ class Activity:
 
     kind: str
     name: str  # of a kernel mangled; of a copy its direction
-    start_ns: int
-    end_ns: int
-    stream: int = 0
-    thread: int = 0
-    correlation: int = 0
-    bytes: int = 0  # of a copy or a memset
+    start_ns: _Count
+    end_ns: _Count
+    stream: _Count = 0
+    thread: _Count = 0
+    correlation: _Count = 0
+    bytes: _Count = 0  # of a copy or a memset
+
+
+class _Head(msgspec.Struct):
+    warpgauge_trace: int  # marks the file as one
+    activities: _Count
+    dropped: _Count
+    faults: list[str]
+
+
+_HEAD, _ACTIVITY = msgspec.json.Decoder(_Head), msgspec.json.Decoder(Activity)
 
 
 class TraceFault(UserError):
@@ -74,7 +84,7 @@ def read_trace(path: Path) -> Sequence[Activity]:
     will mend, and TraceFault when something is missing.
     """
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = path.read_bytes().splitlines()
     except OSError as fault:
         why = "there is none" if isinstance(fault, FileNotFoundError) else str(fault.strerror)
         raise UserError(
@@ -82,22 +92,27 @@ def read_trace(path: Path) -> Sequence[Activity]:
             "when the CUPTI that it was built with is gone; build again, in an empty build/release",
             ExitStatus.NOT_MEASURED,
         ) from None
-    head = _object(lines[0] if lines else "")
-    count, dropped, faults = (head.get(key) for key in ("activities", "dropped", "faults"))
-    if _MARK not in head or not _is_count(count) or not _is_count(dropped):
-        raise TraceFault("its trace is damaged: it does not begin as one")
-    if not isinstance(faults, list):
-        raise TraceFault("its trace is damaged: it has no list of faults")
-    if faults:
-        told = inert("; ".join(map(str, faults)))
-        if count == 0:
+    try:
+        head = _HEAD.decode(lines[0] if lines else b"")
+    except msgspec.MsgspecError:
+        raise TraceFault("its trace is damaged: it does not begin as one") from None
+    if head.faults:
+        told = inert("; ".join(head.faults))
+        if head.activities == 0:
             raise UserError(f"nothing could be traced: {told}", ExitStatus.NOT_MEASURED)
         raise TraceFault(f"its trace is incomplete: {told}")
-    if dropped:
-        raise TraceFault(f"its trace is incomplete: CUPTI dropped {plural(int(dropped), 'record')}")
-    if len(lines) - 1 != count:
-        raise TraceFault(f"its trace breaks off: {len(lines) - 1} of {count} records are there")
-    return [_activity(line, number) for number, line in enumerate(lines[1:], start=1)]
+    if head.dropped:
+        raise TraceFault(f"its trace is incomplete: CUPTI dropped {plural(head.dropped, 'record')}")
+    count = len(lines) - 1
+    if count != head.activities:
+        raise TraceFault(f"its trace breaks off: {count} of {head.activities} records are there")
+    found: list[Activity] = []
+    try:
+        found.extend(map(_ACTIVITY.decode, lines[1:]))
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        number = len(found) + 1
+        raise TraceFault(f"its trace is damaged: record {number} cannot be read") from None
+    return found
 
 
 @cache
@@ -125,27 +140,3 @@ def _parameters_begin(name: str) -> int:
             return found.start()
         depth += {"<": 1, ">": -1}.get(found[0], 0)
     return len(name)
-
-
-def _activity(line: str, number: int) -> Activity:
-    told = _object(line)
-    kind, name = told.get("kind"), told.get("name")
-    start, end = told.get("start_ns"), told.get("end_ns")
-    others = [told.get(key, 0) for key in ("stream", "thread", "correlation", "bytes")]
-    if isinstance(kind, str) and isinstance(name, str):
-        numbers = [value for value in (start, end, *others) if _is_count(value)]
-        if len(numbers) == 2 + len(others):
-            return Activity(kind, name, *numbers)
-    raise TraceFault(f"its trace is damaged: record {number} cannot be read")
-
-
-def _object(line: str) -> Object:
-    try:
-        told = json.loads(line)
-    except ValueError:
-        return {}
-    return told if isinstance(told, dict) else {}
-
-
-def _is_count(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
