@@ -69,6 +69,11 @@ COMMANDS = {
         (*STATISTICS, "pynvml"),
         "before a commit was found",
     ),
+    "why": Command(
+        "tell what made a benchmark slower than it is in another build",
+        (*STATISTICS, "pynvml"),
+        "before a reason was found",
+    ),
     "fidelity": Command("hold device times against CUPTI's", STATISTICS, "before all was measured"),
 }
 _OWN_OPTIONS = ("compare", "fidelity")  # the others' are in a module beside theirs

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from warpgauge.records.counters import RESOURCES
+from warpgauge.why.code_causes import OF_CODE, code_suspects, is_same_code
 from warpgauge.why.device_causes import suspects
 from warpgauge.why.evidence import Cause, Change, Evidence, Explanation
 from warpgauge.why.host_causes import device_suspects, host_suspects
@@ -48,7 +50,8 @@ def causes(before: Evidence, after: Evidence, slowdown: float) -> Explanation:
         missing.append(NO_COUNTERS)
     named, left = _shared_out(weighed, longer)
     if not (counted or called):
-        named += [Cause(one.key, one.words, one.changes) for one in found if one.seconds is None]
+        unweighed = {one.key: one for one in reversed(found) if one.seconds is None}  # each once
+        named += [Cause(one.key, one.words, one.changes) for one in reversed(unweighed.values())]
         missing = [NO_COUNTERS]
     said = {change.words for cause in named for change in cause.changes}
     keys = {cause.key for cause in named}
@@ -72,13 +75,15 @@ def _all(before: Evidence, after: Evidence) -> Iterator[Suspect]:
         both = Both(before.counters, after.counters)
         if both.has("time"):
             yield from _other_kernels(before, after, both.slower)
-            for one in suspects(both):  # the kernels can explain what they take longer, and no more
-                yield Suspect(
-                    one.key, one.words, one.changes, min(one.seconds or 0.0, both.slower), one.rank
-                )
+            same = is_same_code(before, after)
+            for one in suspects(both):
+                if not (same and one.key in OF_CODE):
+                    # Kernels can explain what they take longer, and no more.
+                    yield replace(one, seconds=min(one.seconds or 0.0, both.slower))
     else:
         yield from _other_kernels(before, after, None)
         yield from _by_resources(before, after)
+        yield from code_suspects(before, after)
 
 
 def _shared_out(found: Sequence[Suspect], longer: float) -> tuple[list[Cause], float]:

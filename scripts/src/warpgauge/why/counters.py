@@ -15,18 +15,17 @@ from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
 
-from warpgauge.execution import cubins
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.why import profilers
+from warpgauge.why.calls import GRAPH, ONE
 
 _MOST_KERNELS = 16  # that are profiled: seconds each
 _NAME = "Kernel Name"
-_NO_PERMISSION = "ERR_NVGPUCTRPERM"
-# Ranges of the engine's NVTX domain in which an operation is verified, captured or not. What is
-# launched in them is profiled, and nothing of verification, eviction and the timed replays.
+# What is launched where an operation is verified, and nothing of eviction and the timed replays.
 _OPERATIONS_ALONE = (
     "--nvtx",
-    *(word for name in ("operation", "graph") for word in ("--nvtx-include", f"warpgauge@{name}/")),
+    *(word for name in (ONE, GRAPH) for word in ("--nvtx-include", f"warpgauge@{name}/")),
 )
 
 
@@ -144,23 +143,22 @@ def command(ncu: str, program: Sequence[str], metrics: Iterable[str] = METRICS) 
 
 
 def counted(
-    program: Sequence[str], scratch: Path, deadline_s: float, kernels: float | None = None
+    program: Sequence[str],
+    scratch: Path,
+    deadline_s: float,
+    kernels: float | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Counted:
     """Of one benchmark that `program` runs; `kernels` are those of an operation, as its row says.
 
     Raises UserError, one sentence on why there are none.
     """
-    ncu, metrics = cubins.tool("ncu"), METRICS
-    ending = process.run(command(ncu, program, metrics), deadline_s, scratch)
+    ncu, metrics = profilers.found("ncu"), METRICS
+    ending = process.run(command(ncu, program, metrics), deadline_s, scratch, environment)
     if unknown := _unknown(ending):
         metrics = tuple(name for name in metrics if name not in unknown)
-        ending = process.run(command(ncu, program, metrics), deadline_s, scratch)
-    if _NO_PERMISSION in ending.stdout + ending.stderr:
-        raise UserError(
-            "the driver lets only administrators read the GPU's counters here: run this as root, "
-            "or load its module with NVreg_RestrictProfilingToAdminUsers=0",
-            ExitStatus.NOT_MEASURED,
-        )
+        ending = process.run(command(ncu, program, metrics), deadline_s, scratch, environment)
+    profilers.require_permission(ending)
     found = imported(ending.stdout, kernels)
     if found is None:
         raise UserError(f"ncu counted nothing: {ending.described()}", ExitStatus.NOT_MEASURED)

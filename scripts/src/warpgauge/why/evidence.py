@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from warpgauge.why.calls import Calls
+from warpgauge.why.machine_code import Kernel
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class Evidence:
     the host's clock. `resources` are the row's counters. `counters` are those of counters.py, over
     all kernels of an operation. `kernels` are the device's seconds in each by its name; `device`
     everything that the device did, by kind: kernels, copies and memsets. `calls` are the host's.
+    `code` is the machine code of its kernels.
     """
 
     seconds: float
@@ -26,6 +28,7 @@ class Evidence:
     kernels: Mapping[str, float] | None = None
     device: Calls | None = None
     calls: Calls | None = None
+    code: Mapping[str, Kernel] | None = None
 
 
 @dataclass(frozen=True)

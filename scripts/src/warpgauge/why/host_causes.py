@@ -17,12 +17,12 @@ _WAIT = re.compile(r"cu(?:da)?\w*(?:Synchronize|EventQuery|StreamQuery)")
 _COPY = re.compile(r"cu(?:da)?Memcpy")
 _MEMSET = re.compile(r"cu(?:da)?Memset")
 _POOL = re.compile(r"cu(?:da)?(?:Mem)?(?:Alloc|Malloc|Free)\w*|cu(?:da)?MemPool\w+")
-_PAGEABLE = "pageable"
 
 # Calls an operation; fewer come from operations that only begin in what is traced.
 _OFTEN = 0.05
 # As much longer takes a call that does something else; what is less lies in how busy the host was.
 _LONGER = 1.5
+_FAR_LONGER = 3.0  # what enqueues takes microseconds, whatever the size of the copy
 
 
 def host_suspects(before: Evidence, after: Evidence) -> Sequence[Suspect]:
@@ -90,16 +90,21 @@ def _of_call(
         yield Suspect(key, f"{words}: {name}", changes, seconds, 0)
     elif old.count > 0.0 and _each_of(new) > _LONGER * _each_of(old):
         changes = (Change(f"time of each {name}", _each_of(old), _each_of(new), "s"),)
-        if _COPY.match(name) and _became_pageable(before, after):
-            yield Suspect("pageable", "A copy is now of pageable memory", changes, seconds, 0)
+        if _COPY.match(name) and _waits_itself(old, new, before, after):
+            words = "The copy waits for its end in the call, as one of pageable memory does"
+            yield Suspect("pageable", words, changes, seconds, 0)
         else:  # at a synchronisation the host waits for what the device does
             rank = 2 if _WAIT.match(name) else 1
             yield Suspect("slower_call", f"{name} takes longer", changes, seconds, rank)
 
 
-def _became_pageable(before: Evidence, after: Evidence) -> bool:
-    old, new = (any(_PAGEABLE in kind for kind in side.device or ()) for side in (before, after))
-    return new and not old
+def _waits_itself(old: Call, new: Call, before: Evidence, after: Evidence) -> bool:
+    """Whether a copy that was enqueued now ends in the call, so that later waits are no longer."""
+    waits = [
+        sum(call.seconds for name, call in (side.calls or {}).items() if _WAIT.match(name))
+        for side in (before, after)
+    ]
+    return _each_of(new) > _FAR_LONGER * _each_of(old) and waits[1] <= waits[0] * _LONGER
 
 
 def _count(calls: Calls, names: Sequence[str] | set[str]) -> float:

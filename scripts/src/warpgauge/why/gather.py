@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evidence of one side: its row, and one process each under CUPTI and under Nsight Compute."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import TypeVar
+
+from warpgauge.execution import cubins
+from warpgauge.execution.discovery import Binary
+from warpgauge.execution.plan import Lane, Plan, command, gpu_arguments, gpu_environment
+from warpgauge.records.model import Clock, Row
+from warpgauge.system import process
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.why import counters, machine_code, trace_file
+from warpgauge.why.calls import GRAPH, ONE, Call, Calls, calls_of, inside, kernels_of, ranges
+from warpgauge.why.evidence import Evidence
+from warpgauge.why.machine_code import Kernel
+from warpgauge.why.trace_file import API, DEVICE, Activity
+
+_MOST_KERNELS = 20  # whose machine code is compared
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Gathering:
+    """How evidence is gathered; `missing` gets a sentence for what could not be had."""
+
+    scratch: Path
+    device: int | str | None
+    library: Path | None  # that traces; None where the build made none
+    seconds: float  # of all, but for the builds
+    missing: list[str] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+
+    def side(self, binary: Binary, name: str, row: Row, what: str) -> Evidence:
+        """Of one benchmark, which has a time; `what` says which side it is."""
+        seconds = statistics.median(chain.from_iterable(row.process_medians.values()))
+        found = Evidence(seconds, row.clock is Clock.HOST, row.counters)
+        if not binary.needs_gpu:
+            return found
+        words = self._command(binary, name)
+        trace = self._unless_missing(what, "traced", lambda: self._trace(words))
+        names: Sequence[str] = ()
+        if trace is not None:
+            names = kernels_of(trace)
+            made = self._unless_missing(what, "traced", lambda: calls_of(trace))
+            found = replace(found, calls=made, device=device_of(trace))
+        if names:
+            found = replace(found, code=self._code(binary.path, names, what))
+        counted = self._unless_missing(what, "counted", lambda: self._counted(words, row))
+        if counted is not None:
+            found = replace(found, counters=counted.counters, kernels=counted.kernels)
+        return found
+
+    def _code(self, program: Path, names: Sequence[str], what: str) -> Mapping[str, Kernel] | None:
+        def read() -> Mapping[str, Kernel]:
+            return machine_code.kernels_of(program, names[:_MOST_KERNELS])
+
+        return self._unless_missing(what, "disassembled", read)
+
+    def _command(self, binary: Binary, name: str) -> list[str]:
+        lane = Lane((binary,))
+        plan = Plan((lane,), range(1), 0, self.scratch, gpu_arguments(self.device))
+        return command(plan, lane, binary, (name,))
+
+    def _trace(self, words: Sequence[str]) -> Sequence[Activity]:
+        if self.library is None:
+            raise UserError(trace_file.NO_LIBRARY, ExitStatus.NOT_MEASURED)
+        file = self.scratch / "trace.json"
+        file.unlink(missing_ok=True)
+        variables = trace_file.environment(self.library, file, calls=True)
+        both = {**gpu_environment(self.device), **variables}
+        ending = process.run(words, self._left(), self.scratch, both)
+        if ending.status:
+            raise UserError(ending.described(), ExitStatus.NOT_MEASURED)
+        return trace_file.read_trace(file)
+
+    def _counted(self, words: Sequence[str], row: Row) -> counters.Counted:
+        kernels = row.counters.get("kernels")
+        environment = gpu_environment(self.device)
+        return counters.counted(words, self.scratch, self._left(), kernels, environment)
+
+    def _left(self) -> float:
+        """Seconds of the budget, of which each process gets half and at least one."""
+        return max((self.seconds - (time.monotonic() - self.began)) / 2, 1.0)
+
+    def _unless_missing(self, what: str, how: str, get: Callable[[], _T]) -> _T | None:
+        """What `get` has; None, and a sentence, where it has not."""
+        try:
+            return get()
+        except UserError as fault:
+            sentence = f"The {what} is not {how}: {fault}"
+        except OSError as fault:
+            sentence = f"The {what} is not {how}: {fault.strerror or fault}"
+        self.missing.append(sentence.rstrip(".") + ".")
+        return None
+
+
+def device_of(trace: Sequence[Activity]) -> Calls:
+    """What the device does in an operation, as its verification ran it: by kind."""
+    everything = sorted(trace, key=lambda one: one.start_ns)
+    found = ranges(everything)
+    # Of a captured operation the launch of its graph, in which the device works.
+    around = [one for one in found if one.name == GRAPH] or [
+        one for one in found if one.name == ONE
+    ]
+    api = (one for one in everything if one.kind in API)
+    made = {one.correlation for one in inside(around, api)}
+    work = [one for one in everything if one.kind in DEVICE and one.correlation in made]
+    operations = max(len(around), 1)
+    return {
+        kind: Call(
+            sum(one.kind == kind for one in work) / operations,
+            sum(one.end_ns - one.start_ns for one in work if one.kind == kind) * 1e-9 / operations,
+        )
+        for kind in sorted({one.kind for one in work})
+    }
+
+
+def changed_kernels(before: Path, after: Path) -> tuple[Mapping[str, Kernel], Mapping[str, Kernel]]:
+    """The kernels of two programs whose machine code differs, without running them.
+
+    At most some twenty. Raises UserError, OSError.
+    """
+    old, new = cubins.digests(before), cubins.digests(after)
+    differ = [name for name in old if name in new and old[name] != new[name]][:_MOST_KERNELS]
+    if not differ:
+        return {}, {}
+    return machine_code.kernels_of(before, differ), machine_code.kernels_of(after, differ)

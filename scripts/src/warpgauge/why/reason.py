@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An explanation for people and for programs: the paragraph, a table, what changed in the code."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from warpgauge.system.errors import ExitStatus
+from warpgauge.system.text import clause, digits, duration, inert, percent, quantity
+from warpgauge.why import code_change_text
+from warpgauge.why.code_change import CodeChange
+from warpgauge.why.evidence import Cause, Change, Evidence, Explanation
+
+FORMAT = "why/1"
+TITLE = "Why it is slower"
+_MOST_CALLS = 12
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why one benchmark is slower. Without a measurement there is only the `code`, by kernel."""
+
+    name: str
+    explanation: Explanation | None
+    code: Mapping[str, CodeChange]
+    sides: tuple[Evidence, Evidence] | None = None
+    same_code: bool = False
+    missing: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> list[tuple[str, str, str, str]]:
+        """What moved, the causes first: cause, what, before, after."""
+        if self.explanation is None:
+            return []
+        rows = []
+        for cause in self.explanation.causes:
+            for number, change in enumerate(cause.changes):
+                rows.append(("" if number else _with_share(cause), *_row(change)))
+        rows += [("also changed", *_row(change)) for change in self.explanation.others]
+        return rows
+
+    @property
+    def calls(self) -> list[tuple[str, str, str]]:
+        """The host's calls of an operation that its clock times: call, before, after."""
+        if self.sides is None or not self.sides[0].host_clock:
+            return []
+        before, after = (side.calls or {} for side in self.sides)
+        both = {**before, **after}
+        most = sorted(both, key=lambda name: -both[name].seconds)[:_MOST_CALLS]
+        told = [
+            [
+                f"{digits(side[name].count)} × {duration(side[name].seconds / side[name].count)}"
+                if name in side and side[name].count
+                else "–"
+                for side in (before, after)
+            ]
+            for name in most
+        ]
+        return [(inert(name), old, new) for name, (old, new) in zip(most, told, strict=True)]
+
+    @property
+    def code_lines(self) -> list[str]:
+        """What changed in the machine code, a kernel after the other, each with its hunk."""
+        found = []
+        for name, change in self.code.items():
+            if not change.is_same:
+                found.append(f"{inert(name)}:")
+                found += [f"  {inert(line)}" for line in code_change_text.lines(change)]
+                found += [f"    {inert(line)}" for line in change.hunk]
+        return found
+
+    @property
+    def paragraph(self) -> str:
+        """What changed, how much of the slowdown it explains, and what it does not."""
+        return " ".join((*self._sentences(), *map(inert, self.missing)))
+
+    def _sentences(self) -> Iterator[str]:
+        name, told = inert(self.name), self.explanation
+        if told is None:
+            count = sum(not change.is_same for change in self.code.values())
+            yield f"{name} is not measured. Of its program's kernels {count or 'none'} changed."
+            return
+        yield f"{name} is {percent(told.slowdown, sign=False)} slower."
+        if not told.slowdown > 0.0:
+            yield "There is nothing to explain."
+            return
+        if not told.causes:
+            yield "What makes it slower is unknown: nothing moved enough that the time goes with."
+        for number, cause in enumerate(told.causes):
+            lead = "Mostly" if number == 0 and (cause.share or 0.0) > _MOST else "Also"
+            if number == 0 and lead == "Also":
+                lead = "In part" if cause.share is not None else "Likely"
+            moved = ", ".join(map(_moved, cause.changes))
+            explains = (
+                "" if cause.share is None else f", which explains {_share(cause.share)} of it"
+            )
+            words = clause(cause.words)
+            yield f"{lead}: {inert(words)} ({inert(moved)}){explains}."
+        if self.same_code:
+            yield "The machine code is the same: the cause is outside of it."
+        if told.causes and told.unexplained is not None:
+            left = told.unexplained
+            yield f"{_share(left)} of it is not explained." if left > _LITTLE else "That is all."
+        yield from map(inert, told.missing)
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """All that was asked for."""
+
+    reasons: tuple[Reason, ...]
+
+    @property
+    def exit_status(self) -> ExitStatus:
+        """0 where every slowdown was measured."""
+        measured = all(one.explanation is not None for one in self.reasons)
+        return ExitStatus.OK if measured and self.reasons else ExitStatus.NOT_MEASURED
+
+
+def plain(found: Reasons) -> str:
+    """For a terminal."""
+    return "\n\n".join("\n".join(_plain(one)) for one in found.reasons) + "\n"
+
+
+def _plain(one: Reason) -> Iterator[str]:
+    yield f"{TITLE}: {inert(one.name)}"
+    for head, rows in _tables(one):
+        yield ""
+        widths = [max(len(row[n]) for row in (head, *rows)) for n in range(len(head))]
+        for row in (head, *rows):
+            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            yield "  ".join(cells).rstrip()
+    if one.code_lines:
+        yield ""
+        yield "Machine code"
+        yield from one.code_lines
+    yield ""
+    yield one.paragraph
+
+
+def markdown(found: Reasons) -> str:
+    """For a comment or a report."""
+    return "\n\n".join("\n".join(_markdown(one)) for one in found.reasons) + "\n"
+
+
+def _markdown(one: Reason) -> Iterator[str]:
+    yield f"### {TITLE}: {_escaped(one.name)}"
+    yield ""
+    yield _escaped(one.paragraph)
+    for head, rows in _tables(one):
+        yield ""
+        for row in (head, ("---",) * len(head), *rows):
+            yield f"| {' | '.join(map(_escaped, row))} |"
+    if one.code_lines:
+        yield ""
+        yield "<details><summary>Machine code</summary>"
+        yield ""
+        yield from (f"    {line}" for line in one.code_lines)
+        yield ""
+        yield "</details>"
+
+
+def _tables(one: Reason) -> Iterator[tuple[tuple[str, ...], Sequence[tuple[str, ...]]]]:
+    if one.table:
+        yield ("cause", "what moved", "before", "after"), one.table
+    if one.calls:
+        yield ("call of an operation", "before", "after"), one.calls
+
+
+def document(found: Reasons) -> str:
+    """JSON."""
+    return json.dumps({"format": FORMAT, "benchmarks": [*map(as_json, found.reasons)]}, indent=1)
+
+
+def as_json(one: Reason) -> dict[str, object]:
+    """One benchmark's part of the document."""
+    told = one.explanation
+    causes = [] if told is None else told.causes
+    return {
+        "name": one.name,
+        "slowdown": None if told is None else told.slowdown,
+        "unexplained": None if told is None else told.unexplained,
+        "paragraph": one.paragraph,
+        "causes": [
+            {
+                "key": cause.key,
+                "words": cause.words,
+                "share": cause.share,
+                "changes": [_change(change) for change in cause.changes],
+            }
+            for cause in causes
+        ],
+        "others": [] if told is None else [_change(change) for change in told.others],
+        "code": one.code_lines,
+        "same_code": one.same_code,
+        "missing": [*one.missing, *(() if told is None else told.missing)],
+    }
+
+
+def _change(change: Change) -> dict[str, object]:
+    before, after = change.before, change.after
+    return {"words": change.words, "before": before, "after": after, "unit": change.unit}
+
+
+_MOST, _LITTLE = 0.5, 0.05
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~@])")
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", text.replace("\n", " "))
+
+
+def _with_share(cause: Cause) -> str:
+    words = inert(cause.words)
+    return words if cause.share is None else f"{words}: {_share(cause.share)}"
+
+
+def _share(part: float) -> str:
+    return f"{100 * part:.0f} %"
+
+
+def _row(change: Change) -> tuple[str, str, str]:
+    unit = change.unit
+    return inert(change.words), _value(change.before, unit), _value(change.after, unit)
+
+
+def _moved(change: Change) -> str:
+    words, before, after = _row(change)
+    return f"{words} {before} → {after}"
+
+
+def _value(value: float, unit: str) -> str:
+    if unit == "%":
+        return f"{100 * value:.1f} %"
+    if unit == "s":
+        return duration(value)
+    if unit:
+        return quantity(value, unit)
+    return f"{value:.0f}" if value == int(value) else digits(value)
