@@ -8,8 +8,10 @@ themselves, as real ones are.
 
 from __future__ import annotations
 
+import csv
+import io
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 _SMS, _SCHEDULERS, _CLOCK_HZ = 132, 4, 1.98e9
 _DRAM, _L2, _L1 = 4.3e12, 5.5e12, 132 * 128 * 1.98e9  # bytes a second that can be sustained
@@ -67,3 +69,15 @@ def noisy(counters: Mapping[str, float], seed: int) -> dict[str, float]:
         return 0.03 if key.startswith("stall_") else 0.002
 
     return {key: value * (1.0 + drawn.gauss(0.0, scatter(key))) for key, value in counters.items()}
+
+
+def ncu_table(rows: Sequence[Mapping[str, str]], units: Mapping[str, str]) -> str:
+    """What ncu prints: words of the program and its own, then the table."""
+    head = ["ID", "Kernel Name", *units]
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL)
+    writer.writerow(head)
+    writer.writerow(["", "", *units.values()])
+    for number, row in enumerate(rows):
+        writer.writerow([str(number), *(row.get(name, "n/a") for name in head[1:])])
+    return "==PROF== Connected to process 12\nBenchmark  Time\n" + out.getvalue()

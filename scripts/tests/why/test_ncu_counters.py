@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from counter_sets import ncu_table
 from warpgauge.system.errors import UserError
 from warpgauge.why import counters
 
@@ -18,18 +16,6 @@ _TIME, _BYTES = "gpu__time_duration.sum", "dram__bytes_read.sum"
 _HIT, _ISSUED = "lts__t_sector_hit_rate.pct", "smsp__inst_executed.sum"
 _LATENCY = "smsp__average_warp_latency_per_inst_issued.ratio"
 _WRITTEN = "dram__bytes_write.sum"
-
-
-def table(rows: Sequence[Mapping[str, str]], units: Mapping[str, str]) -> str:
-    """What ncu prints: words of the program and its own, then the table."""
-    head = ["ID", "Kernel Name", *units]
-    out = io.StringIO()
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL)
-    writer.writerow(head)
-    writer.writerow(["", "", *units.values()])
-    for number, row in enumerate(rows):
-        writer.writerow([str(number), *(row.get(name, "n/a") for name in head[1:])])
-    return "==PROF== Connected to process 12\nBenchmark  Time\n" + out.getvalue()
 
 
 def row(name: str, **values: str) -> dict[str, str]:
@@ -41,7 +27,7 @@ def row(name: str, **values: str) -> dict[str, str]:
 def test_scaled_units_and_grouped_digits_are_read() -> None:
     one = row("f", time="12.5", read="1,024.5", written="0.5", hit="40", instructions="6,300,000")
     units = {_TIME: "us", _BYTES: "Kbyte", _WRITTEN: "Mbyte", _HIT: "%", _ISSUED: "inst"}
-    found = counters.imported(table([one], units))
+    found = counters.imported(ncu_table([one], units))
     assert found is not None
     assert found.counters == pytest.approx(
         {"time": 12.5e-6, "dram_bytes": 1.5245e6, "l2_hits": 0.4, "instructions": 6.3e6}
@@ -51,7 +37,7 @@ def test_scaled_units_and_grouped_digits_are_read() -> None:
 
 @pytest.mark.parametrize("unit", ["nsecond", "ns"])
 def test_older_words_for_units_are_known(unit: str) -> None:
-    found = counters.imported(table([row("f", time="500")], {_TIME: unit}))
+    found = counters.imported(ncu_table([row("f", time="500")], {_TIME: unit}))
     assert found is not None
     assert found.counters["time"] == pytest.approx(5e-7)
 
@@ -63,17 +49,17 @@ def test_several_kernels_become_one_operation() -> None:
     ]
     units = {_TIME: "ns", _HIT: "%", _ISSUED: "", _LATENCY: ""}
     for operations in (1, 2):
-        found = counters.imported(table(rows * operations, units), kernels=2.0)
+        found = counters.imported(ncu_table(rows * operations, units), kernels=2.0)
         assert found is not None
         assert found.counters == pytest.approx(
             {"time": 4e-6, "l2_hits": 0.6, "instructions": 400.0, "latency": 25.0}
         )
         assert found.kernels == pytest.approx({"f": 3e-6, "g": 1e-6})
-        assert counters.imported(table(rows * operations, units)) == found
+        assert counters.imported(ncu_table(rows * operations, units)) == found
 
 
 def test_what_a_gpu_does_not_count_is_absent() -> None:
-    found = counters.imported(table([row("f", time="3")], {_TIME: "ns", _HIT: "%"}))
+    found = counters.imported(ncu_table([row("f", time="3")], {_TIME: "ns", _HIT: "%"}))
     assert found is not None
     assert set(found.counters) == {"time"}
 
@@ -93,7 +79,7 @@ def ncu(folder: Path, script: str) -> None:
 def test_a_metric_that_ncu_does_not_know_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "table").write_text(table([row("f", time="7")], {_TIME: "ns"}))
+    (tmp_path / "table").write_text(ncu_table([row("f", time="7")], {_TIME: "ns"}))
     ncu(
         tmp_path,
         f'case "$*" in *idc__requests*) echo "==ERROR== Failed to find metric '

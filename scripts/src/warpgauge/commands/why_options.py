@@ -15,10 +15,12 @@ from warpgauge.commands.arguments import (
     group,
     input_file,
     one_device,
+    positive,
     refuse_together,
     revision,
 )
 from warpgauge.commands.bench_options import Options
+from warpgauge.measurement.options import FIRST_LOOK
 from warpgauge.records.model import FULL_SUITE
 
 _FORMATS = ("terminal", "markdown", "json")
@@ -45,6 +47,7 @@ def parse(argv: Sequence[str]) -> WhyOptions:
     parser = command_line()
     given = parser.parse_args(argv)
     refuse_together(parser.given(given), "--against", "--base-build-dir")
+    refuse_together(parser.given(given), "--budget", "--processes")
     values = vars(given)
     own = {name: values.pop(name) for name in _OWN}
     formats = Formats.parse(own.pop("format"), known=FORMATS)
@@ -82,6 +85,8 @@ def command_line() -> Parser:
     add = how_long.add_argument
     add("--gather", dest="gather_s", metavar="TIME", type=duration, default=_BUDGET_S,
         help=f"for the evidence of a benchmark; default {_BUDGET_S:.0f}s")
+    add("--processes", metavar="N", type=positive, help="of each side before the first look; "
+        f"default {FIRST_LOOK}")
     add("--budget", dest="budget_s", metavar="TIME", type=duration, help="of measuring")
     arguments.add_measuring(how_long)
 

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""warpgauge why from end to end, over fake binaries, a fake profiler and a real git clone."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clone import TIMES, GitRepository
+from counter_sets import ncu_table
+from warpgauge.commands import why
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.why.counters import METRICS
+
+NAME = "sync/busy"
+_REASON = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+_WAVES = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
+_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
+FAST = {
+    "gpu__time_duration.sum": 5000.0,
+    "smsp__inst_executed.sum": 1e6,
+    "smsp__average_warp_latency_per_inst_issued.ratio": 20.0,
+    _REASON.format("short_scoreboard"): 4.0,
+    _REASON.format("long_scoreboard"): 16.0,
+    "smsp__inst_executed_op_shared_ld.sum": 1e5,
+    "smsp__inst_executed_op_shared_st.sum": 1e5,
+    _WAVES: 2e5,
+    _CONFLICTS: 0.0,
+}
+SLOW = {
+    **FAST,
+    "gpu__time_duration.sum": 9000.0,
+    "smsp__average_warp_latency_per_inst_issued.ratio": 36.0,
+    _REASON.format("short_scoreboard"): 20.0,
+    _WAVES: 32e5,
+    _CONFLICTS: 30e5,
+}
+
+
+def counted(values: Mapping[str, float]) -> str:
+    """What ncu prints of one kernel."""
+    units = {name: "ns" if "time" in name else "" for name in METRICS if name in values}
+    return ncu_table([{"Kernel Name": "f", **{key: f"{values[key]:f}" for key in units}}], units)
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of tools that are first on PATH."""
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return folder
+
+
+def add_ncu(folder: Path, base: str, candidate: str) -> None:
+    """Prints by which side's program it is to run."""
+    for name, text in (("base", base), ("candidate", candidate)):
+        (folder / name).write_text(text)
+    path = folder / "ncu"
+    path.write_text(
+        f'#!/bin/sh\ncase "$*" in */build/base/*) cat {folder}/base;; '
+        f"*) cat {folder}/candidate;; esac\n"
+    )
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def slower(clone: GitRepository) -> GitRepository:
+    """A clone in whose last commit a benchmark of the device became slower."""
+    clone.commit({"sync": {**TIMES, NAME: 9000.0}})
+    return clone
+
+
+def told(clone: GitRepository, *argv: str) -> dict[str, Any]:
+    """The first benchmark of the JSON that the command writes."""
+    path = clone.root / "why.json"
+    arguments = [*argv, "--processes=2", f"--format=json={path}"]
+    assert why.main(arguments, clone.root) is ExitStatus.OK
+    (first,) = json.loads(path.read_text())["benchmarks"]
+    return dict(first)
+
+
+def test_the_cause_is_named_with_its_share(slower: GitRepository, tools: Path) -> None:
+    add_ncu(tools, counted(FAST), counted(SLOW))
+    found = told(slower, NAME, "--against", "HEAD~1", "--format=markdown=" + str(tools / "why.md"))
+    (cause,) = found["causes"]
+    assert cause["key"] == "bank_conflicts"
+    assert cause["share"] == pytest.approx(1.0, abs=0.1)
+    assert found["slowdown"] == pytest.approx(0.8, abs=0.05)
+    out = slower.output()[0]
+    assert "Bank conflicts in shared memory" in out
+    assert found["paragraph"] in out
+    assert (
+        (tools / "why.md")
+        .read_text()
+        .startswith(f"### Why it is slower: {NAME}".replace("_", r"\_"))
+    )
+
+
+def test_what_the_newest_run_flagged_is_explained_without_measuring_again(
+    slower: GitRepository, tools: Path
+) -> None:
+    add_ncu(tools, counted(FAST), counted(SLOW))
+    assert slower.bench("--against", "HEAD~1", "--processes=5") is ExitStatus.REGRESSION
+    before = slower.runs()
+    found = told(slower)
+    assert (found["name"], found["causes"][0]["key"]) == (NAME, "bank_conflicts")
+    assert slower.runs() == before
+
+
+def test_counters_that_do_not_move_leave_it_unknown(slower: GitRepository, tools: Path) -> None:
+    add_ncu(tools, counted(FAST), counted(FAST))
+    found = told(slower, NAME, "--against", "HEAD~1")
+    assert found["causes"] == []
+    assert found["unexplained"] == pytest.approx(1.0)
+    assert "unknown" in found["paragraph"]
+
+
+def test_without_permission_it_says_so_and_goes_on(slower: GitRepository, tools: Path) -> None:
+    add_ncu(tools, *["==ERROR== ERR_NVGPUCTRPERM - no permission"] * 2)
+    found = told(slower, NAME, "--against", "HEAD~1")
+    assert sum("administrators" in one for one in found["missing"]) == 2
+    assert found["slowdown"] > 0.5
+
+
+@pytest.mark.parametrize(
+    ("argv", "remedy"),
+    [
+        ([NAME], "--against REF"),
+        ([], "no run of pairs is kept"),
+        (["sync/bussy", "--against", "HEAD~1"], NAME),
+        ([NAME, "--against", "HEAD~1", "--base-build-dir", "."], "--against"),
+    ],
+)
+def test_what_cannot_be_told_is_refused(
+    argv: list[str], remedy: str, slower: GitRepository
+) -> None:
+    with pytest.raises(UserError, match=remedy) as caught:
+        why.main(argv, slower.root)
+    assert caught.value.status is ExitStatus.BAD_USAGE
