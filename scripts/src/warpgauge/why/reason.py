@@ -13,6 +13,7 @@ from warpgauge.system.text import clause, digits, duration, inert, percent, quan
 from warpgauge.why import code_change_text
 from warpgauge.why.code_change import CodeChange
 from warpgauge.why.evidence import Cause, Change, Evidence, Explanation
+from warpgauge.why.trace_file import readable
 
 FORMAT = "why/1"
 TITLE = "Why it is slower"
@@ -67,7 +68,7 @@ class Reason:
         found = []
         for name, change in self.code.items():
             if not change.is_same:
-                found.append(f"{inert(name)}:")
+                found.append(f"{inert(readable(name))}:")
                 found += [f"  {inert(line)}" for line in code_change_text.lines(change)]
                 found += [f"    {inert(line)}" for line in change.hunk]
         return found
@@ -210,7 +211,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~@])")
 
 
 def _escaped(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", text.replace("\n", " "))
+    return _SPECIAL.sub(r"\\\1", inert(text))
 
 
 def _with_share(cause: Cause) -> str:

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is told of a cause, whatever the names in it, and of machine code without a measurement."""
+
+from __future__ import annotations
+
+import json
+
+from counter_sets import kernel
+from traces import WORK, call, range_of
+from warpgauge.system.errors import ExitStatus
+from warpgauge.why import reason
+from warpgauge.why.calls import Call
+from warpgauge.why.causes import causes
+from warpgauge.why.code_causes import code_changes, is_same_code
+from warpgauge.why.evidence import Evidence
+from warpgauge.why.gather import device_of
+from warpgauge.why.machine_code import Instruction, Kernel
+from warpgauge.why.reason import Reason, Reasons
+from warpgauge.why.trace_file import Activity
+
+
+def code(*opcodes: str, name: str = "f") -> dict[str, Kernel]:
+    made = tuple(Instruction(16 * n, "", one, ("R1",), "k.cu:3") for n, one in enumerate(opcodes))
+    return {name: Kernel(name, made, " ".join(opcodes))}
+
+
+def explained(before: Evidence, after: Evidence, slowdown: float, name: str = "a/b") -> Reason:
+    told = causes(before, after, slowdown)
+    same = is_same_code(before, after)
+    return Reason(name, told, code_changes(before, after), (before, after), same)
+
+
+def test_every_format_tells_the_same_shares() -> None:
+    calls = {"cudaLaunchKernel": Call(1.0, 2e-6)}
+    before = Evidence(2e-6, True, calls=calls)
+    after = Evidence(3e-6, True, calls={**calls, "cudaMemsetAsync": Call(1.0, 8e-7)})
+    found = Reasons((explained(before, after, 0.5),))
+    (one,) = json.loads(reason.document(found))["benchmarks"]
+    assert (one["causes"][0]["key"], round(one["unexplained"], 2)) == ("added_memset", 0.2)
+    for text in (reason.plain(found), reason.markdown(found)):
+        assert "80 %" in text
+        assert "cudaMemsetAsync" in text
+    assert found.exit_status is ExitStatus.OK
+
+
+def test_a_hostile_name_cannot_leave_its_line_or_cell() -> None:
+    found = Reasons((explained(Evidence(1.0), Evidence(2.0), 1.0, "a|b\n<x>\x1b[31m"),))
+    for text in (reason.plain(found), reason.markdown(found)):
+        assert "\x1b" not in text
+        assert "b\n" not in text
+    assert "<x>" not in reason.markdown(found)
+
+
+def test_the_same_machine_code_is_said_and_excludes_causes_of_code() -> None:
+    stalls = {"wait": 4.0, "selected": 1.0}
+    slow = kernel({**stalls, "long_scoreboard": 9.0}, instructions=5e8, local_sectors=5e7)
+    sides = [
+        Evidence(one["time"], counters=one, code=code("FADD", "EXIT"))
+        for one in (kernel(stalls, instructions=4e8), slow)
+    ]
+    found = explained(sides[0], sides[1], sides[1].seconds / sides[0].seconds - 1.0)
+    assert found.same_code
+    assert "machine code is the same" in found.paragraph
+    assert found.explanation is not None
+    assert "spills" not in {one.key for one in found.explanation.causes}
+
+
+def test_without_counters_the_code_names_causes() -> None:
+    before = Evidence(1e-5, code=code("LDG.E.128", "FADD", "EXIT"))
+    for after, key in (
+        (("LDG.E", "LDG.E", "LDG.E", "LDG.E", "FADD", "EXIT"), "narrower"),
+        (("LDG.E.128", "STL", "LDL", "FADD", "EXIT"), "spills"),
+        (("LDG.E.128", "F2F.F64.F32", "DADD", "EXIT"), "fp64"),
+    ):
+        told = causes(before, Evidence(2e-5, code=code(*after)), 1.0)
+        assert [(one.key, one.share) for one in told.causes] == [(key, None)]
+
+
+def test_without_a_measurement_there_is_the_code_alone() -> None:
+    sides = [Evidence(1.0, code=code(*words)) for words in (("FADD",), ("DADD", "EXIT"))]
+    found = Reason("a/b", None, code_changes(*sides), missing=("There is no GPU.",))
+    assert Reasons((found,)).exit_status is ExitStatus.NOT_MEASURED
+    assert "There is no GPU." in found.paragraph
+    assert any("FP64" in line for line in found.code_lines)
+
+
+def test_what_the_device_does_in_an_operation_is_counted() -> None:
+    work = [
+        Activity("kernel", WORK, 300, 400, correlation=1),
+        Activity("memset", "", 400, 450, correlation=1),
+        Activity("kernel", WORK, 900, 1000, correlation=2),  # of a timed replay
+    ]
+    trace = [
+        *range_of("operation", 10, 20),
+        *range_of("launch", 100, 200),
+        call("cudaGraphLaunch_v10000", 110, 190, correlation=1),
+        call("cudaGraphLaunch_v10000", 800, 850, correlation=2),
+        *work,
+    ]
+    found = device_of(trace)
+    assert {kind: one.count for kind, one in found.items()} == {"kernel": 1.0, "memset": 1.0}
+    assert round(found["kernel"].seconds * 1e9) == 100
