@@ -35,7 +35,6 @@ from warpgauge.system.text import clause, typed
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.why import code_causes, gather, reason, trace_file
 from warpgauge.why.causes import causes
-from warpgauge.why.code_change import changed
 from warpgauge.why.gather import Gathering
 from warpgauge.why.reason import Reason, Reasons
 
@@ -231,8 +230,7 @@ def _by_code(name: str, base: Binary, candidate: Binary, why: str) -> Reason:
         before, after = gather.changed_kernels(base.path, candidate.path)
     except (UserError, OSError) as fault:
         return Reason(name, None, {}, missing=(*missing, f"{clause(str(fault))}."))
-    both = {key: changed(before[key], after[key]) for key in before if key in after}
-    return Reason(name, None, both, missing=tuple(missing))
+    return Reason(name, None, code_causes.changes_of(before, after), missing=tuple(missing))
 
 
 def _age(path: Path) -> float:

@@ -23,11 +23,7 @@ from warpgauge.why.suspects import Both, Suspect
 # below it.
 _LEAST_SHARE = 0.15
 # The kernels' names say that a library chose among its own.
-_LIBRARY = re.compile(
-    r"cublas|cutlass|cudnn|xmma|nvjet|gemmk?\d|gemvx|cusparse|cufft|s\d+gemm|cub\d?"
-)
-# More of one is worse; of the other less.
-_MORE, _LESS = ("registers", "local_bytes", "shared_bytes"), "blocks_per_sm"
+_LIBRARY = re.compile(r"cublas|cutlass|cudnn|xmma|nvjet|[a-z]\d*gemm|gemv|cusparse|cufft")
 _CLOCK = "working_sm_clock_hz"
 _CLOCK_NOISE = 0.005
 
@@ -128,7 +124,7 @@ def _by_resources(before: Evidence, after: Evidence) -> Iterator[Suspect]:
     for key, words, worse in (
         ("kernels", "More kernels an operation", 1),
         ("local_bytes", "Registers are spilled to local memory", 1),
-        (_LESS, "Fewer blocks fit on a multiprocessor", -1),
+        ("blocks_per_sm", "Fewer blocks fit on a multiprocessor", -1),
     ):
         old, new = before.resources.get(key), after.resources.get(key)
         if old is not None and new is not None and (new - old) * worse > 0:

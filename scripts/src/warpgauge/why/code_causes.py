@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from warpgauge.why import instruction_kinds as kinds
 from warpgauge.why.code_change import CodeChange, Count, changed
 from warpgauge.why.evidence import Change, Evidence
+from warpgauge.why.machine_code import Kernel
 from warpgauge.why.suspects import Suspect
+from warpgauge.why.trace_file import readable
 
 # Causes that lie in the code alone.
 OF_CODE = frozenset(("spills", "unrolling", "precise", "fp64", "narrower"))
@@ -16,11 +18,18 @@ _MORE = 1.2  # as much more of one kind, as run
 
 
 def code_changes(before: Evidence, after: Evidence) -> Mapping[str, CodeChange]:
-    """Of each kernel that both sides have, by its name."""
+    """Of each kernel that both sides have, by its name in the source."""
     if before.code is None or after.code is None:
         return {}
-    both = [name for name in before.code if name in after.code]
-    return {name: changed(before.code[name], after.code[name]) for name in both}
+    return changes_of(before.code, after.code)
+
+
+def changes_of(
+    before: Mapping[str, Kernel], after: Mapping[str, Kernel]
+) -> Mapping[str, CodeChange]:
+    """The same of kernels by what they are found by."""
+    both = [key for key in before if key in after]
+    return {readable(before[key].name): changed(before[key], after[key]) for key in both}
 
 
 def is_same_code(before: Evidence, after: Evidence) -> bool:

@@ -41,7 +41,8 @@ def device_suspects(before: Evidence, after: Evidence) -> Iterator[Suspect]:
         if new.count > old.count + _OFTEN:
             changes = (Change(f"{kind}s an operation", old.count, new.count),)
             words = f"An additional {kind}" if new.count - old.count < 1.5 else f"More {kind}s"
-            yield Suspect(f"added_{kind}", words, changes, new.seconds - old.seconds, 0)
+            seconds = (new.count - old.count) * _each_of(new)
+            yield Suspect(f"added_{kind}", words, changes, seconds, 0)
 
 
 def _of_calls(before: Evidence, after: Evidence, old: Calls, new: Calls) -> Iterator[Suspect]:

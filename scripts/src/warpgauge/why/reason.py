@@ -13,7 +13,6 @@ from warpgauge.system.text import clause, digits, duration, inert, percent, quan
 from warpgauge.why import code_change_text
 from warpgauge.why.code_change import CodeChange
 from warpgauge.why.evidence import Cause, Change, Evidence, Explanation
-from warpgauge.why.trace_file import readable
 
 FORMAT = "why/1"
 TITLE = "Why it is slower"
@@ -68,7 +67,7 @@ class Reason:
         found = []
         for name, change in self.code.items():
             if not change.is_same:
-                found.append(f"{inert(readable(name))}:")
+                found.append(f"{inert(name)}:")
                 found += [f"  {inert(line)}" for line in code_change_text.lines(change)]
                 found += [f"    {inert(line)}" for line in change.hunk]
         return found
