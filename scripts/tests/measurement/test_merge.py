@@ -237,3 +237,16 @@ def test_no_disturbed_time_ever_counts_as_clean(processes: list[dict[str, float]
         assert found["process_medians"] == clean
         assert found.get(LEFT_OUT, 0) == len(processes) - len(clean)
         assert len(clean) >= min(2, len(processes))
+
+
+def test_the_machine_code_is_told_where_all_processes_run_the_same() -> None:
+    def code(*launches: float) -> tuple[object, set[str]]:
+        processes = [outcome(row(1.0, **{"kernel:_Z3sumv": one})) for one in launches]
+        (found,) = merge.rows(
+            [SYNC], processes, digest=lambda binary, told: f"{binary.family} {told}"
+        )
+        return found.get("machine_code"), {key for key in found if key.startswith("kernel")}
+
+    assert code(3.0, 3.0) == ("sync {'_Z3sumv': 3.0}", set())
+    assert code(3.0, 4.0) == (None, set())
+    assert "machine_code" not in merged(outcome(row(1.0)))

@@ -23,6 +23,7 @@ from warpgauge.reports.markdown.text import code
 from warpgauge.system.errors import UserError
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import (
+    SAME_CODE,
     Change,
     Comparison,
     ContextDifference,
@@ -110,6 +111,15 @@ def test_of_several_causes_the_one_that_tells_most_comes_first_and_the_rest_is_c
     )
     faster = replace(row, outcome=Outcome.IMPROVED, change=Change(-0.3, -0.31, -0.29))
     assert in_cell(faster, reasons).startswith("registers 124 → 80")
+
+
+def test_the_same_machine_code_is_told_after_what_differs() -> None:
+    row = replace(slower(), same_machine_code=True)
+    assert plain(in_full(row, reasons_of(comparison([row])))) == SAME_CODE
+    assert plain(in_cell(row, reasons_of(comparison([row])))) == "the same machine code"
+    spilled = replace(row, resources=(SPILLS,))
+    told = in_full(spilled, reasons_of(comparison([spilled])))
+    assert plain(told) == f"local bytes (spills) 0 → 96; {SAME_CODE}"
 
 
 def test_kernels_of_long_names_have_changed_and_other_words_of_a_file_are_quoted() -> None:

@@ -11,7 +11,7 @@ from conftest import Loader
 from builders import Json, baseline, context, failed, noisy, row, run
 from builders import scaled as times
 from warpgauge.system.errors import ExitStatus
-from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome
+from warpgauge.verdict.comparison import SAME_CODE, Comparison, ContextDifference, Outcome
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import Kind, Note
@@ -213,6 +213,25 @@ def test_causes_are_named_for_what_changed_only(
     comparison = runs(loaded, base, cand)
     assert [verdict.causes for verdict in comparison.verdicts] == [causes, ()]
     assert not any("a/b" in str(note) for note in comparison.notes)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [("one", "one", True), ("one", "other", False), ("one", None, None), (None, None, None)],
+)
+def test_the_same_machine_code_is_a_likely_cause_and_never_a_pass(
+    loaded: Loader, before: str | None, after: str | None, same: bool | None
+) -> None:
+    code: list[Json] = [{"machine_code": one} if one else {} for one in (before, after)]
+    base, cand = (
+        [row("a/b", time, **told), row("a/same", **told)]
+        for time, told in zip((times(1.0), times(2.0)), code, strict=True)
+    )
+    slower, unchanged = runs(loaded, base, cand).verdicts
+    assert slower.outcome is Outcome.REGRESSION
+    assert [one.same_machine_code for one in (slower, unchanged)] == [same, same]
+    assert slower.causes == ((SAME_CODE,) if same else ())
+    assert unchanged.causes == ()
 
 
 def test_a_candidate_of_several_sessions_is_judged_by_its_newest(loaded: Loader) -> None:

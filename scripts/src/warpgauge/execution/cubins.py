@@ -85,6 +85,11 @@ def of(program: Path, folder: Path) -> list[Cubin]:
     return found
 
 
+def ptx(program: Path) -> bytes:
+    """What the driver compiles of a program, without names of this build. Raises UserError."""
+    return UNIQUE.sub(rb"_\1", output_of([tool("cuobjdump"), "-ptx", str(program)]))
+
+
 def stable_name(kernel: str) -> str:
     """A kernel's name without what differs from build to build."""
     return UNIQUE.sub(rb"_\1", kernel.encode()).decode()

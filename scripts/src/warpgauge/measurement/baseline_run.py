@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from warpgauge.execution.turn_result import Outcome
-from warpgauge.measurement import merge, run_file
+from warpgauge.measurement import kernel_digest, merge, run_file
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.merge import JsonRow
 from warpgauge.measurement.options import LAST_LOOK
@@ -59,4 +59,4 @@ class BaselineRun:
             "filter": options.filter,
         }
         context = run_file.context(side.binaries, side.outcomes, facts, known)
-        return context, merge.rows(side.binaries, side.outcomes)
+        return context, merge.rows(side.binaries, side.outcomes, digest=kernel_digest.of_row)

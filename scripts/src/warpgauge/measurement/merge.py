@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -25,6 +25,8 @@ from warpgauge.records.counters import (
 from warpgauge.records.partial_report import is_run
 
 JsonRow = dict[str, Any]
+# Of a program's kernels, by how each is launched (`fields.launches_of`); empty if unknown.
+Digest = Callable[[Binary, Mapping[str, float]], str]
 
 SIGNIFICANT_DIGITS = 7  # far below any noise, and short in a diff
 
@@ -33,14 +35,18 @@ _EXACT = frozenset((*RESOURCES, *FLAWS, "clock_event_reasons", SOURCE_LINE))
 
 
 def rows(
-    binaries: Sequence[Binary], outcomes: Iterable[Outcome], *, paired: bool = False
+    binaries: Sequence[Binary],
+    outcomes: Iterable[Outcome],
+    *,
+    paired: bool = False,
+    digest: Digest = lambda _binary, _launches: "",
 ) -> list[JsonRow]:
     """One row a benchmark, of the processes that were asked for it, in order of registration.
 
     A benchmark that failed in any round becomes an errored row, and one that every process skipped
     a skipped row. Processes in which the GPU was disturbed are left out where a majority was not;
     else counters say that the times are no result. `paired` rows name the rounds of their times and
-    the ratios that lock-step gave in them, if it gave any.
+    the ratios that lock-step gave in them, if it gave any. `digest` tells what the kernels are.
     """
     by_binary = defaultdict[str, list[Outcome]](list)
     for outcome in outcomes:
@@ -60,7 +66,7 @@ def rows(
         for index, name in enumerate(one for one in names if owners.get(one, family) == family):
             # One that nobody listed was asked of all of them.
             asked = [one for one in processes if name in one.binary.names] or processes
-            merged.append(_row(_identity(name, place, index), asked, paired))
+            merged.append(_row(_identity(name, place, index), asked, digest, paired))
     return merged
 
 
@@ -68,7 +74,7 @@ def _runs(outcome: Outcome) -> list[JsonRow]:
     return [row for row in outcome.report.get("benchmarks", []) if is_run(row)]
 
 
-def _row(identity: JsonRow, processes: Sequence[Outcome], paired: bool) -> JsonRow:
+def _row(identity: JsonRow, processes: Sequence[Outcome], digest: Digest, paired: bool) -> JsonRow:
     measured = []
     reported: list[JsonRow] = []
     failure = None if processes else Failure("it was not run")
@@ -84,7 +90,9 @@ def _row(identity: JsonRow, processes: Sequence[Outcome], paired: bool) -> JsonR
             failure = failure or Failure(f"in round {outcome.round}: {why}")
         else:
             ratio = outcome.pair_ratios.get(identity["name"])
-            measured.append({**_process_row(found), "round": outcome.round, "ratio": ratio})
+            code = digest(outcome.binary, fields.launches_of(found[-1]))
+            facts = {"round": outcome.round, "ratio": ratio, "machine_code": code}
+            measured.append({**_process_row(found), **facts})
     if failure := failure or _skipped(skips, measured):
         return _timed(_failed(identity, failure) | _origin(reported), reported)
     kept = _undisturbed(measured)
@@ -104,6 +112,7 @@ def _row(identity: JsonRow, processes: Sequence[Outcome], paired: bool) -> JsonR
         **rounds,
         **_counters([row["counters"] for row in kept], len(measured)),
         **label,
+        **_machine_code(kept),
         **_sources(processes),
     }
     return _timed(merged, reported)
@@ -169,6 +178,12 @@ def _origin(rows: Sequence[JsonRow]) -> JsonRow:
     """Where a benchmark that failed comes from, as far as one of its rows tells."""
     counters = combined([fields.counters_of(row) for row in rows])
     return {key: counters[key] for key in (SOURCE_LINE, FULL_SUITE) if key in counters}
+
+
+def _machine_code(kept: Sequence[JsonRow]) -> JsonRow:
+    """Where all processes tell it, and tell the same."""
+    told = {row["machine_code"] for row in kept}
+    return {fields.MACHINE_CODE: told.pop()} if len(told) == 1 and "" not in told else {}
 
 
 def _sources(processes: Sequence[Outcome]) -> JsonRow:

@@ -12,7 +12,7 @@ from warpgauge.execution import selection
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.plan import Lane
 from warpgauge.execution.turn_result import Outcome
-from warpgauge.measurement import merge, run_file
+from warpgauge.measurement import kernel_digest, merge, run_file
 from warpgauge.measurement.merge import JsonRow
 from warpgauge.records import load
 from warpgauge.records.model import Record
@@ -113,4 +113,6 @@ def document(
     rounds = {outcome.round for outcome in side.outcomes}
     own = {"processes": str(len(rounds)), **side.facts, **facts}
     context = run_file.context(side.binaries, side.outcomes, own, known)
-    return context, merge.rows(side.binaries, side.outcomes, paired=True)
+    return context, merge.rows(
+        side.binaries, side.outcomes, paired=True, digest=kernel_digest.of_row
+    )

@@ -18,6 +18,13 @@ from warpgauge.system.text import quoted
 # What took the time of a row that has no counter to tell it by: of another project's program.
 TIMED_BY, _HOST = "timed_by", "host"
 
+# A digest of the machine code of a row's kernels, in run files and baselines.
+MACHINE_CODE = "machine_code"
+
+# What the name of a counter begins with that says how a kernel is launched; then the kernel's name,
+# mangled. Of the processes' own rows alone: it is no measurement.
+_KERNEL = "kernel:"
+
 # Google Benchmark's own numbers in a row; every other number is a counter.
 _NOT_COUNTERS = frozenset(
     (
@@ -25,7 +32,7 @@ _NOT_COUNTERS = frozenset(
         *"repetitions repetition_index threads iterations real_time cpu_time".split(),
         # And what is no number at all.
         *"aggregate_name aggregate_unit error_occurred error_message skipped".split(),
-        *("skip_message", "big_o", TIMED_BY),
+        *("skip_message", "big_o", TIMED_BY, MACHINE_CODE),
     )
 )
 
@@ -108,7 +115,21 @@ def counters_of(
 @lru_cache(maxsize=4096)
 def _countable(keys: tuple[str, ...]) -> tuple[str, ...]:
     """Those that may be counters. The rows of a file have few different sets of keys."""
-    return tuple(key for key in keys if key not in _NOT_COUNTERS)
+    return tuple(key for key in keys if key not in _NOT_COUNTERS and not key.startswith(_KERNEL))
+
+
+def launches_of(row: Object) -> dict[str, float]:
+    """How each kernel of a process's row is launched, by its mangled name: a number to compare."""
+    found: dict[str, float] = {}
+    for key, value in row.items():
+        if key.startswith(_KERNEL) and isinstance(value, (int, float)):
+            found[key.removeprefix(_KERNEL)] = value
+    return found
+
+
+def machine_code_of(row: Object) -> str:
+    found = row.get(MACHINE_CODE)
+    return found if isinstance(found, str) else ""
 
 
 def number_or_zero(value: object) -> float:

@@ -26,6 +26,7 @@ from warpgauge.records.fields import (
     context_strings,
     counters_of,
     label_of,
+    machine_code_of,
     name_of,
     number_or_zero,
     pair_ratios_of,
@@ -228,6 +229,7 @@ def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
             contradicted=contradicted,
             iterations=int(number_or_zero(row.get("iterations"))),
             cpu_seconds=number_or_zero(row.get("cpu_time")) * unit,
+            machine_code=machine_code_of(row),
         )
     return rows
 

@@ -69,6 +69,7 @@ class Row:
     `error` says why there are none. `skipped`: its machine cannot run it, and nobody is at fault.
     `contradicted` where the file's own summary of them is another time. `iterations` are those of
     all processes, `cpu_seconds` an iteration's on the CPU: 0 where the file does not tell.
+    `machine_code` is a digest of its kernels' code and how they are launched; empty if unknown.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Row:
     iterations: int = 0
     cpu_seconds: float = 0.0
     skipped: bool = False
+    machine_code: str = ""
 
     @property
     def family(self) -> str:

@@ -89,7 +89,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     `reason`: why the outcome is what it is, where that needs words; else empty. `accepted`: a
     policy's reason why a change does not count; else empty. `resources`: what an operation takes
-    and takes differently now: likely causes, free of noise. `counters` are the candidate's, each in
+    and takes differently now: likely causes, free of noise. `same_machine_code`: whether both
+    sides run the same kernels, launched alike: then the cause is outside them, and the outcome
+    stands; null where a side does not tell. `counters` are the candidate's, each in
     the unit that its name ends with (bytes_per_second, sm_clock_hz), limit_fraction a fraction;
     `baseline_counters` likewise, empty where nothing was compared.
     """
@@ -111,6 +113,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     accepted: str = ""
     resources: tuple[ResourceChange, ...] = ()
+    same_machine_code: bool | None = None
     counters: dict[str, Number | None] = msgspec.field(default_factory=dict)
     baseline_counters: dict[str, Number | None] = msgspec.field(default_factory=dict)
     rows: Rows

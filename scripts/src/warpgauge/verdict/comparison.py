@@ -40,6 +40,9 @@ CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
 # Outcomes that leave a benchmark unmeasured or not comparable: never a pass.
 UNMEASURED = (Outcome.INCONCLUSIVE, Outcome.INVALID, Outcome.ERROR, Outcome.MISSING)
 
+# A prior, and no proof: an address or a clock may be another one.
+SAME_CODE = "the same machine code: the cause is outside the kernel"
+
 
 @dataclass(frozen=True)
 class Change:
@@ -77,7 +80,8 @@ class Verdict:
     confidence: a PASS has one that is within the `tolerance`.
     `by_time` is what the time alone says where resources made it a regression. `accepted` is a
     policy's reason why a change does not count. `required` says that a policy misses it, whatever
-    either side has. `counters` are the candidate's. Ratios are fractions.
+    either side has. `same_machine_code`: of kernels, and how they are launched; None if one side
+    does not tell. `counters` are the candidate's. Ratios are fractions.
     """
 
     name: str
@@ -97,6 +101,7 @@ class Verdict:
     accepted: str = ""
     required: bool = False
     resources: tuple[ResourceChange, ...] = ()
+    same_machine_code: bool | None = None
     counters: Mapping[str, float] = field(default_factory=dict)
     baseline_counters: Mapping[str, float] = field(default_factory=dict)
 
@@ -108,7 +113,8 @@ class Verdict:
     def causes(self) -> tuple[str, ...]:
         """What likely made a change, an accepted one too: the resources that differ, in words."""
         changed = self.outcome in (Outcome.REGRESSION, Outcome.IMPROVED) or bool(self.accepted)
-        return tuple(map(str, self.resources)) if changed else ()
+        told = (*map(str, self.resources), *([SAME_CODE] if self.same_machine_code else []))
+        return told if changed else ()
 
 
 @dataclass(frozen=True)

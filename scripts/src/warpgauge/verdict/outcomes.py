@@ -19,7 +19,7 @@ from warpgauge.verdict.comparison import Change, Evidence, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.controls import NO_CONTROLS, Controls, Movement, is_control
 from warpgauge.verdict.pairing import Pairing
-from warpgauge.verdict.resource_changes import resource_changes
+from warpgauge.verdict.resource_changes import resource_changes, same_machine_code
 
 # exp() of more overflows; no two times of a benchmark differ by e^700.
 _LARGEST_LOG = 700.0
@@ -118,6 +118,7 @@ def _verdict(pairing: Pairing, tested: Tested, rule: Screening) -> Verdict:
         reason=reason,
         accepted=_accepted(pairing, tested, rule) if outcome is Outcome.PASS else "",
         resources=resource_changes(pairing.baseline, pairing.candidate),
+        same_machine_code=same_machine_code(pairing.baseline, pairing.candidate),
         counters=pairing.candidate.counters,
         baseline_counters=pairing.baseline.counters,
     )

@@ -130,6 +130,7 @@ def _judged(told: Comparison, verdict: Verdict, settings: ComparisonSettings) ->
         accepted=accepted,
         required=False,
         resources=resources,
+        same_machine_code=verdict.same_machine_code,
     )
 
 

@@ -35,6 +35,12 @@ def resource_changes(baseline: Row, candidate: Row) -> tuple[ResourceChange, ...
     return tuple(changes)
 
 
+def same_machine_code(baseline: Row, candidate: Row) -> bool | None:
+    """Whether both run the same kernels, launched alike; None where one does not tell."""
+    codes = baseline.machine_code, candidate.machine_code
+    return codes[0] == codes[1] if all(codes) else None
+
+
 def _change(key: str, words: str, before: float, after: float) -> ResourceChange:
     more = after > before
     worse = key not in _NEUTRAL and more != (key in _LESS_IS_WORSE)

@@ -15,6 +15,7 @@ from warpgauge.reports.markdown.text import IN_CELL, breakable, prose, unbroken
 from warpgauge.system.text import LONGEST_TEXT, cut, inert
 from warpgauge.verdict.comparison import (
     CHANGED,
+    SAME_CODE,
     UNMEASURED,
     Comparison,
     ContextDifference,
@@ -115,6 +116,9 @@ _TELLING = (
 _AMOUNT = re.compile(r"\d[\d.]*(?:e[+-]?\d+)?(?: [kMGTP]?B| bytes)?")
 
 
+_SAME_CODE = Reason(SAME_CODE, brief="the same machine code")
+
+
 def reasons_of(comparison: Comparison) -> Reasons:
     """Why a row is what it is, the most telling first; empty if nothing is known.
 
@@ -145,10 +149,13 @@ def _causes(verdict: Verdict, around: Sequence[Reason]) -> list[Reason]:
         explains = one.key == KERNEL or one.worse is slower
         return not explains, _TELLING.index(one.key) if one.key in _TELLING else len(_TELLING)
 
+    code = [_SAME_CODE] if verdict.same_machine_code else []
     if verdict.resources:
-        return [_resource(one) for one in sorted(verdict.resources, key=weight)]
+        return [*map(_resource, sorted(verdict.resources, key=weight)), *code]
     if verdict.outcome not in CHANGED:
         return []
+    if code:
+        return [*around, *code]
     # Of what an operation takes: what both sides tell, and tell alike.
     alike = dict(verdict.baseline_counters.items() & verdict.counters.items())
     words = [word for key, word in _SHORT.items() if key in alike]
