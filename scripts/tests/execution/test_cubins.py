@@ -14,12 +14,16 @@ from warpgauge.execution import cubins
 
 SUM = "_Z3sumPKfPf"
 MAX_THREADS, PARAMETER_BANK = 0x05, 0x0A
+# Instructions whose operands are in constant banks.
+OF_BANK = {bank: struct.pack("<QQ", bank << 54, 0) for bank in (0, 3, 4)}
 BASE = {
-    f".text.{SUM}": b"code",
+    f".text.{SUM}": OF_BANK[0] + OF_BANK[3],
     ".text.other": b"other",
     ".nv.constant0." + SUM: bytes(544),
     ".nv.constant2." + SUM: b"table",
-    ".nv.constant3": b"shared by all",
+    ".nv.constant3": b"shared",
+    ".nv.constant4": b"addresses",
+    ".nv.global.init": b"values",
 }
 
 
@@ -48,7 +52,7 @@ def digests(
         {f".text.{SUM}": b"CODE"},
         {".nv.constant0." + SUM: bytes(548)},
         {".nv.constant2." + SUM: b"TABLE"},
-        {".nv.constant3": b"SHARED BY ALL"},
+        {".nv.constant3": b"SHARED"},
         {".nv.info." + SUM: attribute(MAX_THREADS, 1024, 1, 1)},
     ],
 )
@@ -71,6 +75,16 @@ def test_another_kernel_and_numbers_of_symbols_do_not_count(tmp_path: Path) -> N
         ".nv.info." + SUM: attribute(PARAMETER_BANK, 27, 0x210),
     }
     assert digests(tmp_path, moved)[SUM] == digests(tmp_path, {})[SUM]
+
+
+@pytest.mark.parametrize("section", [".nv.constant3", ".nv.constant4", ".nv.global.init"])
+def test_what_kernels_share_counts_for_those_that_use_it(tmp_path: Path, section: str) -> None:
+    def of(bank: int, value: bytes) -> str:
+        return digests(tmp_path, {f".text.{SUM}": OF_BANK[bank], section: value})[SUM]
+
+    user = 3 if section == ".nv.constant3" else 4
+    assert of(user, b"1") != of(user, b"2")
+    assert of(0, b"1") == of(0, b"2")
 
 
 def test_what_a_kernel_calls_counts_with_it(tmp_path: Path) -> None:

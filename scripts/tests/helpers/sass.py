@@ -10,7 +10,7 @@ import pytest
 
 from warpgauge.execution import build, cubins
 from warpgauge.system.errors import UserError
-from warpgauge.why.machine_code import Kernel, kernels_of, parsed
+from warpgauge.why.machine_code import Kernel, parsed
 
 _RECORDED = Path(__file__).parent.parent / "why" / "sass"
 
@@ -22,7 +22,7 @@ def recorded(name: str) -> Kernel:
     return Kernel(mangled, code, digest=name)
 
 
-def built(folder: Path, source: str, *options: str) -> Path:
+def built(folder: Path, source: str) -> Path:
     """A cubin of the source. Skips the test where it cannot be built, or read."""
     nvcc = build.cuda_compiler()
     try:
@@ -33,12 +33,6 @@ def built(folder: Path, source: str, *options: str) -> Path:
         pytest.skip("there is no nvcc here")
     folder.mkdir(exist_ok=True)
     (folder / "built.cu").write_text(source)
-    command = [nvcc, "-arch=sm_90", "-lineinfo", "-cubin", *options, "built.cu"]
+    command = [nvcc, "-arch=sm_90", "-lineinfo", "-cubin", "built.cu"]
     subprocess.run([*command, "-o", "built.cubin"], cwd=folder, check=True, capture_output=True)
     return folder / "built.cubin"
-
-
-def kernel(folder: Path, source: str, *options: str) -> Kernel:
-    """The only kernel of a source."""
-    (found,) = kernels_of(built(folder, source, *options)).values()
-    return found

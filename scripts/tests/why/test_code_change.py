@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from sass import kernel, recorded
+from sass import built, recorded
 from warpgauge.why.code_change import Unrolling, changed, normalised
 from warpgauge.why.code_change_text import lines
+from warpgauge.why.machine_code import Kernel, kernels_of
 
 _COPY = """
 __global__ void copy(const TYPE* x, TYPE* y, int n) {
@@ -116,26 +116,43 @@ def test_a_kernel_of_nothing_changes_into_any() -> None:
         assert change.hunk
 
 
-@pytest.mark.parametrize(
-    ("source", "place", "before", "after", "told"),
-    [
-        (_COPY, "TYPE", "float4", "float", "128-bit global loads became 32-bit: 1 → 1"),
-        (_WAVE, "FUNCTION", "__sinf(x[i])", "sinf(x[i])",
-         "approximate functions (MUFU) became arithmetic: 1 → 0"),
-        (_WAVE, "FUNCTION", "x[i] * 1.1f", "x[i] * 1.1", "FP64: 0 → 1 instructions"),
-        (_BINS, "TO", "own", "y", "global atomic: 0 →"),
-        (_TABLE, "INDEX", "i", "(i + x[threadIdx.x]) % 256",
-         "constant load at an index of its thread"),
-        (_MANY, "BOUNDS", "", "__launch_bounds__(1024, 2)", "new local memory traffic: "),
-        (_FIXED, "TIMES", "16", "1",
-         "loop at built.cu:5: unrolled completely before, now once"),
-    ],
-)  # fmt: skip
-def test_planted_changes_are_told_first(
-    tmp_path: Path, source: str, place: str, before: str, after: str, told: str
-) -> None:
-    sides = [
-        kernel(tmp_path / name, source.replace(place, text))
-        for name, text in (("before", before), ("after", after))
-    ]
-    assert lines(changed(*sides))[0].startswith(told), lines(changed(*sides))
+# Of each kernel what is planted, before and after, and what is told of it first.
+_PLANTED = {
+    "copy": (_COPY, "TYPE", "float4", "float", "128-bit global loads became 32-bit: 1 → 1"),
+    "sine": (
+        *(_WAVE.replace("wave", "sine"), "FUNCTION", "__sinf(x[i])", "sinf(x[i])"),
+        "approximate functions (MUFU) became arithmetic: 1 → 0",
+    ),
+    "wide": (
+        *(_WAVE.replace("wave", "wide"), "FUNCTION", "x[i] * 1.1f", "x[i] * 1.1"),
+        "FP64: 0 → 1 instructions",
+    ),
+    "bins": (_BINS, "TO", "own", "y", "global atomic: 0 →"),
+    "read": (
+        *(_TABLE, "INDEX", "i", "(i + x[threadIdx.x]) % 256"),
+        "constant load at an index of its thread: 0 → 1 instructions in the loop",
+    ),
+    "many": (_MANY, "BOUNDS", "", "__launch_bounds__(1024, 2)", "new local memory traffic: "),
+    "sum": (_FIXED, "TIMES", "16", "1", "unrolled completely before, now once"),
+    "none": (_WAVE.replace("wave", "none"), "FUNCTION", "x[i]", "x[i]", "the same machine code"),
+}
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Kernel]]:
+    """All kernels of both sides, compiled at once."""
+    found = []
+    for side in (2, 3):
+        source = "".join(one[0].replace(one[1], one[side]) for one in _PLANTED.values())
+        kernels = kernels_of(built(tmp_path_factory.mktemp("built"), source))
+        found.append({
+            name: next(one for called, one in kernels.items() if f"{len(name)}{name}" in called)
+            for name in _PLANTED
+        })  # fmt: skip
+    return found
+
+
+@pytest.mark.parametrize("name", _PLANTED)
+def test_planted_changes_are_told_first(sides: list[dict[str, Kernel]], name: str) -> None:
+    told = lines(changed(*(side[name] for side in sides)))
+    assert _PLANTED[name][-1] in told[0], told

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from warpgauge.execution import build, elf
@@ -28,8 +29,15 @@ UNIQUE = re.compile(rb"\d*_(?:GLOBAL__N_|INTERNAL)_+[0-9a-f]{8}_\d+_(\w+?)_[0-9a
 _LAUNCH_BOUNDS = frozenset((0x05, 0x10, 0x3D, 0x3E, 0x3F))
 _FORMAT_WITH_SIZE = 4  # of an attribute
 
-# What every kernel of a cubin may use: constants, addresses and values of variables.
-_SHARED = re.compile(rb"\.nv\.(constant[34]|global\.init)")
+# What a kernel has beside its code.
+_OWN = (b".nv.shared.", *(b".nv.constant%d." % bank for bank in range(18)))
+# What all kernels of a cubin share, by the constant bank that they reach it through: constants;
+# addresses of variables, and their first values.
+_SHARED = MappingProxyType(
+    {3: (b".nv.constant3",), 4: (b".nv.constant4", b".nv.global.init")},
+)
+# Where an instruction of sm_70 to sm_120 names its bank, if it has one: bits 54 to 58 of 128.
+_BANK_SHIFT, _BANK_MASK = 54, 0x1F
 
 
 class Cubin(NamedTuple):
@@ -114,6 +122,12 @@ def digests_of(cubins: Sequence[Cubin]) -> dict[str, str]:
     }
 
 
+class _Function(NamedTuple):
+    digest: bytes
+    callees: tuple[bytes, ...]
+    data: frozenset[bytes]  # sections that it shares with others
+
+
 class _Parts:
     """What the kernels of a cubin are made of."""
 
@@ -124,29 +138,43 @@ class _Parts:
             self._symbols = elf.symbols(sections)
         except ValueError:  # the relocations then count by their numbers
             self._symbols = []
-        shared = [one for one in sections if _SHARED.fullmatch(one.name)]
-        self._shared = [part for one in shared for part in (one.name, *self._section(one))]
+
+        self._functions: dict[bytes, _Function] = {}
 
     def digest(self, kernel: bytes) -> str:
-        parts = [*self._shared]
-        called, seen = [kernel], {kernel}
-        for name in called:  # it grows
-            code = self._by_name[b".text." + name]
-            parts += [b"code", *self._section(code)]
-            for callee in self._callees(code.name):
-                if callee not in seen:
-                    seen.add(callee)
-                    called.append(callee)
-        for section in self._by_name.values():
-            if section.name.endswith(b"." + kernel) and section.name.startswith(
-                (b".nv.constant", b".nv.shared.")
-            ):
-                kind = section.name[: -len(kernel)]
-                # The parameters' bank is filled by the launch: its size counts.
-                parts += [kind, b"%d" % section.size, section.content]
+        parts: list[bytes] = []
+        shared: set[bytes] = set()
+        called = {kernel: None}  # in order
+        waiting = [kernel]
+        while waiting:
+            function = self._function(waiting.pop(0))
+            parts.append(function.digest)
+            shared |= function.data
+            new = [callee for callee in function.callees if callee not in called]
+            called.update(dict.fromkeys(new))
+            waiting += new
+        for name in sorted(shared & self._by_name.keys()):
+            parts += [name, *self._section(self._by_name[name])]
         if info := self._by_name.get(b".nv.info." + kernel):
             parts += _launch_bounds(info.content)
         return _sha256(*parts)
+
+    def _function(self, name: bytes) -> _Function:
+        """One that kernels call, and a kernel itself; read once."""
+        if name not in self._functions:
+            code = self._by_name[b".text." + name]
+            parts = self._section(code)
+            for kind in _OWN:
+                if section := self._by_name.get(kind + name):
+                    # The parameters' bank is filled by the launch: its size counts.
+                    parts += [kind, b"%d" % section.size, section.content]
+            used = dict.fromkeys(self._used(code.name))
+            callees = [one.removeprefix(b".text.") for one in used if one.startswith(b".text.")]
+            data = {one for bank in _banks(code.content) for one in _SHARED.get(bank, ())}
+            data |= {one for one in used if not one.startswith(b".text.")}
+            digest = _sha256(*parts).encode()
+            self._functions[name] = _Function(digest, tuple(callees), frozenset(data))
+        return self._functions[name]
 
     def _section(self, section: elf.Section) -> list[bytes]:
         """Its content, and what the loader writes into it."""
@@ -169,13 +197,20 @@ class _Parts:
         except ValueError:
             return []
 
-    def _callees(self, code: bytes) -> Iterator[bytes]:
+    def _used(self, code: bytes) -> Iterator[bytes]:
+        """The sections that its relocations point to."""
         for one in self._relocations(code):
             if one.symbol < len(self._symbols):
                 number = self._symbols[one.symbol].section
-                section = self._names[number] if number < len(self._names) else b""
-                if section.startswith(b".text."):
-                    yield section[len(b".text.") :]
+                if 0 < number < len(self._names):
+                    yield self._names[number]
+
+
+def _banks(code: bytes) -> set[int]:
+    """The constant banks that instructions may use; more where the bits mean something else."""
+    whole = code[: len(code) // 16 * 16]
+    words = struct.iter_unpack("<QQ", whole)
+    return {word >> _BANK_SHIFT & _BANK_MASK for word, _ in words}
 
 
 def _launch_bounds(info: bytes) -> list[bytes]:
