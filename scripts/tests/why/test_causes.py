@@ -364,3 +364,20 @@ def test_a_host_time_is_also_explained_by_its_kernels() -> None:
     after = replace(after, host_clock=True, calls=longer)
     found = causes(before, after, slowdown(before, after))
     assert found.causes[0].key == "bank_conflicts"
+
+
+@pytest.mark.parametrize("cause", PLANTED)
+def test_a_counter_that_one_side_lacks_is_no_change(cause: str) -> None:
+    before, after = sides(*PLANTED[cause], 1)
+    for key in (before.counters or {}).keys() - {"time"}:
+        left = {name: value for name, value in (before.counters or {}).items() if name != key}
+        found = causes(replace(before, counters=left), after, slowdown(before, after))
+        moved = [change for one in found.causes for change in one.changes[:1]]
+        assert all(change.before > 0.0 or change.after >= change.before for change in moved)
+        assert sum(one.share or 0.0 for one in found.causes) <= 1.0 + 1e-9
+
+
+def test_sides_with_the_time_alone_are_unknown() -> None:
+    before = Evidence(1.0, counters={"time": 1.0})
+    found = causes(before, Evidence(2.0, counters={"time": 2.0}), 1.0)
+    assert (found.causes, found.unexplained) == ((), 1.0)

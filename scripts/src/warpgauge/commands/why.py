@@ -104,7 +104,7 @@ class _Why:
         except UserError as fault:
             if fault.status is not ExitStatus.NOT_MEASURED:
                 raise
-            why = f"{clause(str(fault))}, so that only machine code is compared."
+            why = f"Only machine code is compared: {clause(str(fault))}."
             return Reasons(tuple(_by_code(name, *two, why) for name, two in pairs.items()))
         with ExitStack() as held:
             wait = partial(waiting, options.bench, notes=self.notes)

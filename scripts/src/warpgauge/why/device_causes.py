@@ -88,7 +88,11 @@ def _fp64(both: Both) -> Iterator[Suspect]:
 
 def _precise(both: Both) -> Iterator[Suspect]:
     """Special functions stayed or went, and FP32 arithmetic took their place."""
-    if not both.has("xu", "fma", "fp64") or is_more(both, "fp64") or not same_accesses(both):
+    if (
+        not both.has("xu", "fma", "fp64", "instructions")
+        or is_more(both, "fp64")
+        or not same_accesses(both)
+    ):
         return
     if not is_more(both, "fma") or both.before["xu"] < LEAST * both.before["instructions"]:
         return

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from warpgauge.why.evidence import Change
@@ -77,7 +77,8 @@ class Both:
         Warps in flight = instructions issued a cycle x cycles that each takes (Little's law), and
         those cycles are the sum over all reasons: so the time falls to the reasons by their part.
         """
-        return self._stalled(self.after, reasons) - self._stalled(self.before, reasons)
+        both = [reason for reason in reasons if self.has("latency", f"stall_{reason}")]
+        return self._stalled(self.after, both) - self._stalled(self.before, both)
 
     def instructions(self, *keys: str) -> float:
         """Seconds that go with more instructions of these kinds, at the time each one takes."""
@@ -99,9 +100,9 @@ class Both:
         return self.after[key] * self.after["time"] - self.before[key] * self.before["time"]
 
     @staticmethod
-    def _stalled(side: Mapping[str, float], reasons: tuple[str, ...]) -> float:
+    def _stalled(side: Mapping[str, float], reasons: Sequence[str]) -> float:
         latency = side.get("latency", 0.0)
-        waiting = sum(side.get(f"stall_{reason}", 0.0) for reason in reasons)
+        waiting = sum(side[f"stall_{reason}"] for reason in reasons)
         return side["time"] * waiting / latency if latency > 0.0 else 0.0
 
 
