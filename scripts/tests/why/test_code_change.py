@@ -56,6 +56,20 @@ __global__ void BOUNDS many(const float* x, float* y) {
   y[threadIdx.x] = sum;
 }
 """
+_UNKNOWN = """
+__global__ void dot(const float* __restrict__ x, float* y, int n) {
+  float sum = 0;
+#pragma unroll TIMES
+  for (int i = threadIdx.x; i < n; i += 256) sum += x[i] * x[i];
+  y[threadIdx.x] = sum;
+}
+"""
+_WIDER = """
+__global__ void widened(const TYPE* __restrict__ x, TYPE* __restrict__ y, int n) {
+#pragma unroll 1
+  for (int i = threadIdx.x; i < n; i += 256) y[i] = x[i];
+}
+"""
 _FIXED = """
 __global__ void sum(const float* x, float* y) {
   float sum = 0;
@@ -134,6 +148,8 @@ _PLANTED = {
     ),
     "many": (_MANY, "BOUNDS", "", "__launch_bounds__(1024, 2)", "new local memory traffic: "),
     "sum": (_FIXED, "TIMES", "16", "1", "unrolled completely before, now once"),
+    "dot": (_UNKNOWN, "TIMES", "8", "1", "unrolled 8 times before, now once"),
+    "widened": (_WIDER, "TYPE", "float", "float4", "32-bit global loads became 128-bit: 1 → 1"),
     "none": (_WAVE.replace("wave", "none"), "FUNCTION", "x[i]", "x[i]", "the same machine code"),
 }
 
@@ -156,3 +172,11 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Kernel]]:
 def test_planted_changes_are_told_first(sides: list[dict[str, Kernel]], name: str) -> None:
     told = lines(changed(*(side[name] for side in sides)))
     assert _PLANTED[name][-1] in told[0], told
+    assert ("unrolled" in "".join(told)) == (name in {"sum", "dot"}), told
+
+
+def test_what_an_unrolled_loop_leaves_over_is_no_change(sides: list[dict[str, Kernel]]) -> None:
+    before, after = (side["dot"] for side in sides)
+    for one, other, rounds in ((before, after, (8, 1)), (after, before, (1, 8))):
+        (found,) = changed(one, other).unrolled
+        assert (found.before, found.after) == rounds

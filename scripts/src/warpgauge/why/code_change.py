@@ -5,19 +5,15 @@ from __future__ import annotations
 
 import difflib
 import itertools
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from warpgauge.why import instruction_kinds as kinds
-from warpgauge.why.instruction_kinds import kind_of
-from warpgauge.why.loops import Loop, loops_of
+from warpgauge.why.loops import Loop
 from warpgauge.why.machine_code import Instruction, Kernel
-
-# How often a loop goes round, where nobody knows: only ratios of two sides are told.
-_TRIPS = 10.0
+from warpgauge.why.weighted_code import TRANSFERS, Count, WeightedCode, ratio_of
 
 _CONTEXT, _LONGEST_HUNK = 2, 24  # instructions
 # Beyond this many the difference takes common instructions as no anchors, which is fast.
@@ -27,24 +23,6 @@ _EXACT_DIFFERENCE = 1500
 _NUMBERED = re.compile(r"\b(U?R|U?P|B|SB|gsb)\d+\b")
 _TARGET = re.compile(r"^0x[0-9a-f]+$")
 _BRANCHING = frozenset(("BRA", "CALL", "BSSY", "JMP", "WARPSYNC", "RET"))
-
-# What a loop is about; the rest of its body is there for these.
-_LOADS = (kinds.GLOBAL_LOAD, kinds.GLOBAL_STORE, kinds.SHARED_LOAD, kinds.SHARED_STORE)
-_WORK = frozenset(
-    (kinds.FP16, kinds.FP32, kinds.FP64, kinds.SPECIAL, kinds.TENSOR, kinds.CONVERSION, *_LOADS)
-)
-
-
-@dataclass(frozen=True)
-class Count:
-    """Instructions of a class: in the code, and as run, where each loop goes round ten times.
-
-    Rounds of a loop that is unrolled `n` times more than on the other side count a `n`-th.
-    """
-
-    instructions: int = 0
-    weighted: float = 0.0
-    place: str = ""  # the innermost loop that holds most of the weight, or the line; or ""
 
 
 @dataclass(frozen=True)
@@ -80,7 +58,7 @@ class CodeChange:
 
 def changed(before: Kernel, after: Kernel) -> CodeChange:
     """What is different in `after`. A pure function."""
-    sides = _Side(before.code), _Side(after.code)
+    sides = WeightedCode(before.code), WeightedCode(after.code)
     if before.digest == after.digest:
         counts = sides[0].counts()
         return CodeChange(True, True, counts, counts)
@@ -97,88 +75,28 @@ def changed(before: Kernel, after: Kernel) -> CodeChange:
     )
 
 
-class _Side:
-    """The code of one side, with its loops and how often each instruction runs."""
-
-    def __init__(self, code: Sequence[Instruction]) -> None:
-        self.code = code
-        self.kinds = [kind_of(one) for one in code]
-        self.loops = loops_of(code)
-        self.innermost: dict[int, Loop] = {}
-        for loop in self.loops:  # inner ones come later
-            self.innermost.update(dict.fromkeys(loop.body, loop))
-        self.weights = [1.0] * len(code)
-        for loop in self.loops:
-            self.scale(loop, _TRIPS)
-
-    def scale(self, loop: Loop, factor: float) -> None:
-        for number in loop.body:
-            self.weights[number] *= factor
-
-    def own_body(self, loop: Loop) -> list[int]:
-        return [number for number in loop.body if self.innermost[number] is loop]
-
-    def work(self, numbers: Sequence[int]) -> Counter[str]:
-        """Operations by class, and bits moved: what is the same however wide an access is."""
-        found: Counter[str] = Counter()
-        for number in numbers:
-            kind = self.kinds[number]
-            if kind.name in _WORK:
-                found[kind.name] += kind.bits or 1
-        return found
-
-    def copies(self, loop: Loop) -> int:
-        """How many equal rounds its body may consist of, by what its lines repeat."""
-        repeated = Counter(
-            (self.code[number].opcode, self.code[number].source)
-            for number in self.own_body(loop)
-            if self.kinds[number].name in _WORK
-        )
-        return math.gcd(*repeated.values()) if repeated else 1
-
-    def counts(self) -> dict[str, Count]:
-        found: dict[str, list[int]] = {}
-        for number, kind in enumerate(self.kinds):
-            found.setdefault(kind.name, []).append(number)
-        return {
-            name: Count(len(some), sum(self.weights[n] for n in some), self._place(some))
-            for name, some in found.items()
-        }
-
-    def _place(self, numbers: Sequence[int]) -> str:
-        places: Counter[str] = Counter()
-        for number in numbers:
-            loop = self.innermost.get(number)
-            source = loop.source if loop else self.code[number].source
-            called = f"in the loop at {source}" if source else "in a loop"
-            places[called if loop else f"at {source}" if source else ""] += int(
-                self.weights[number]
-            )
-        return places.most_common(1)[0][0]
-
-
-def _match_loops(before: _Side, after: _Side) -> tuple[Unrolling, ...]:
+def _match_loops(before: WeightedCode, after: WeightedCode) -> tuple[Unrolling, ...]:
     """The loops that were unrolled otherwise, whose weights it makes comparable."""
     found = []
-    left = [loop for loop in before.loops if before.work(before.own_body(loop))]
+    left = [*before.main_loops]
     alone = []
-    for loop in after.loops:
+    for loop in after.main_loops:
         work = after.work(after.own_body(loop))
-        if not work:
-            continue
         old = _most_alike(loop, work, left, before)
         if old is None:
             alone.append(loop)
             continue
         left.remove(old)
-        ratio = _ratio(before.work(before.own_body(old)), work)
-        if ratio >= 2:
-            times = after.copies(loop)
-            found.append(Unrolling(loop.source or old.source, ratio * times, times))
+        ratio = ratio_of(before.work(before.own_body(old)), work)
+        if ratio == 1:
+            continue
+        times = after.copies(loop) if ratio > 0 else before.copies(old)
+        rounds = (ratio * times, times) if ratio > 0 else (times, -ratio * times)
+        if not _by_width(before.widths(old), after.widths(loop), abs(ratio)):
+            found.append(Unrolling(loop.source or old.source, *rounds))
+        if ratio > 0:
             before.scale(old, 1 / ratio)
-        elif ratio <= -2:
-            times = before.copies(old)
-            found.append(Unrolling(loop.source or old.source, times, -ratio * times))
+        else:
             after.scale(loop, -1 / ratio)
     found += [
         Unrolling(loop.source, 0, after.copies(loop))
@@ -193,7 +111,9 @@ def _match_loops(before: _Side, after: _Side) -> tuple[Unrolling, ...]:
     return tuple(found)
 
 
-def _most_alike(loop: Loop, work: Counter[str], others: Sequence[Loop], side: _Side) -> Loop | None:
+def _most_alike(
+    loop: Loop, work: Counter[str], others: Sequence[Loop], side: WeightedCode
+) -> Loop | None:
     """The loop of the other side that does such work, from the same line where several do.
 
     The largest of them: what is left over by an unrolled loop is a loop, too.
@@ -210,18 +130,13 @@ def _most_alike(loop: Loop, work: Counter[str], others: Sequence[Loop], side: _S
     return max(alike, key=likeness, default=None)
 
 
-def _ratio(before: Counter[str], after: Counter[str]) -> int:
-    """How many times more work a round of `before` does, or with a minus sign `after`; else 1."""
-    common = before.keys() & after.keys()
-    for one, other, sign in ((before, after, 1), (after, before, -1)):
-        ratios = Counter(one[name] / other[name] for name in common)
-        ratio, votes = max(ratios.items(), key=lambda item: item[1], default=(1.0, 0))
-        if ratio >= 2 and ratio == int(ratio) and 2 * votes > len(common):
-            return sign * int(ratio)
-    return 1
+def _by_width(before: Mapping[str, int], after: Mapping[str, int], ratio: int) -> bool:
+    """Whether a round does more because each of its accesses does."""
+    both = ((before[access], after[access]) for access in before.keys() & after.keys())
+    return any(max(widths) == ratio * min(widths) for widths in both)
 
 
-def _unrolled_whole(loop: Loop, here: _Side, there: _Side) -> bool:
+def _unrolled_whole(loop: Loop, here: WeightedCode, there: WeightedCode) -> bool:
     """Whether the other side has the lines of a loop without one, and several times its work."""
     own = here.own_body(loop)
     lines = {here.code[number].source for number in own} - {""}
@@ -230,19 +145,19 @@ def _unrolled_whole(loop: Loop, here: _Side, there: _Side) -> bool:
         for number, instruction in enumerate(there.code)
         if instruction.source in lines and number not in there.innermost
     ]
-    return bool(same) and _ratio(there.work(same), here.work(own)) >= 2
+    return bool(same) and ratio_of(there.work(same), here.work(own)) >= 2
 
 
-def _widths(before: _Side, after: _Side) -> tuple[Width, ...]:
+def _widths(before: WeightedCode, after: WeightedCode) -> tuple[Width, ...]:
     found = []
-    for access in (*_LOADS, kinds.LOCAL_LOAD, kinds.LOCAL_STORE):
+    for access in (*TRANSFERS, kinds.LOCAL_LOAD, kinds.LOCAL_STORE):
         old, new = (_usual_width(side, access) for side in (before, after))
         if old and new and old[0] != new[0]:
             found.append(Width(access, old, new))
     return tuple(found)
 
 
-def _usual_width(side: _Side, access: str) -> tuple[int, int] | None:
+def _usual_width(side: WeightedCode, access: str) -> tuple[int, int] | None:
     """The bits that most of the traffic moves by, and the number of such accesses."""
     traffic: dict[int, float] = {}
     for kind, weight in zip(side.kinds, side.weights, strict=True):
@@ -261,7 +176,7 @@ def normalised(instruction: Instruction) -> str:
     return _NUMBERED.sub(r"\1", text.replace(".reuse", "")).strip()
 
 
-def _hunk(before: _Side, after: _Side) -> tuple[str, ...]:
+def _hunk(before: WeightedCode, after: WeightedCode) -> tuple[str, ...]:
     """The lines of the difference that take the most, with what surrounds them."""
     texts = [[normalised(one) for one in side.code] for side in (before, after)]
     is_large = max(map(len, texts)) > _EXACT_DIFFERENCE

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warpgauge.why import instruction_kinds as kinds
-from warpgauge.why.code_change import CodeChange, Count, Unrolling, Width
+from warpgauge.why.code_change import CodeChange, Unrolling, Width
+from warpgauge.why.weighted_code import Count
 
 MOST_LINES = 10
 # A class is told from this share of it on, and from this share of all that changed.
