@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from warpgauge.why import instruction_kinds as kinds
-from warpgauge.why.code_change import CodeChange, Count, changed
+from warpgauge.why.code_change import CodeChange, changed
 from warpgauge.why.evidence import Change, Evidence
 from warpgauge.why.machine_code import Kernel
 from warpgauge.why.suspects import Suspect
 from warpgauge.why.trace_file import readable
+from warpgauge.why.weighted_code import Count
 
 # Causes that lie in the code alone.
 OF_CODE = frozenset(("spills", "unrolling", "precise", "fp64", "narrower"))
