@@ -39,7 +39,8 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s+([<"][^>"]+[>"])', re.MULTILINE)
 
 def room_of(path: Path) -> str:
     """Of a header or source of the engine; "" for the top."""
-    return str(path.parent.relative_to(FIXTURES)).removeprefix(".")
+    folders = path.parent.relative_to(FIXTURES).parts
+    return folders[0] if folders else ""
 
 
 def sources(top: Path) -> list[Path]:
