@@ -156,6 +156,23 @@ def test_an_interrupted_run_goes_on_unless_a_kernel_changed(
     assert len(project.runs()) == 1
 
 
+def test_a_run_ends_at_a_kernel_that_is_replaced_meanwhile(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deliver = turn_result.deliver
+    cubin = project.root / "sub" / "scale.cubin"
+
+    def replacing(plan: Plan, turn: Turn, *rest: Any) -> Outcome:  # noqa: ANN401
+        if turn.round == 2:
+            cubin.write_bytes(b"\x7fELG")
+        return deliver(plan, turn, *rest)
+
+    monkeypatch.setattr(turn_result, "deliver", replacing)
+    with pytest.raises(UserError, match=r"sub/scale\.cubin was replaced while it was measured"):
+        project.bench("--quick")
+    assert "1 process is kept" in project.output()[1]  # that of the cubin as it was
+
+
 def test_each_gpu_measures_them(project: Project) -> None:
     project.built_with({}, [uuid(1), uuid(2)])
     assert project.bench("--device=all", "--quick") is ExitStatus.NOT_MEASURED  # no baseline

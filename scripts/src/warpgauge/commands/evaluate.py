@@ -65,6 +65,8 @@ class _Invocation:
             held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
             held.enter_context(log.used())
             external_kernels = [_of_manifest(kernel, asked.axes) for kernel in asked.kernels]
+            for one in external_kernels:
+                measuring.inputs.require_unchanged(one.files if one else ())
             built = measuring.built()
             both = [
                 self._variant(*one, built, measuring)

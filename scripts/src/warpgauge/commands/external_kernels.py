@@ -38,9 +38,10 @@ class ExternalKernels:
         Raises UserError.
         """
         options = measuring.options
+        measuring.inputs.require_unchanged(self.files)
         baselines = options.baselines
         apart = [] if baselines is None else [baselines.absolute()]
-        source = machine_context.source(self.path.absolute().parent, apart, self._files)
+        source = machine_context.source(self.path.absolute().parent, apart, self.files)
         if options.record:
             machine_context.require_committed(source)
         # A program of a tree with changes may be recorded: another commit is, the manifest's.
@@ -59,9 +60,9 @@ class ExternalKernels:
         plan_path = where / "kernels.plan"
         plan.write(self.cases, plan_path)
         source = self.path.absolute().parent
-        return folder.provide(plan_path, built / PROGRAM, where, source=source, inputs=self._files)
+        return folder.provide(plan_path, built / PROGRAM, where, source=source, inputs=self.files)
 
     @property
-    def _files(self) -> list[Path]:
+    def files(self) -> list[Path]:
         """That its kernels read."""
-        return [path for case in self.cases for path in case.files]
+        return [*dict.fromkeys(path for case in self.cases for path in case.files)]

@@ -87,7 +87,9 @@ class Bench:
             if uuid := suite.known.get("gpu_uuid", ""):
                 on_it = waiting(options, "scripts/bench on this GPU", self.notes)
                 held.enter_context(alone(of_gpu(uuid), on_it))
-            facts = resume.facts(self.argv, options.seed, paths.run, suite, built.source)
+            facts = resume.facts(
+                self.argv, options.seed, paths.run, suite, built.source, measuring.inputs
+            )
             folder = share.journal if share else paths.journal
             journal = resume.journal_of(folder, facts, self.before)
             if self.before:

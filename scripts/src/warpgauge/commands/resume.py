@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from warpgauge.commands.bench_options import Options, parse
+from warpgauge.execution.input_files import InputFiles
 from warpgauge.measurement import journal
 from warpgauge.measurement.journal import Journal, Start
 from warpgauge.measurement.measuring import Suite
@@ -31,14 +32,18 @@ _SAME = {
 
 
 def facts(
-    argv: Sequence[str], seed: int, run: Path, suite: Suite, source: Mapping[str, str]
+    argv: Sequence[str],
+    seed: int,
+    run: Path,
+    suite: Suite,
+    source: Mapping[str, str],
+    inputs: InputFiles,
 ) -> Start:
     """How a run of one GPU was called, and what it measures."""
     digest = hashlib.sha256()
     for path in (path for one in suite.binaries for path in (one.path, *one.inputs)):
         digest.update(os.fsencode(path.name))
-        with contextlib.suppress(OSError):  # one that is gone has rows that say so
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
+        digest.update(inputs.digest(path).encode())  # "" of one that is gone: its rows say so
     return msgspec.structs.replace(
         called(argv, seed, run),
         programs=digest.hexdigest(),

@@ -161,7 +161,7 @@ class _Invocation:
 
         The program that measures kernels of manifests gets its plan in the folder `kept`.
         """
-        external = self._external(folder, measuring.scratch, kept) if self.kernels else []
+        external = self._external(folder, measuring, kept) if self.kernels else []
         if not self.options.what:
             return external
         what, axis, suite = self.options.what, self.options.axis, measuring.options.suite
@@ -177,7 +177,7 @@ class _Invocation:
             asked = [discovery.with_axis(one, *given) for one in asked]
         return discovery.with_own_names([*asked, *faulty, *external])
 
-    def _external(self, programs: Path, scratch: Path, kept: Path) -> list[Binary]:
+    def _external(self, programs: Path, measuring: Measuring, kept: Path) -> list[Binary]:
         """The program that measures kernels of manifests, all of them in one plan."""
         axes = {self.options.axis: self.options.values} if self.options.values else None
         cases = [
@@ -186,7 +186,9 @@ class _Invocation:
             for case in plan.cases(manifest, names, axes)
         ]
         first, *_ = self.kernels
-        return discovery.find(ExternalKernels(first, cases).provide(programs, kept), scratch)
+        external = ExternalKernels(first, cases)
+        measuring.inputs.require_unchanged(external.files)
+        return discovery.find(external.provide(programs, kept), measuring.scratch)
 
     def _require_some(
         self, names: Sequence[str], programs: Sequence[Binary], measuring: Measuring

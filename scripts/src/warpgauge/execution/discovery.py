@@ -216,7 +216,7 @@ def with_axis(binary: Binary, axis: str, values: Sequence[int], scratch: Path) -
     """The same program, told to give this axis these values wherever a benchmark has it."""
     told = f"--axis={axis}={','.join(map(str, values))}"
     found = listed(binary.path, scratch, own=(*binary.arguments, told))
-    return replace(found, needs_gpu=binary.needs_gpu)
+    return replace(found, needs_gpu=binary.needs_gpu, inputs=binary.inputs)
 
 
 def listed(

@@ -42,6 +42,7 @@ class Plan:
     settle: Callable[[Sequence[str]], None] = lambda names: None  # before these run once more
     freed: Callable[[Ending], None] = lambda ending: None  # after a bad end, before what is next
     apart: set[str] = field(default_factory=set)  # benchmarks that lock-step could not measure
+    unchanged: Callable[[], None] = lambda: None  # raises UserError if an input was replaced
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,7 @@ def of_program(program: Program, name: str, scratch: Path) -> Variant:
         lock_steps=binary.lock_steps,
         arguments=(*binary.arguments, f"--rename={name}={COMMON}"),
         needs_gpu=program.needs_gpu,
+        inputs=program.inputs,
     )
 
 

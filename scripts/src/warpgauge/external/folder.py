@@ -27,7 +27,7 @@ def provide(
     program = Program(
         bench_external.absolute(),
         arguments=(f"--kernels={plan}",),
-        inputs=(plan, *dict.fromkeys(inputs)),
+        inputs=(plan, *inputs),
     )
     manifest.write(where, Manifest((program,), source))
     return where

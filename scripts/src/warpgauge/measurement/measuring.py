@@ -8,6 +8,7 @@ import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -15,6 +16,7 @@ from rich.console import Console
 from warpgauge.execution import build, discovery, machine_context, manifest, selection
 from warpgauge.execution.discovery import Binary, Probe
 from warpgauge.execution.gpu_watch import GpuWatch
+from warpgauge.execution.input_files import InputFiles
 from warpgauge.execution.plan import Lane, Plan, command, gpu_arguments, gpu_environment
 from warpgauge.execution.turn_result import Outcome
 from warpgauge.measurement import progress, runner
@@ -69,6 +71,7 @@ class Measuring:
     at_once: int = 1  # GPUs that are measured at the same time, this one included
     watch: GpuWatch | None = None  # over the GPU, once it is known
     apart: set[str] = field(default_factory=set)  # benchmarks that lock-step could not measure
+    inputs: InputFiles = field(default_factory=InputFiles)  # of the programs
 
     def built(self) -> Built:
         """Up to date unless --no-build was given, or another project's. Raises UserError."""
@@ -190,7 +193,13 @@ class Measuring:
         return discovery.gpus(discovery.find(built.programs, self.scratch), self.scratch)
 
     def run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[Outcome]:
-        """The lanes' processes of `rounds`, one by one, shown as they go."""
+        """The lanes' processes of `rounds`, one by one, shown as they go.
+
+        Raises UserError where a file that they read is replaced meanwhile.
+        """
+        inputs = {path: None for lane in lanes for one in lane.binaries for path in one.inputs}
+        unchanged = partial(self.inputs.require_unchanged, tuple(inputs))
+        unchanged()
         plan = Plan(
             lanes=tuple(lanes),
             rounds=rounds,
@@ -202,6 +211,7 @@ class Measuring:
             settle=self._settle,
             freed=self.watch.freed if self.watch else lambda ending: None,
             apart=self.apart,
+            unchanged=unchanged,
         )
         for lane in lanes:
             for binary in lane.binaries:

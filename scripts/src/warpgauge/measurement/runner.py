@@ -131,6 +131,7 @@ class _Run:
         outcomes = self._found(asked, keys)
         if not outcomes:
             outcomes = self._delivered(asked, together)
+            self.plan.unchanged()  # or nobody knows of which inputs they are
             for key, outcome in zip(keys, outcomes, strict=True):
                 if self.journal is not None:
                     self.journal.keep(key, msgspec.convert(outcome, Kept, from_attributes=True))

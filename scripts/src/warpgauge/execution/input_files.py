@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files that decide what programs measure, held to what they were when they were first read."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from warpgauge.system.errors import ExitStatus, UserError
+
+_PIECE_BYTES = 1 << 20
+
+
+class _Stamp(NamedTuple):
+    """What changes when a file is replaced or written. A file that is touched changes it, too."""
+
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int  # also where a copy keeps the old time of modification
+
+
+_Content = tuple[_Stamp | None, str]  # a digest; None and "" of a file that cannot be read
+
+
+@dataclass
+class InputFiles:
+    """What is known of each file. A file is read again only if its stamp is another one."""
+
+    _first: dict[Path, _Content] = field(default_factory=dict)
+
+    def digest(self, path: Path) -> str:
+        """Of what the file held when it was first asked for."""
+        if path not in self._first:
+            self._first[path] = _content(path)
+        return self._first[path][1]
+
+    def require_unchanged(self, paths: Iterable[Path]) -> None:
+        """Raise UserError for a file that is not what it was when it was first asked for."""
+        for path in paths:
+            first = self.digest(path)
+            if _stamp(path) == self._first[path][0]:
+                continue
+            now = _content(path)
+            if now[1] != first:
+                fault = f"{path} was replaced while it was measured"
+                raise UserError(f"{fault}: measure again", ExitStatus.NOT_MEASURED)
+            self._first[path] = now
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return _Stamp(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def _content(path: Path) -> _Content:
+    """With the stamp from before it is read: what is written meanwhile is seen the next time."""
+    stamp, digest = _stamp(path), hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while piece := file.read(_PIECE_BYTES):
+                digest.update(piece)
+    except OSError:
+        return None, ""
+    return stamp, digest.hexdigest()
