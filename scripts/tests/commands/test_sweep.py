@@ -63,6 +63,17 @@ def test_variants_stand_side_by_side_and_the_run_is_kept(reductions: Repository)
     ElementTree.fromstring(Path("a.svg").read_text())
 
 
+def test_a_report_on_standard_output_stands_there_alone(reductions: Repository) -> None:
+    swept(reductions, "reduce", "--x=n", "--csv=-", "--svg=a.svg")
+    shown = reductions.capsys.readouterr().out
+    assert [one["x"] for one in csv.DictReader(shown.splitlines())] == ["64", "128", "64", "128"]
+    again = ["reduce", "--x=n", "--from", str(*reductions.runs())]
+    for name in ("-", "/dev/stdout"):
+        swept(reductions, *again, f"--svg={name}")
+        assert reductions.capsys.readouterr().out == Path("a.svg").read_text()
+    assert not Path("-").exists()
+
+
 def test_a_kept_run_is_shown_again_without_measuring(reductions: Repository) -> None:
     swept(reductions, "reduce", "--x=n", "--csv=a.csv", "--svg=a.svg")
     first = reductions.capsys.readouterr().out
@@ -153,7 +164,8 @@ def test_a_program_of_another_warpgauge_that_knows_no_values_says_so(
         ("reduce --x=n --from=nowhere.json", "nowhere.json"),
         ("reduce --x=n --csv=a --svg=./a", "is to be written twice"),
         ("reduce --x=n --out=a.json --svg=a.log", "a.log is to be written twice"),
-        ("reduce --x=n --svg=/dev/stdout", "standard output shows the table"),
+        ("reduce --x=n --svg=- --csv=/dev/stdout", "/dev/stdout is to be written twice"),
+        ("reduce --x=n --out=-", "standard output takes no run file"),
         ("reduce --x=n --svg=suite.txt", "it is there and is no SVG"),
         ("reduce --x=n --csv=nowhere/a.csv", "cannot write nowhere/a.csv"),
     ],

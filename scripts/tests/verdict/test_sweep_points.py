@@ -36,6 +36,14 @@ def test_other_axes_stay_in_the_name_where_they_have_several_values(loaded: Load
     assert [one.name for one in along(loaded, ["f/a/m:1/n:4"], "m").variants] == ["f/a"]
 
 
+def test_other_axes_keep_the_order_that_they_have_in_the_benchmarks_name(loaded: Loader) -> None:
+    names = ["f/a/z:1/n:4/b:2", "f/a/z:2/n:4/b:1", "f/a/z:1/n:8/b:1"]
+    found = [one.name for one in along(loaded, names).variants]
+    assert found == ["f/a/z:1/b:2", "f/a/z:2/b:1", "f/a/z:1/b:1"]
+    with pytest.raises(UserError, match="f/n:4/a is the second benchmark of f/a at n = 4"):
+        along(loaded, ["f/a/n:4", "f/n:4/a"])
+
+
 def test_an_axis_that_only_some_benchmarks_have_hides_none_of_them(loaded: Loader) -> None:
     found = along(loaded, ["f/a/n:4", "f/a/n:4/m:1", "f/a/n:8/m:1"])
     points = {one.name: list(one.points) for one in found.variants}

@@ -17,7 +17,7 @@ from rich.console import Console
 from warpgauge.commands import run_paths
 from warpgauge.commands.external_kernels import ExternalKernels
 from warpgauge.commands.one_gpu import Bench, waiting
-from warpgauge.commands.sweep_options import SweepOptions, parse
+from warpgauge.commands.sweep_options import STREAM, SweepOptions, parse
 from warpgauge.execution import discovery
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.gpu_watch import GpuWatch
@@ -36,6 +36,7 @@ from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE, Record
 from warpgauge.reports import sweep as reports
 from warpgauge.reports.drawing import lines
 from warpgauge.reports.terminal import sweep as terminal
+from warpgauge.system import streams
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output
@@ -57,6 +58,8 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options = parse(argv)
     one = _Invocation(options, root, Output(), Output(stderr=True), argv)
     for kind, path in one.files.items():
+        if path == STREAM:
+            continue
         inputs = [options.measured] if options.measured is not None else []
         check_report(path, root / "baselines", inputs, _OWN[kind], kind.upper())
     if options.measured is not None:
@@ -109,11 +112,14 @@ class _Invocation:
     def show(self, record: Record) -> ExitStatus:
         """Print the table and write the files. Raises UserError for what nobody measured."""
         found = sweep.of(record, self.what, self.options.axis)
-        terminal.render(found, self.results)
+        if STREAM not in self.files.values():
+            terminal.render(found, self.results)
         for kind, path in self.files.items():
             csv = kind == "csv"
             text = reports.csv_text(found) if csv else reports.svg(found, log_y=self.options.log_y)
-            if is_stream(path):
+            if path == STREAM:
+                streams.write(text)
+            elif is_stream(path):
                 write_stream(path, text)
             else:
                 replace_all({resolved(path): text})

@@ -20,6 +20,7 @@ from warpgauge.commands.arguments import (
     refuse_together,
 )
 from warpgauge.commands.bench_options import Options
+from warpgauge.files.output_file import STANDARD_OUTPUT
 from warpgauge.measurement.options import QUICK_PROCESSES
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.system import command_log
@@ -30,6 +31,8 @@ _UNITS = {"": 1, **{unit: 1 << 10 * n for n, unit in enumerate(("Ki", "Mi", "Gi"
 _VALUE = re.compile(r"([0-9]{1,18})(|[KMGTP]i)")
 _KERNELS = ".toml"
 _LARGEST = 2**63 - 1  # what a benchmark is sure to read
+
+STREAM = Path(STANDARD_OUTPUT[0])
 
 _OWN = ("axis", "values", "measured", "csv", "svg", "log_y")
 
@@ -56,7 +59,6 @@ class SweepOptions:
 def parse(argv: Sequence[str]) -> SweepOptions:
     """Raises UserError for bad usage."""
     from warpgauge.files.atomic import resolved
-    from warpgauge.files.output_file import STANDARD_OUTPUT
 
     parser = command_line()
     values = parser.parse_args(argv)
@@ -65,10 +67,10 @@ def parse(argv: Sequence[str]) -> SweepOptions:
         refuse_together(given, "--from", *_MEASURING)
     run = values.out
     log = run and run.with_suffix(command_log.SUFFIX)
+    if run == STREAM:
+        raise UserError("--out: standard output takes no run file; name a file")
     files = [one for one in (run, log, values.csv, values.svg) if one is not None]
     for index, path in enumerate(files):
-        if str(path) in STANDARD_OUTPUT:
-            raise UserError(f"{path}: standard output shows the table; name a file")
         if resolved(path) in map(resolved, files[:index]):
             raise UserError(f"{path} is to be written twice: name another file for one of them")
     words = dict.fromkeys(values.what)
@@ -116,13 +118,19 @@ def command_line() -> Parser:
 
     output = group(parser, "output", "%(prog)s reduce --x n --csv sum.csv --svg sum.svg")
     add = output.add_argument
-    add("--csv", metavar="FILE", type=file, help="the table, with intervals and roofline fractions")
-    add("--svg", metavar="FILE", type=file, help="the lines, with the roofline, as a picture")
+    add("--csv", metavar="FILE", type=_output, help="the table, with intervals and roofline "
+        "fractions; - is standard output, in place of the table")
+    add("--svg", metavar="FILE", type=_output, help="the lines, with the roofline, as a picture; "
+        "- is standard output, in place of the table")
     add("--log-y", action="store_true", help="with a logarithmic vertical axis, too")
-    add("--out", metavar="FILE", type=file, help="run file; default build/runs/<time>.json")
+    add("--out", metavar="FILE", type=_output, help="run file; default build/runs/<time>.json")
     add("--verbose", action="store_true", help="show the build's output and every command")
     # fmt: on
     return parser
+
+
+def _output(text: str) -> Path:
+    return STREAM if text in ("-", *STANDARD_OUTPUT) else file(text)
 
 
 def _beginning(text: str) -> str:

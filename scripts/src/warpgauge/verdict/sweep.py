@@ -18,7 +18,7 @@ from warpgauge.records.sessions import newest_last
 from warpgauge.statistics.error_rates import CONFIDENCE
 from warpgauge.statistics.log_ratios import Estimates
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.text import listed, typed
+from warpgauge.system.text import inert, listed, typed
 from warpgauge.verdict import disturbance
 
 # What both Python and the benchmarks, to which it is a POSIX extended expression, read as more
@@ -112,11 +112,17 @@ def require_some(names: Iterable[str], what: Sequence[str], axis: str) -> None:
 
 
 def of(record: Record, what: Sequence[str], axis: str) -> Sweep:
-    """What `record` has of `what` along the axis. Raises UserError where nothing was measured."""
+    """What `record` has of `what` along the axis.
+
+    Raises UserError where nothing was measured, and where names differ in the order of axes alone.
+    """
     wanted = re.compile(expression(what, axis))
     rows = [row for row in record.rows.values() if wanted.search(row.name)]
     variants: dict[str, dict[int, Measured | Gap]] = defaultdict(dict)
     for row, (name, value) in zip(rows, named([row.name for row in rows], axis), strict=True):
+        if value in variants[name]:
+            fault = f"{row.name} is the second benchmark of {name} at {axis} = {value}"
+            raise UserError(f"{inert(fault)}: name the axes in one order")
         variants[name][value] = _point(row, record)
     faults = [
         f"{row.name}: {row.error}"
@@ -140,7 +146,8 @@ def axes_of(name: str) -> list[str]:
 def named(names: Iterable[str], axis: str) -> list[tuple[str, int]]:
     """The variant and the value of each name.
 
-    An axis that has several values, or that some names lack, stays in the variant's name.
+    An axis that has several values, or that some names lack, stays in the variant's name, where it
+    stands in the benchmark's.
     """
     split = [_split(name, axis) for name in names]
     # How many names of a stem there are, and how many of them have this axis at this value.
