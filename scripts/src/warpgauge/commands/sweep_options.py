@@ -20,7 +20,6 @@ from warpgauge.commands.arguments import (
     refuse_together,
 )
 from warpgauge.commands.bench_options import Options
-from warpgauge.files.output_file import STANDARD_OUTPUT
 from warpgauge.measurement.options import QUICK_PROCESSES
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.system import command_log
@@ -32,7 +31,7 @@ _VALUE = re.compile(r"([0-9]{1,18})(|[KMGTP]i)")
 _KERNELS = ".toml"
 _LARGEST = 2**63 - 1  # what a benchmark is sure to read
 
-STREAM = Path(STANDARD_OUTPUT[0])
+STREAM = Path("/dev/stdout")  # what any of its names becomes
 
 _OWN = ("axis", "values", "measured", "csv", "svg", "log_y")
 
@@ -130,6 +129,8 @@ def command_line() -> Parser:
 
 
 def _output(text: str) -> Path:
+    from warpgauge.files.output_file import STANDARD_OUTPUT
+
     return STREAM if text in ("-", *STANDARD_OUTPUT) else file(text)
 
 
