@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
 from warpgauge.external.checks import check
+from warpgauge.external.element_types import ElementType
 from warpgauge.external.kernel import (
     PATTERNS,
     Argument,
@@ -30,6 +32,11 @@ __all__ = ["Manifest", "load"]
 # Ten thousand kernels are about 3 MB.
 _LARGEST_MIB = 16
 _VERSION = 1
+# msgspec's names of what TOML has.
+_KINDS = {
+    **{"object": "a table", "array": "a list", "str": "a string", "bool": "true or false"},
+    **{"int": "an integer", "float": "a number"},
+}
 
 Keys = Sequence[str | int]
 T = TypeVar("T")
@@ -60,6 +67,10 @@ def _kernel(name: str, table: Mapping[str, Any], path: Path) -> Kernel:
         for entry, value in entries.items() if isinstance(entries, dict) else ():
             _converted(entry, Name, path, (*keys, part, entry))
             _refuse_unknown(value, kind, path, (*keys, part, entry))
+            if part == "verify" and not isinstance(value, dict):
+                fault = f"{quoted(entry)} is no table"
+                remedy = "write verify.OUTPUT = { reference = ... }"
+                raise place_of(path, *keys, part).error(fault, remedy)
             _converted(value, kind, path, (*keys, part, entry))
     arguments = table.get("arguments")
     for number, value in enumerate(arguments if isinstance(arguments, list) else ()):
@@ -77,8 +88,21 @@ def _converted(value: object, kind: type[T] | Any, path: Path, keys: Keys) -> T 
         for pattern, (what, remedy) in PATTERNS.items():
             if repr(pattern) in fault:
                 raise place.error(what, remedy) from None
-        told = cut(f"{fault[0].lower()}{fault[1:]}", 200)
-        raise place.error(told, "correct it") from None
+        raise place.error(*_in_toml(fault)) from None
+
+
+def _in_toml(fault: str) -> tuple[str, str]:
+    """What msgspec finds wrong, and what to do, in TOML's words."""
+    if missing := re.fullmatch(r"Object missing required field `(\w+)`", fault):
+        return f"has no {missing[1]!r}", "add it"
+    if other := re.fullmatch(r"Invalid enum value (.*)", fault, re.DOTALL):
+        return f"{cut(other[1], 100)} is no type", f"known are {', '.join(get_args(ElementType))}"
+
+    def words(kinds: re.Match[str]) -> str:
+        return " or ".join(_KINDS[one] for one in kinds[1].split(" | ") if one in _KINDS)
+
+    told = re.sub(r"`([^`]+)`", words, f"{fault[0].lower()}{fault[1:]}")
+    return cut(told, 200), "correct it"
 
 
 def _refuse_unknown(table: object, kind: Any, path: Path, keys: Keys) -> None:  # noqa: ANN401
