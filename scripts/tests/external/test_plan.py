@@ -10,8 +10,7 @@ import numpy
 import pytest
 
 from manifests import KERNELS, write_manifest
-from warpgauge.execution import manifest as programs
-from warpgauge.external import folder, manifest, plan
+from warpgauge.external import manifest, plan
 from warpgauge.system.errors import UserError
 
 
@@ -167,22 +166,6 @@ def test_a_file_name_with_a_line_break_is_in_no_plan(tmp_path: Path) -> None:
     path = write_manifest(tmp_path / "a\nb")
     with pytest.raises(UserError, match="cannot stand in a kernel plan"):
         plan.write(plan.cases(manifest.load(path)), tmp_path / "plan")
-
-
-def test_a_plan_is_a_program_with_arguments(tmp_path: Path) -> None:
-    where = folder.provide(
-        tmp_path / "a.plan",
-        tmp_path / "bench_external",
-        tmp_path / "programs",
-        source=tmp_path,
-        inputs=[tmp_path / "x.cubin"] * 2,
-    )
-    found = programs.read(where)
-    (program,) = found.programs
-    assert (program.path, program.needs_gpu) == (tmp_path / "bench_external", True)
-    assert program.arguments == (f"--kernels={tmp_path}/a.plan",)
-    assert program.inputs == (tmp_path / "a.plan", tmp_path / "x.cubin")
-    assert found.source == tmp_path
 
 
 @pytest.mark.timed

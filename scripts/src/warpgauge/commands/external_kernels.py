@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.execution import machine_context
-from warpgauge.external import folder, manifest, plan
+from warpgauge.execution import manifest as programs
+from warpgauge.execution.manifest import Program
+from warpgauge.external import manifest, plan
 from warpgauge.external.case import Case
 from warpgauge.measurement.measuring import Built, Measuring
 from warpgauge.system.errors import ExitStatus, UserError
@@ -57,10 +59,12 @@ class ExternalKernels:
         if not (built / PROGRAM).exists():
             fault = f"{built / PROGRAM} is not there: build first, with nvcc"
             raise UserError(fault, ExitStatus.NOT_MEASURED)
-        plan_path = where / "kernels.plan"
-        plan.write(self.cases, plan_path)
-        source = self.path.absolute().parent
-        return folder.provide(plan_path, built / PROGRAM, where, source=source, inputs=self.files)
+        path = where.absolute() / "kernels.plan"
+        plan.write(self.cases, path)
+        arguments, inputs = (f"--kernels={path}",), (path, *self.files)
+        program = Program((built / PROGRAM).absolute(), arguments=arguments, inputs=inputs)
+        programs.write(where, programs.Manifest((program,), self.path.absolute().parent))
+        return where
 
     @property
     def files(self) -> list[Path]:
