@@ -111,7 +111,7 @@ const GpuBenchmark strided{
     [](GpuCase& gpu) {
       const std::size_t n = gpu.param("n");
       const std::size_t stride = gpu.param("stride");
-      const auto in = gpu.input<float>(n * stride);
+      const auto in = gpu.input<float>(product({n, stride}));
       const auto out = gpu.output<float>(n);
       gpu.moves_bytes(2 * n * sizeof(float));
       gpu.verify(out, {}, [=](const Iteration& at, Window window, double* expected) {

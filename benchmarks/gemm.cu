@@ -6,6 +6,7 @@
 #include <optional>
 #include <type_traits>
 
+#include <warpgauge/core/units.hpp>
 #include <warpgauge/cuda/device_array.hpp>
 #include <warpgauge/cuda/seeded_data.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
@@ -39,21 +40,21 @@ template <class In, class Out, class Operation>
 void measure(GpuCase& gpu, GemmShape shape, std::size_t batch, Tolerance tolerance,
              const Limits& limits, const Operation& operation, GemmB layout = GemmB::row_major,
              CacheState cache_state = CacheState::cold) {
-  const std::size_t a_count = shape.m * shape.k;
-  const std::size_t b_count = shape.k * shape.n;
-  const std::size_t c_count = shape.m * shape.n;
-  const auto a = gpu.input<In>(batch * a_count);
-  const auto b = gpu.input<In>(batch * b_count);
-  const auto c = gpu.output<Out>(batch * c_count);
+  const std::size_t a_count = product({shape.m, shape.k});
+  const std::size_t b_count = product({shape.k, shape.n});
+  const std::size_t c_count = product({shape.m, shape.n});
+  const auto a = gpu.input<In>(product({batch, a_count}));
+  const auto b = gpu.input<In>(product({batch, b_count}));
+  const auto c = gpu.output<Out>(product({batch, c_count}));
   gpu.moves_bytes(batch * ((a_count + b_count) * sizeof(In) + c_count * sizeof(Out)),
                   limits.memory);
   gpu.computes_flops(static_cast<double>(batch) * flops(shape), limits.arithmetic);
   gpu.verify(c, tolerance, [=](const Iteration& at, Window window, double* expected) {
     const std::size_t end = window.first + window.count;
     for (std::size_t i = window.first; i < end;) {  // one product of the batch after the other
-      const std::size_t product = i / c_count;
-      const std::size_t count = std::min(end, (product + 1) * c_count) - i;
-      kernels::gemm_reference(a[at] + product * a_count, b[at] + product * b_count,
+      const std::size_t of_batch = i / c_count;
+      const std::size_t count = std::min(end, (of_batch + 1) * c_count) - i;
+      kernels::gemm_reference(a[at] + of_batch * a_count, b[at] + of_batch * b_count,
                               expected + (i - window.first), shape, i % c_count, count, at.stream,
                               layout);
       i += count;

@@ -132,7 +132,7 @@ void copy_both_ways(GpuCase& gpu) {
 /// 16 MiB of rows in one call: over the bus as fast as a plain copy but for the shortest rows; on
 /// the device by another way than a plain copy, which reaches 0.4 of its rate on an H200.
 void copy_2d(GpuCase& gpu, Way way) {
-  const std::size_t width = gpu.param("row_bytes");
+  const std::size_t width = gpu.param("row_bytes", sizeof(float), 16 * mebi);
   const Rows rows(gpu, way, 16 * mebi / width, width);
   gpu.replay([=](const Iteration& at) {
     WARPGAUGE_CHECK(cudaMemcpy2DAsync(rows.to(at, 0), width, rows.from(at, 0), 2 * width, width,

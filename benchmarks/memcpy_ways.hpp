@@ -59,8 +59,8 @@ struct Rows {
   std::size_t bytes;  ///< of one; they lie twice as far apart in the source
 
   Rows(GpuCase& gpu, Way way, std::size_t rows, std::size_t row_bytes)
-      : source(gpu.input<float>(2 * rows * row_bytes / sizeof(float), way.from)),
-        target(gpu.output<float>(rows * row_bytes / sizeof(float), way.to)),
+      : source(gpu.input<float>(product({2, rows, row_bytes}) / sizeof(float), way.from)),
+        target(gpu.output<float>(product({rows, row_bytes}) / sizeof(float), way.to)),
         count(rows),
         bytes(row_bytes) {
     moves(gpu, way, rows * row_bytes);

@@ -139,7 +139,7 @@ constexpr float epsilon = 1e-5F;
 /// holds_rows: the kernel keeps a row in registers, of several blocks where it is long.
 template <class T>
 RowsShape rows_of(const GpuCase& gpu, bool holds_rows) {
-  const std::size_t columns = gpu.param("columns");
+  const std::size_t columns = gpu.param("columns", 1, matrix_elements<T>);
   if (columns * sizeof(T) > most_held_row_bytes_of_a_block && holds_rows &&
       gpu.device().compute_major < 9) {
     throw Unsupported("rows of this length need clusters of blocks: compute capability 9.0");
@@ -210,9 +210,10 @@ template <Transpose launch>
 void transpose(GpuCase& gpu) {
   const std::size_t n = gpu.param("n");
   const TransposeShape shape{n, n};
-  const auto in = gpu.input<float>(n * n);
-  const auto out = gpu.output<float>(n * n);
-  gpu.moves_bytes(2 * n * n * sizeof(float));
+  const std::size_t count = product({n, n});
+  const auto in = gpu.input<float>(count);
+  const auto out = gpu.output<float>(count);
+  gpu.moves_bytes(2 * count * sizeof(float));
   gpu.verify(out, {}, [=](const Iteration& at, Window window, double* expected) {
     transpose_reference(in[at], expected, shape, window.first, window.count, at.stream);
   });

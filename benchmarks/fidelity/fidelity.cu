@@ -3,6 +3,7 @@
 // several, from latency-bound to far past the caches. scripts/warpgauge fidelity runs it.
 #include <memory>
 
+#include <warpgauge/core/units.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/gemm/gemm.hpp"
@@ -75,9 +76,9 @@ const GpuBenchmark cublas{
       const std::size_t n = gpu.param("n");
       const auto length = static_cast<double>(n);
       const kernels::GemmShape shape{n, n, n};
-      const auto a = gpu.input<__nv_bfloat16>(n * n);
-      const auto b = gpu.input<__nv_bfloat16>(n * n);
-      const auto c = gpu.output<__nv_bfloat16>(n * n);
+      const auto a = gpu.input<__nv_bfloat16>(product({n, n}));
+      const auto b = gpu.input<__nv_bfloat16>(product({n, n}));
+      const auto c = gpu.output<__nv_bfloat16>(product({n, n}));
       gpu.computes_flops(2 * length * length * length);
       // Summed in fp32 as in benchmarks/gemm.cu, where the bound is derived, then rounded once.
       const Tolerance tolerance{.absolute = unit_roundoff<float> * 2.25 * 8 * length,
