@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -184,6 +185,15 @@ void add_files(Plan& plan) {
   plan.add("npy/f32/n:4096", right, "", buffers(x));
   plan.add("npy/wrong", lines + floats("y3.npy", 3) + " 128 0 0\n", "output[1] is 2, expected 3",
            buffers(x));
+  plan.add("npy/nan", lines + floats("nan.npy", NAN) + " 128 1 1\n",
+           "nan.npy expects NaN at element 0, which nothing equals", buffers(x));
+  const Kernel nan{"source " + written("nan.cu",
+                                       "__global__ void nan(const float* x, float* y) "
+                                       "{ y[blockIdx.x * 256 + threadIdx.x] = "
+                                       "__int_as_float(-1); }\n"),
+                   "nan"};
+  plan.add("reference/nan", nan.text() + "verify y reference 1 1\n" + nan.text(),
+           "output[0] is nan, expected nan (which nothing equals)");
   plan.add("npy/short", right, "has not the 4096 elements of 4 bytes",
            buffers(floats("x_short.npy", 1, count - 1)));
   plan.add("npy/missing", right, "cannot read /nowhere/x.npy", buffers("/nowhere/x.npy"));
@@ -287,6 +297,8 @@ TEST(BenchExternal, MeasuresWhatIsRightAndSaysOfTheRestWhatIsWrong) {
       }
       EXPECT_NE(row.find(expected), std::string::npos) << row << "\nhas not " << one.expected;
     }
+    const bool fixed = one.name.find("/npy/f32") != std::string::npos;
+    EXPECT_EQ(row.find("\"fixed_inputs\"") != std::string::npos, fixed) << row;
   }
 }
 

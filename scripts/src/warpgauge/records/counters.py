@@ -69,6 +69,9 @@ NOT_TRIED = "not_tried"
 # The largest distance of an output's element from its reference; of values drawn at random.
 MAX_ERROR = "max_error"
 
+# 1 where no input has seeded values: results of a former call cannot be ruled out.
+FIXED_INPUTS = "fixed_inputs"
+
 # What rows and contexts say of the minute of a measurement, and of the source as it stood then. A
 # baseline does not keep it.
 OF_THE_MOMENT = frozenset(
@@ -81,7 +84,8 @@ OF_THE_MOMENT = frozenset(
 # Every counter that a row of warpgauge's own may have.
 KNOWN = frozenset(
     (
-        *(*RESOURCES, *OF_THE_MOMENT, HOST_CLOCK, THROTTLED, *FLAWS, RESOURCES_VARY, FULL_SUITE),
+        *(*RESOURCES, *OF_THE_MOMENT, HOST_CLOCK, THROTTLED, *FLAWS),
+        *(RESOURCES_VARY, FULL_SUITE, FIXED_INPUTS),
         *"bytes_per_second flops_per_second limit_fraction operations samples spread waves".split(),
         *(SM_CLOCK, "working_sm_clock_hz", "core_clock_hz"),
     )
