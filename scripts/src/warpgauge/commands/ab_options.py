@@ -12,11 +12,8 @@ from warpgauge.commands.arguments import (
     EXIT_STATUS,
     Parser,
     commit,
-    duration,
-    file,
     group,
     one_device,
-    positive,
     refuse_together,
 )
 from warpgauge.commands.bench_options import Options
@@ -77,12 +74,7 @@ def command_line() -> Parser:
         "of the only GPU that the programs see; default: all")
 
     how_long = group(parser, "how long", "%(prog)s old/build new/build --processes 3")
-    how_long.add_argument("--processes", metavar="N", type=positive,
-        help=f"of each program before the first look, rounded up to even; default {FIRST_LOOK}")
-    how_long.add_argument("--budget", dest="budget_s", metavar="TIME", type=duration,
-        help=f"of measuring, as in 60s or 5m: {FIRST_LOOK} pairs of everything, then more of what "
-        "is still open; default: by what the first took")
-    arguments.add_measuring(how_long)
+    arguments.add_pairs(how_long, "program", FIRST_LOOK, "by what the first took")
 
     rule = group(parser, "what counts", "%(prog)s old/build new/build --policy policy.toml")
     arguments.add_comparison_options(rule, usual_policy="none")
@@ -93,8 +85,7 @@ def command_line() -> Parser:
     arguments.add_preview(instead)
 
     output = group(parser, "output", "%(prog)s old/build new/build --format json=verdict.json")
-    output.add_argument("--out", metavar="FILE", type=file, help="the candidate's run file; the "
-        "base's is FILE with -base before its suffix; default build/runs/<time>.json")
+    arguments.add_pair_files(output)
     arguments.add_output(output, "every command, ")
     # fmt: on
     return parser

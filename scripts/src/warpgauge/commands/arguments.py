@@ -147,6 +147,26 @@ def add_measuring(parser: argparse._ActionsContainer) -> None:
         "for another command that measures here")  # fmt: skip
 
 
+def add_pairs(parser: argparse._ActionsContainer, of_each: str, pairs: int, otherwise: str) -> None:
+    """Add --processes and --budget of pairs, and what `add_measuring` adds.
+
+    `of_each` is what has so many processes; without a budget pairs go on `otherwise`.
+    """
+    add = parser.add_argument
+    add("--processes", metavar="N", type=positive, help=f"of each {of_each} before the first look, "
+        f"rounded up to even; default {pairs}")  # fmt: skip
+    add("--budget", dest="budget_s", metavar="TIME", type=duration, help="of measuring, as in 60s "
+        f"or 5m: {pairs} pairs of everything, then more of what is still open; default: "
+        f"{otherwise}")  # fmt: skip
+    add_measuring(parser)
+
+
+def add_pair_files(parser: argparse._ActionsContainer) -> None:
+    """Add --out."""
+    parser.add_argument("--out", metavar="FILE", type=file, help="the candidate's run file; the "
+        "base's is FILE with -base before its suffix; default build/runs/<time>.json")  # fmt: skip
+
+
 def add_comparison_options(
     parser: argparse._ActionsContainer, usual_policy: str = "policy.toml beside the baseline"
 ) -> None:

@@ -21,8 +21,6 @@ from warpgauge.execution import gpu_watch, machine_context, manifest, selection,
 from warpgauge.execution.discovery import Probe
 from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.execution.variants import Axes, Variant
-from warpgauge.external import manifest as external
-from warpgauge.external import plan
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.budget import Budget
 from warpgauge.measurement.looks import open_rows
@@ -135,8 +133,7 @@ def _of_manifest(kernel: Kernel, axes: Axes) -> ExternalKernels | None:
     if kernel.manifest is None:
         return None
     values = {axis: [*map(int, values)] for axis, values in axes.items()}
-    cases = plan.cases(external.load(kernel.manifest), [kernel.name], values)
-    return ExternalKernels(kernel.manifest, cases)
+    return ExternalKernels.of(kernel.manifest, [kernel.name], values)
 
 
 def _side(variant: Variant, kernel: Kernel, built: Built) -> Side:

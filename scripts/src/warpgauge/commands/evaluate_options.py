@@ -13,11 +13,8 @@ from pathlib import Path
 from warpgauge.commands import arguments, bench_options
 from warpgauge.commands.arguments import (
     Parser,
-    duration,
-    file,
     group,
     one_device,
-    positive,
     refuse_together,
 )
 from warpgauge.commands.bench_options import Options
@@ -110,12 +107,7 @@ def command_line() -> Parser:
     add("--no-build", dest="build", action="store_false", help="run what build/release holds")
 
     how_long = group(parser, "how long", "%(prog)s gemm/naive/f32 gemm/tiled/f32 --budget 60s")
-    how_long.add_argument("--processes", metavar="N", type=positive,
-        help=f"of each kernel before the first look, rounded up to even; default {PAIRS}")
-    how_long.add_argument("--budget", dest="budget_s", metavar="TIME", type=duration,
-        help=f"of measuring, as in 60s or 5m: {PAIRS} pairs of everything, then more of what is "
-        "still open; default: until all is decided")
-    arguments.add_measuring(how_long)
+    arguments.add_pairs(how_long, "kernel", PAIRS, "until all is decided")
 
     rule = group(parser, "what counts", "%(prog)s reduce/a/f32 reduce/b/f32 --memory-limit 1GB")
     rule.add_argument("--memory-limit", metavar="SIZE", type=_size, help="fail (exit 3) where the "
@@ -123,8 +115,7 @@ def command_line() -> Parser:
 
     output = group(parser, "output", "%(prog)s gemm/naive/f32 gemm/tiled/f32 --format json")
     add = output.add_argument
-    add("--out", metavar="FILE", type=file, help="the candidate's run file; the base's is FILE "
-        "with -base before its suffix; default build/runs/<time>.json")
+    arguments.add_pair_files(output)
     add("--format", metavar="NAME[=FILE]", action="append", default=[],
         help="the evaluation as terminal, markdown or json, to standard output or FILE; repeatable")
     add("--verbose", action="store_true", help="show the build's output and every command")

@@ -14,6 +14,7 @@ from warpgauge.execution import manifest as programs
 from warpgauge.execution.manifest import Program
 from warpgauge.external import manifest, plan
 from warpgauge.external.case import Case
+from warpgauge.external.plan import Axes
 from warpgauge.measurement.measuring import Built, Measuring
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.context import BASELINES, MANIFEST
@@ -30,9 +31,11 @@ class ExternalKernels:
     cases: Sequence[Case]
 
     @staticmethod
-    def of(path: Path) -> ExternalKernels:
-        """Raises UserError."""
-        return ExternalKernels(path, plan.cases(manifest.load(path)))
+    def of(
+        path: Path, kernels: Sequence[str] | None = None, axes: Axes | None = None
+    ) -> ExternalKernels:
+        """As `plan.cases` takes them. Raises UserError."""
+        return ExternalKernels(path, plan.cases(manifest.load(path), kernels, axes))
 
     def built(self, measuring: Measuring) -> Built:
         """The program folder, after a build of this tree, and the commit of the manifest's folder.

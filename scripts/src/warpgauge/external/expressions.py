@@ -44,9 +44,11 @@ def evaluate(
         except RecursionError:
             raise ExpressionError("is nested too deeply", "simplify it") from None
     if not low <= value <= high:
-        told = isinstance(expression, int) or abs(value) >= _SHOWN
-        shown = "" if told else f"{value}, "
-        raise ExpressionError(f"is {shown}not within {low} and {high}")
+        fault = f"not within {low} and {high}"
+        if isinstance(expression, int):
+            raise ExpressionError(f"is {fault}")
+        shown = "" if abs(value) >= _SHOWN else f"{value}, "
+        raise ExpressionError(f"is {shown}{fault}", "correct it, or the values of its axes")
     return value
 
 

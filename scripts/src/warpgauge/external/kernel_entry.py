@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 
+from warpgauge.external.element_types import NPY_DESCR
 from warpgauge.external.expressions import LARGEST, ExpressionError, evaluate
 from warpgauge.files.atomic import replace_all
 from warpgauge.system.errors import UserError
@@ -34,7 +35,6 @@ _TYPES = {
         f"{sign}int{bits}": f"{sign or 'i'}{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
     },
 }
-_BUFFER_TYPES = frozenset({"f32", "f64", "f16", "bf16", "e4m3", "i32", "u8"})
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 Foreign: TypeAlias = Any  # an object of a framework, whose types are not known here
@@ -89,7 +89,7 @@ class Parameters:
         kind = element_type(example)
         if (pointer or kind) != kind:
             raise self.fault(name, f"the kernel has {pointer}, and the example {kind}")
-        if kind not in _BUFFER_TYPES:
+        if kind not in NPY_DESCR:
             raise self.fault(name, f"{kind} is no element type of a buffer in a manifest")
         role = "output" if name in self.options.get("outputs", ()) else "input"
         count = self.options.get("expressions", {}).get(name, math.prod(shape_of(example)))
@@ -181,7 +181,7 @@ class Parameters:
         return UserError(f"{self.name}: parameter {quoted(parameter)}: {what}")
 
     def _save(self, name: str, kind: str, example: object) -> Path:
-        if kind not in ("f64", "f32", "f16", "i32", "u8"):
+        if kind in ("bf16", "e4m3"):
             raise self.fault(name, f"NumPy cannot save {kind}; verify with a reference kernel")
         saved = BytesIO()
         np.save(saved, np.ascontiguousarray(_host(example)), allow_pickle=False)
