@@ -6,7 +6,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -32,17 +31,13 @@ class Series:
 
     `nights` are indices into `nights_of` the GPU model. `errors` are standard errors of
     `log_seconds`, by the scatter between that night's processes: NaN where that is not known (one
-    process, or a line of history/1). `gpu` are UUIDs.
+    process, or a line of history/1).
     """
 
     benchmark: str
     nights: tuple[int, ...]
     log_seconds: Array
     errors: Array
-    gpu: tuple[str, ...]
-    driver: tuple[str, ...]
-    commit: tuple[str, ...]
-    date: tuple[str, ...]
 
 
 def gpu_models(database: sqlite3.Connection) -> list[str]:
@@ -112,7 +107,7 @@ def reasons(database: sqlite3.Connection, benchmark: str, gpu_model: str) -> dic
 
 
 class _Nights:
-    """The `last` nights of a GPU model, or all, and what its series take from them."""
+    """The `last` nights of a GPU model, or all."""
 
     def __init__(
         self, database: sqlite3.Connection, gpu_model: str, last: int | None = None
@@ -125,13 +120,6 @@ class _Nights:
         self._oldest = min((night.id for night in nights[self._first :]), default=0)
         self._index = np.zeros(max(at, default=0) + 1, dtype=np.intp)
         self._index[list(at)] = list(at.values())
-        self._columns = (
-            [night.facts.get("gpu_uuid", "") for night in nights],
-            [night.facts.get("driver_version", "") for night in nights],
-            [night.commit for night in nights],
-            [night.date for night in nights],
-        )
-        self._taken: tuple[Any, ...] = ()
 
     def series(self, benchmark: str, number: int) -> Series:
         """That of the benchmark of this number."""
@@ -146,13 +134,7 @@ class _Nights:
         order = order[np.searchsorted(index[order], self._first) :]
         _, seconds, sd, processes = table[order].T
         places = tuple(index[order].tolist())
-        # As good as all series have the same nights.
-        if not self._taken or self._taken[0] != places:
-            columns = (tuple(column[place] for place in places) for column in self._columns)
-            self._taken = (places, *columns)
-        _, gpu, driver, commit, date = self._taken
-        errors = standard_error(sd, processes)
-        return Series(benchmark, places, np.log(seconds), errors, gpu, driver, commit, date)
+        return Series(benchmark, places, np.log(seconds), standard_error(sd, processes))
 
 
 def standard_error(sd: Array, processes: Array) -> Array:

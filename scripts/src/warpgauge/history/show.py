@@ -54,16 +54,20 @@ def newest(
     console: Console,
 ) -> None:
     """Print the newest time of these benchmarks beside the median of the `last` nights before."""
-    nights = series.nights_of(database, gpu_model)[-last:]
+    nights = series.nights_of(database, gpu_model)
     heading = Cells("benchmark", ("nights", "newest", "time", "change"))
     lines = [
         Cells(
             inert(one.benchmark),
-            (str(len(one.nights)), inert(one.date[-1][:10]), *_time(one, len(one.nights) - 1)),
+            (
+                str(len(one.nights)),
+                inert(nights[one.nights[-1]].date[:10]),
+                *_time(one, len(one.nights) - 1),
+            ),
         )
         for one in series.all_series(database, gpu_model, names, last)
     ]
-    print_text(console, _title(nights), style="bold")
+    print_text(console, _title(nights[-last:]), style="bold")
     _print(console, heading, lines, left=(1,))
 
 
