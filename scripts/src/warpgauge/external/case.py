@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,11 +83,9 @@ class Verification:
 
 @dataclass(frozen=True)
 class Case:
-    """One benchmark. `kernel` and `point` are what the manifest calls them."""
+    """One benchmark."""
 
     name: str
-    kernel: str
-    point: Mapping[str, int]
     bytes: int | None
     flops: int | None
     buffers: tuple[Buffer, ...]

@@ -47,8 +47,6 @@ class Resolution:
         reference = kernel.reference
         return Case(
             name=f"external/{name}/{kernel.type}{values}",
-            kernel=name,
-            point=point,
             bytes=None if kernel.bytes is None else at(kernel.bytes, "bytes"),
             flops=None if kernel.flops is None else at(kernel.flops, "flops"),
             buffers=tuple(buffers.values()),
