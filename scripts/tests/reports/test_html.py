@@ -238,7 +238,7 @@ def test_the_script_runs_under_the_policy_and_a_link_opens_its_row() -> None:
     dialog = dom.partition("<dialog")[2]
     assert "open" in dialog.partition(">")[0]
     assert "Process medians" in dialog
-    assert dialog.count("<circle") == 3 + 3 + 2
+    assert dialog.count("<circle") == 3 + 3 + 2 + len(history["gemm/a"].nights)
     assert "10.00 µs" in dialog
     # Of the pairs: the tolerance, the interval, and the change in the middle of it.
     _, _, pairs = dialog.partition("Change in each pair")

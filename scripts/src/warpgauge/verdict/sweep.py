@@ -10,13 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from warpgauge.records.counters import rates_of
 from warpgauge.records.model import Record, Row
 from warpgauge.records.sessions import newest_last
 from warpgauge.statistics.error_rates import CONFIDENCE
-from warpgauge.statistics.log_ratios import Estimates
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, listed, typed
 from warpgauge.verdict import disturbance
@@ -190,10 +187,11 @@ def interval(time: float, times: tuple[float, ...]) -> tuple[float, float] | Non
     count = len(times)
     if count < 2:
         return None
+    # Where a comparison is only shown, there is no SciPy, and no process to ask about.
+    from scipy import special
+
     logs = [math.log(one) for one in times]
-    one = np.ones(1)
-    error = statistics.stdev(logs) / math.sqrt(count)
-    known = Estimates(one * statistics.fmean(logs), one * error, one * (count - 1))
-    reach = float(known.reach((1.0 - CONFIDENCE) / 2)[0])
+    quantile = float(special.stdtrit(count - 1, (1.0 + CONFIDENCE) / 2))
+    reach = quantile * statistics.stdev(logs) / math.sqrt(count)
     middle = statistics.fmean(logs)
     return min(math.exp(middle - reach), time), max(math.exp(middle + reach), time)
