@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What differs in a fleet: first what many nodes share, then a node, then a GPU. Pure.
+
+Each is looked for in what the one before leaves, so that a slow rack is not told GPU by GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpgauge.statistics.levels import Level, slower_levels, taken_out
+from warpgauge.statistics.log_ratios import Array
+from warpgauge.statistics.outliers import FEWEST_UNITS, Outliers, medians, outliers
+
+# A node's middle is its own where it has so many GPUs.
+_FEWEST_OF_A_NODE = 3
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Of GPUs x rows: median logs, NaN for missing, and their variances by the GPU's processes.
+
+    `node` numbers each GPU's node from 0, without a gap. `host` are rows of the host's clock. Less
+    than a row's `least` (log ratio) nobody minds. `similar` is a key for rows whose scales are
+    alike. `factors` give each GPU's levels, "" where nobody knows.
+    """
+
+    logs: Array
+    own: Array
+    node: NDArray[np.intp]
+    host: NDArray[np.bool_]
+    least: Array
+    similar: Sequence[Hashable]
+    factors: Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """`levels` of nodes have a member for each node, `gpu_levels` for each GPU.
+
+    None where there are too few nodes or GPUs. A GPU's `excess` is without what levels and outlying
+    nodes add; in rows of the host's clock it is against the other GPUs of its node.
+    """
+
+    levels: list[Level]
+    gpu_levels: list[Level]
+    nodes: Outliers | None
+    gpus: Outliers | None
+
+
+def judged(fleet: Fleet) -> Judged:
+    """Of a fleet of one GPU model."""
+    logs, node = fleet.logs, fleet.node
+    of_node, of_gpu = _by_unit(fleet)
+    levels = slower_levels(_of_nodes(logs, node), of_node, fleet.least)
+    logs = logs - sum((taken_out(one) for one in levels), np.zeros((node.max() + 1, 1)))[node]
+    gpu_levels = slower_levels(_within(logs, fleet), of_gpu, fleet.least)
+    logs = logs - sum((taken_out(one) for one in gpu_levels), np.zeros((len(node), 1)))
+    each = _of_nodes(logs, node)
+    nodes = None
+    if len(each) >= FEWEST_UNITS:
+        nodes = outliers(each, _of_nodes(fleet.own, node), fleet.least, fleet.similar)
+        added = np.where(nodes.chosen[:, None], np.nan_to_num(nodes.excess), 0.0)
+        logs = logs - added[node]
+    gpus = None
+    if len(logs) >= FEWEST_UNITS:
+        gpus = outliers(_within(logs, fleet), fleet.own, fleet.least, fleet.similar)
+    return Judged(levels, gpu_levels, nodes, gpus)
+
+
+def _by_unit(fleet: Fleet) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """The factors that all GPUs of a node share, by node, and the others, by GPU."""
+    of_node: dict[str, list[str]] = {}
+    of_gpu: dict[str, list[str]] = {}
+    first = np.unique(fleet.node, return_index=True)[1]
+    for name, levels in fleet.factors.items():
+        shared = [levels[at] for at in first]
+        alike = all(shared[at] == level for at, level in zip(fleet.node, levels, strict=True))
+        (of_node if alike else of_gpu)[name] = shared if alike else [*levels]
+    return of_node, of_gpu
+
+
+def _of_nodes(values: Array, node: NDArray[np.intp]) -> Array:
+    """The median of each node's GPUs: nodes x rows."""
+    order = np.argsort(node, kind="stable")
+    parts = np.split(values[order], np.cumsum(np.bincount(node))[:-1])
+    return np.array([np.where(np.isnan(one).all(axis=0), np.nan, medians(one)) for one in parts])
+
+
+def _within(logs: Array, fleet: Fleet) -> Array:
+    """Rows of the host's clock against the node's middle: its GPUs have them of one host."""
+    few = np.bincount(fleet.node)[fleet.node] < _FEWEST_OF_A_NODE
+    within = logs - _of_nodes(logs, fleet.node)[fleet.node]
+    within[few] = np.nan
+    return np.where(fleet.host, within, logs)
