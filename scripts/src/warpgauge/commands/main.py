@@ -64,6 +64,7 @@ COMMANDS = {
         "before all was profiled",
     ),
     "history": Command("show what the nights measured, and when times changed", STATISTICS),
+    "fleet": Command("tell which GPU or node of a fleet is slower than the others", STATISTICS),
     "bisect": Command(
         "find the commit that made a benchmark slower",
         (*STATISTICS, "pynvml"),

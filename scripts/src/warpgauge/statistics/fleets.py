@@ -20,13 +20,17 @@ from warpgauge.statistics.outliers import FEWEST_UNITS, Outliers, medians, outli
 _FEWEST_OF_A_NODE = 3
 
 
+# Each unit's level by factor; "" where nobody knows.
+Levels = Mapping[str, Sequence[str]]
+
+
 @dataclass(frozen=True)
 class Fleet:
     """Of GPUs x rows: median logs, NaN for missing, and their variances by the GPU's processes.
 
     `node` numbers each GPU's node from 0, without a gap. `host` are rows of the host's clock. Less
     than a row's `least` (log ratio) nobody minds. `similar` is a key for rows whose scales are
-    alike. `factors` give each GPU's levels, "" where nobody knows.
+    alike. `factors` are those of the GPUs.
     """
 
     logs: Array
@@ -35,7 +39,7 @@ class Fleet:
     host: NDArray[np.bool_]
     least: Array
     similar: Sequence[Hashable]
-    factors: Mapping[str, Sequence[str]]
+    factors: Levels
 
 
 @dataclass(frozen=True)

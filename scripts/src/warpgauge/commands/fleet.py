@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""warpgauge fleet: which GPU, node or level of a factor is slower than the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from warpgauge.commands.fleet_options import command_line
+from warpgauge.commands.format_options import Formats
+from warpgauge.fleet import judging, reading, text
+from warpgauge.fleet.document import FORMATS
+from warpgauge.system.errors import ExitStatus
+from warpgauge.system.layout import Output
+
+
+def main(argv: Sequence[str], root: Path) -> ExitStatus:
+    """Raises UserError for what the user can mend."""
+    given = command_line().parse_args(argv)
+    formats = Formats.parse(given.format, known=FORMATS)
+    formats.check(root / "baselines", [given.folder])
+    measured = reading.read(given.folder).matching(given.filter)
+    report = judging.judged(measured, given.factors)
+    return formats.deliver(report, lambda: text.render(report, Output(highlight=False)))

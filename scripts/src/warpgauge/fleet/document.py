@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fleet's report as JSON for programs, and the formats of such a report."""
+
+from __future__ import annotations
+
+import msgspec
+
+from warpgauge.files import contract
+from warpgauge.fleet import judging, page, text
+from warpgauge.fleet.judging import Kind
+from warpgauge.reports import json_output
+from warpgauge.reports.formats import TERMINAL, format_of
+from warpgauge.reports.json_document import Chance, Count, Ratio
+from warpgauge.system.errors import ExitStatus
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A benchmark that is slower than in the others, by a fraction of the fleet's median."""
+
+    benchmark: str
+    slowdown: Ratio
+    p: Chance
+
+
+class Outlier(msgspec.Struct, frozen=True):
+    """`kind`: a GPU, a node, or a level, which is what several nodes or GPUs share.
+
+    `name` is a UUID, a node's name, or ``rack=7``. `gpus` counts those that it is about. `p` is the
+    chance that a healthy one looks so, before it is held against their number.
+    """
+
+    kind: Kind
+    name: str
+    model: str
+    gpus: Count
+    p: Chance
+    rows: tuple[Row, ...]
+    advice: tuple[str, ...]
+    node: str = ""
+
+
+class Model(msgspec.Struct, frozen=True):
+    """The GPUs of a model; fewer than four are not judged."""
+
+    name: str
+    gpus: Count
+    nodes: Count
+    benchmarks: Count
+    judged: bool
+
+
+class Fleet(contract.Document, frozen=True, kw_only=True, tag="fleet/1"):
+    """What scripts/warpgauge fleet --format json writes.
+
+    `exit_status`: 0 no outlier; 1 an outlier; 3 something was not judged. `faults` say which files
+    cannot be read; `left_out` are files of GPUs that have a newer one.
+    """
+
+    headline: str
+    exit_status: ExitStatus
+    models: tuple[Model, ...]
+    outliers: tuple[Outlier, ...]
+    faults: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def document(report: judging.Report) -> Fleet:
+    """A report as its JSON has it."""
+    return Fleet(
+        headline=text.headline(report),
+        exit_status=report.exit_status,
+        models=tuple(
+            Model(one.name, len(one.measured.gpus), one.nodes, len(one.measured.names),
+                  one.is_judged)
+            for one in report.models
+        ),
+        outliers=tuple(
+            _outlier(one, model.name) for model in report.models for one in model.outliers
+        ),
+        faults=report.faults,
+        left_out=tuple(map(str, report.older)),
+    )  # fmt: skip
+
+
+def _outlier(one: judging.Outlier, model: str) -> Outlier:
+    rows = tuple(Row(row.benchmark, row.slowdown, row.p) for row in one.rows)
+    return Outlier(one.kind, one.name, model, one.gpus, one.p, rows, one.advice, one.node)
+
+
+def _json(report: judging.Report) -> str:
+    return json_output.written(document(report))
+
+
+FORMATS = {
+    one.name: one
+    for one in (
+        format_of(TERMINAL.name, text.plain, "report of a fleet in plain text",
+                  rb"\A(?:No outlier|Not judged|\d+ outliers?)"),
+        format_of("json", _json, "JSON of a fleet", rb'"warpgauge_format"\s*:\s*"fleet/'),
+        format_of("html", page.render, "page of a fleet", page.MARK.encode()),
+    )
+}  # fmt: skip

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run files of a folder as arrays: a GPU each, 1.2 million rows in seconds.
+
+Of a row only its name and times are decoded; a file that is not as usual is read again by
+`records.load`, which says what is wrong with it. Nothing is cached: the run files are the truth.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from warpgauge.files.document import TIME_UNITS
+from warpgauge.files.json_file import SIZE_LIMIT_BYTES
+from warpgauge.files.location import Place
+from warpgauge.records.benchmark_filter import hint, matches
+from warpgauge.records.fields import CONTEXT_LIMIT, is_name
+from warpgauge.records.load import RUN_FORMAT, SELF_CHECK, load
+from warpgauge.records.model import Clock, Record, Session, Source
+from warpgauge.records.sessions import only_session, when
+from warpgauge.statistics.log_ratios import Array
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import typed
+
+# Reading is done by so many processes, a piece of so many files after the other: more take memory.
+_MOST_PROCESSES, _PIECE = 4, 128
+_WORTH_PROCESSES = 256  # files
+
+# The median of n normal values scatters sqrt(pi/2) times as much as their mean.
+_MEDIAN_VARIANCE = math.pi / 2
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A run file's GPU, with its context."""
+
+    path: Path
+    session: Session
+
+    @property
+    def uuid(self) -> str:
+        return self.session.gpu_uuid or ""
+
+    @property
+    def model(self) -> str:
+        return self.session.gpu_name or ""
+
+    @property
+    def node(self) -> tuple[str, str]:
+        """A host's name, if its run file tells it, and its boot: names of containers repeat."""
+        context = self.session.context
+        return context.get("host_name", ""), context.get("boot_id", "") or str(self.path.parent)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """GPUs x benchmarks: median logs (of seconds), NaN where there is none, and their variances.
+
+    `host` are benchmarks that the host's clock times. `faults` say which files cannot be read, and
+    `older` which were left out because a newer one is of the same GPU.
+    """
+
+    gpus: tuple[Gpu, ...]
+    names: tuple[str, ...]
+    host: NDArray[np.bool_]
+    logs: Array
+    own: Array
+    faults: tuple[str, ...] = ()
+    older: tuple[Path, ...] = ()
+
+    def of(self, gpus: NDArray[np.intp], names: NDArray[np.intp]) -> Measured:
+        """Some GPUs and benchmarks, by their numbers."""
+        at = np.ix_(gpus, names)
+        return replace(
+            self,
+            gpus=tuple(self.gpus[i] for i in gpus),
+            names=tuple(self.names[i] for i in names),
+            host=self.host[names],
+            logs=self.logs[at],
+            own=self.own[at],
+        )
+
+    def matching(self, filter: str) -> Measured:
+        """The benchmarks that the regular expression `filter` asks for. Raises UserError."""
+        if not filter:
+            return self
+        names = [i for i, name in enumerate(self.names) if matches(filter, name)]
+        if not names:
+            raise UserError(f"no benchmark matches {typed(filter)}{hint(filter, self.names)}")
+        return self.of(np.arange(len(self.gpus)), np.array(names))
+
+
+class _Row(msgspec.Struct, gc=False):
+    name: str
+    time_unit: str = ""
+    process_medians: list[float] = []
+    error_occurred: bool = False
+    skipped: bool | str = False
+    host_clock: float = 0.0
+    timed_by: str = ""
+
+
+class _File(msgspec.Struct, gc=False):
+    context: dict[str, Any]
+    benchmarks: list[_Row]
+
+
+_DECODER = msgspec.json.Decoder(_File)
+
+
+@dataclass
+class _Piece:
+    """Some files; of each the columns (numbers in `names`) and their values."""
+
+    names: dict[str, int] = field(default_factory=dict)
+    host: set[str] = field(default_factory=set)
+    gpus: list[Gpu] = field(default_factory=list)
+    columns: list[NDArray[np.intp]] = field(default_factory=list)
+    values: list[Array] = field(default_factory=list)  # two rows: logs, and their variances
+    faults: list[str] = field(default_factory=list)
+
+    def add(self, path: Path) -> None:
+        """Read a file; what is wrong with it becomes a fault."""
+        try:
+            gpu, rows, host = _usual(path) or _unusual(path)
+            if not gpu.uuid:
+                raise Place(path).error("names no GPU", "measure with a program that uses one")
+        except UserError as fault:
+            self.faults.append(str(fault))
+            return
+        self.host |= host
+        self.gpus.append(gpu)
+        number = self.names.setdefault
+        self.columns.append(np.array([number(name, len(self.names)) for name in rows], np.intp))
+        self.values.append(_middles([*rows.values()]))
+
+
+def read(folder: Path) -> Measured:
+    """All run files below `folder`. Raises UserError where none can be read."""
+    paths = [*_paths(folder)]
+    if not paths:
+        raise UserError(f"{folder}: holds no *.json file; give a folder of run files")
+    pieces = [paths[at : at + _PIECE] for at in range(0, len(paths), _PIECE)]
+    if len(paths) < _WORTH_PROCESSES:
+        return _merged(map(_piece, pieces))
+    with ProcessPoolExecutor(
+        min(_MOST_PROCESSES, len(os.sched_getaffinity(0))),
+        mp_context=get_context("spawn"),
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_IGN),  # an interrupt is told once, by the parent
+    ) as pool:
+        try:
+            return _merged(pool.map(_piece, pieces))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _paths(folder: Path) -> Iterator[Path]:
+    for at, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if name.endswith(".json") and not name.startswith((".", SELF_CHECK)):
+                yield Path(at, name)
+
+
+def _piece(paths: Sequence[Path]) -> _Piece:
+    made = _Piece()
+    for path in paths:
+        made.add(path)
+    return made
+
+
+_Read = tuple[Gpu, dict[str, list[float]], set[str]]
+
+
+def _usual(path: Path) -> _Read | None:
+    """The GPU, seconds by benchmark, and which of these the host's clock times.
+
+    None for a file that must be looked at more closely.
+    """
+    try:
+        if path.stat().st_size > SIZE_LIMIT_BYTES:
+            return None
+        found = _DECODER.decode(path.read_bytes())
+    except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    context = {
+        key: str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in found.context.items()
+        if isinstance(value, (str, int, float))
+    }
+    if context.get("warpgauge_format") != RUN_FORMAT or any(
+        len(value) > CONTEXT_LIMIT for value in context.values()
+    ):
+        return None
+    rows: dict[str, list[float]] = {}
+    host: set[str] = set()
+    for row in found.benchmarks:
+        if row.name in rows or not is_name(row.name):
+            return None
+        if row.error_occurred or row.skipped:
+            continue
+        unit, times = TIME_UNITS.get(row.time_unit), row.process_medians
+        if unit is None or not times or not 0.0 < min(times) * unit <= max(times) * unit < math.inf:
+            return None
+        rows[row.name] = [unit * time for time in times]
+        if row.host_clock or row.timed_by == "host":
+            host.add(row.name)
+    return Gpu(path, Session(path.name, context)), rows, host
+
+
+def _unusual(path: Path) -> _Read:
+    """The same, however the file is written. Raises UserError."""
+    record: Record = load(path)
+    if record.source is not Source.RUN:
+        what = f"is a {record.source.value}, not a run file"
+        raise Place(path).error(what, "give a folder of run files alone")
+    measured = [row for row in record.rows.values() if row.error is None]
+    times = {row.name: [*next(iter(row.process_medians.values()))] for row in measured}
+    host = {row.name for row in measured if row.clock is Clock.HOST}
+    return Gpu(path, only_session(record)), times, host
+
+
+def _middles(rows: Sequence[Sequence[float]]) -> Array:
+    """Of each row the median log, and its variance by the scatter of the processes."""
+    found = np.zeros((2, len(rows)))
+    for count in {*map(len, rows)}:
+        at = [index for index, row in enumerate(rows) if len(row) == count]
+        logs = np.log([rows[index] for index in at])
+        found[0, at] = np.median(logs, axis=1)
+        if count > 1:
+            found[1, at] = _MEDIAN_VARIANCE * np.var(logs, axis=1, ddof=1) / count
+    return found
+
+
+def _merged(pieces: Iterable[_Piece]) -> Measured:
+    whole = _Piece()
+    for one in pieces:
+        number = whole.names.setdefault
+        columns = np.array([number(name, len(whole.names)) for name in one.names], np.intp)
+        whole.host |= one.host
+        whole.gpus += one.gpus
+        whole.columns += [columns[held] for held in one.columns]
+        whole.values += one.values
+        whole.faults += one.faults
+    if not whole.gpus:
+        first, more = whole.faults[0], len(whole.faults) - 1
+        raise UserError(f"{first}" + (f" (and {more} more files cannot be read)" if more else ""))
+    order = sorted(range(len(whole.gpus)), key=lambda at: when(whole.gpus[at].session))
+    newest = {whole.gpus[at].uuid: at for at in order}
+    kept = sorted(newest.values())
+    both = np.full((2, len(kept), len(whole.names)), np.nan)
+    for row, at in enumerate(kept):
+        both[:, row, whole.columns[at]] = whole.values[at]
+    names = tuple(whole.names)
+    return Measured(
+        tuple(whole.gpus[at] for at in kept),
+        names,
+        np.array([name in whole.host for name in names], dtype=bool),
+        both[0],
+        both[1],
+        tuple(whole.faults),
+        tuple(gpu.path for at, gpu in enumerate(whole.gpus) if newest[gpu.uuid] != at),
+    )
