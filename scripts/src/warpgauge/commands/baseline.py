@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge baseline: record, add-session, show, limits, prune, check."""
+"""warpgauge baseline: record, add-session, show, limits, export, prune, check."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
 
-from warpgauge.baselines import check, prune, show, store
+from warpgauge.baselines import check, export_reframe, prune, show, store
 from warpgauge.baselines.files import open_folder, open_readable
 from warpgauge.baselines.prune import Criteria
 from warpgauge.commands import bench
@@ -45,6 +45,12 @@ def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitSt
     if given.command == "limits":
         for path in folders:
             _print(console, limits.table(open_folder(path).whole, given.filter))
+    elif given.command == "export":
+        if len(folders) > 1:
+            names = " or ".join(path.name for path in folders)
+            raise UserError(f"one partition has one GPU model: name {names}")
+        record = open_folder(folders[0]).whole
+        _print(console, [export_reframe.references(record, given.reframe)])
     elif given.command == "prune":
         _prune(given, folders, now, console)
     else:

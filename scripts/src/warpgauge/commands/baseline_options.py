@@ -38,6 +38,10 @@ Print, as Markdown, the time and the rate of each benchmark in the newest sessio
 share that this is of what bounds it: of the copy, the write or the vendor's GEMM that the same
 process measured."""
 
+_EXPORT = """\
+Print the times of a baseline as references of a ReFrame test, for one system
+and partition. A healthy GPU exceeds the limit of any benchmark in 1 % of runs."""
+
 _PRUNE = """\
 Remove sessions, or benchmarks that no longer exist. Says what goes; all files change, or
 none does. A baseline is never left empty, and a benchmark never without a session:
@@ -65,7 +69,8 @@ def command_line() -> Parser:
     """The options, for --help too."""
     parser = Parser(
         prog="warpgauge baseline",
-        description="Records, shows, prunes and checks baselines, the accepted times of a GPU.",
+        description="Records, shows, exports, prunes and checks baselines, the accepted times of a "
+        "GPU.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -97,6 +102,11 @@ def command_line() -> Parser:
 
     limited = command("limits", "show how near each benchmark comes to its limit", _LIMITS)
     arguments.add_filter(_choice(limited, "what is shown", "%(prog)s --filter '^gemm/'"))
+
+    exported = command("export", "print references for ReFrame", _EXPORT)
+    what = _choice(exported, "what is printed", "%(prog)s nvidia-h200 --reframe cluster:gpu")
+    what.add_argument("--reframe", metavar="SYSTEM:PARTITION", required=True, help="where the "
+        "references hold")
 
     pruned = command("prune", "remove sessions and benchmarks", _PRUNE)
     add = _choice(pruned, "what is removed", "%(prog)s nvidia-h200 --keep 2 --dry-run").add_argument

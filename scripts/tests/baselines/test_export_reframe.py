@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A baseline as references for ReFrame."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from warpgauge.baselines import export_reframe
+from warpgauge.commands import baseline
+from warpgauge.records.load import load
+from warpgauge.system.environment import ROOT
+from warpgauge.system.errors import UserError
+
+RECORDED = ROOT / "baselines" / "nvidia-h200"
+
+
+def test_the_recorded_gpus_keep_within_their_own_references() -> None:
+    record = load(RECORDED)
+    references = json.loads(export_reframe.references(record, "cluster:gpu"))["cluster:gpu"]
+    assert len(references) == len(record.rows)
+    for row in record.rows.values():
+        time, low, high, unit = references[row.name.replace(":", "=")]
+        assert (low, unit) == (None, "us")
+        assert high >= 0.03
+        for times in row.process_medians.values():
+            assert 1e6 * median(times) <= (1.0 + high) * time
+
+
+@pytest.mark.parametrize("where", ["cluster", "cluster:gpu:x", ":gpu", "a b:gpu"])
+def test_a_place_is_a_system_and_a_partition(where: str) -> None:
+    with pytest.raises(UserError, match="SYSTEM:PARTITION"):
+        export_reframe.references(load(RECORDED / "sync.json"), where)
+
+
+def test_the_command_prints_one_gpu_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["export", "--reframe", "cluster:gpu"]
+    baseline.main([*asked, "nvidia-h200"], ROOT)
+    assert json.loads(capsys.readouterr().out)["cluster:gpu"]
+    for model in ("nvidia-a", "nvidia-b"):
+        (tmp_path / "baselines" / model).mkdir(parents=True)
+        (tmp_path / "baselines" / model / "sync.json").write_bytes(
+            (RECORDED / "sync.json").read_bytes()
+        )
+    with pytest.raises(UserError, match="name nvidia-a or nvidia-b"):
+        baseline.main(asked, tmp_path)
