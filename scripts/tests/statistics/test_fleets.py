@@ -116,6 +116,13 @@ def test_levels_of_the_same_nodes_are_told_together() -> None:
     assert found.levels[0].names == (("rack", "2"), ("firmware", "True"))
 
 
+def test_equal_times_show_no_level() -> None:
+    one = quiet(60)
+    one.fleet.logs[:] = np.log(np.random.default_rng(4).choice([1.0, 1.02], one.fleet.logs.shape))
+    found = judged(of_nodes(one, rack=one.fleet.node // 10).fleet)
+    assert found.levels == []
+
+
 def test_a_level_of_gpus_is_held_against_other_gpus() -> None:
     one = quiet(30)
     narrow = np.arange(len(one.fleet.logs)) % 9 == 0

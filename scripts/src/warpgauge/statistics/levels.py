@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import special, stats
 
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.statistics.log_ratios import Array
@@ -70,9 +70,8 @@ def taken_out(level: Level) -> Array:
 
 
 def _ranks(logs: Array) -> Array:
-    """Of each row's units from 1; NaN for missing."""
-    order = np.argsort(np.argsort(logs, axis=0), axis=0) + 1.0  # NaN comes last
-    return np.where(np.isnan(logs), np.nan, order)
+    """Of each row's units from 1, the mean of these where times are equal; NaN for missing."""
+    return np.asarray(stats.rankdata(logs, axis=0, nan_policy="omit"))
 
 
 def _tested(

@@ -166,7 +166,7 @@ def _inflation(p: Array, most: float, units: int | None = None) -> float:
 def _common(z: Array) -> Array | None:
     """What a unit's rows share with each other, of standardised values; None where nobody knows."""
     units, rows = z.shape
-    if units < _UNITS_A_ROW * rows:
+    if rows < _MOST_FACTORS or units < _UNITS_A_ROW * rows:
         return None
     known = ~np.isnan(z)
     values = np.where(known, z, 0.0)
@@ -176,7 +176,7 @@ def _common(z: Array) -> Array | None:
     edge = np.mean(np.minimum(roots, 1.0)) * (1.0 + np.sqrt(rows / units)) ** 2
     many = min(int(np.sum(roots > edge)), rows // _MOST_FACTORS)
     if not many:
-        return None
+        return np.zeros_like(values)
     loads = vectors[:, -many:] * np.sqrt(roots[-many:])
     squares = (loads[:, :, None] * loads[:, None, :]).reshape(rows, -1)
     weights = known.astype(float)
