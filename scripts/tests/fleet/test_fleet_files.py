@@ -75,7 +75,7 @@ def test_files_read_by_several_processes_are_read_alike(
     monkeypatch.setattr(reading, "_PIECE", 7)
     other = reading.read(folder)
     assert one.names == other.names
-    assert one.gpus == other.gpus
+    assert [gpu.path for gpu in one.gpus] == [gpu.path for gpu in other.gpus]
     assert np.array_equal(one.logs, other.logs)
     assert np.array_equal(one.own, other.own)
 
@@ -152,6 +152,27 @@ def test_a_benchmark_that_failed_on_a_gpu_is_left_out_there(folder: Path) -> Non
     (one,) = report(folder).outliers
     assert {row.benchmark for row in one.rows} == {*NAMES[1:6]}
     assert np.isnan(one.changes[0])
+
+
+def test_a_gpu_whose_benchmarks_failed_is_told_and_is_no_pass(tmp_path: Path) -> None:
+    write_fleet(tmp_path)
+    told = json.loads((tmp_path / "9.json").read_text())
+    for row in told["benchmarks"][:4]:
+        row |= {"error_occurred": True, "error_message": "out of memory"}
+    (tmp_path / "9.json").write_text(json.dumps(told))
+    found = report(tmp_path)
+    assert found.exit_status is ExitStatus.NOT_MEASURED
+    ((gpu, names),) = found.models[0].incomplete.items()
+    assert gpu.uuid == f"GPU-{9:032x}"
+    assert names == NAMES[:4]
+
+
+def test_a_benchmark_that_most_gpus_lack_is_no_fault_of_theirs(tmp_path: Path) -> None:
+    write_fleet(tmp_path)
+    told = json.loads((tmp_path / "9.json").read_text())
+    told["benchmarks"].append({**told["benchmarks"][0], "name": "p2p/copy"})
+    (tmp_path / "9.json").write_text(json.dumps(told))
+    assert report(tmp_path).exit_status is ExitStatus.OK
 
 
 def test_a_folder_without_a_run_file_is_refused(tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ exit status:
   0  no outlier, and everything was judged
   1  at least one outlier
   2  bad usage, or no file that can be read
-  3  no outlier, but a file cannot be read, or a model has too few GPUs"""
+  3  no outlier, but a file cannot be read, a GPU lacks benchmarks that the others
+     have, or a model has too few GPUs"""
 
 
 def command_line() -> Parser:

@@ -47,8 +47,8 @@ def advice(gpu: Gpu, slower: Collection[str], usual: Mapping[str, str], healthy:
         words.append(f"{plural(int(others), 'other process', 'other processes')} used the GPU: end "
                      "them and measure again")  # fmt: skip
     if of_node or (slow and all(row.clock is Clock.HOST for row in slow)):
-        words.append("host: compare its CPU governor, NUMA binding, BIOS and load with another "
-                     "node's")  # fmt: skip
+        words.append("host: compare CPU governor, NUMA binding, BIOS, cooling and load with those "
+                     "of another node")  # fmt: skip
     elif any(row.name.startswith(_LINK) for row in slow):
         words.append("link: compare width and generation (nvidia-smi -q -d PCIE, nvidia-smi nvlink "
                      "-s), and look for replays")  # fmt: skip

@@ -40,13 +40,17 @@ class Outlier(msgspec.Struct, frozen=True):
 
 
 class Model(msgspec.Struct, frozen=True):
-    """The GPUs of a model; fewer than four are not judged."""
+    """The GPUs of a model; fewer than four are not judged.
+
+    `incomplete` has benchmarks without a time, by UUID, which most of the others have.
+    """
 
     name: str
     gpus: Count
     nodes: Count
     benchmarks: Count
     judged: bool
+    incomplete: dict[str, tuple[str, ...]]
 
 
 class Fleet(contract.Document, frozen=True, kw_only=True, tag="fleet/1"):
@@ -71,7 +75,7 @@ def document(report: judging.Report) -> Fleet:
         exit_status=report.exit_status,
         models=tuple(
             Model(one.name, len(one.measured.gpus), one.nodes, len(one.measured.names),
-                  one.is_judged)
+                  one.is_judged, {gpu.uuid: tuple(names) for gpu, names in one.incomplete.items()})
             for one in report.models
         ),
         outliers=tuple(

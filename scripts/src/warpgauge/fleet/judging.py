@@ -81,6 +81,17 @@ class Model:
     def nodes(self) -> int:
         return len({gpu.node for gpu in self.measured.gpus})
 
+    @cached_property
+    def incomplete(self) -> dict[Gpu, list[str]]:
+        """GPUs without a time of benchmarks that most of the others have, and these."""
+        lacks = np.isnan(self.measured.logs)
+        lacks &= 2 * lacks.sum(axis=0) < len(lacks)
+        names = self.measured.names
+        return {
+            self.measured.gpus[at]: [names[i] for i in np.flatnonzero(lacks[at])]
+            for at in np.flatnonzero(lacks.any(axis=1))
+        }
+
 
 @dataclass(frozen=True)
 class Report:
@@ -98,7 +109,8 @@ class Report:
     def exit_status(self) -> ExitStatus:
         if self.outliers:
             return ExitStatus.OUTSIDE
-        whole = not self.faults and all(one.is_judged for one in self.models)
+        complete = all(one.is_judged and not one.incomplete for one in self.models)
+        whole = complete and not self.faults
         return ExitStatus.OK if whole else ExitStatus.NOT_MEASURED
 
 

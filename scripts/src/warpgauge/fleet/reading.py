@@ -41,7 +41,7 @@ _WORTH_PROCESSES = 256  # files
 _MEDIAN_VARIANCE = math.pi / 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gpu:
     """A run file's GPU, with its context."""
 

@@ -7,10 +7,11 @@ import io
 
 from rich.console import Console
 
+from warpgauge.fleet import judging
 from warpgauge.fleet.judging import Kind, Model, Outlier, Report
 from warpgauge.statistics.outliers import FEWEST_UNITS
 from warpgauge.system.layout import print_line, print_text
-from warpgauge.system.text import inert, percent, plural
+from warpgauge.system.text import inert, listed, percent, plural
 
 _OUTLIERS, _ROWS, _FILES = 50, 3, 5
 _WIDTH = 100
@@ -98,8 +99,17 @@ def too_few(model: Model) -> str:
 
 
 def notes(report: Report) -> list[str]:
-    """On files that do not count. Inert."""
+    """On what does not count. Inert."""
     found = []
+    incomplete = {gpu: names for model in report.models for gpu, names in model.incomplete.items()}
+    if incomplete:
+        lacking = [
+            f"{gpu.uuid} on {judging.node_name(gpu)} has no time of {listed(names)}"
+            for gpu, names in [*incomplete.items()][:_FILES]
+        ]
+        more = len(incomplete) - _FILES
+        told = "; ".join(lacking) + (f"; and {more} more GPUs lack some" if more > 0 else "")
+        found.append(inert(f"Not measured as the others were: {told}."))
     if report.faults:
         more = len(report.faults) - _FILES
         shown = "; ".join(report.faults[:_FILES]) + (f"; and {more} more" if more > 0 else "")
