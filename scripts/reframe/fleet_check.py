@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A ReFrame test: builds the benchmarks once, and measures every GPU of every node.
 
-    reframe -C scripts/reframe/site.py -c scripts/reframe/fleet_check.py --distribute=all --run \\
-      -S references=$PWD/references.json
+    reframe -C scripts/reframe/site.py -c scripts/reframe/fleet_check.py --prefix fleet \\
+      --distribute=all --run -S references=$PWD/references.json
 
-A benchmark's performance variable is its slowest GPU's median, in microseconds. Run files stay in
-ReFrame's output folder, which `scripts/warpgauge fleet` reads.
+A benchmark's performance variable is its slowest GPU's median, in microseconds. Run files stay
+below the prefix, which `scripts/warpgauge fleet` reads.
 """
 
 # A class attribute is a variable of the test to ReFrame, and its methods are called by it.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,10 @@ SETTINGS = {
     "2 to 10 % in 5 of all rows": {"sick": 10, "effects": (0.02, 0.10)},
     "2 % in 20 device rows": {
         "sick": 10, "effects": (0.02, 0.02), "slow_rows": 20, "device_rows_only": True},
+    "160 sick, 3 % in 5 device rows": {
+        "sick": 160, "effects": (0.03, 0.03), "device_rows_only": True},
+    "800 sick, 5 % in 10 device rows": {
+        "sick": 800, "effects": (0.05, 0.05), "slow_rows": 10, "device_rows_only": True},
     "none sick": {"sick": 0, "effects": (0.0, 0.0)},
     "none sick, t with 5 degrees": {"sick": 0, "effects": (0.0, 0.0), "tails": 5.0},
     "3 % in 5 device rows, t with 5 degrees": {
@@ -140,13 +145,24 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def table(fleets: int, nodes: int) -> str:
+# Of few nodes, one GPU of each fleet sick in five rows.
+SMALL = {
+    "3 % in 5 device rows": {"sick": 1, "effects": (0.03, 0.03), "device_rows_only": True},
+    "10 % in 5 device rows": {"sick": 1, "effects": (0.10, 0.10), "device_rows_only": True},
+    "none sick": {"sick": 0, "effects": (0.0, 0.0)},
+    "none sick, t with 5 degrees": {"sick": 0, "effects": (0.0, 0.0), "tails": 5.0},
+}
+
+
+def table(fleets: int, nodes: int, settings: Mapping[str, Any]) -> str:
     heads = ("sick GPUs", "found", "false GPUs", "false nodes", "rows named", "of these true")
     rows = []
-    for name, terms in SETTINGS.items():
+    for name, terms in settings.items():
         rows.append((name, *map(str, astuple(counted(fleets, nodes, **terms)))))
     return markdown((f"{fleets} fleets of {nodes * GPUS_A_NODE} GPUs", *heads), rows)
 
 
 if __name__ == "__main__":
-    print(table(size(10) or 1, 1000))
+    print(table(size(100), 1, SMALL))
+    print(table(size(100), 8, SMALL))
+    print(table(size(10) or 1, 1000, SETTINGS))

@@ -13,7 +13,7 @@ from warpgauge.reports import site
 from warpgauge.reports.drawing import heat_map, ranks
 from warpgauge.reports.drawing.heat_map import HeatMap
 from warpgauge.reports.drawing.ranks import Ranks
-from warpgauge.statistics.error_rates import ALPHA
+from warpgauge.statistics.fleets import EACH_ALPHA
 from warpgauge.system.text import inert, percent
 
 # By it a later run knows that it may replace the file.
@@ -62,7 +62,7 @@ def _ranks(model: Model) -> str:
         return ""
     values = [-math.log10(max(p, _SMALLEST)) for p in found.evidence]
     names = [inert(gpu.uuid) for gpu in model.measured.gpus]
-    limit = -math.log10(ALPHA / len(values))
+    limit = -math.log10(EACH_ALPHA / len(values))
     title = f"{model.name}: evidence that a GPU is slower"
     return ranks.drawn(Ranks(title, "-log10 of p", values, names, limit))
 

@@ -12,9 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.statistics.levels import Level, slower_levels, taken_out
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.statistics.outliers import FEWEST_UNITS, Outliers, medians, outliers
+
+# A healthy fleet shows anything with the chance ALPHA: in levels of nodes or GPUs, nodes, or GPUs.
+EACH_ALPHA = ALPHA / 4
 
 # A node's middle is its own where it has so many GPUs.
 _FEWEST_OF_A_NODE = 3
@@ -60,19 +64,19 @@ def judged(fleet: Fleet) -> Judged:
     """Of a fleet of one GPU model."""
     logs, node = fleet.logs, fleet.node
     of_node, of_gpu = _by_unit(fleet)
-    levels = slower_levels(_of_nodes(logs, node), of_node, fleet.least)
+    levels = slower_levels(_of_nodes(logs, node), of_node, fleet.least, EACH_ALPHA)
     logs = logs - sum((taken_out(one) for one in levels), np.zeros((node.max() + 1, 1)))[node]
-    gpu_levels = slower_levels(_within(logs, fleet), of_gpu, fleet.least)
+    gpu_levels = slower_levels(_within(logs, fleet), of_gpu, fleet.least, EACH_ALPHA)
     logs = logs - sum((taken_out(one) for one in gpu_levels), np.zeros((len(node), 1)))
     each = _of_nodes(logs, node)
     nodes = None
     if len(each) >= FEWEST_UNITS:
-        nodes = outliers(each, _of_nodes(fleet.own, node), fleet.least, fleet.similar)
+        nodes = outliers(each, _of_nodes(fleet.own, node), fleet.least, fleet.similar, EACH_ALPHA)
         added = np.where(nodes.chosen[:, None], np.nan_to_num(nodes.excess), 0.0)
         logs = logs - added[node]
     gpus = None
     if len(logs) >= FEWEST_UNITS:
-        gpus = outliers(_within(logs, fleet), fleet.own, fleet.least, fleet.similar)
+        gpus = outliers(_within(logs, fleet), fleet.own, fleet.least, fleet.similar, EACH_ALPHA)
     return Judged(levels, gpu_levels, nodes, gpus)
 
 

@@ -41,7 +41,7 @@ def drawn(heat_map: HeatMap) -> str:
             body.append(_cell(left + _CELL * across, _TOP + _CELL * at, change,
                               f"{heat_map.columns[across]}: {heat_map.rows[at]}"))  # fmt: skip
     for at, column in enumerate(columns):
-        x, y = left + _CELL * (at + 0.7), bottom + 8
+        x, y = left + _CELL * (at + 0.5) - 4, bottom + 8
         body.append(text(x, y, column, "", f' transform="rotate(90 {x:g} {y:g})"'))
     width = max(end, GAP + _CELL * 22, GAP + picture.title_width(heat_map.title)) + GAP
     return picture.element([*body, *legend], width, bottom + 8 + lean + GAP, heat_map.title)
