@@ -28,6 +28,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "measurement": {"execution", "verdict", "records", "files", "system"},
     "external": {"execution", "records", "files", "system"},
     "why": {"execution", "measurement", "verdict", "records", "files", "system"},
+    "fleet": {"statistics", "verdict", "reports", "records", "files", "system"},
     "history": {
         *("measurement", "execution", "baselines", "verdict"),
         *("statistics", "records", "files", "system"),
