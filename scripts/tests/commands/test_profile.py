@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 
 from clone import Repository
+from hand_made_cubin import cubin
 from traces import WORK, process, text
 from warpgauge.commands import profile
-from warpgauge.execution import build
+from warpgauge.execution import build, toolkit
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why import trace_file
 
 NAME = "sync/busy"
+OTHER = "_Z5otherv"
 TIMES = {"sync/idle": 1000.0, NAME: 5000.0}
 TRACE = text(process(NAME, replays=5))
 
@@ -48,6 +50,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}/usr/bin{os.pathsep}/bin")
     monkeypatch.setattr(build, "cuda_compiler", lambda: None)
+    monkeypatch.setattr(toolkit, "packaged", lambda: tmp_path / "none")
     return folder
 
 
@@ -55,6 +58,16 @@ def add_tool(folder: Path, name: str, script: str) -> None:
     path = folder / name
     path.write_text(f'#!/bin/sh\necho "$@" >> {folder}/{name}.called\n{script}\n')
     path.chmod(0o755)
+
+
+def add_disassembler(folder: Path) -> None:
+    """Of a program with two kernels."""
+    sections = {f".text.{name}": b"code" for name in (WORK, OTHER)}
+    held = folder / "held"
+    held.write_bytes(cubin(sections, [(name, f".text.{name}", 0) for name in (WORK, OTHER)]))
+    add_tool(folder, "cuobjdump", f"cp {held} program.1.sm_90.cubin")
+    told = "".join(f'\t.section\t{one},"ax"\n /*0000*/  EXIT ;\n' for one in sections)
+    add_tool(folder, "nvdisasm", f"cat <<'END'\n{told}END")
 
 
 PROFILER = """
@@ -161,22 +174,23 @@ def test_a_missing_tool_is_told_before_the_build(
 def test_machine_code_is_that_of_the_kernels_that_the_benchmark_runs(
     traced: Repository, tools: Path
 ) -> None:
-    add_tool(tools, "cuobjdump", "echo '/*0000*/ EXIT ;'")
+    add_disassembler(tools)
     assert run(traced, NAME, "--sass") is ExitStatus.OK
-    assert "EXIT" in traced.output()[0]
-    assert f"-sass -fun {WORK} " in (tools / "cuobjdump.called").read_text()
+    out = traced.output()[0]
+    assert f"{WORK}: /*0000*/ EXIT" in out
+    assert OTHER not in out
 
 
 def test_without_a_gpu_machine_code_is_shown_and_nothing_else(
     repository: Repository, tools: Path
 ) -> None:
     repository.binary("sync", TIMES, no_gpu="no CUDA-capable device is detected")
-    add_tool(tools, "cuobjdump", "echo '/*0000*/ EXIT ;'")
+    add_disassembler(tools)
     assert run(repository, NAME, "--sass") is ExitStatus.OK
     out, err = repository.output()
-    assert "EXIT" in out
+    assert f"{WORK}:" in out
+    assert f"{OTHER}:" in out
     assert "all kernels of bench_sync" in err
-    assert "-fun" not in (tools / "cuobjdump.called").read_text()
     error = refused(repository, NAME, "--table")
     assert "no CUDA-capable device" in str(error)
     assert error.status is ExitStatus.NOT_MEASURED

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hand_made_cubin import cubin
-from warpgauge.execution import build, program_identity
+from warpgauge.execution import build, program_identity, toolkit
 from warpgauge.execution.program_identity import Identity
 
 SHORT, LONG = "1a2b3c4", "v1.2-3-g1a2b3c4"
@@ -79,6 +79,7 @@ def test_names_that_nvcc_makes_anew_do_not_count(
     tool.write_text('#!/bin/sh\ncp "${3%program}cubin" program.1.sm_90.cubin\n')
     tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setattr(build, "cuda_compiler", lambda: None)
+    monkeypatch.setattr(toolkit, "packaged", lambda: tmp_path / "none")
     section = '__attribute__((section(".nv_fatbin"), used)) static const char image[] = "%s";'
     names = ("bfc0dd94_9_sum_cu_0f2af4bd_6093own", "00c0dd94_9_sum_cu_1f2af4bd_716093own")
     programs = [

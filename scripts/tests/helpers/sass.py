@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from warpgauge.execution import build, cubins
+from warpgauge.execution import build, toolkit
 from warpgauge.system.errors import UserError
 from warpgauge.why.machine_code import Kernel, parsed
 
@@ -26,7 +26,7 @@ def built(folder: Path, source: str) -> Path:
     """A cubin of the source. Skips the test where it cannot be built, or read."""
     nvcc = build.cuda_compiler()
     try:
-        tools = [cubins.tool(name) for name in ("cuobjdump", "nvdisasm")]
+        tools = [toolkit.tool(name) for name in ("cuobjdump", "nvdisasm")]
     except UserError as absent:
         pytest.skip(str(absent))
     if nvcc is None or not tools:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sass import built, recorded
+from warpgauge.execution import toolkit
 from warpgauge.system.errors import UserError
 from warpgauge.why.instruction_kinds import kind_of
 from warpgauge.why.loops import loops_of
@@ -101,5 +102,6 @@ def test_without_a_disassembler_one_sentence_says_so(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CUDACXX", str(tmp_path / "nvcc"))
+    monkeypatch.setattr(toolkit, "packaged", lambda: tmp_path)
     with pytest.raises(UserError, match="cuobjdump"):
         kernels_of(tmp_path / "program")

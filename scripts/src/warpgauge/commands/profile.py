@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -16,7 +16,7 @@ from rich.console import Console
 
 from warpgauge.commands.one_gpu import Bench, waiting
 from warpgauge.commands.profile_options import ProfileOptions, parse
-from warpgauge.execution import discovery
+from warpgauge.execution import discovery, toolkit
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.plan import Lane, Plan, command, gpu_arguments, gpu_environment
 from warpgauge.files import atomic
@@ -27,12 +27,13 @@ from warpgauge.measurement.measuring import Measuring
 from warpgauge.records import partial_report
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.system import process, streams
-from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.locks import alone, of_gpu
 from warpgauge.system.process import Ending
 from warpgauge.system.text import inert, named, typed
 from warpgauge.why import calls, chrome_trace, key_averages, profilers, trace_file
+from warpgauge.why.machine_code import kernels_of, listing
 from warpgauge.why.profilers import NCU, NSYS, Profiler
 from warpgauge.why.trace_file import Activity
 
@@ -61,7 +62,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
             if not options.sass or options.traces or tools:
                 raise
             measuring.warn(f"Of all kernels of {binary.path.name}: which are its own, a GPU tells.")
-            _print_machine_code(binary, (), measuring.scratch)
+            _print_machine_code(binary, None)
             return ExitStatus.OK
         if uuid := suite.known.get("gpu_uuid", ""):
             held.enter_context(alone(of_gpu(uuid), wait("command that measures on this GPU")))
@@ -78,8 +79,9 @@ def _tools(options: ProfileOptions, root: Path) -> Mapping[Profiler, tuple[str, 
     if options.trace is not None:
         check_report(options.trace, baselines, [], chrome_trace.OWN, "trace of warpgauge profile")
     if options.sass:
-        profilers.found("cuobjdump")
-    return {one: (profilers.found(one.name), path) for one, path in files.items()}
+        for name in ("cuobjdump", "nvdisasm"):
+            toolkit.tool(name)
+    return {one: (toolkit.tool(one.name), path) for one, path in files.items()}
 
 
 def _only(name: str, folder: Path, measuring: Measuring) -> Binary:
@@ -127,7 +129,7 @@ class _Profiling:
             kernels = calls.kernels_of(self.trace)
             if not kernels:
                 raise UserError(f"{name} runs no kernel", ExitStatus.NOT_MEASURED)
-            _print_machine_code(self.binary, kernels, self.measuring.scratch)
+            _print_machine_code(self.binary, kernels)
         return ExitStatus.OK
 
     @cached_property
@@ -186,5 +188,12 @@ class _Profiling:
         print_line(self.measuring.notes, f"written: {os.path.relpath(path)}")
 
 
-def _print_machine_code(binary: Binary, kernels: Sequence[str], scratch: Path) -> None:
-    streams.write(profilers.machine_code(binary.path, kernels, scratch))
+def _print_machine_code(binary: Binary, kernels: Collection[str] | None) -> None:
+    """Of these kernels, by their mangled names, or of all. Raises UserError."""
+    try:
+        found = kernels_of(binary.path, kernels)
+    except OSError as fault:
+        raise of_system(fault) from fault
+    if not found:
+        raise UserError(f"{binary.path.name} has no machine code of them", ExitStatus.NOT_MEASURED)
+    streams.write("\n".join(map(listing, found.values())))

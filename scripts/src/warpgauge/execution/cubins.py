@@ -5,20 +5,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 import struct
-import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from warpgauge.execution import build, elf
-from warpgauge.system import command_log
-from warpgauge.system.errors import UserError
-
-_DEADLINE_S = 300.0
+from warpgauge.execution import elf
+from warpgauge.execution.toolkit import output_of, tool
 
 # What nvcc makes of a file's path, its text and the number of a process, in the names of kernels.
 # Digits before and behind are lengths of names.
@@ -53,31 +48,6 @@ class Cubin(NamedTuple):
             for section in self.sections
             if section.name.startswith(b".text.")
         }
-
-
-def tool(name: str) -> str:
-    """The toolkit's program `name`, on PATH or beside nvcc. Raises UserError where it is absent."""
-    nvcc = build.cuda_compiler()
-    found = shutil.which(name) or (nvcc and shutil.which(name, path=str(Path(nvcc).parent)))
-    if not found:
-        raise UserError(f"there is no {name} here: install the CUDA toolkit's, or put it on PATH")
-    return found
-
-
-def output_of(command: Sequence[str], folder: Path | None = None) -> bytes:
-    """What a tool prints. Raises UserError where it cannot run, fails, or takes too long."""
-    try:
-        with command_log.running(command) as logged:
-            done = subprocess.run(
-                command, cwd=folder, capture_output=True, timeout=_DEADLINE_S, check=False
-            )
-            logged.ended(done.returncode)
-    except (OSError, subprocess.TimeoutExpired) as fault:
-        raise UserError(f"{command[0]} did not run to its end ({fault})") from None
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().partition("\n")[0]
-        raise UserError(f"{command[0]} failed: {said or f'status {done.returncode}'}")
-    return done.stdout
 
 
 def of(program: Path, folder: Path) -> list[Cubin]:

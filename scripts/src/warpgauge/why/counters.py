@@ -15,6 +15,7 @@ from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
 
+from warpgauge.execution import toolkit
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why import profilers
@@ -153,7 +154,7 @@ def counted(
 
     Raises UserError, one sentence on why there are none.
     """
-    ncu, metrics = profilers.found("ncu"), METRICS
+    ncu, metrics = toolkit.tool("ncu"), METRICS
     ending = process.run(command(ncu, program, metrics), deadline_s, scratch, environment)
     if unknown := _unknown(ending):
         metrics = tuple(name for name in metrics if name not in unknown)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from warpgauge.execution import cubins, elf
+from warpgauge.execution.toolkit import output_of, tool
 
 # A remark as (*"SpillRefill"*) may stand behind the operands.
 _INSTRUCTION = re.compile(
@@ -46,6 +47,17 @@ class Kernel:
     digest: str  # of code, constants and launch bounds, without names that differ by build
 
 
+def listing(kernel: Kernel) -> str:
+    """Its instructions a line each, behind their addresses and each new place in the source."""
+    lines, place = [f"{kernel.name}:"], ""
+    for one in kernel.code:
+        if one.source not in ("", place):
+            place = one.source
+            lines.append(f"  // {place}")
+        lines.append(f"  /*{one.address:04x}*/  {one}")
+    return "\n".join([*lines, ""])
+
+
 def kernels_of(program: Path, names: Collection[str] | None = None) -> dict[str, Kernel]:
     """The kernels of a program (or of a .cubin file) by their stable names, or those of `names`.
 
@@ -80,8 +92,8 @@ def _disassembled(
         for number, symbol in enumerate(elf.symbols(cubin.sections))
         if symbol.name.decode(errors="replace") in names
     ]
-    nvdisasm = cubins.tool("nvdisasm")
-    text = cubins.output_of([nvdisasm, "-c", "-gi", "-fun", ",".join(numbers), str(cubin.path)])
+    command = [tool("nvdisasm"), "-c", "-gi", "-fun", ",".join(numbers), str(cubin.path)]
+    text = output_of(command)
     found = parsed(text.decode(errors="replace").splitlines())
     return {name: code for name, code in found.items() if name in names}
 

@@ -1,26 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVIDIA's profilers and disassembler: where they are, how to call them, what they refuse."""
+"""NVIDIA's profilers: how to call them, and what they refuse."""
 
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.execution import build
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why.calls import GRAPH, ONE
 
-_DISASSEMBLY_S = 300.0
 _NO_COUNTERS = "ERR_NVGPUCTRPERM"
-_PACKAGES = {
-    "ncu": "Nsight Compute (cuda-nsight-compute-13-0 and the like)",
-    "nsys": "Nsight Systems (cuda-nsight-systems-13-0 and the like)",
-    "cuobjdump": "the CUDA toolkit's cuobjdump (cuda-cuobjdump-13-0 and the like)",
-}
 
 
 @dataclass(frozen=True)
@@ -60,16 +52,6 @@ NSYS = Profiler(
 )
 
 
-def found(tool: str) -> str:
-    """The path of a tool on PATH or of the toolkit. Raises UserError."""
-    nvcc = build.cuda_compiler()
-    beside = str(Path(nvcc).parent) if nvcc else None
-    path = shutil.which(tool) or (beside and shutil.which(tool, path=beside))
-    if not path:
-        raise UserError(f"{tool} is missing: install {_PACKAGES[tool]}", ExitStatus.NOT_MEASURED)
-    return path
-
-
 def require_report(profiler: Profiler, report: Path, ending: process.Ending, failure: str) -> None:
     """Raise UserError where a process of the profiler left no report; `failure` is its row's."""
     require_permission(ending)
@@ -86,13 +68,3 @@ def require_permission(ending: process.Ending) -> None:
             "or load its module with NVreg_RestrictProfilingToAdminUsers=0",
             ExitStatus.NOT_MEASURED,
         )
-
-
-def machine_code(program: Path, kernels: Sequence[str], scratch: Path) -> str:
-    """The SASS of these kernels, by their mangled names, or of all. Raises UserError."""
-    only = ["-fun", ",".join(kernels)] if kernels else []
-    command = [found("cuobjdump"), "-sass", *only, str(program)]
-    ending = process.run(command, _DISASSEMBLY_S, scratch)
-    if ending.status:
-        raise UserError(ending.described(), ExitStatus.NOT_MEASURED)
-    return ending.stdout
