@@ -92,7 +92,7 @@ def test_calls_and_ranges_are_read_from_the_file(tmp_path: Path) -> None:
     trace = [
         *range_of("operation", 0, 900, thread=5),
         call(LAUNCH, 10, 890, thread=5, correlation=77),
-        Activity("memcpy", "host to device", 400, 800, stream=7, correlation=77, bytes=4096),
+        Activity("memcpy", "pinned to device", 400, 800, stream=7, correlation=77, bytes=4096),
     ]
     path.write_text(text(trace))
     assert read_trace(path) == trace

@@ -216,9 +216,9 @@ HOSTS: Mapping[str, tuple[Evidence, Evidence]] = {
     "added_memset": (host(_LAUNCH), host({**_LAUNCH, "cudaMemsetAsync": (1.0, 1.9)})),
     "pageable": (
         host({"cudaMemcpyAsync": (1.0, 1.5), "cudaStreamSynchronize": (1.0, 22.0)},
-             device={"HtoD": Call(1.0, 2.0e-5)}),
+             device={"memcpy pinned to device": Call(1.0, 2.0e-5)}),
         host({"cudaMemcpyAsync": (1.0, 85.0), "cudaStreamSynchronize": (1.0, 4.0)},
-             device={"HtoD pageable": Call(1.0, 8e-5)}),
+             device={"memcpy pageable to device": Call(1.0, 8e-5)}),
     ),
     "added_call": (host(_LAUNCH), host({**_LAUNCH, "cudaFuncSetAttribute": (1.0, 0.7)})),
     "memory_pool": (
@@ -250,6 +250,15 @@ def test_a_cause_among_the_calls_is_named_first(cause: str, seed: int) -> None:
     found = causes(scattered(before, 2 * seed), scattered(after, 2 * seed + 1), slower)
     assert [one.key for one in found.causes[:1]] == [cause]
     assert (found.causes[0].share or 0.0) > 0.5
+
+
+def test_a_copy_that_takes_longer_from_the_same_memory_is_no_pageable_one() -> None:
+    pinned = {"memcpy pinned to device": Call(1.0, 2e-5)}
+    calls = {"cudaMemcpyAsync": (1.0, 1.5), "cudaStreamSynchronize": (1.0, 22.0)}
+    before = host(calls, device=pinned)
+    after = host({**calls, "cudaMemcpyAsync": (1.0, 85.0)}, device=pinned)
+    (cause,) = causes(before, after, slowdown(before, after)).causes
+    assert cause.key == "slower_call"
 
 
 def test_a_memset_on_the_device_is_named() -> None:

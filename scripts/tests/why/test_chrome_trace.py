@@ -97,7 +97,7 @@ def test_work_that_overlaps_on_a_stream_has_a_track_of_its_own() -> None:
         Activity("kernel", WORK, 100, 200, stream=7),
         Activity("kernel", WORK, 150, 250, stream=7),
         Activity("kernel", WORK, 200, 300, stream=7),
-        Activity("memcpy", "host to device", 100, 200, stream=9, bytes=4096),
+        Activity("memcpy", "pinned to device", 100, 200, stream=9, bytes=4096),
     ]
     events = events_of(trace)
     assert set(names(events, "thread_name").values()) == {
@@ -105,7 +105,7 @@ def test_work_that_overlaps_on_a_stream_has_a_track_of_its_own() -> None:
         "stream 7, branch 2",
         "stream 9",
     }
-    (copy,) = [event for event in events if event["name"] == "memcpy host to device"]
+    (copy,) = [event for event in events if event["name"] == "memcpy pinned to device"]
     assert copy["args"]["bytes"] == 4096
 
 

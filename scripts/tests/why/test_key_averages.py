@@ -53,11 +53,11 @@ def test_host_calls_are_told_without_the_waiting_between_the_batches() -> None:
 def test_a_process_without_ranges_is_told_as_a_whole() -> None:
     trace = [
         call("cudaMemcpy_v3020", 10, 4000, correlation=3),
-        Activity("memcpy", "host to device", 1000, 2000, stream=7, correlation=3),
+        Activity("memcpy", "pinned to device", 1000, 2000, stream=7, correlation=3),
         Activity("kernel", WORK, 3000, 3100, stream=7),
     ]
     averages = key_averages(trace)
-    assert [one.name for one in averages.device] == ["memcpy host to device", SQUARE]
+    assert [one.name for one in averages.device] == ["memcpy pinned to device", SQUARE]
     assert [one.calls for one in averages.host] == [1]
     text = shown(averages)
     assert "90.9 %" in text

@@ -88,6 +88,7 @@ def test_what_the_device_does_in_an_operation_is_counted() -> None:
     work = [
         Activity("kernel", WORK, 300, 400, correlation=1),
         Activity("memset", "", 400, 450, correlation=1),
+        Activity("memcpy", "pageable to device", 500, 550, correlation=1),
         Activity("kernel", WORK, 900, 1000, correlation=2),  # of a timed replay
     ]
     trace = [
@@ -98,5 +99,6 @@ def test_what_the_device_does_in_an_operation_is_counted() -> None:
         *work,
     ]
     found = device_of(trace)
-    assert {kind: one.count for kind, one in found.items()} == {"kernel": 1.0, "memset": 1.0}
+    kinds = ["kernel", "memcpy pageable to device", "memset"]
+    assert {kind: one.count for kind, one in found.items()} == dict.fromkeys(kinds, 1.0)
     assert round(found["kernel"].seconds * 1e9) == 100

@@ -17,8 +17,8 @@ class Evidence:
     `seconds` is the time of an operation as the benchmark measures it, and `host_clock` whether by
     the host's clock. `resources` are the row's counters. `counters` are those of counters.py, over
     all kernels of an operation. `kernels` are the device's seconds in each by its name; `device`
-    everything that the device did, by kind: kernels, copies and memsets. `calls` are the host's.
-    `code` is the machine code of its kernels.
+    everything that the device did, by kind: kernels, memsets, and copies by their memory. `calls`
+    are the host's. `code` is the machine code of its kernels.
     """
 
     seconds: float

@@ -21,7 +21,7 @@ from warpgauge.why import counters, machine_code, trace_file
 from warpgauge.why.calls import GRAPH, ONE, Call, Calls, calls_of, inside, kernels_of, ranges
 from warpgauge.why.evidence import Evidence
 from warpgauge.why.machine_code import Kernel
-from warpgauge.why.trace_file import API, DEVICE, Activity
+from warpgauge.why.trace_file import API, COPY, DEVICE, Activity
 
 _MOST_KERNELS = 20  # whose machine code is compared
 _T = TypeVar("_T")
@@ -103,7 +103,10 @@ class Gathering:
 
 
 def device_of(trace: Sequence[Activity]) -> Calls:
-    """What the device does in an operation, as its verification ran it: by kind."""
+    """What the device does in an operation, as its verification ran it.
+
+    By kind, and of copies by their memory, too: "kernel", "memcpy pinned to device".
+    """
     everything = sorted(trace, key=lambda one: one.start_ns)
     found = ranges(everything)
     # Of a captured operation the launch of its graph, in which the device works.
@@ -113,13 +116,14 @@ def device_of(trace: Sequence[Activity]) -> Calls:
     api = (one for one in everything if one.kind in API)
     made = {one.correlation for one in inside(around, api)}
     work = [one for one in everything if one.kind in DEVICE and one.correlation in made]
+    done: dict[str, list[int]] = {}
+    for one in work:
+        kind = f"{one.kind} {one.name}" if one.kind == COPY else one.kind
+        done.setdefault(kind, []).append(one.end_ns - one.start_ns)
     operations = max(len(around), 1)
     return {
-        kind: Call(
-            sum(one.kind == kind for one in work) / operations,
-            sum(one.end_ns - one.start_ns for one in work if one.kind == kind) * 1e-9 / operations,
-        )
-        for kind in sorted({one.kind for one in work})
+        kind: Call(len(times) / operations, sum(times) * 1e-9 / operations)
+        for kind, times in sorted(done.items())
     }
 
 

@@ -26,7 +26,8 @@ NO_LIBRARY = (
     "(cuda-cupti-dev-13-0 and the like)"
 )
 # Of a record's kind.
-DEVICE = frozenset({"kernel", "memcpy", "memset"})
+COPY = "memcpy"
+DEVICE = frozenset({"kernel", COPY, "memset"})
 API = frozenset({"runtime", "driver"})
 RANGE_START, RANGE_END, MARK = "range_start", "range_end", "mark"
 
@@ -42,7 +43,7 @@ class Activity(msgspec.Struct, frozen=True):
     """
 
     kind: str
-    name: str  # of a kernel mangled; of a copy its direction
+    name: str  # of a kernel mangled; of a copy "pageable to device" and the like
     start_ns: _Count
     end_ns: _Count
     stream: _Count = 0
