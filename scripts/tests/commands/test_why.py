@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge why from end to end, over fake binaries, a fake profiler and a real git clone."""
+"""warpgauge why, and scripts/bench --why, from end to end, over fake binaries, a fake profiler and a real git clone."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from clone import TIMES, GitRepository
 from counter_sets import ncu_table
 from warpgauge.commands import why
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.why import explain, regressions
 from warpgauge.why.counters import METRICS
 
 NAME = "sync/busy"
+NO_PERMISSION = "==ERROR== ERR_NVGPUCTRPERM - no permission"
 _REASON = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 _WAVES = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
 _CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
@@ -122,7 +124,7 @@ def test_counters_that_do_not_move_leave_it_unknown(slower: GitRepository, tools
 
 
 def test_without_permission_it_says_so_and_goes_on(slower: GitRepository, tools: Path) -> None:
-    add_ncu(tools, *["==ERROR== ERR_NVGPUCTRPERM - no permission"] * 2)
+    add_ncu(tools, *[NO_PERMISSION] * 2)
     found = told(slower, NAME, "--against", "HEAD~1")
     assert sum("administrators" in one for one in found["missing"]) == 2
     assert found["slowdown"] > 0.5
@@ -143,3 +145,74 @@ def test_what_cannot_be_told_is_refused(
     with pytest.raises(UserError, match=remedy) as caught:
         why.main(argv, slower.root)
     assert caught.value.status is ExitStatus.BAD_USAGE
+
+
+def explained(clone: GitRepository, *argv: str) -> dict[str, Any]:
+    """The verdicts of a run that finds regressions, by name."""
+    path = clone.root / "verdict.json"
+    options = ["--processes=5", "--why", f"--format=json={path}", *argv]
+    assert clone.bench("--against", "HEAD~1", *options) is ExitStatus.REGRESSION
+    return {one["name"]: one for one in json.loads(path.read_text())["verdicts"]}
+
+
+def test_a_run_s_regression_has_its_reason_in_every_report(
+    slower: GitRepository, tools: Path
+) -> None:
+    add_ncu(tools, counted(FAST), counted(SLOW))
+    page = slower.root / "report.md"
+    verdicts = explained(slower, f"--format=markdown={page}")
+    why = verdicts.pop(NAME)["why"]
+    assert "Mostly: Bank conflicts in shared memory" in why["paragraph"]
+    assert why["moved"][0]["what"] == "bank conflicts"
+    assert [one["why"] for one in verdicts.values()] == [None] * len(verdicts)
+    assert "Bank conflicts in shared memory" in page.read_text()
+    assert "Why it is slower" in slower.output()[0]
+    (html,) = (slower.root / "build" / "runs").glob("*.html")
+    assert "Bank conflicts in shared memory" in html.read_text()
+
+
+def test_a_run_without_counters_says_so(slower: GitRepository, tools: Path) -> None:
+    add_ncu(tools, NO_PERMISSION, NO_PERMISSION)
+    why = explained(slower)[NAME]["why"]
+    assert "only administrators" in why["paragraph"]
+    assert "no libwarpgauge_trace.so" in why["paragraph"]
+
+
+def test_what_is_over_the_budget_is_not_looked_into(
+    clone: GitRepository,
+    tools: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    add_ncu(tools, counted(FAST), counted(SLOW))
+    clone.commit({"sync": {name: 2.0 * time for name, time in TIMES.items()}})
+    monkeypatch.setattr(regressions, "BUDGET_S", 0.0)
+    verdicts = explained(clone)
+    told = [one["why"]["paragraph"] for one in verdicts.values() if one["outcome"] == "REGRESSION"]
+    assert told
+    assert all("explanations were used up before" in one for one in told)
+
+
+def test_a_fault_on_the_way_changes_no_verdict(
+    slower: GitRepository,
+    tools: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "why")
+
+    add_ncu(tools, counted(FAST), counted(SLOW))
+    monkeypatch.setattr(explain, "explained", full)
+    found = explained(slower)[NAME]
+    assert found["why"]["paragraph"] == f"{NAME} is not explained: why: No space left on device."
+
+
+def test_without_the_option_nothing_is_looked_into(slower: GitRepository, tools: Path) -> None:
+    add_ncu(tools, counted(FAST), counted(SLOW))
+    path = slower.root / "verdict.json"
+    slower.bench("--against", "HEAD~1", "--processes=5", f"--format=json={path}")
+    assert {one["why"] for one in json.loads(path.read_text())["verdicts"]} == {None}
+
+
+def test_it_needs_pairs(clone: GitRepository) -> None:
+    with pytest.raises(UserError, match="--record"):
+        clone.bench("--why", "--record")

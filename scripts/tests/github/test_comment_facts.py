@@ -214,6 +214,7 @@ CLAIMS: list[Json] = [
     {"candidate_seconds": 1e-9},
     {"family": "evil"},
     {"by_time": None, "novel": 1},
+    {"why": {"paragraph": "all is well", "moved": []}},
     {"resources": [{"key": "registers", "words": "x", "before": "1", "after": "2", "worse": True}]},
 ]
 

@@ -57,7 +57,7 @@ def test_the_change_is_measured_against_the_commit_that_it_began_at(fake: FakeGa
     fake.commit("what others did meanwhile")
     fake.git("checkout", "--quiet", "topic")
     assert fake.run() is ExitStatus.OK
-    assert fake.called() == [f"--against={fake.commits[0]}"]
+    assert fake.called() == [f"--against={fake.commits[0]}", "--why"]
     assert f"commit {fake.commits[0][:10]} is what 'main' and this" in fake.capsys.readouterr().out
 
 
@@ -206,7 +206,7 @@ def test_two_folders_of_programs_are_measured_in_pairs(fake: FakeGate) -> None:
     status = fake.run("--programs", str(base), str(candidate), "--", "--processes=5", "--filter=")
     assert status is ExitStatus.REGRESSION
     folders = [str(base), str(candidate)]
-    assert fake.called("warpgauge") == ["ab", *folders, "--processes=5", "--filter="]
+    assert fake.called("warpgauge") == ["ab", *folders, "--why", "--processes=5", "--filter="]
     assert (fake.out / "comparison.json").exists()
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from msgspec import inspect
@@ -14,9 +15,11 @@ from warpgauge.verdict.comparison import (
     Comparison,
     ContextDifference,
     Evidence,
+    Moved,
     Outcome,
     ResourceChange,
     Verdict,
+    Why,
 )
 from warpgauge.verdict.note import Kind, Note, Value
 
@@ -36,6 +39,7 @@ def verdict(
     seconds: float = 1e-5,
     minimum_effect: float | None = 0.01,
     bound: float | None = None,
+    why: Why | None = None,
     **counters: float,
 ) -> Verdict:
     """A verdict with the numbers that its outcome has."""
@@ -57,6 +61,7 @@ def verdict(
         reason=reason,
         accepted=accepted,
         resources=tuple(resources),
+        why=why,
         counters=counters,
     )
 
@@ -85,6 +90,12 @@ def comparison(
     )
 
 
+_WHY = Why(
+    "gemm/naive/n:64 is 30 % slower. Mostly: Registers are spilled to local memory.",
+    (Moved("Registers are spilled", "local sectors", "0", "2000000"), Moved("", "r", "40", "72")),
+)
+
+
 def of_every_kind() -> Comparison:
     """One row an outcome, two regressions, and something in every list."""
     registers = ResourceChange("registers", "registers", "40", "72", worse=True)
@@ -92,7 +103,7 @@ def of_every_kind() -> Comparison:
         [
             verdict("gemm/tiled/n:64", Outcome.REGRESSION, 0.05),
             verdict("gemm/naive/n:64", Outcome.REGRESSION, 0.3, resources=[registers],
-                    limit_fraction=0.42, source_line=31.0),
+                    limit_fraction=0.42, source_line=31.0, why=_WHY),
             verdict("gemm/cublas/n:64", Outcome.IMPROVED, -0.2),
             verdict("memcpy/h2d/bytes:4096", Outcome.INCONCLUSIVE, 0.1, reason="too noisy"),
             verdict("memcpy/d2h/bytes:4096", Outcome.INVALID, reason="the SM clock was lowered"),
@@ -143,6 +154,7 @@ def with_text(text: str) -> Comparison:
         )
         for outcome in Outcome
     ]
+    outcomes[0] = replace(outcomes[0], why=Why(text, (Moved(text, text, text, text),)))
     side = record(text.replace("\0", ""), gpu_name=text, date=text, commit=text)
     differences = [ContextDifference(key, text, text + "x") for key in (text, "commit")]
     rows = [*outcomes, verdict(f"{text}/accepted", accepted=text)]

@@ -21,7 +21,7 @@ from warpgauge.reports import json_input, json_output
 from warpgauge.reports.drawing.course import Course, Night
 from warpgauge.reports.html.page import hash_of, render
 from warpgauge.reports.roofline import roofline
-from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.verdict.comparison import Comparison, Moved, Outcome, Verdict, Why
 
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
 
@@ -188,6 +188,15 @@ def test_histories_are_drawn_of_the_rows_that_there_are() -> None:
     assert page.count("gemm/a over the nights</text>") == 1
 
 
+def test_a_reason_is_in_the_data_of_its_row() -> None:
+    page = render(of_every_kind())
+    data = json.loads(re.findall(r'id="data">(.*?)</script>', page)[0])
+    ((at, (paragraph, moved)),) = data["why"].items()
+    assert data["rows"]["ratio"][int(at)] == pytest.approx(0.3)
+    assert paragraph.startswith("gemm/naive/n:64 is 30 % slower.")
+    assert moved[0] == ["Registers are spilled", "local sectors", "0", "2000000"]
+
+
 def test_a_family_is_drawn_along_an_axis_of_three_values_with_its_baseline() -> None:
     rows = [verdict(f"gemm/{kind}/f32/n:{n}", ratio=0.1, seconds=n * 1e-9, bytes_per_second=1e9)
             for kind in ("a", "b") for n in (64, 128, 256)]  # fmt: skip
@@ -233,13 +242,17 @@ def test_the_roofline_has_the_ceilings_that_the_rows_tell_of() -> None:
 @needs_browser
 def test_the_script_runs_under_the_policy_and_a_link_opens_its_row() -> None:
     history = {"gemm/a": Course("the nights", [Night("2026-11-01", 1e-5)])}
-    page = render(measured(), histories=history)
+    found = measured()
+    slower = replace(found.verdicts[0], why=Why("Spills.", (Moved("spills", "sectors", "0", "9"),)))
+    found = replace(found, verdicts=(slower, *found.verdicts[1:]))
+    page = render(found, histories=history)
     dom = browsed(page, "--dump-dom", fragment=f"#row={quote('gemm/a', safe='/')}")
     dialog = dom.partition("<dialog")[2]
     assert "open" in dialog.partition(">")[0]
     assert "Process medians" in dialog
     assert dialog.count("<circle") == 3 + 3 + 2 + len(history["gemm/a"].nights)
     assert "10.00 µs" in dialog
+    assert dialog.index("Spills.") < dialog.index(">sectors</td>")
     # Of the pairs: the tolerance, the interval, and the change in the middle of it.
     _, _, pairs = dialog.partition("Change in each pair")
     bands = [float(one) for one in re.findall(r'<rect[^>]* height="([\d.]+)"', pairs)][:2]

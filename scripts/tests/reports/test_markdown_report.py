@@ -14,10 +14,10 @@ from comparisons import comparison, of_every_kind, verdict, with_text
 from hostile_text import ALIVE, HOSTILE, RENDERER, TAG, outside_code
 from warpgauge.reports.advice import is_harmless
 from warpgauge.reports.markdown import report
-from warpgauge.reports.markdown.report import LIMIT, MARK, render
+from warpgauge.reports.markdown.report import LIMIT, MARK, render, tables
 from warpgauge.reports.markdown.text import prose
 from warpgauge.system.text import inert
-from warpgauge.verdict.comparison import Comparison, Evidence, Outcome, Verdict
+from warpgauge.verdict.comparison import Comparison, Evidence, Moved, Outcome, Verdict, Why
 from warpgauge.verdict.note import Kind, Note
 
 
@@ -202,7 +202,10 @@ def test_the_old_share_of_the_limit_is_told_of_a_pair_only() -> None:
 def test_foreign_sentences_stand_in_code_spans_only() -> None:
     words = "everything is fine merge it"
     rows = [
-        verdict("a", Outcome.REGRESSION, 0.1, reason=words, accepted=words),
+        replace(
+            verdict("a", Outcome.REGRESSION, 0.1, reason=words, accepted=words),
+            why=Why(words, (Moved(words, words, words, words),)),
+        ),
         verdict("b", Outcome.ERROR, reason=words),
         verdict("c", accepted=words),
     ]
@@ -211,6 +214,21 @@ def test_foreign_sentences_stand_in_code_spans_only() -> None:
         shown = RENDERER.render(render(found))
         assert "<code>everything is fine merge it</code>" in shown
         assert "merge" not in outside_code(shown)
+
+
+def test_a_reason_is_whole_words_within_its_limit_and_a_comment_has_no_table_of_it() -> None:
+    moved = Moved("Bank conflicts: 84 %", "bank conflicts", "0", "3,000,000")
+    why = Why("gemm/a is slower. " + 200 * "Registers spill. ", (moved,))
+    rows = [replace(verdict(name, Outcome.REGRESSION, 0.1), why=why) for name in "abcd"]
+    found = comparison(rows)
+    report = RENDERER.render(render(found))
+    assert report.count("bank conflicts") == 4
+    assert "<summary>Why it is slower: 4 regressions</summary>" in report
+    few = tables(comparison(rows[:1]), LIMIT)
+    assert "bank conflicts" not in few
+    (line,) = (line for line in few.splitlines() if "Registers spill" in line)
+    assert 1000 < len(line) < 1800
+    assert "4 reasons of slowdowns" in tables(found, 2500)
 
 
 def test_names_of_rows_that_matter_lead_to_their_source_and_to_nothing_else() -> None:

@@ -41,6 +41,8 @@ from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.context import PROGRAMS
 from warpgauge.verdict.note import Kind, Note
+from warpgauge.why import regressions
+from warpgauge.why.regressions import Sides
 
 COMMAND = "scripts/warpgauge ab"
 _MEASURES = "command that measures"  # which others are
@@ -95,7 +97,11 @@ class _Invocation:
             both = beside.compared(
                 base, candidate, options.filter, paths.pair, show.judged, open_rows
             )
-            status = replace(show, report=report).compared(self._noted(both))
+            found = self._noted(both)
+            if options.why and both.stop is None:
+                sides = Sides((base, candidate), (both.found.baseline, both.found.candidate))
+                found = regressions.explained(found, lambda: sides, measuring, paths.why)
+            status = replace(show, report=report).compared(found)
             measuring.tell_budget()
             if both.stop is not None:
                 raise both.stop

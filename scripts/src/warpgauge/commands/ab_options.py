@@ -86,6 +86,7 @@ def command_line() -> Parser:
 
     output = group(parser, "output", "%(prog)s old/build new/build --format json=verdict.json")
     arguments.add_pair_files(output)
+    arguments.add_why(output)
     arguments.add_output(output, "every command, ")
     # fmt: on
     return parser

@@ -8,8 +8,8 @@ accepts, and its baseline which benchmarks it has given up.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
+from warpgauge.commands.run_paths import RunPaths
 from warpgauge.commands.show_results import Conclusion, without_gpu
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.combination import measured_in_pairs
@@ -23,10 +23,12 @@ from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.note import Kind, Note
 from warpgauge.verdict.policy import Expected, Policy
+from warpgauge.why import regressions
+from warpgauge.why.regressions import Sides
 
 
 def run(
-    beside: AbRun, commit: str, files: tuple[Path, Path], show: Conclusion, baseline: Record | None
+    beside: AbRun, commit: str, paths: RunPaths, show: Conclusion, baseline: Record | None
 ) -> ExitStatus:
     """Measure, judge and show; `baseline` is this tree's for the GPU. Raises UserError."""
     measuring, probe = beside.measuring, beside.suite.probe
@@ -36,9 +38,13 @@ def run(
     rules = rules and rules.without(old)
     show = replace(show, settings=replace(show.settings, policy=rules))
     measuring.note(f"Measuring {beside.suite.size} in pairs with commit {short(commit)}")
-    both = beside.compared(base, candidate, measuring.options.filter, files, show.judged, open_rows)
+    filter = measuring.options.filter
+    both = beside.compared(base, candidate, filter, paths.pair, show.judged, open_rows)
     found = _told(measured_in_pairs(both, commit), old, commit)
     found = without_gpu(_without_removed(found, baseline), probe)
+    if measuring.options.why and both.stop is None:
+        sides = Sides((base, candidate), (both.found.baseline, both.found.candidate))
+        found = regressions.explained(found, lambda: sides, measuring, paths.why)
     status = show.compared(found)
     if both.stop is not None:
         raise both.stop

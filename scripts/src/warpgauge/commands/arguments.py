@@ -178,6 +178,14 @@ def add_comparison_options(
     override.add_argument(parser)
 
 
+def add_why(parser: argparse._ActionsContainer) -> None:
+    """Add --why."""
+    parser.add_argument(
+        "--why", action="store_true", help="look into what pairs found slower, for 3 minutes at "
+        "most: the reason joins the report, and traces and machine code lie beside the run file"
+    )  # fmt: skip
+
+
 def add_output(parser: argparse._ActionsContainer, verbose: str = "") -> None:
     """Add --format, --export and --verbose, which shows what `verbose` says, too."""
     add = parser.add_argument

@@ -56,6 +56,7 @@ _CONTRADICTIONS = {
     "--record": ("--against", "--filter", "--inject", "--baseline"),
     "--self-check": "--record --against --inject --out --format --export".split(),
     "--against": ("--baseline", "--no-confirm"),
+    "--why": ("--record", "--self-check", "--no-confirm", "--build-dir", "--kernels"),
     # Kernels from elsewhere have no suites.
     "--kernels": ("--build-dir", "--suite"),
 }
@@ -219,6 +220,7 @@ def command_line() -> Parser:
     output = group(parser, "output", "%(prog)s --format markdown=report.md")
     add = output.add_argument
     add("--out", metavar="FILE", type=file, help="run file; default build/runs/<time>.json")
+    arguments.add_why(output)
     arguments.add_output(output, "the build's output, every command, ")
     add("--quiet", action="store_true", help="only the result, faults, and warnings that change "
         "what it means")

@@ -39,6 +39,8 @@ from warpgauge.system.locks import Holder, alone, of_gpu
 from warpgauge.system.text import plural
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison
+from warpgauge.why import regressions
+from warpgauge.why.regressions import Sides
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class Bench:
                 base = chosen or self._baseline_of(gpu_name)
                 show = replace(self.show, report=report)
                 if commit:
-                    status = against.run(sides, commit, paths.pair, show, base)
+                    status = against.run(sides, commit, paths, show, base)
                 else:
                     status = self._by_itself(sides, base, paths, show)
             measuring.tell_budget()
@@ -185,7 +187,15 @@ class Bench:
             # The files of the pair tell by themselves what they were asked for.
             settings = replace(show.settings, filter=None)
             judge = replace(show, settings=settings).judged
-            return confirm.confirmed(found, beside, commit, paths.confirming, judge)
+            found = confirm.confirmed(found, beside, commit, paths.confirming, judge)
+            if not options.why:
+                return found
+
+            def sides() -> Sides:
+                base, run = map(load.load, paths.confirming)
+                return Sides((beside.base(commit), beside.candidate), (base, run))
+
+            return regressions.explained(found, sides, measuring, paths.why)
 
         shown = os.path.relpath(paths.run)
         became = f"while {shown} was written: it is whole, or what it was before"

@@ -34,6 +34,11 @@ class RunPaths:
         return self._beside("confirm-base"), self._beside("confirm")
 
     @property
+    def why(self) -> Path:
+        """The folder of what --why looked into."""
+        return self._beside("why").with_suffix("")
+
+    @property
     def folder(self) -> Path:
         """For the many sides of --self-check."""
         return self.run.with_suffix("")

@@ -33,9 +33,8 @@ from warpgauge.system.layout import Output
 from warpgauge.system.locks import alone, of_gpu
 from warpgauge.system.text import clause, typed
 from warpgauge.verdict.comparison import Comparison, Outcome
-from warpgauge.why import code_causes, gather, reason, trace_file
-from warpgauge.why.causes import causes
-from warpgauge.why.gather import Gathering
+from warpgauge.why import explain, reason
+from warpgauge.why.explain import Measured
 from warpgauge.why.reason import Reason, Reasons
 
 _HERE = "command that measures in this tree"
@@ -105,7 +104,7 @@ class _Why:
             if fault.status is not ExitStatus.NOT_MEASURED:
                 raise
             why = f"Only machine code is compared: {clause(str(fault))}."
-            return Reasons(tuple(_by_code(name, *two, why) for name, two in pairs.items()))
+            return Reasons(tuple(explain.by_code(name, two, why) for name, two in pairs.items()))
         with ExitStack() as held:
             wait = partial(waiting, options.bench, notes=self.notes)
             held.enter_context(alone(self.runs, wait(_HERE)))
@@ -185,33 +184,9 @@ class _Why:
         if before is None or after is None or slowdown is None:
             fault = next((row.error for row in rows if row is not None and row.error), None)
             why = f"{name} has no time on both sides{f': {fault}' if fault else ''}."
-            return _by_code(name, *pair, why)
-        gathering = Gathering(
-            self.measuring.scratch,
-            self.measuring.options.device,
-            self._library(pair[1]),
-            self.options.gather_s,
-        )
-        sides = (
-            gathering.side(pair[0], name, before, "base"),
-            gathering.side(pair[1], name, after, "candidate"),
-        )
-        return Reason(
-            name,
-            causes(*sides, slowdown),
-            code_causes.code_changes(*sides),
-            sides,
-            code_causes.is_same_code(*sides),
-            tuple(dict.fromkeys(gathering.missing)),
-        )
-
-    def _library(self, binary: Binary) -> Path | None:
-        """The trace library of the build, or of this tree's."""
-        ours = self.measuring.root / "build" / "release" / "benchmarks"
-        for folder in (binary.path.parent, ours):
-            if (folder / trace_file.LIBRARY).exists():
-                return folder / trace_file.LIBRARY
-        return None
+            return explain.by_code(name, pair, why)
+        found = Measured(before, after, slowdown)
+        return explain.explained(name, pair, found, self.measuring, self.options.gather_s)
 
 
 def _owner(binaries: Sequence[Binary], name: str) -> Binary:
@@ -221,16 +196,6 @@ def _owner(binaries: Sequence[Binary], name: str) -> Binary:
             return replace(binary, names=(name,))
     known = [own for binary in binaries for own in binary.names]
     raise UserError(f"no benchmark is named {typed(name)}{hint(name, known)}")
-
-
-def _by_code(name: str, base: Binary, candidate: Binary, why: str) -> Reason:
-    """What two programs tell without running: their machine code."""
-    missing = [why]
-    try:
-        before, after = gather.changed_kernels(base.path, candidate.path)
-    except (UserError, OSError) as fault:
-        return Reason(name, None, {}, missing=(*missing, f"{clause(str(fault))}."))
-    return Reason(name, None, code_causes.changes_of(before, after), missing=tuple(missing))
 
 
 def _age(path: Path) -> float:

@@ -55,6 +55,7 @@ class MeasurementOptions:
     timeout_s: float
     build: bool
     verbose: bool
+    why: bool  # what regressions come from
 
     @property
     def schedule(self) -> list[int]:

@@ -16,7 +16,7 @@ from msgspec import Meta
 from warpgauge.files import contract
 from warpgauge.records.model import Clock, Session, Source
 from warpgauge.system.errors import ExitStatus
-from warpgauge.verdict.comparison import ContextDifference, Evidence, Outcome, ResourceChange
+from warpgauge.verdict.comparison import ContextDifference, Evidence, Outcome, ResourceChange, Why
 from warpgauge.verdict.note import Kind, Value
 
 _MOST = sys.float_info.max  # infinity is more; NaN is within no limits
@@ -91,7 +91,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     policy's reason why a change does not count; else empty. `resources`: what an operation takes
     and takes differently now: likely causes, free of noise. `same_machine_code`: whether both
     sides run the same kernels, launched alike: then the cause is outside them, and the outcome
-    stands; null where a side does not tell. `counters` are the candidate's, each in
+    stands; null where a side does not tell. `why`: what a regression that was looked into
+    (--why) comes from; else null. `counters` are the candidate's, each in
     the unit that its name ends with (bytes_per_second, sm_clock_hz), limit_fraction a fraction;
     `baseline_counters` likewise, empty where nothing was compared.
     """
@@ -114,6 +115,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     accepted: str = ""
     resources: tuple[ResourceChange, ...] = ()
     same_machine_code: bool | None = None
+    why: Why | None = None
     counters: dict[str, Number | None] = msgspec.field(default_factory=dict)
     baseline_counters: dict[str, Number | None] = msgspec.field(default_factory=dict)
     rows: Rows

@@ -72,6 +72,27 @@ class ResourceChange:
 
 
 @dataclass(frozen=True)
+class Moved:
+    """One quantity that moved with a cause, as a person reads it.
+
+    `cause` is empty where it is that of the line above.
+    """
+
+    cause: str
+    what: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Why:
+    """What a slowdown comes from: a paragraph, which also says what is unknown, and what moved."""
+
+    paragraph: str
+    moved: tuple[Moved, ...] = ()
+
+
+@dataclass(frozen=True)
 class Verdict:
     """One benchmark's outcome. Times are seconds an operation; None where there was none.
 
@@ -81,7 +102,8 @@ class Verdict:
     `by_time` is what the time alone says where resources made it a regression. `accepted` is a
     policy's reason why a change does not count. `required` says that a policy misses it, whatever
     either side has. `same_machine_code`: of kernels, and how they are launched; None if one side
-    does not tell. `counters` are the candidate's. Ratios are fractions.
+    does not tell. `why` is of a regression that was looked into. `counters` are the candidate's.
+    Ratios are fractions.
     """
 
     name: str
@@ -102,6 +124,7 @@ class Verdict:
     required: bool = False
     resources: tuple[ResourceChange, ...] = ()
     same_machine_code: bool | None = None
+    why: Why | None = None
     counters: Mapping[str, float] = field(default_factory=dict)
     baseline_counters: Mapping[str, float] = field(default_factory=dict)
 

@@ -131,6 +131,7 @@ def _judged(told: Comparison, verdict: Verdict, settings: ComparisonSettings) ->
         required=False,
         resources=resources,
         same_machine_code=verdict.same_machine_code,
+        why=verdict.why if outcome is Outcome.REGRESSION else None,
     )
 
 

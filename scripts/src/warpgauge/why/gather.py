@@ -14,11 +14,13 @@ from typing import TypeVar
 from warpgauge.execution import cubins
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.plan import Lane, Plan, command, gpu_arguments, gpu_environment
+from warpgauge.files import atomic
 from warpgauge.records.model import Clock, Row
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why import counters, machine_code, trace_file
 from warpgauge.why.calls import GRAPH, ONE, Call, Calls, calls_of, inside, kernels_of, ranges
+from warpgauge.why.chrome_trace import chrome_trace
 from warpgauge.why.evidence import Evidence
 from warpgauge.why.machine_code import Kernel
 from warpgauge.why.trace_file import API, COPY, DEVICE, Activity
@@ -35,6 +37,7 @@ class Gathering:
     device: int | str | None
     library: Path | None  # that traces; None where the build made none
     seconds: float  # of all, but for the builds
+    traces: Path | None = None  # the folder that keeps them
     missing: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 
@@ -48,6 +51,9 @@ class Gathering:
         trace = self._unless_missing(what, "traced", lambda: self._trace(words))
         names: Sequence[str] = ()
         if trace is not None:
+            if self.traces is not None:
+                kept = chrome_trace(trace, {"benchmark": name, "side": what})
+                atomic.replace_all({self.traces / f"trace-{what}.json": kept})
             names = kernels_of(trace)
             made = self._unless_missing(what, "traced", lambda: calls_of(trace))
             found = replace(found, calls=made, device=device_of(trace))

@@ -12,11 +12,12 @@ from warpgauge.records.model import Record
 from warpgauge.reports.headline import sentence
 from warpgauge.reports.html.markup import plain
 from warpgauge.system.text import LONGEST_NAME, cut, inert
-from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict, Why
 from warpgauge.verdict.resource_changes import KERNEL
 
 # Of a number that is drawn or shown with four digits.
 _DIGITS = 6
+_MOST_MOVED = 60  # lines of what moved in a row
 
 # Inside of a script element these would end it, or begin what a parser takes for markup.
 _ESCAPES = {char: f"\\u{ord(char):04x}" for char in "<>&"}
@@ -62,6 +63,7 @@ def text(
         "outcomes": [outcome.value for outcome in Outcome],
         "rows": {name: [*map(cell, verdicts)] for name, cell in _CELLS.items()},
         "causes": {at: plain(cause) for at, cause in enumerate(causes) if cause},
+        "why": {at: _why(one.why) for at, one in enumerate(verdicts) if one.why},
         **_kernels(comparison, verdicts),
         "rest": rest,
         "medians": {name: _medians(side, verdicts) for name, side in sides.items()},
@@ -72,6 +74,15 @@ def text(
     for char, escape in _ESCAPES.items():
         made = made.replace(char, escape)
     return made
+
+
+def _why(why: Why) -> list[object]:
+    """The paragraph, and the cells of the table."""
+    cells = [
+        [plain(cell) for cell in (one.cause, one.what, one.before, one.after)]
+        for one in why.moved[:_MOST_MOVED]
+    ]
+    return [plain(why.paragraph), cells]
 
 
 def _medians(side: Record, verdicts: Sequence[Verdict]) -> list[list[list[float | None]]]:

@@ -176,6 +176,10 @@
     verdict.prepend(make('strong', outcome, {className: outcome.toLowerCase()}), ' · ');
     parts.push(make('h2', keys[at], {id: 'row-name', tabIndex: -1}), verdict);
     if (data.causes[at]) parts.push(make('p', data.causes[at], {className: 'faint'}));
+    if (data.why[at]) {
+      const [paragraph, moved] = data.why[at], heads = ['cause', 'what moved', 'baseline', 'candidate'];
+      part('Why it is slower', make('p', paragraph), ...(moved.length ? [scrolled('What moved', listed(heads, moved))] : []));
+    }
     const groups = ['baseline', 'candidate'].flatMap((side, colour) => {
       const sessions = data.medians[side][at].map(one => one.filter(value => value !== null));
       return sessions.map((values, n) => ({values, colour,

@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Mapping, Sequence
 
 from warpgauge.records.model import Source, by_family
 from warpgauge.reports import ranking
@@ -21,9 +18,10 @@ from warpgauge.reports.headline import (
     worst,
 )
 from warpgauge.reports.interval_bar import plot
-from warpgauge.reports.markdown import rows
+from warpgauge.reports.markdown import rows, why
 from warpgauge.reports.markdown.reasons import Reasons, brief, in_cell, in_full, reasons_of
 from warpgauge.reports.markdown.rows import Column
+from warpgauge.reports.markdown.sections import CLOSE, OPEN, Kind, Section, details, fitted
 from warpgauge.reports.markdown.text import (
     IN_PARAGRAPH,
     OUR_OWN,
@@ -57,40 +55,10 @@ _NOTES_SHOWN = 3  # more are folded
 # The last line, by which a program finds its own comment again.
 MARK = "<!-- warpgauge comparison -->\n"
 
-_OPEN, _CLOSE = "<details>", "\n</details>\n\n"
 _BETWEEN = "\n\n"
 _AT_THE_TOP = 90  # characters of a cause
 
 _NO_LINKS: Mapping[str, str] = {}
-
-
-class Kind(Enum):
-    """What a section's rows are, one and several of them; the first kind is cut last."""
-
-    BLOCK = ("", "")
-    REGRESSION = ("regression", "regressions")
-    NOT_MEASURED = ("benchmark not measured", "benchmarks not measured")
-    NOTE = ("note", "notes")
-    DIFFERENCE = ("difference of the environment", "differences of the environment")
-    IMPROVEMENT = ("improvement", "improvements")
-    ACCEPTED = ("accepted change", "accepted changes")
-    CAUSE = ("explanation in full", "explanations in full")
-    NEW = ("new benchmark", "new benchmarks")
-    UNCHANGED = ("unchanged benchmark", "unchanged benchmarks")
-
-
-@dataclass(frozen=True)
-class Section:
-    """Rows between a head and a foot, in the order in which they matter.
-
-    `lines` makes the `count` rows one by one, so that none is made in vain.
-    """
-
-    kind: Kind
-    head: str
-    count: int
-    lines: Iterable[str]
-    foot: str = "\n"
 
 
 def render(comparison: Comparison, limit: int = LIMIT) -> str:
@@ -103,7 +71,7 @@ def unmarked(comparison: Comparison, limit: int) -> str:
     gpu = gpu_name(comparison.candidate)
     told = _BETWEEN.join(top(comparison)) + (f" On {code(gpu)}." if gpu else "")
     verdict = f"**{check_word(comparison.exit_status)}** · {told}{_BETWEEN}"
-    return f"{verdict}{tables(comparison, limit - len(verdict))}"
+    return f"{verdict}{tables(comparison, limit - len(verdict), moved=True)}"
 
 
 def top(comparison: Comparison, sources: Mapping[str, str] = _NO_LINKS) -> list[str]:
@@ -125,13 +93,23 @@ def top(comparison: Comparison, sources: Mapping[str, str] = _NO_LINKS) -> list[
     return [f"undecided: {what}, {row.outcome.value}{why}", numbers]
 
 
-def tables(comparison: Comparison, limit: int, sources: Mapping[str, str] = _NO_LINKS) -> str:
-    """All that follows, in at most `limit` characters; names of changed rows lead to `sources`."""
+def tables(
+    comparison: Comparison,
+    limit: int,
+    sources: Mapping[str, str] = _NO_LINKS,
+    *,
+    moved: bool = False,
+) -> str:
+    """All that follows, in at most `limit` characters; names of changed rows lead to `sources`.
+
+    Of a reason its paragraph, and what `moved` where that is asked for.
+    """
     verdicts = ranked(comparison)
     closing = _next(comparison, verdicts)
     folds = map(_folded, ranking.folded(by_family(verdicts)))
-    sections = [*_of_rows(comparison, verdicts, sources), _notes(comparison), *folds]
-    texts, left_out = _fitted([*sections, _compared(comparison)], limit - _RESERVE - len(closing))
+    sections = [*_of_rows(comparison, verdicts, sources), *why.sections(verdicts, moved=moved)]
+    sections += [_notes(comparison), *folds]
+    texts, left_out = fitted([*sections, _compared(comparison)], limit - _RESERVE - len(closing))
     return "".join([*texts, _left_out(left_out), closing])
 
 
@@ -198,18 +176,13 @@ def _in_full(verdicts: Sequence[Verdict], reasons: Reasons) -> Section:
     cut_off = [(one.name, why) for one, why in told if why != in_cell(one, reasons)]
     lines = (f"- {name(what)}: {why}" for what, why in cut_off)
     inner = Section(Kind.CAUSE, "", len(cut_off), lines)
-    return _fold(inner, summary("", f"{plural(len(cut_off), 'explanation')} in full"))
+    return details(inner, summary("", f"{plural(len(cut_off), 'explanation')} in full"))
 
 
 def _folded(fold: Fold) -> Section:
     counts = "".join(f" · {count}" for count in fold.counts)
     title = summary(fold.family, counts if fold.family else f"{fold.title}{counts}")
-    return _fold(_table(Kind.UNCHANGED, fold.members, rows.UNCHANGED), title)
-
-
-def _fold(inner: Section, title: str, below: str = "") -> Section:
-    head = f"{_OPEN}{title}\n\n{inner.head}"
-    return Section(inner.kind, head, inner.count, inner.lines, below + _CLOSE)
+    return details(_table(Kind.UNCHANGED, fold.members, rows.UNCHANGED), title)
 
 
 def _notes(comparison: Comparison) -> Section:
@@ -217,7 +190,7 @@ def _notes(comparison: Comparison) -> Section:
     lines = (f"- {note.words(in_sentence)}" for note in notes)
     found = Section(Kind.NOTE, "", len(notes), lines)
     folds = len(notes) > _NOTES_SHOWN
-    return _fold(found, summary("", plural(len(notes), "note"))) if folds else found
+    return details(found, summary("", plural(len(notes), "note"))) if folds else found
 
 
 def _compared(comparison: Comparison) -> Section:
@@ -232,7 +205,7 @@ def _compared(comparison: Comparison) -> Section:
     title = "What was compared" + (", and what is reported" if rule else "")
     if differences:
         title += f" · {plural(len(differences), 'difference')} of the environment"
-    return _fold(inner, summary("", title), f"\n{prose(rule, longest=OUR_OWN)}\n" if rule else "")
+    return details(inner, summary("", title), f"\n{prose(rule, longest=OUR_OWN)}\n" if rule else "")
 
 
 def _next(comparison: Comparison, verdicts: Sequence[Verdict]) -> str:
@@ -246,7 +219,7 @@ def _next(comparison: Comparison, verdicts: Sequence[Verdict]) -> str:
     if not ours or not changed:
         return told
     title = "How to see it again on a machine with this GPU" + (", or accept it" if slower else "")
-    return f"{told}{_OPEN}{summary('', title)}\n\n{again(comparison, changed)}{_CLOSE}"
+    return f"{told}{OPEN}{summary('', title)}\n\n{again(comparison, changed)}{CLOSE}"
 
 
 def _left_out(counts: Mapping[Kind, int]) -> str:
@@ -258,33 +231,3 @@ def _left_out(counts: Mapping[Kind, int]) -> str:
         "`scripts/compare.py BASELINE CANDIDATE --all` lists everything, "
         "and so does `--format json=FILE`.\n\n"
     )
-
-
-def _fitted(sections: Sequence[Section], room: int) -> tuple[list[str], Mapping[Kind, int]]:
-    """The sections' texts, empty where nothing fits, and how many rows of what are left out.
-
-    As many rows as `room` characters hold; after the first that does not fit, none.
-    """
-    texts = [""] * len(sections)
-    left_out = Counter[Kind]()
-    weights = list(Kind)
-    for index in sorted(range(len(sections)), key=lambda at: weights.index(sections[at].kind)):
-        section = sections[index]
-        texts[index], shown = ("", 0) if left_out else _filled(section, room)
-        room -= len(texts[index])
-        if shown < section.count:
-            left_out[section.kind] += section.count - shown
-    return texts, left_out
-
-
-def _filled(section: Section, room: int) -> tuple[str, int]:
-    """The section's text within `room`, and how many rows it holds; without rows no text."""
-    room -= len(section.head) + len(section.foot)
-    lines: list[str] = []
-    for line in section.lines:
-        room -= len(line) + 1
-        if room < 0:
-            break
-        lines.append(line)
-    text = "\n".join([*lines, section.foot])
-    return (f"{section.head}{text}", len(lines)) if lines else ("", 0)

@@ -24,7 +24,7 @@ from warpgauge.reports.headline import headline, how_found
 from warpgauge.reports.provenance import differences_beside, side, told_values
 from warpgauge.reports.terminal.table import print_table
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
-from warpgauge.system.text import duration, inert, of_limit, plural
+from warpgauge.system.text import LONGEST_TEXT, cut, duration, inert, of_limit, plural
 from warpgauge.verdict import disturbance
 from warpgauge.verdict.comparison import Comparison
 
@@ -54,6 +54,10 @@ def render(
     if any(verdict.reason != comparison.refusal for verdict in comparison.verdicts):
         console.print()
         print_table(comparison.verdicts, console, show_all)
+    if reasons := [one.why.paragraph for one in comparison.verdicts if one.why]:
+        print_text(console, "\nWhy it is slower", style="bold")
+        for paragraph in reasons:
+            print_text(console, inert(cut(paragraph, LONGEST_TEXT)), indent=2)
     if differences := differences_beside(comparison):
         print_text(console, "\nDifferent between the two", style="bold")
         told = [(inert(one.key), " → ".join(map(inert, told_values(one)))) for one in differences]
