@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge why, and scripts/bench --why, from end to end, over fake binaries, a fake profiler and a real git clone."""
+"""warpgauge why and bench --why from end to end: fake binaries, a fake profiler, a real clone."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def explained(clone: GitRepository, *argv: str) -> dict[str, Any]:
     return {one["name"]: one for one in json.loads(path.read_text())["verdicts"]}
 
 
-def test_a_run_s_regression_has_its_reason_in_every_report(
+def test_a_regression_of_a_run_is_explained_in_every_report(
     slower: GitRepository, tools: Path
 ) -> None:
     add_ncu(tools, counted(FAST), counted(SLOW))
