@@ -160,10 +160,14 @@ def test_names_with_strange_axes_are_no_sweep_or_one_that_is_cut() -> None:
     assert re.findall("<summary>(.)", page.partition("<h2>Sweeps")[2]) == ["a"]
 
 
-def test_names_that_are_cut_alike_have_links_of_their_own() -> None:
-    rows = [verdict("x" * 1000 + end) for end in "ab"]
-    links = {one["href"] for one in _Parsed(render(comparison(rows))).of("a")} - {"#rows"}
-    assert len(links) == 2
+@pytest.mark.parametrize(
+    "names",
+    [["x" * 1000 + end for end in "ab"], ["\\x1b~3", "\\x1b", "\x1b"], ["\x1b", "\\x1b~2", "\\x1b"]],
+)
+def test_names_that_are_shown_alike_have_links_of_their_own(names: list[str]) -> None:
+    page = render(comparison([verdict(name) for name in names]))
+    links = {one["href"] for one in _Parsed(page).of("a")} - {"#rows"}
+    assert len(links) == len(names)
 
 
 def test_a_thousand_rows_are_less_than_a_megabyte_and_a_half() -> None:
@@ -261,6 +265,22 @@ def test_the_script_runs_under_the_policy_and_a_link_opens_its_row() -> None:
     assert re.findall(r"kernel&lt;(1\.\d)&gt;", dialog) == ["1.0", "1.1"]
     assert ">40</td>" in dialog
     assert 'type="search"' in dom
+
+
+@needs_browser
+def test_strange_names_open_their_rows_also_right_after_another_was_closed() -> None:
+    names = ["__proto__", "#row=", "%41", "%E0%A4%A", "a b?c&d=e#f"]
+    script = """const found = [];
+    const next = links => { const dialog = document.querySelector('dialog'); dialog.close();
+      if (!links.length) { document.body.title = found.join(' | '); return; }
+      addEventListener('hashchange', () => { found.push(dialog.open
+        ? document.getElementById('row-name').textContent : '-'); next(links); }, {once: true});
+      links.shift().click(); };
+    next([...document.querySelectorAll('#all tbody a')]);"""
+    page = with_script(render(comparison([verdict(name) for name in names])), script)
+    dom = browsed(page, "--dump-dom", "--virtual-time-budget=5000")
+    (told,) = re.findall('<body title="([^"]*)"', dom)
+    assert sorted(html.unescape(told).split(" | ")) == sorted(names)
 
 
 @needs_browser

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, count
 
 from warpgauge.records.counters import RESOURCES
 from warpgauge.records.model import Record
@@ -39,11 +40,12 @@ _CELLS: dict[str, Cell] = {
 
 
 def keys(verdicts: Iterable[Verdict]) -> list[str]:
-    """What a link calls each row: its name, inert; where that is taken, with its number."""
+    """What a link calls each row: its name, inert; where that is taken, with a number."""
     found: dict[str, None] = {}
     for number, verdict in enumerate(verdicts, 1):
         name = cut(inert(cut(verdict.name, LONGEST_NAME)), LONGEST_NAME)
-        found[name if name not in found else f"{name}~{number}"] = None
+        others = (f"{name}~{other}" for other in count(number))
+        found[next(key for key in chain([name], others) if key not in found)] = None
     return [*found]
 
 

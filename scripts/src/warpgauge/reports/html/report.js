@@ -203,18 +203,20 @@
     if (lines(false).length) part('Counters', scrolled('Counters', listed(sides, lines(false))));
     dialog.replaceChildren(...parts);
   };
+  let address = '';
   const open = () => {
     let key = '';
     try { key = decodeURIComponent(location.hash); } catch (fault) { return; }
     const at = key.startsWith('#row=') ? numbers.get(key.slice(5)) : undefined;
     if (at === undefined) { if (dialog.open) dialog.close(); return; }
+    address = location.hash;
     fill(at);
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
     document.getElementById('row-name').focus();
   };
-  dialog.addEventListener('close', () => {
-    if (location.hash.startsWith('#row=')) history.replaceState(null, '', location.pathname + location.search);
+  dialog.addEventListener('close', () => {  // unless another row is about to open
+    if (location.hash === address) history.replaceState(null, '', location.href.split('#')[0]);
   });
   dialog.addEventListener('click', event => { if (event.target === dialog) dialog.close(); });
   addEventListener('hashchange', open);
