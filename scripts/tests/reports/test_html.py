@@ -162,7 +162,11 @@ def test_names_with_strange_axes_are_no_sweep_or_one_that_is_cut() -> None:
 
 @pytest.mark.parametrize(
     "names",
-    [["x" * 1000 + end for end in "ab"], ["\\x1b~3", "\\x1b", "\x1b"], ["\x1b", "\\x1b~2", "\\x1b"]],
+    [
+        ["x" * 1000 + end for end in "ab"],
+        ["\\x1b~3", "\\x1b", "\x1b"],
+        ["\x1b", "\\x1b~2", "\\x1b"],
+    ],
 )
 def test_names_that_are_shown_alike_have_links_of_their_own(names: list[str]) -> None:
     page = render(comparison([verdict(name) for name in names]))
@@ -241,6 +245,15 @@ def test_the_roofline_has_the_ceilings_that_the_rows_tell_of() -> None:
     assert [one.rate for one in found.arithmetic] == pytest.approx([5.01e13, 8e14])
     assert "arithmetic intensity" in render(comparison(rows))
     assert roofline(rows[4:], "a title") is None
+
+
+@pytest.mark.parametrize("rate", [5e-324, 1e300, 1.7e308, float("inf"), float("nan")])
+def test_rates_that_no_machine_has_are_not_drawn(rate: float) -> None:
+    rows = [
+        verdict(f"a/b/n:{n}", bytes_per_second=rate, flops_per_second=1e9, limit_fraction=rate)
+        for n in (64, 128, 256)
+    ]
+    assert "Roofline" not in render(comparison(rows))
 
 
 @needs_browser

@@ -102,6 +102,14 @@ def test_times_that_never_differ_have_no_change() -> None:
     assert found(np.full(NIGHTS, -9.0)) == []
 
 
+@pytest.mark.parametrize("error", [SD / 2, float("nan")])
+def test_a_step_between_times_that_are_equal_is_found(error: float) -> None:
+    values = np.full(60, -13.8155)
+    values[30:] += 0.1
+    (point,) = find(values, errors(values, error))
+    assert (point.index, point.placed) == (30, True)
+
+
 def test_a_drift_is_no_step() -> None:
     values = noise(10) + np.linspace(0.0, 0.02, NIGHTS)
     assert [point for point in found(values) if point.placed] == []

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
@@ -132,13 +131,15 @@ _RULES: Mapping[str, Combine] = MappingProxyType(
 )
 
 
+_RATE_RANGE = 1e-30, 1e30
 RATES = ("bytes_per_second", "flops_per_second", "limit_fraction")
 
 
 def rates_of(counters: Mapping[str, float]) -> dict[str, float]:
-    """Those that are there, and finite."""
+    """Those that are there, and that a machine can have: no infinity, nor what overflows."""
     found = {key: counters[key] for key in RATES if key in counters}
-    return {key: value for key, value in found.items() if math.isfinite(value)}
+    lowest, highest = _RATE_RANGE
+    return {k: v for k, v in found.items() if v == 0.0 or lowest <= abs(v) <= highest}
 
 
 def speed(counters: Counters) -> str:

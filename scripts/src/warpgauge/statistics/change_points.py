@@ -32,6 +32,7 @@ _LAST = 15  # nights that may raise an alarm; by then a change point stands
 _SURE = 0.99  # that the first night of the new level is between `first` and `last`
 _MOST_RESEMBLANCE = 0.95
 _SMALLEST_ERROR = 1e-6  # the last digit of a time in the history
+_ROUNDING = 1e-6  # of a residual, in standard errors
 
 
 @dataclass(frozen=True)
@@ -268,7 +269,8 @@ def _resemblance(residuals: Array, at: int) -> float:
     """The correlation of neighbouring residuals, without its bias by two fitted means."""
     products = residuals[1:] * residuals[:-1]
     squares = float(np.sum(residuals**2))
-    if len(residuals) < 3 or squares <= 0.0:
+    # Of nights that are equal, what remains is rounding, which is all alike.
+    if len(residuals) < 3 or squares <= len(residuals) * _ROUNDING**2:
         return 0.0
     seen = (float(np.sum(products)) - float(products[at - 1])) / squares
     return min(max(seen + 2.0 / len(residuals), 0.0), _MOST_RESEMBLANCE)
