@@ -281,6 +281,15 @@ def test_the_script_runs_under_the_policy_and_a_link_opens_its_row() -> None:
 
 
 @needs_browser
+def test_no_picture_is_cut_where_there_is_room() -> None:
+    script = """document.body.title = [...document.querySelectorAll('.scroll')].filter(one =>
+      one.scrollWidth > one.clientWidth).map(one => one.getAttribute('aria-label'));"""
+    page = render(of_every_kind())
+    assert "Intervals of the changes" in page
+    assert '<body title="">' in browsed(with_script(page, script), "--dump-dom")
+
+
+@needs_browser
 def test_strange_names_open_their_rows_also_right_after_another_was_closed() -> None:
     names = ["__proto__", "#row=", "%41", "%E0%A4%A", "a b?c&d=e#f"]
     script = """const found = [];
