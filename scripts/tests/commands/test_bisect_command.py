@@ -317,6 +317,22 @@ def test_equal_programs_at_both_ends_are_not_measured(history: History) -> None:
     assert not [*(history.root / "build" / "runs").glob("bisect-*/*")]
 
 
+def test_a_merge_counts_as_one_commit_and_its_branch_is_no_line_to_search(history: History) -> None:
+    began = history.add(FAST)
+    history.git("checkout", "--quiet", "-b", "side")
+    side = history.add(slower(3.0), source="side")
+    history.git("checkout", "--quiet", "main")
+    (history.root / "README.md").write_text("main")
+    history.git("add", "--all")
+    history.git("commit", "--quiet", "--message", "main goes on")
+    history.git("merge", "--quiet", "--no-edit", "side")
+    merged = history.git("rev-parse", "HEAD")
+    assert bisect.main([began, merged, "--row", BUSY, "--seed=1"], history.root) is ExitStatus.OK
+    assert f"Slower since {merged[:10]}" in history.output()[0]
+    with pytest.raises(UserError, match=f"name the merge, or {began[:10]}"):
+        bisect.main([side, merged, "--row", BUSY], history.root)
+
+
 def test_wrong_ends_and_rows_are_one_sentence(history: History) -> None:
     history.add(FAST)
     history.add(slower(3.0), source="1")

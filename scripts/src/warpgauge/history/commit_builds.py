@@ -32,7 +32,8 @@ _UNLIKELY = 0.1
 def between(root: Path, good: str, bad: str) -> list[str]:
     """The commits from `good` to `bad`, along first parents: a merge counts as one.
 
-    Raises UserError where the one does not descend from the other.
+    Raises UserError where the one does not descend from the other, or by a merge alone: commits
+    before that merge have what `good` was merged into, and not what it has.
     """
     ends = [worktree.commit_of(root, ref) for ref in (good, bad)]
     if ends[0] == ends[1]:
@@ -40,7 +41,14 @@ def between(root: Path, good: str, bad: str) -> list[str]:
     if git.run(root, "merge-base", "--is-ancestor", *ends).returncode:
         raise UserError(f"{typed(bad)} does not descend from {typed(good)}: name GOOD, then BAD")
     ahead = git.require(root, "rev-list", "--first-parent", "--reverse", f"{ends[0]}..{ends[1]}")
-    return [ends[0], *ahead.split()]
+    first, *others = ahead.split()
+    before = git.require(root, "rev-parse", f"{first}^1")
+    if before != ends[0]:
+        raise UserError(
+            f"{typed(good)} is on a branch that was merged before {typed(bad)}: name the merge, or "
+            f"{short(before)}, where the branch began"
+        )
+    return [ends[0], first, *others]
 
 
 Tree = Mapping[str, str]  # what git knows of each file that may go into a program, by its path
