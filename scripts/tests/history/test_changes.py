@@ -66,6 +66,18 @@ def test_a_commit_that_slows_a_family_is_one_alert_with_its_range() -> None:
     assert not alert.is_quiet
 
 
+def test_gpus_that_take_turns_are_no_cause_and_what_changed_on_them_is() -> None:
+    values = logs()
+    values[0, 90:] += 0.03
+    uuids = [str(night % 2) for night in range(NIGHTS)]
+    kernels = [f"k{night % 2}" for night in range(NIGHTS)]  # of two machines
+    (alert,) = told(values, nights(gpu_uuid=uuids, kernel_release=kernels))
+    assert alert.is_code
+    drivers = from_night(90, "1", "2")
+    (alert,) = told(values, nights(gpu_uuid=uuids, driver_version=drivers))
+    assert alert.machine == ("driver_version",)
+
+
 def test_families_and_directions_are_alerts_of_their_own() -> None:
     values = logs()
     values[0, 90:] += 0.02

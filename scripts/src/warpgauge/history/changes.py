@@ -83,7 +83,7 @@ class Alert:
     """Changes of one family and direction that may have one cause: the largest one first.
 
     The first night that is changed is one from `first` to `last`; it was `good` before and `bad`
-    after. `machine` names the facts that are others there.
+    after. `machine` names the facts that are others there than before, on the same GPU if known.
     """
 
     changes: tuple[Change, ...]
@@ -200,9 +200,12 @@ def _together(changes: Iterable[Change], nights: Sequence[Night]) -> list[Alert]
 
 
 def _alert(first: int, last: int, changes: list[Change], nights: Sequence[Night]) -> Alert:
-    before, *others = nights[max(first - 1, 0) : last + 1]
+    before = nights[max(first - 1, 0)]
+    # GPUs that take turns are told from themselves.
+    same = {night.facts.get("gpu_uuid"): night for night in nights[: max(first, 1)]}
+    known = [(one, same.get(one.facts.get("gpu_uuid"), before)) for one in nights[first : last + 1]]
     machine = tuple(
-        key for key in MACHINE if any(one.facts.get(key) != before.facts.get(key) for one in others)
+        key for key in MACHINE if any(a.facts.get(key) != b.facts.get(key) for a, b in known)
     )
     largest = sorted(changes, key=lambda one: -abs(one.point.change))
     return Alert(tuple(largest), first, last, before.commit, nights[last].commit, machine)
