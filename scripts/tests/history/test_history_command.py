@@ -78,6 +78,14 @@ def test_of_a_series_every_night_is_shown(history: History) -> None:
     assert history.rows("series", "a/b", "--nights=2")[3][-1] == "–"
 
 
+def test_texts_of_a_megabyte_are_cut(history: History) -> None:
+    long = "\u202e" * 1_000_000
+    history.night(1, {"a/b": 1e-6}, gpu_name=long, driver_version=long)
+    history.night(2, {}, {"a/b": long}, gpu_name=long)
+    for argv in (("show",), ("series", "a/b"), ("changes",)):
+        assert len(history.ask(*argv)) < 10_000
+
+
 def test_each_gpu_model_has_a_table_and_one_can_be_asked_for(history: History) -> None:
     history.night(1, {"a/b": 1e-6})
     history.night(1, {"a/b": 3e-6, "e/f": 1e-6}, gpu="nvidia-other", gpu_name="NVIDIA Other")

@@ -33,6 +33,7 @@ FACTS = tuple(
     "kernel_release cpu_model power_limit_watts".split()
 )
 
+LONGEST_REASON = 200  # letters
 _DIGITS = 7  # of a time: a hundred times below what any benchmark repeats to
 _SD_DIGITS = 3  # seven processes know it within a factor of two
 _REMEDY = "update warpgauge, or mend the line"
@@ -100,7 +101,7 @@ def of(record: Record, date: str, commit: str, run: int) -> Night:
         if reason is None and (disturbed := disturbance.of(row, record.sessions)) is not None:
             reason = disturbed.fault
         if reason is not None:
-            unmeasured[row.name] = cut(reason, 200)
+            unmeasured[row.name] = cut(reason, LONGEST_REASON)
             continue
         medians = row.process_medians[session.key]
         time = median(medians)

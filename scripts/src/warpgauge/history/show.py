@@ -13,16 +13,18 @@ from rich.console import Console
 
 from warpgauge.history import series
 from warpgauge.history.changes import Alert
+from warpgauge.history.lines import LONGEST_REASON
 from warpgauge.history.series import Night, Series
 from warpgauge.records import benchmark_filter
 from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit, hint
 from warpgauge.system.errors import UserError
 from warpgauge.system.git import short
 from warpgauge.system.layout import Cells, Columns, print_text
-from warpgauge.system.text import duration, inert, percent, plural, suggestion, typed
+from warpgauge.system.text import cut, duration, inert, percent, plural, suggestion, typed
 
 _UNKNOWN = "–"
 _DISPENSABLE = (0, 1)  # columns of either table, where there is no room
+_LONGEST_FACT = 60  # letters
 _GPU = re.compile(r"(?:GPU-)?([0-9A-Za-z]{1,8})")
 
 
@@ -84,7 +86,7 @@ def every_night(
     for index, night in list(enumerate(nights))[first:]:
         # The digits that tell one GPU of a model from another.
         gpu = _GPU.match(night.facts.get("gpu_uuid", ""))
-        driver = inert(night.facts.get("driver_version", _UNKNOWN))
+        driver = inert(cut(night.facts.get("driver_version", _UNKNOWN), _LONGEST_FACT))
         cells: tuple[str, ...] = (
             inert(short(night.commit)),
             gpu.group(1) if gpu else _UNKNOWN,
@@ -97,7 +99,7 @@ def every_night(
             cells = (*cells, time, shown, change)
         else:
             why = reasons.get(night.id, "not in the suite")
-            cells = (*cells, _UNKNOWN, _UNKNOWN, inert(why))
+            cells = (*cells, _UNKNOWN, _UNKNOWN, inert(cut(why, LONGEST_REASON)))
         lines.append(Cells(inert(night.date[:10]), cells))
     print_text(console, _title(nights[first:]), style="bold")
     print_text(console, inert(benchmark))
@@ -144,7 +146,7 @@ def _alert(one: Alert, nights: Sequence[Night]) -> Cells:
 
 def _title(nights: Sequence[Night]) -> str:
     first, last = (night.date[:10] for night in (nights[0], nights[-1]))
-    gpu = nights[-1].facts.get("gpu_name", _UNKNOWN)
+    gpu = cut(nights[-1].facts.get("gpu_name", _UNKNOWN), _LONGEST_FACT)
     days = first if first == last else f"{first} … {last}"
     return inert(f"{gpu} · {plural(len(nights), 'night')}, {days}")
 
