@@ -247,6 +247,16 @@ def test_the_roofline_has_the_ceilings_that_the_rows_tell_of() -> None:
     assert roofline(rows[4:], "a title") is None
 
 
+def test_times_that_no_benchmark_takes_are_in_the_table_alone() -> None:
+    rates = {"bytes_per_second": 1e9, "limit_fraction": 0.5}
+    rows = [verdict(f"a/b/n:{n}", seconds=1e-9 * n, **rates) for n in (64, 128, 256)]
+    rows[1] = replace(rows[1], candidate_seconds=1e308)
+    rows[2] = replace(rows[2], baseline_seconds=5e-324)
+    page = render(comparison(rows))
+    assert "<h2>Sweeps" not in page
+    assert page.count("<tr id=") == 3
+
+
 @pytest.mark.parametrize("rate", [5e-324, 1e300, 1.7e308, float("inf"), float("nan")])
 def test_rates_that_no_machine_has_are_not_drawn(rate: float) -> None:
     rows = [

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from warpgauge.records.counters import rates_of
 from warpgauge.records.model import Record, by_family
@@ -22,12 +22,19 @@ from warpgauge.verdict.sweep import Gap, Measured, Sweep, Variant, axes_of, inte
 _VALUES, _OF_A_VARIANT = 3, 2
 _LINES, _SWEEPS = 8, 30  # more lines cannot be told apart; so many pictures at most
 
+_SHORTEST, _LONGEST = 1e-15, 1e9  # seconds
+
 _Points = Mapping[int, Verdict]
 
 
 def sweeps(comparison: Comparison) -> Iterator[str]:
     """Of each family along each of its axes, variants as lines."""
-    verdicts = [one for one in comparison.verdicts if one.outcome is not Outcome.MISSING]
+    verdicts = [
+        one
+        for one in comparison.verdicts
+        if one.outcome is not Outcome.MISSING
+        and _are_times(filter(None, (one.baseline_seconds, one.candidate_seconds)))
+    ]
     found: list[tuple[str, str, dict[str, _Points]]] = []
     for family, members in by_family(verdicts).items():
         for axis in dict.fromkeys(axis for one in members for axis in axes_of(one.name)):
@@ -85,8 +92,15 @@ def _point(one: Verdict, candidate: Record) -> Measured | Gap:
         return Gap(one.name, one.outcome.value, one.reason)
     row = candidate.rows.get(one.name)
     times = [*row.process_medians.values()] if row and not candidate.single_process else []
-    known = interval(one.candidate_seconds, times[-1]) if times else None
+    known = None
+    if times and _are_times(times[-1]):
+        known = interval(one.candidate_seconds, times[-1])
     return Measured(one.candidate_seconds, known, rates_of(one.counters))
+
+
+def _are_times(seconds: Iterable[float]) -> bool:
+    """Whether a benchmark can take as long: their ratios are no infinity."""
+    return all(_SHORTEST <= one <= _LONGEST for one in seconds)
 
 
 def roofline(comparison: Comparison) -> Iterator[str]:
