@@ -12,7 +12,6 @@ from rich.console import Console
 from warpgauge.files.atomic import replace_all, resolved
 from warpgauge.files.output_file import check_report
 from warpgauge.reports.formats import FORMATS
-from warpgauge.system.errors import UserError
 from warpgauge.system.layout import print_line
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import Comparison
@@ -34,8 +33,8 @@ class RunReport:
             check_report(self.path, self.baselines, [], page.own, page.kind)
             replace_all({resolved(self.path): page.render(found)})
             self._told = f"Report: {inert(os.path.relpath(self.path))}"
-        except UserError as fault:
-            self._told = f"The report of this run is not written: {fault}"
+        except Exception as fault:  # what was measured is told all the same
+            self._told = f"The report of this run is not written: {inert(str(fault))}"
 
     def tell(self) -> None:
         """Say where the page is; nothing where there was no comparison."""

@@ -6,13 +6,12 @@ Every text is escaped, and a policy in each page lets nothing but its own style 
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
 from warpgauge.reports.drawing import style
+from warpgauge.reports.html.page import hash_of
 from warpgauge.system.text import inert, plural
 
 REPORT, INDEX = "report.html", "index.html"
@@ -72,8 +71,7 @@ def of_family(gpu: Gpu, family: str, pictures: Iterable[str]) -> str:
 
 def page(title: str, body: str) -> str:
     """`body` is markup of ours."""
-    words, digest = _text(title), hashlib.sha256(_STYLE.encode()).digest()
-    allowed = f"style-src 'sha256-{base64.b64encode(digest).decode()}'"
+    words, allowed = _text(title), f"style-src {hash_of(_STYLE)}"
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
