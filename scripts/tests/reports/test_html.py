@@ -248,8 +248,10 @@ def test_the_roofline_has_the_ceilings_that_the_rows_tell_of() -> None:
 
 
 def test_times_that_no_benchmark_takes_are_in_the_table_alone() -> None:
-    rates = {"bytes_per_second": 1e9, "limit_fraction": 0.5}
-    rows = [verdict(f"a/b/n:{n}", seconds=1e-9 * n, **rates) for n in (64, 128, 256)]
+    rows = [
+        verdict(f"a/b/n:{n}", seconds=1e-9 * n, bytes_per_second=1e9, limit_fraction=0.5)
+        for n in (64, 128, 256)
+    ]
     rows[1] = replace(rows[1], candidate_seconds=1e308)
     rows[2] = replace(rows[2], baseline_seconds=5e-324)
     page = render(comparison(rows))
