@@ -24,15 +24,16 @@ def test_the_trace_of_a_side_is_evidence_and_a_file(tmp_path: Path, kept: bool) 
     arguments = (f"--benchmark_out={tmp_path / 'row.json'}",)
     program = Binary(tmp_path / "bench_sync", (NAME,), arguments=arguments)
     library, scratch = tmp_path / trace_file.LIBRARY, tmp_path / "scratch"
+    kept_in = tmp_path / "run-why" / "1-sync_busy"
     scratch.mkdir()
     library.touch()
-    gathering = Gathering(scratch, None, library, 20.0, tmp_path if kept else None)
+    gathering = Gathering(scratch, None, library, 20.0, kept_in if kept else None)
     row = Row(NAME, {"s": (5e-6,)}, Clock.DEVICE)
     found = gathering.side(program, NAME, row, "base")
     assert found.calls
     assert found.device
     assert any(one.startswith("The base is not counted: ") for one in gathering.missing)
-    path = tmp_path / "trace-base.json"
+    path = kept_in / "trace-base.json"
     assert path.exists() is kept
     if kept:
         assert json.loads(path.read_text())["otherData"]["side"] == "base"

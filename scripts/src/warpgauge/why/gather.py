@@ -37,7 +37,7 @@ class Gathering:
     device: int | str | None
     library: Path | None  # that traces; None where the build made none
     seconds: float  # of all, but for the builds
-    traces: Path | None = None  # the folder that keeps them
+    traces: Path | None = None  # the folder that keeps them, made for the first
     missing: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 
@@ -53,6 +53,7 @@ class Gathering:
         if trace is not None:
             if self.traces is not None:
                 kept = chrome_trace(trace, {"benchmark": name, "side": what})
+                self.traces.mkdir(parents=True, exist_ok=True)
                 atomic.replace_all({self.traces / f"trace-{what}.json": kept})
             names = kernels_of(trace)
             made = self._unless_missing(what, "traced", lambda: calls_of(trace))

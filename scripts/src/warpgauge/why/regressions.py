@@ -41,9 +41,9 @@ def explained(
 ) -> Comparison:
     """`found` with a reason of each regression that pairs have shown by its time.
 
-    `folder`, which is made where there is one, gets a folder for each with the change of its
-    machine code and the traces. Nothing that goes wrong here changes a verdict. Extra work that was
-    asked for needs no reason.
+    `folder`, which is made where there is something for it, gets a folder for each with the change
+    of its machine code and the traces. Nothing that goes wrong here changes a verdict. Extra work
+    that was asked for needs no reason.
     """
     slower = [one for one in found.verdicts if _is_confirmed(one)]
     slower.sort(key=lambda one: -one.change.ratio if one.change else 0.0)
@@ -82,11 +82,11 @@ def _reason(
     rows = [record.rows.get(name) for record in sides.records]
     if not (base and candidate and rows[0] and rows[1] and verdict.change):
         raise UserError("its programs or its run files are gone")
-    folder.mkdir(parents=True, exist_ok=True)
     measured = Measured(rows[0], rows[1], verdict.change.ratio)
     pair = base[0], candidate[0]
     reason = explain.explained(name, pair, measured, measuring, seconds, folder)
     if lines := reason.code_lines:
+        folder.mkdir(parents=True, exist_ok=True)
         text = "\n".join([*lines, ""])
         atomic.replace_all({folder / "machine-code.txt": text})
     return reason
